@@ -47,7 +47,7 @@ docs: .venv/.dev ## build the site of the documentation into build/site; every w
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 pages: .venv/.dev ## write the generated pages and pictures of the documentation anew
-	$(BIN)/python -m tests.options.page
+	$(BIN)/python -m tests.table.options.page
 	$(BIN)/python -m tests.cli.page
 	$(BIN)/python -m tests.conformance.matrix
 	$(BIN)/python -m tools.figures

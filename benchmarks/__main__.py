@@ -23,7 +23,7 @@ from benchmarks.large import SIZES
 from benchmarks.results import Results
 from benchmarks.sections import SECTIONS
 from benchmarks.suite import Run
-from hudiformat.avro.compiled import VARIABLE
+from hudiformat.codec.avro.compiled import VARIABLE
 
 ROUNDS = 5
 QUICK_ROWS = 50_000

@@ -23,7 +23,7 @@ from rich.table import Table
 
 import hudiformat as hf
 from examples.flights.source import read_flights
-from hudiformat.view import FileSlice
+from hudiformat.file_group.slices import FileSlice
 from tests.conformance.hudi import NoHudiError, RealHudi
 
 QUERIES = 20

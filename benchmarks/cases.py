@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.basefile import add_meta_columns, meta_schema
+from hudiformat.schema.meta_fields import add_meta_columns, meta_schema
 
 INSTANT = "20260101000000000"
 

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hudiformat.sink import FileSink, SinkOptions, TaskWriter, parse_sink_options
-from hudiformat.storage import LocalStorage
+from hudiformat.storage.local import LocalStorage
 
 BATCHES = 8 * 60
 TASKS = 4

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 import hudiformat as hf
 from benchmarks.spark_job import KEY, ORDERING, PARTITION, SUMMED
 from benchmarks.timing import peak_mb
-from hudiformat.storage import LocalStorage
+from hudiformat.storage.local import LocalStorage
 from tests.requests import RecordingStorage
 
 TABLE, BATCH = "table", "batch-{}.parquet"

@@ -21,10 +21,11 @@ from rich.console import Console
 from rich.table import Table
 
 import hudiformat as hf
-from hudiformat.metadata import METADATA_FOLDER, encode_base_file
-from hudiformat.metadata.file_entries import FileEntry, encode_file_entries
-from hudiformat.storage import LocalStorage
-from hudiformat.timeline import CommitMetadata, encode_commit_metadata, load_table_config, update_table_config
+from hudiformat.metadata_table.file_entries import FileEntry, encode_file_entries
+from hudiformat.metadata_table.updates import encode_base_file
+from hudiformat.storage.local import LocalStorage
+from hudiformat.timeline.commit_metadata import CommitMetadata, encode_commit_metadata
+from hudiformat.timeline.config_files import METADATA_FOLDER, load_table_config, update_table_config
 
 PARTITIONS = 10_000
 GROUPS, LOGS = 4, 4

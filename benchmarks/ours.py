@@ -12,7 +12,7 @@ import pyarrow as pa
 
 import hudiformat as hf
 from benchmarks.cases import INSTANT, Case
-from hudiformat.avro import arrow_to_avro
+from hudiformat.codec.avro.schema import arrow_to_avro
 
 NAME = ".f-0_001.log.1_1-2-3"
 ENDLESS = 1 << 40

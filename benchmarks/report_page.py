@@ -20,9 +20,11 @@ from rich.console import Console
 from rich.table import Table
 
 import hudiformat as hf
-from hudiformat.report import TableFacts, gather, page_of
+from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile
+from hudiformat.report.facts import TableFacts
+from hudiformat.report.gathering import gather
 from hudiformat.report.layout import layout_of
-from hudiformat.view import BaseFile, FileSlice, LogFile
+from hudiformat.report.page import page_of
 from tools.browser import Browser
 from tools.chromium import installed_chromium
 

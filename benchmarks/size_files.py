@@ -13,9 +13,9 @@ import hudiformat as hf
 from benchmarks import ours
 from benchmarks.cases import INSTANT, SMALL
 from benchmarks.size_work import Outcome, Work, expect
-from hudiformat.blocks import encode_block_parts
-from hudiformat.blocks.batches import record_batches
-from hudiformat.logfile.reader import map_source, scan_runs
+from hudiformat.codec.log.batches import record_batches
+from hudiformat.codec.log.block import encode_block_parts
+from hudiformat.codec.log.reader import map_source, scan_runs
 
 _SPARSE_CONTENT = 4 << 20
 _BLOCKS_PER_GB = (1 << 30) // _SPARSE_CONTENT

@@ -13,10 +13,12 @@ import hudiformat as hf
 from benchmarks import listing as large_listing
 from benchmarks import slices
 from benchmarks.size_work import Outcome, Work, expect, recorded
-from hudiformat.archive.archived import ArchivedInstant
-from hudiformat.archive.history import add_history
-from hudiformat.storage import LocalStorage
-from hudiformat.timeline import Action, CommitMetadata, Instant, State, load_table_config
+from hudiformat.storage.local import LocalStorage
+from hudiformat.timeline.archive.archived import ArchivedInstant
+from hudiformat.timeline.archive.history import add_history
+from hudiformat.timeline.commit_metadata import CommitMetadata
+from hudiformat.timeline.config_files import load_table_config
+from hudiformat.timeline.timeline import Action, Instant, State
 
 _SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("value", pa.float64()), ("part", pa.string())])
 _MEGABYTE = 1 << 20

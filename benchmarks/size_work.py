@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from hudiformat.storage import LocalStorage
+from hudiformat.storage.local import LocalStorage
 from tests.requests import RecordingStorage
 
 _EVERY = 0.02

@@ -24,7 +24,7 @@ import pyarrow as pa
 import hudiformat as hf
 from benchmarks.cases import Case, mixed
 from benchmarks.timing import peak_mb
-from hudiformat.basefile import META_FIELDS
+from hudiformat.schema.meta_fields import META_FIELDS
 
 LOG_FILES = 4
 ROWS_PER_FILE = 100

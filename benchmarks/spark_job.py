@@ -129,7 +129,7 @@ def _by_hudi(rows: DataFrame, path: str, operation: str, options: Mapping[str, s
 def _by_hudiformat(rows: DataFrame, path: str, operation: str, options: Mapping[str, str]) -> None:
     import hudiformat as hf  # noqa: PLC0415 - Hudi's environment is without
     import hudiformat.spark as hudi_spark  # noqa: PLC0415
-    from hudiformat.shuffle.schema import arrow_schema  # noqa: PLC0415
+    from hudiformat.spark.write.schema import arrow_schema  # noqa: PLC0415
 
     if not Path(path).exists():
         schema = arrow_schema(rows.schema)

@@ -16,7 +16,7 @@ import hudiformat as hf
 from benchmarks import spark_job
 from benchmarks.cases import mixed
 from benchmarks.spark_job import BUCKETS, INPUT, KEY, ORDERING, PARTITION, READ, UPSERTED
-from hudiformat.basefile import META_FIELDS
+from hudiformat.schema.meta_fields import META_FIELDS
 from tests.conformance.hudi import ROOMY, ROOT, RealHudi
 from tools.java import java_home
 

@@ -22,7 +22,7 @@ from rich.table import Table
 import hudiformat as hf
 from benchmarks.file_sink import BATCHES, COMMIT, MINUTE, SCHEMA, TASKS, batch_rows, watermark
 from hudiformat.sink import FileSink, TaskWriter, parse_sink_options
-from hudiformat.storage import LocalStorage
+from hudiformat.storage.local import LocalStorage
 
 FULL = 1_000_000
 MOST = 1.3

@@ -22,7 +22,7 @@ import pyarrow as pa
 import hudiformat as hf
 from benchmarks.cases import mixed
 from benchmarks.timing import peak_mb
-from hudiformat.basefile import META_FIELDS
+from hudiformat.schema.meta_fields import META_FIELDS
 
 COW, LOGS = "COW", "bucket index, logs"
 COMPRESSIONS = ("gzip", "zstd")

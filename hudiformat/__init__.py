@@ -11,19 +11,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hudiformat.api import Table, create_table, open_table
-    from hudiformat.blocks import (
-        BlockHeader,
-        BlockType,
-        HeaderKey,
-        LogBlock,
-        data_block,
-        data_blocks,
-        delete_block,
-        encode_block,
-        rollback_block,
-    )
-    from hudiformat.conditions import Delete, Insert, Update
+    from hudiformat.api.create import create_table
+    from hudiformat.api.table import Table, open_table
+    from hudiformat.check.repair.planning import repair_table
+    from hudiformat.check.repair.steps import Repair, RepairKind, RepairStep, StepState
+    from hudiformat.check.verify.finding import TableFinding, TableFindingKind
+    from hudiformat.codec.log.block import LogBlock, encode_block
+    from hudiformat.codec.log.build import data_block, data_blocks, delete_block, rollback_block
+    from hudiformat.codec.log.decoder import LogDecoder
+    from hudiformat.codec.log.frame import BlockHeader, BlockType, HeaderKey
+    from hudiformat.codec.log.reader import LogReader
+    from hudiformat.codec.log.salvage import SalvageReport, salvage
+    from hudiformat.codec.log.verify import FindingKind, LogFinding, verify_log
+    from hudiformat.codec.log.writer import DEFAULT_LOG_MAX_SIZE, AppendResult, LogWriter
+    from hudiformat.conditions.clauses import Delete, Insert, Update
     from hudiformat.errors import (
         ArgumentError,
         BeforeFirstCommitError,
@@ -49,27 +50,14 @@ if TYPE_CHECKING:
         UnsupportedVersionError,
         WriteConflictError,
     )
-    from hudiformat.logfile import (
-        DEFAULT_LOG_MAX_SIZE,
-        AppendResult,
-        FindingKind,
-        LogDecoder,
-        LogFinding,
-        LogReader,
-        LogWriter,
-        SalvageReport,
-        salvage,
-        verify_log,
-    )
-    from hudiformat.maintenance import MaintenanceReport, ServiceReport, TableFinding, TableFindingKind, TableSize
-    from hudiformat.merge import RecordMerger
-    from hudiformat.naming import BaseFileName, LogFileName, WriteToken
-    from hudiformat.query import Scan
-    from hudiformat.repair import Repair, RepairKind, RepairStep, StepState, repair_table
-    from hudiformat.report import TableReport
-    from hudiformat.storage import open_storage
-    from hudiformat.transaction import Commit
-    from hudiformat.view import FileSlice
+    from hudiformat.file_group.merging.rule import RecordMerger
+    from hudiformat.file_group.slices import FileSlice
+    from hudiformat.naming.file_names import BaseFileName, LogFileName, WriteToken
+    from hudiformat.read.scan import Scan
+    from hudiformat.report.writing import TableReport
+    from hudiformat.services.maintenance_report import MaintenanceReport, ServiceReport, TableSize
+    from hudiformat.storage.opening import open_storage
+    from hudiformat.write.commit.transaction import Commit
 
 __version__ = "0.1.0.dev0"
 
@@ -143,25 +131,59 @@ __all__ = [
     "verify_log",
 ]
 
-_NAMES = {
-    "api": (
+_MODULES = {
+    "api.create": ("create_table",),
+    "api.table": (
         "Table",
-        "create_table",
         "open_table",
     ),
-    "blocks": (
+    "check.repair.planning": ("repair_table",),
+    "check.repair.steps": (
+        "Repair",
+        "RepairKind",
+        "RepairStep",
+        "StepState",
+    ),
+    "check.verify.finding": (
+        "TableFinding",
+        "TableFindingKind",
+    ),
+    "codec.log.block": (
+        "LogBlock",
+        "encode_block",
+    ),
+    "codec.log.build": (
+        "data_block",
+        "data_blocks",
+        "delete_block",
+        "rollback_block",
+    ),
+    "codec.log.decoder": ("LogDecoder",),
+    "codec.log.frame": (
         "BlockHeader",
         "BlockType",
         "HeaderKey",
-        "LogBlock",
-        "data_block",
-        "data_blocks",
-        "data_blocks",
-        "delete_block",
-        "encode_block",
-        "rollback_block",
     ),
-    "conditions": ("Delete", "Insert", "Update"),
+    "codec.log.reader": ("LogReader",),
+    "codec.log.salvage": (
+        "SalvageReport",
+        "salvage",
+    ),
+    "codec.log.verify": (
+        "FindingKind",
+        "LogFinding",
+        "verify_log",
+    ),
+    "codec.log.writer": (
+        "DEFAULT_LOG_MAX_SIZE",
+        "AppendResult",
+        "LogWriter",
+    ),
+    "conditions.clauses": (
+        "Delete",
+        "Insert",
+        "Update",
+    ),
     "errors": (
         "ArgumentError",
         "BeforeFirstCommitError",
@@ -187,50 +209,35 @@ _NAMES = {
         "UnsupportedVersionError",
         "WriteConflictError",
     ),
-    "logfile": (
-        "DEFAULT_LOG_MAX_SIZE",
-        "AppendResult",
-        "FindingKind",
-        "LogDecoder",
-        "LogFinding",
-        "LogReader",
-        "LogWriter",
-        "SalvageReport",
-        "salvage",
-        "verify_log",
-    ),
-    "maintenance": (
-        "MaintenanceReport",
-        "ServiceReport",
-        "TableFinding",
-        "TableFindingKind",
-        "TableSize",
-    ),
-    "merge": ("RecordMerger",),
-    "naming": (
+    "file_group.merging.rule": ("RecordMerger",),
+    "file_group.slices": ("FileSlice",),
+    "naming.file_names": (
         "BaseFileName",
         "LogFileName",
         "WriteToken",
     ),
-    "query": ("Scan",),
-    "repair": ("Repair", "RepairKind", "RepairStep", "StepState", "repair_table"),
-    "report": ("TableReport",),
-    "storage": ("open_storage",),
-    "transaction": ("Commit",),
-    "view": ("FileSlice",),
+    "read.scan": ("Scan",),
+    "report.writing": ("TableReport",),
+    "services.maintenance_report": (
+        "MaintenanceReport",
+        "ServiceReport",
+        "TableSize",
+    ),
+    "storage.opening": ("open_storage",),
+    "write.commit.transaction": ("Commit",),
 }
-"""What each room gives: a room is imported when a name of it is asked for."""
+"""The public names by their modules; a module is imported when a name of it is asked for."""
 
-_ROOMS = {name: room for room, names in _NAMES.items() for name in names}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 
 if not TYPE_CHECKING:  # type checkers know the names above, and no others
 
     def __getattr__(name: str) -> Any:
-        room = _ROOMS.get(name)
-        if room is None:
+        module = _MODULE_OF.get(name)
+        if module is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(f"{__name__}.{room}"), name)
+        value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
         return value
 
     def __dir__() -> list[str]:

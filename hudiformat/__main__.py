@@ -10,7 +10,7 @@ _EXTRA = ("click", "rich")
 def main() -> int:
     """Run the command line, and give back its exit code; 2 with what to install when the extra ``cli`` is not there."""
     try:
-        from hudiformat.cli import run  # noqa: PLC0415 - what it needs is an extra
+        from hudiformat.cli.app import run  # noqa: PLC0415 - what it needs is an extra
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _EXTRA:
             raise

@@ -8,6 +8,7 @@
     ├── EncodeError (ValueError)         a value that the format cannot carry
     ├── NameFormatError (ValueError)     a file name or instant that is not one of Hudi's
     ├── SchemaError (ValueError)         a schema or type that cannot be mapped, or contradicts the table's
+    ├── FilterError (ValueError)         the text of a filter that is no condition
     ├── DataError (ValueError)           rows that cannot be written: a key that is missing or null
     ├── OptionError (ValueError)         an unknown option, or a bad value for a known one
     │   └── ArgumentError (TypeError)        an argument of a type that the call does not take
@@ -17,8 +18,11 @@
         ├── NotATableError               there is no table
         ├── TableExistsError             there is a table already
         ├── BeforeFirstCommitError       a moment at which the table had no rows yet
+        ├── FilesGoneError               another writer has deleted files of a query before they were read
         ├── CorruptTableError            the table's own metadata is damaged
+        ├── LockError                    another writer holds the lock for too long
         └── CommitError                  a write that did not become visible
+            └── WriteConflictError           another writer has committed to the same file groups
 
 There is a branch for each thing that a caller can do about an error.  The facts of a message are attributes too.
 Exceptions cross process borders in Spark, so all arguments besides the message are keyword-only with a default:
@@ -149,6 +153,10 @@ class TableExistsError(TableError):
 
 class BeforeFirstCommitError(TableError):
     """A moment that is before the first commit of the table: it had no rows yet, or was not there."""
+
+
+class FilesGoneError(TableError):
+    """Files of a query were deleted by a clean, a rollback or a restore before they were read."""
 
 
 class CorruptTableError(TableError):

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hudiformat.cli import run as command_line
+from hudiformat.cli.app import run as command_line
 from tests.cli.support import DAMAGED
 from tests.conformance.hudi import RealHudi
 

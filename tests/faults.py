@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
-from hudiformat.storage import Capabilities, FileInfo, OutputFile, Storage
+from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile, Storage
 
 T = TypeVar("T")
 READS = ("list", "read", "map", "open_input")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fsspec.implementations.memory import MemoryFileSystem
 
-from hudiformat.storage import Storage, open_storage
+from hudiformat.storage.opening import open_storage
+from hudiformat.storage.protocol import Storage
 
 
 def memory_files() -> Storage:

@@ -19,14 +19,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudiformat import open_table
-from hudiformat.hfile import HFileReader
-from hudiformat.logfile import LogReader
-from hudiformat.metadata import bloom_filters, is_partitioned, load_definitions
-from hudiformat.metadata.kinds import path_of_group
-from hudiformat.metadata.secondary_keys import prefixes_of, secondary_keys
-from hudiformat.storage import LocalStorage
-from hudiformat.timeline import load_table_config, load_timeline
-from hudiformat.view import Visibility, build_slices, latest_slices
+from hudiformat.codec.hfile.reader import HFileReader
+from hudiformat.codec.log.reader import LogReader
+from hudiformat.file_group.slices import Visibility, build_slices, latest_slices
+from hudiformat.metadata_table.bloom_filters import bloom_filters
+from hudiformat.metadata_table.definitions import load_definitions
+from hudiformat.metadata_table.kinds.record_index import is_partitioned, path_of_group
+from hudiformat.metadata_table.secondary_keys import prefixes_of, secondary_keys
+from hudiformat.storage.local import LocalStorage
+from hudiformat.timeline.config_files import load_table_config
+from hudiformat.timeline.timeline import load_timeline
 
 OWN = ".hoodie/metadata"
 Record = Mapping[str, Any]

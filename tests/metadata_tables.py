@@ -11,14 +11,17 @@ from typing import Any
 import pyarrow as pa
 
 from hudiformat import Table, open_table
-from hudiformat.blocks import delete_block
-from hudiformat.logfile import LogWriter
-from hudiformat.metadata import IndexDefinition, encode_definitions, load_definitions
-from hudiformat.naming import LogFileName
-from hudiformat.storage import FolderStorage, LocalStorage
-from hudiformat.timeline import load_table_config, load_timeline, parse_properties, update_table_config
-from hudiformat.upkeep import set_up_metadata_table
-from tests.metadata.tables import add_metadata_table
+from hudiformat.codec.log.build import delete_block
+from hudiformat.codec.log.writer import LogWriter
+from hudiformat.metadata_table.definitions import IndexDefinition, encode_definitions, load_definitions
+from hudiformat.naming.file_names import LogFileName
+from hudiformat.storage.folder import FolderStorage
+from hudiformat.storage.local import LocalStorage
+from hudiformat.timeline.config_files import load_table_config, update_table_config
+from hudiformat.timeline.table_config import parse_properties
+from hudiformat.timeline.timeline import load_timeline
+from hudiformat.write.metadata.setting_up import set_up_metadata_table
+from tests.metadata_table.tables import add_metadata_table
 from tests.tables import Clock, new_table
 
 PARTITIONS = "hoodie.table.metadata.partitions"

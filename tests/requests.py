@@ -1,8 +1,8 @@
 """A storage that records the requests made to it: how many an operation needs, and what another writer can do between.
 
-A request is one call of the protocol ``hudiformat.storage.Storage`` that goes to the file system: ``list``, ``exists``,
-``read``, ``map``, ``open_input``, ``create``, ``open_new``, ``rename``, ``make_folder``, ``sync_deletions``,
-``delete_empty_folder`` and ``delete``.  ``root`` and ``capabilities`` are no requests.  A file that is read in ranges
+A request is one call of the protocol ``hudiformat.storage.protocol.Storage`` that goes to the file system: ``list``,
+``exists``, ``read``, ``map``, ``open_input``, ``create``, ``open_new``, ``rename``, ``make_folder``,
+``sync_deletions``, ``delete_empty_folder`` and ``delete``.  ``root`` and ``capabilities`` are no requests.  A file that is read in ranges
 is one request, ``open_input``; a file that is written piece by piece is one request, ``open_new``, whatever is written
 to it and however often it is synced.  An implementation may need several HTTP requests for one call; they are not
 counted here.
@@ -19,7 +19,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from hudiformat import BaseFileName, LogFileName, NameFormatError
-from hudiformat.storage import Capabilities, FileInfo, OutputFile, Storage
+from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile, Storage
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudiformat import Table, create_table, open_table
-from hudiformat.options import TABLE_KEYS
+from hudiformat.table.options.keys import TABLE_KEYS
 
 SCHEMA = pa.schema(
     [

@@ -12,50 +12,53 @@ import hudiformat
 LAYERS = (
     "errors",
     "wire",
+    "arguments",
     "storage",
     "naming",
-    "avro",
     "conditions",
-    "parquet",
+    "codec",
     "sink",
-    "hfile",
-    "blocks",
-    "logfile",
-    "testing",
-    "basefile",
     "timeline",
-    "archive",
-    "view",
-    "merge",
-    "metadata",
+    "schema",
+    "file_group",
+    "metadata_table",
     "sizing",
-    "options",
-    "exclusion",
     "table",
-    "query",
-    "upkeep",
-    "transaction",
-    "index",
+    "read",
     "write",
     "services",
-    "maintenance",
-    "repair",
+    "check",
     "report",
     "api",
-    "shuffle",
     "spark",
+    "testing",
     "the face of the package",
     "cli",
     "__main__",
 )
-PURE = ("wire", "naming", "avro", "conditions", "hfile", "blocks", "merge", "sizing")
+PURE = (
+    "wire",
+    "arguments",
+    "naming",
+    "conditions",
+    "codec/avro",
+    "codec/hfile",
+    "codec/log/content",
+    *(f"codec/log/{name}" for name in ("frame", "block", "batches", "build", "selection")),
+    "codec/statistics",
+    "schema",
+    "file_group/merging",
+    "sizing",
+)
+"""Rooms, folders and modules that touch no file, clock or randomness."""
+SPILLS = "file_group/merging/spill.py"  # merges on disk what does not fit into memory
 IMPURE_MODULES = ("io", "os", "pathlib", "random", "secrets", "socket", "subprocess", "tempfile", "time", "uuid")
-READS_A_SWITCH = "avro/compiled/__init__.py"  # an environment variable, which changes the speed and nothing else
+READS_A_SWITCH = "codec/avro/compiled/__init__.py"  # an environment variable, which changes the speed and nothing else
 PURE_NAMES = ("uuid.UUID", "uuid.uuid5", "io.BytesIO")  # a value, a hash, unlike uuid.uuid4; a buffer that is no file
 IMPURE_ATTRIBUTES = ("now", "today", "utcnow")  # of date and datetime
-WITH_FACE = (*LAYERS[LAYERS.index("basefile") : LAYERS.index("spark")], "storage", "naming")
-"""Rooms whose ``__init__`` names all that other rooms use of them."""
-LARGEST_ROOM, LARGEST_FOLDER = 3000, 25
+FACES = ("", "spark", "sink", "sizing", "testing", "cli", "codec/avro/compiled")
+"""Folders whose ``__init__`` gives names to users, or has code of its own; all others have a docstring alone."""
+LARGEST_FOLDER, DEEPEST_FOLDER = 25, 3
 VAGUE = ("common", "helpers", "misc", "util", "utils")
 
 ROOT = Path(hudiformat.__file__).parent
@@ -110,20 +113,22 @@ def imported_modules(path: Path) -> Iterator[str]:
             yield found
 
 
-def is_past_the_face(name: str) -> bool:
-    """Whether an imported name is taken from a module of a room that has a face, its ``__init__``, for others."""
-    parts = name.split(".")
-    return parts[0] == "hudiformat" and len(parts) > len(("hudiformat", "room", "name")) and parts[1] in WITH_FACE
-
-
 def test_a_module_imports_only_its_own_room_and_those_above() -> None:
     below = [(name_of(path), room) for path in MODULES for room in set(imported_rooms(path)) if is_below(path, room)]
     assert sorted(below) == []
 
 
 def test_the_file_sink_knows_no_tables() -> None:
-    found = {name for path in MODULES if room_of(path) == "sink" for name in imported_rooms(path)}
-    assert found <= {"errors", "wire", "storage", "naming", "avro", "parquet", "sink"}
+    found = {name for path in MODULES if room_of(path) == "sink" for name in imported_modules(path)}
+    rooms = {name.split(".")[1] for name in found if name.startswith("hudiformat.")}
+    assert rooms <= {"errors", "wire", "arguments", "storage", "naming", "codec", "sink"}
+    assert [name for name in found if name.startswith("hudiformat.codec.log")] == []
+
+
+def test_formats_of_files_do_not_know_log_files() -> None:
+    formats = [path for path in MODULES if room_of(path) == "codec" and "log" not in path.relative_to(ROOT).parts]
+    names = {(name_of(path), name) for path in formats for name in imported_names(path)}
+    assert sorted(pair for pair in names if pair[1].startswith("hudiformat.codec.log")) == []
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
@@ -138,25 +143,31 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     assert sorted(imports) == []
 
 
-def test_a_module_imports_other_rooms_by_their_face() -> None:
-    found = [(path, name) for path in MODULES for name in imported_names(path) if is_past_the_face(name)]
-    assert [(name_of(path), name) for path, name in found if name.split(".")[1] != room_of(path)] == []
+def test_no_module_only_forwards_what_others_define() -> None:
+    folders = {path.parent.relative_to(ROOT).as_posix(): path for path in MODULES if path.name == "__init__.py"}
+    assert [
+        name for name, path in folders.items() if name not in FACES and len(ast.parse(path.read_text()).body) > 1
+    ] == []
+    others = {name_of(path): ast.parse(path.read_text()).body for path in MODULES if path.name != "__init__.py"}
+    assert [name for name, body in others.items() if all(isinstance(node, IMPORTS) for node in body)] == []
 
 
-def test_rooms_and_folders_are_of_a_size_that_one_can_know() -> None:
-    lines: dict[str, int] = {}
-    for path in MODULES:
-        lines[room_of(path)] = lines.get(room_of(path), 0) + path.read_text().count("\n")
-    assert [room for room, count in lines.items() if count > LARGEST_ROOM and room != "avro"] == []
+def test_folders_are_shallow_and_can_be_surveyed() -> None:
     folders = {path.parent for path in MODULES}
     assert [folder for folder in folders if len(list(folder.glob("*.py"))) > LARGEST_FOLDER] == []
+    assert [folder for folder in folders if len(folder.relative_to(ROOT).parts) > DEEPEST_FOLDER] == []
 
 
 def test_no_module_has_a_name_that_says_nothing() -> None:
     assert [name for name in NAMES if set(name.split(".")) & set(VAGUE)] == []
 
 
-CODEC = [path for path in MODULES if room_of(path) in PURE]
+CODEC = [
+    path
+    for path in MODULES
+    if path.relative_to(ROOT).as_posix().removesuffix(".py").startswith(tuple(f"{name}" for name in PURE))
+    and path != ROOT / SPILLS
+]
 
 
 def test_the_codec_imports_nothing_that_touches_files_or_chance() -> None:
@@ -181,17 +192,12 @@ def test_files_are_read_by_ranges_only_where_errors_are_ours() -> None:
     callers = [path for path in MODULES if ".open_input(" in path.read_text("utf-8")]
     names = [str(path.relative_to(ROOT)) for path in callers]
     assert [name for name in names if not name.startswith("storage/")] == [
-        "basefile/read.py",
-        "transaction/publishing.py",
+        "file_group/base_file/read.py",
+        "write/commit/publishing.py",
     ]
 
 
-def test_every_module_has_a_test_file_of_its_name() -> None:
-    modules = [path.relative_to(ROOT) for path in MODULES if path.stem != "__init__"]
-    tests = [Path(__file__).parent / path.with_name(f"test_{path.stem.strip('_')}.py") for path in modules]
-    assert [str(path) for path in tests if not path.is_file()] == []
-
-
+IMPORTS = (ast.Import, ast.ImportFrom, ast.Expr)
 LOOPS = (ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 

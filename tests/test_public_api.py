@@ -107,8 +107,8 @@ def test_names_are_imported_when_they_are_asked_for() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_every_public_name_has_one_room() -> None:
-    assert sorted(hudiformat._ROOMS) == sorted(hudiformat.__all__)
+def test_every_public_name_has_one_module() -> None:
+    assert sorted(hudiformat._MODULE_OF) == sorted(hudiformat.__all__)
     with pytest.raises(AttributeError, match="module 'hudiformat' has no attribute 'Tabel'"):
         _ = hudiformat.Tabel  # type: ignore[attr-defined]
 

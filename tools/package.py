@@ -24,7 +24,7 @@ VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 IN_SDIST = ("hudiformat/", "spec/")
 """The folders of the sdist; at its top are the files of ``AT_TOP``."""
 AT_TOP = {"CHANGELOG.md", "LICENSE", "PKG-INFO", "README.md", "SECURITY.md", "pyproject.toml", ".gitignore"}
-NEEDED = {"hudiformat/py.typed", "hudiformat/options/hudi_keys.txt", "hudiformat/__init__.py"}
+NEEDED = {"hudiformat/py.typed", "hudiformat/table/options/hudi_keys.txt", "hudiformat/__init__.py"}
 NEEDED |= {str(path.relative_to(ROOT)) for path in (ROOT / "hudiformat" / "report" / "page").iterdir()}
 SMOKE = """
 import subprocess, sys

@@ -9,15 +9,17 @@ from typing import Any
 import pyarrow as pa
 
 from hudiformat.api.projecting import fit_rows, projected, value_expression
-from hudiformat.conditions import Filter
+from hudiformat.conditions.taken import Filter
 from hudiformat.errors import SchemaError, unknown_column
-from hudiformat.index import KeyedRows, LocatedRows
-from hudiformat.options import Operation
-from hudiformat.query import rows_of_state
-from hudiformat.table import RowKeys, TableState
-from hudiformat.timeline import WriteStat
-from hudiformat.transaction import Commit, WritePlan, write_and_commit
-from hudiformat.write import PreparedRows, check_rows, combined, local_task
+from hudiformat.read.plan import rows_of_state
+from hudiformat.schema.table_schema import RowKeys
+from hudiformat.table.options.values import Operation
+from hudiformat.table.state import TableState
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.commit.transaction import Commit, write_and_commit
+from hudiformat.write.index.rows import KeyedRows, LocatedRows
+from hudiformat.write.write import PreparedRows, check_rows, combined, local_task
 
 
 def delete_where(state: TableState, *, where: Filter) -> tuple[Commit, TableState]:

@@ -8,47 +8,25 @@ from datetime import datetime, timezone
 import pyarrow as pa
 
 from hudiformat.api.table import Table, open_table
-from hudiformat.basefile import refuse_other_flags
+from hudiformat.arguments import checks_arguments, one_or_more
 from hudiformat.errors import OptionError, SchemaError, TableExistsError, UnsupportedFeatureError, unknown_column
-from hudiformat.naming import checks_arguments, one_or_more
-from hudiformat.options import (
-    KEEP_OPERATIONS,
-    TABLE_KEYS,
-    BucketEngine,
-    CdcMode,
-    IndexType,
-    WriteOptions,
-    format_bucket_rules,
-    member_of,
-    merge_mode_of,
-    options_of,
-    parse_boolean,
-    parse_write_options,
-)
-from hudiformat.storage import Location, Storage, open_storage
-from hudiformat.table import (
-    AMBIGUOUS_KEYS,
-    WRITABLE_VERSIONS,
-    Clock,
-    RowKeys,
-    TableClock,
-    TableSchema,
-    check_table_name,
-    new_table_config,
-    save_bucket_rules,
-)
-from hudiformat.timeline import (
-    PROPERTIES_FILE,
-    MergeMode,
-    TableConfig,
-    TableType,
-    TimelineZone,
-    format_table_config,
-    has_table,
-    update_table_config,
-)
-from hudiformat.transaction import carried
-from hudiformat.upkeep import refuse_partitioned_index, set_up_metadata_table
+from hudiformat.schema.meta_fields import refuse_other_flags
+from hudiformat.schema.table_schema import RowKeys, TableSchema
+from hudiformat.storage.opening import Location, open_storage
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.bucket_config import save_bucket_rules
+from hudiformat.table.new_table import check_table_name, new_table_config
+from hudiformat.table.options.agreement import merge_mode_of, options_of
+from hudiformat.table.options.buckets import BucketEngine, format_bucket_rules
+from hudiformat.table.options.keys import KEEP_OPERATIONS, TABLE_KEYS, parse_write_options
+from hudiformat.table.options.parsers import member_of, parse_boolean
+from hudiformat.table.options.values import CdcMode, IndexType, WriteOptions
+from hudiformat.table.state import Clock, TableClock
+from hudiformat.table.support import AMBIGUOUS_KEYS, WRITABLE_VERSIONS
+from hudiformat.timeline.config_files import PROPERTIES_FILE, format_table_config, has_table, update_table_config
+from hudiformat.timeline.table_config import MergeMode, TableConfig, TableType, TimelineZone
+from hudiformat.write.made_keys import carried
+from hudiformat.write.metadata.setting_up import refuse_partitioned_index, set_up_metadata_table
 
 
 @checks_arguments

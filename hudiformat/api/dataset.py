@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 from pyarrow import dataset
 
 from hudiformat.errors import ArgumentError, shown
-from hudiformat.query import Moment, Scan
+from hudiformat.read.scan import Scan
+from hudiformat.read.time_travel import Moment
 
 
 class Scanned(Protocol):

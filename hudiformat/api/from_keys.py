@@ -13,8 +13,8 @@ import pyarrow as pa
 from hudiformat.api.create import create_table
 from hudiformat.api.table import Table
 from hudiformat.errors import OptionError
-from hudiformat.storage import Location, open_storage
-from hudiformat.table import Clock
+from hudiformat.storage.opening import Location, open_storage
+from hudiformat.table.state import Clock
 
 _NAME = ("hoodie.table.name", "hoodie.datasource.write.table.name")
 _RECORD_KEY = ("hoodie.datasource.write.recordkey.field", "hoodie.table.recordkey.fields")

@@ -7,9 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudiformat.naming import parse_instant
-from hudiformat.table import TableState
-from hudiformat.timeline import CommitMetadata, Instant
+from hudiformat.naming.instants import parse_instant
+from hudiformat.table.state import TableState
+from hudiformat.timeline.commit_metadata import CommitMetadata
+from hudiformat.timeline.timeline import Instant
 
 HISTORY_SCHEMA = pa.schema(
     [

@@ -19,18 +19,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.api.projecting import fit_rows, projected, value_expression
-from hudiformat.basefile import RECORD_KEY
-from hudiformat.conditions import Clause, Delete, Filter, Insert, Update, as_filter
+from hudiformat.codec.avro.incoming import suited
+from hudiformat.conditions.clauses import Clause, Delete, Insert, Update
+from hudiformat.conditions.taken import Filter, as_filter
 from hudiformat.errors import DataError, OptionError, SchemaError, UnsupportedFeatureError, shown, unknown_column
-from hudiformat.index import GROUP, PATH, ExistingRows, Integers, KeyedRows
-from hudiformat.merge import KeyIndex, combined_rows
-from hudiformat.options import Operation
-from hudiformat.query import SliceQuery
-from hudiformat.storage import Storage
-from hudiformat.table import RowKeys, TableState, as_reader
-from hudiformat.timeline import WriteStat
-from hudiformat.transaction import Commit, WritePlan, write_and_commit
-from hudiformat.write import PreparedRows, WriteTask, check_rows, local_task, suited
+from hudiformat.file_group.merging.keys import KeyIndex, combined_rows
+from hudiformat.read.scan import SliceQuery
+from hudiformat.schema.meta_fields import RECORD_KEY
+from hudiformat.schema.table_schema import RowKeys, as_reader
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.options.values import Operation
+from hudiformat.table.state import TableState
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.commit.transaction import Commit, write_and_commit
+from hudiformat.write.index.existing import GROUP, PATH, ExistingRows
+from hudiformat.write.index.rows import Integers, KeyedRows
+from hudiformat.write.write import PreparedRows, WriteTask, check_rows, local_task
 
 SOURCE, TARGET, _STORED = "source", "target", "stored"
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from hudiformat.storage import Storage, open_parent, open_storage
-from hudiformat.timeline import PROPERTIES_FILE
+from hudiformat.storage.opening import open_parent, open_storage
+from hudiformat.storage.protocol import Storage
+from hudiformat.timeline.config_files import PROPERTIES_FILE
 
 _MOST_LEVELS = 8
 _MOST_FOLDERS = 100

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.errors import SchemaError
-from hudiformat.table import TableSchema
+from hudiformat.schema.table_schema import TableSchema
 
 
 def value_expression(value: object, field: pa.Field, *, of: str) -> pc.Expression:

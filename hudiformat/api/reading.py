@@ -11,16 +11,15 @@ import pyarrow as pa
 
 from hudiformat.api.history import history
 from hudiformat.api.stats import SMALL_FILE_LIMIT, slice_stats
-from hudiformat.basefile import RECORD_KEY
-from hudiformat.conditions import Filter
+from hudiformat.arguments import checks_arguments
+from hudiformat.conditions.taken import Filter
 from hudiformat.errors import OptionError, UnsupportedFeatureError
-from hudiformat.naming import checks_arguments, join_path
-from hudiformat.query import (
-    Moment,
-    Scan,
+from hudiformat.file_group.reader import SliceReader, refuse_unreadable
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.naming.file_names import join_path
+from hudiformat.read.incremental import Span
+from hudiformat.read.plan import (
     SlicePlan,
-    SliceReader,
-    Span,
     explain_snapshot,
     instant_of,
     plan_changes,
@@ -29,9 +28,13 @@ from hudiformat.query import (
     read_rows,
     slice_reader,
 )
-from hudiformat.table import TableContext, TableState, on_one_state, refuse_unreadable
-from hudiformat.timeline import TableConfig, Timeline
-from hudiformat.view import FileSlice
+from hudiformat.read.scan import Scan
+from hudiformat.read.time_travel import Moment
+from hudiformat.schema.meta_fields import RECORD_KEY
+from hudiformat.table.one_state import on_one_state
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.timeline.table_config import TableConfig
+from hudiformat.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
     from hudiformat.api.dataset import TableDataset

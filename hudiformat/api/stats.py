@@ -8,7 +8,8 @@ from itertools import groupby
 
 import pyarrow as pa
 
-from hudiformat.view import FileSlice, SliceTotals
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.file_group.totals import SliceTotals
 
 SMALL_FILE_LIMIT = 104_857_600
 """Bytes below which a base file is small: the default of hoodie.parquet.small.file.limit."""

@@ -16,19 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.errors import DataError, WriteConflictError, shown
-from hudiformat.options import Operation, SortMode
-from hudiformat.table import RowKeys, TableState, as_reader
-from hudiformat.timeline import WriteStat
-from hudiformat.transaction import Commit, WritePlan, write_and_commit
-from hudiformat.write import (
-    CheckedColumns,
-    PreparedRows,
-    check_rows,
-    combine_parts,
-    incoming,
-    local_task,
-    write_rows,
-)
+from hudiformat.schema.table_schema import RowKeys, as_reader
+from hudiformat.table.options.values import Operation, SortMode
+from hudiformat.table.state import TableState
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.commit.transaction import Commit, write_and_commit
+from hudiformat.write.rows import combine_parts
+from hudiformat.write.write import CheckedColumns, PreparedRows, check_rows, incoming, local_task, write_rows
 
 MOST_AT_ONCE = 128 << 20
 """Bytes of a stream that are read before anything is written, and that are combined by key in memory."""

@@ -10,27 +10,48 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from hudiformat import services
 from hudiformat.api.changing import delete_where, update_where
 from hudiformat.api.merging import checked_clauses, merge_rows
 from hudiformat.api.no_table import why_no_table
 from hudiformat.api.reading import ReadableTable
 from hudiformat.api.streaming import write_stream
-from hudiformat.conditions import Delete, Filter, Insert, Update
+from hudiformat.arguments import checks_arguments, one_or_more
+from hudiformat.check.repair.planning import DEAD_AFTER, repair_context
+from hudiformat.check.repair.steps import Repair
+from hudiformat.check.verify.finding import TableFinding
+from hudiformat.check.verify.verification import verify_table
+from hudiformat.conditions.clauses import Delete, Insert, Update
+from hudiformat.conditions.taken import Filter
 from hudiformat.errors import NotATableError, OptionError
-from hudiformat.maintenance import MaintenanceReport, TableFinding, maintain, services_named, verify_table
-from hudiformat.merge import RecordMerger
-from hudiformat.naming import checks_arguments, one_or_more
-from hudiformat.options import Operation, options_of
-from hudiformat.query import named_instant
-from hudiformat.repair import DEAD_AFTER, Repair, repair_context
-from hudiformat.report import TableReport, report_table
-from hudiformat.sizing import PartitionPlan
-from hudiformat.storage import Location, Storage, open_storage
-from hudiformat.table import Clock, ColumnChanges, TableClock, TableContext, TableState
-from hudiformat.timeline import Instant, TableConfig, load_table_config
-from hudiformat.transaction import Commit
-from hudiformat.write import delete_partitions, evolve_table, overwrite, plan_inserts, write_rows
+from hudiformat.file_group.merging.rule import RecordMerger
+from hudiformat.read.time_travel import named_instant
+from hudiformat.report.writing import TableReport, report_table
+from hudiformat.schema.column_changes import ColumnChanges
+from hudiformat.services.cleaning import clean
+from hudiformat.services.clustering import cluster, schedule_clustering
+from hudiformat.services.compaction import compact, schedule_compaction
+from hudiformat.services.indexing import create_index, drop_index
+from hudiformat.services.inline import write_and_serve
+from hudiformat.services.log_compaction import log_compact
+from hudiformat.services.maintenance_report import MaintenanceReport
+from hudiformat.services.rolling_back import roll_back
+from hudiformat.services.running import maintain, services_named
+from hudiformat.services.savepoints import delete_savepoint, restore, savepoint
+from hudiformat.services.versions import change_version
+from hudiformat.sizing.spark import PartitionPlan
+from hudiformat.storage.opening import Location, open_storage
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.options.agreement import options_of
+from hudiformat.table.options.values import Operation
+from hudiformat.table.state import Clock, TableClock, TableContext, TableState
+from hudiformat.timeline.config_files import load_table_config
+from hudiformat.timeline.table_config import TableConfig
+from hudiformat.timeline.timeline import Instant
+from hudiformat.write.commit.transaction import Commit
+from hudiformat.write.evolve import evolve_table
+from hudiformat.write.overwrite import delete_partitions, overwrite
+from hudiformat.write.planning import plan_inserts
+from hudiformat.write.write import write_rows
 
 Version: TypeAlias = int
 """The version of a table: the call that takes one knows which there are."""
@@ -99,7 +120,7 @@ class Table(ReadableTable):
 
         Source: SparkInsertDeltaCommitActionExecutor.
         """
-        return services.write_and_serve(self.context, _writing(Operation.INSERT, data))
+        return write_and_serve(self.context, _writing(Operation.INSERT, data))
 
     def upsert(self, data: Any) -> Commit:
         """Add rows, and replace those that have the same record key and partition path.
@@ -111,7 +132,7 @@ class Table(ReadableTable):
 
         Source: SparkUpsertDeltaCommitActionExecutor.
         """
-        return services.write_and_serve(self.context, _writing(Operation.UPSERT, data))
+        return write_and_serve(self.context, _writing(Operation.UPSERT, data))
 
     def bulk_insert(self, data: Any) -> Commit:
         """Add rows in new file groups, whatever their number and whatever is there.
@@ -123,7 +144,7 @@ class Table(ReadableTable):
 
         Source: SparkBulkInsertDeltaCommitActionExecutor.
         """
-        return services.write_and_serve(self.context, _writing(Operation.BULK_INSERT, data))
+        return write_and_serve(self.context, _writing(Operation.BULK_INSERT, data))
 
     def delete(self, keys: Any = None, *, where: Filter | None = None) -> Commit:
         """Delete the rows with the record keys and partitions of *keys*, or those for which *where* is true.
@@ -141,8 +162,8 @@ class Table(ReadableTable):
         if keys is not None and where is not None:
             raise OptionError("delete: expected either keys or where=, found both", option="where")
         if where is not None:
-            return services.write_and_serve(self.context, partial(delete_where, where=where))
-        return services.write_and_serve(self.context, partial(write_rows, operation=Operation.DELETE, data=keys))
+            return write_and_serve(self.context, partial(delete_where, where=where))
+        return write_and_serve(self.context, partial(write_rows, operation=Operation.DELETE, data=keys))
 
     def update(self, set: Mapping[str, Any], *, where: Filter | None = None) -> Commit:  # noqa: A002 - SQL's word
         """Give the columns in *set* other values in the rows for which *where* is true, or in all rows, in one commit.
@@ -156,7 +177,7 @@ class Table(ReadableTable):
 
         Source: UpdateHoodieTableCommand.
         """
-        return services.write_and_serve(self.context, partial(update_where, values=set, where=where))
+        return write_and_serve(self.context, partial(update_where, values=set, where=where))
 
     def merge(
         self,
@@ -182,7 +203,7 @@ class Table(ReadableTable):
         Source: MergeIntoHoodieTableCommand and ExpressionPayload, Hudi 1.2.0.
         """
         clauses = checked_clauses(when_matched, when_not_matched)
-        return services.write_and_serve(self.context, partial(merge_rows, source=source, clauses=clauses))
+        return write_and_serve(self.context, partial(merge_rows, source=source, clauses=clauses))
 
     def insert_overwrite(self, data: Any) -> Commit:
         """Replace all rows of the partitions that *data* has rows for by *data*.
@@ -193,9 +214,7 @@ class Table(ReadableTable):
 
         Source: SparkInsertOverwriteCommitActionExecutor.
         """
-        return services.write_and_serve(
-            self.context, partial(overwrite, operation=Operation.INSERT_OVERWRITE, data=data)
-        )
+        return write_and_serve(self.context, partial(overwrite, operation=Operation.INSERT_OVERWRITE, data=data))
 
     def insert_overwrite_table(self, data: Any) -> Commit:
         """Replace all rows of the table by *data*; arguments and errors are those of :meth:`insert_overwrite`.
@@ -205,9 +224,7 @@ class Table(ReadableTable):
 
         Source: SparkInsertOverwriteTableCommitActionExecutor.
         """
-        return services.write_and_serve(
-            self.context, partial(overwrite, operation=Operation.INSERT_OVERWRITE_TABLE, data=data)
-        )
+        return write_and_serve(self.context, partial(overwrite, operation=Operation.INSERT_OVERWRITE_TABLE, data=data))
 
     def delete_partitions(self, partitions: str | Sequence[str]) -> Commit:
         """Remove all rows of these partition paths from the table.
@@ -217,7 +234,7 @@ class Table(ReadableTable):
 
         Source: SparkDeletePartitionCommitActionExecutor.
         """
-        return services.write_and_serve(self.context, partial(delete_partitions, partitions=one_or_more(partitions)))
+        return write_and_serve(self.context, partial(delete_partitions, partitions=one_or_more(partitions)))
 
     def evolve(
         self,
@@ -254,7 +271,7 @@ class Table(ReadableTable):
             drop=one_or_more(drop),
             comment=comment or {},
         )
-        return services.write_and_serve(self.context, partial(evolve_table, changes=changes))
+        return write_and_serve(self.context, partial(evolve_table, changes=changes))
 
     def create_index(self, name: str, *, columns: str | Sequence[str] = ()) -> list[Instant]:
         """Build an index of the metadata table for the rows that are there; writers keep it up from then on.
@@ -275,7 +292,7 @@ class Table(ReadableTable):
 
         Source: RunIndexActionExecutor; spec/metadata-table.md.
         """
-        return services.create_index(self.context, name, columns=one_or_more(columns))
+        return create_index(self.context, name, columns=one_or_more(columns))
 
     def drop_index(self, name: str, *, dependents: bool = False) -> bool:
         """Drop an index of the metadata table, also one that was made with Spark SQL; whether there was one.
@@ -290,7 +307,7 @@ class Table(ReadableTable):
 
         Source: BaseHoodieWriteClient.dropIndex, DropIndexCommand; spec/metadata-table.md.
         """
-        return services.drop_index(self.context, name, dependents=dependents)
+        return drop_index(self.context, name, dependents=dependents)
 
     def verify(self, *, contents: bool = True, keys: bool = False) -> list[TableFinding]:
         """What is wrong with the table: files that are damaged, missing or orphaned, instants that never completed.
@@ -339,7 +356,7 @@ class Table(ReadableTable):
         Raises:
             StorageError: the file cannot be written, or the table cannot be listed.
 
-        Source: spec/services.md, "Reports".
+        Source: spec/md, "Reports".
         """
         return report_table(self.context, path, verify=verify)
 
@@ -352,7 +369,7 @@ class Table(ReadableTable):
 
         Source: HoodieCompactor; spec/services.md.
         """
-        return services.compact(self.context)
+        return compact(self.context)
 
     def log_compact(self) -> list[Commit]:
         """Merge the blocks of log files into one new log file per file group; base files stay as they are.
@@ -365,7 +382,7 @@ class Table(ReadableTable):
 
         Source: HoodieLogCompactionPlanGenerator; spec/services.md.
         """
-        return services.log_compact(self.context)
+        return log_compact(self.context)
 
     def schedule_compaction(self) -> Instant | None:
         """Plan a compaction without running it; None where no file group has log files.
@@ -375,7 +392,7 @@ class Table(ReadableTable):
 
         Source: ScheduleCompactionActionExecutor; spec/services.md.
         """
-        return services.schedule_compaction(self.context)
+        return schedule_compaction(self.context)
 
     def cluster(self) -> list[Commit]:
         """Rewrite small file groups into larger ones, sorted if asked: run planned clusterings, or plan one and run it.
@@ -392,7 +409,7 @@ class Table(ReadableTable):
 
         Source: SparkSizeBasedClusteringPlanStrategy, SparkSortAndSizeExecutionStrategy; spec/services.md.
         """
-        return services.cluster(self.context)
+        return cluster(self.context)
 
     def schedule_clustering(self) -> Instant | None:
         """Plan a clustering without running it; None where no file groups are worth one.
@@ -404,7 +421,7 @@ class Table(ReadableTable):
 
         Source: ClusteringPlanActionExecutor; spec/services.md.
         """
-        return services.schedule_clustering(self.context)
+        return schedule_clustering(self.context)
 
     def clean(self) -> Instant | None:
         """Delete the files of slices that ``hoodie.clean.policy`` no longer keeps; None where there are none.
@@ -414,7 +431,7 @@ class Table(ReadableTable):
 
         Source: CleanPlanner, CleanActionExecutor; spec/services.md.
         """
-        return services.clean(self.context)
+        return clean(self.context)
 
     def maintain(self, *, only: str | Sequence[str] = (), dry_run: bool = False) -> MaintenanceReport:
         """Run all services that are due, one after the other, and say what was done and why; other writers may go on.
@@ -441,7 +458,7 @@ class Table(ReadableTable):
 
         Source: BaseRollbackActionExecutor; spec/services.md.
         """
-        return services.roll_back(self.context, named_instant(instant))
+        return roll_back(self.context, named_instant(instant))
 
     def savepoint(self, instant: str | Instant | Commit, *, user: str = "", comment: str = "") -> Instant:
         """Keep the files of the commit *instant*, so that the table can be restored to it.
@@ -451,7 +468,7 @@ class Table(ReadableTable):
 
         Source: SavepointActionExecutor; spec/services.md.
         """
-        return services.savepoint(self.context, named_instant(instant), user=user, comment=comment)
+        return savepoint(self.context, named_instant(instant), user=user, comment=comment)
 
     def delete_savepoint(self, instant: str | Instant | Commit) -> None:
         """Let the files of the commit *instant* be cleaned again.
@@ -461,7 +478,7 @@ class Table(ReadableTable):
 
         Source: SavepointHelpers; spec/services.md.
         """
-        services.delete_savepoint(self.context, named_instant(instant))
+        delete_savepoint(self.context, named_instant(instant))
 
     def restore(self, instant: str | Instant | Commit) -> Instant:
         """Roll back every write that was completed after the commit *instant*.
@@ -471,7 +488,7 @@ class Table(ReadableTable):
 
         Source: BaseRestoreActionExecutor; spec/services.md.
         """
-        return services.restore(self.context, named_instant(instant))
+        return restore(self.context, named_instant(instant))
 
     def change_version(self, to: Version) -> None:
         """Make this a table of version *to* (6, 8 or 9), so that an older or newer Hudi can go on with it.
@@ -488,7 +505,7 @@ class Table(ReadableTable):
 
         Source: UpgradeDowngrade; spec/services.md.
         """
-        self.context = replace(self.context, config=services.change_version(self.context, to))
+        self.context = replace(self.context, config=change_version(self.context, to))
 
     def plan_inserts(self, inserts: Any) -> tuple[PartitionPlan, ...]:
         """Where new rows would go, and why, a plan per partition path; nothing is written.

@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 import pyarrow as pa
 
-from hudiformat.api import create_table
-from hudiformat.avro import avro_to_arrow
+from hudiformat.api.create import create_table
 from hudiformat.cli.files import file_format, opened_rows
 from hudiformat.cli.printing.output import print_json, print_line, printed_warnings
 from hudiformat.cli.source import column_types, json_option, key_and_value, split
+from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.errors import StorageError
 
 _EPILOG = """\b

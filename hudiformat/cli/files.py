@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 
 from hudiformat.cli.json_texts import as_texts, from_texts, rewritten
 from hudiformat.cli.printing.values import rows_of
+from hudiformat.codec.parquet.rows import read_batches
 from hudiformat.errors import DataError, HudiFormatError, StorageError
-from hudiformat.parquet import read_batches
 
 STANDARD = "-"
 FORMATS = ("parquet", "arrow", "csv", "jsonl")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from hudiformat.api import open_table
+from hudiformat.api.table import open_table
 from hudiformat.cli.printing.output import Column, Table, print_json
 from hudiformat.cli.source import json_option
 

@@ -7,11 +7,11 @@ from contextlib import ExitStack
 
 import click
 
-from hudiformat.api import open_table
+from hudiformat.api.table import open_table
 from hudiformat.cli.printing.output import print_json, print_line, printed_warnings
 from hudiformat.cli.printing.progress import progress_bar
 from hudiformat.cli.source import json_option, key_and_value
-from hudiformat.services import create_index
+from hudiformat.services.indexing import create_index
 
 _EPILOG = """\b
 Examples:

@@ -13,12 +13,14 @@ from types import FrameType
 
 import click
 
-from hudiformat.api import open_table
+from hudiformat.api.table import open_table
 from hudiformat.cli.printing.output import Column, Table, print_json, print_line, printed_warnings, warn
 from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.errors import LockError, StorageError
-from hudiformat.maintenance import MaintenanceReport, Service, ServiceReport, TableSize, services_named
-from hudiformat.maintenance import maintain as run_maintenance
+from hudiformat.services.deciding import Service
+from hudiformat.services.maintenance_report import MaintenanceReport, ServiceReport, TableSize
+from hudiformat.services.running import maintain as run_maintenance
+from hudiformat.services.running import services_named
 
 _COLUMNS = (
     Column("service", 14),

@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from hudiformat.api import Table as HudiTable
-from hudiformat.api import open_table
+from hudiformat.api.table import Table as HudiTable
+from hudiformat.api.table import open_table
 from hudiformat.cli.printing.output import Column, Table, print_json, print_line, printed_warnings
 from hudiformat.cli.source import json_option, key_and_value
-from hudiformat.options import SizingEngine
-from hudiformat.sizing import PartitionPlan
+from hudiformat.sizing.spark import PartitionPlan
+from hudiformat.table.options.values import SizingEngine
 
 _COLUMNS = (
     Column("file id", 38),

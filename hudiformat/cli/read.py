@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import click
 import pyarrow as pa
 
-from hudiformat.api import Table as HudiTable
-from hudiformat.api import open_table
+from hudiformat.api.table import Table as HudiTable
+from hudiformat.api.table import open_table
 from hudiformat.cli.files import STANDARD, Batches, file_format, format_option, write_rows
 from hudiformat.cli.printing.output import print_json, print_line, printed_warnings
 from hudiformat.cli.printing.rows import print_rows
 from hudiformat.cli.printing.values import Row, rows_of
 from hudiformat.cli.source import json_option, key_and_value, split
-from hudiformat.options import DamageMode
+from hudiformat.file_group.damage import DamageMode
 
 _QUERIES = ("snapshot", "read_optimized", "incremental", "cdc")
 _EVER = "000"

@@ -7,10 +7,11 @@ from dataclasses import asdict
 
 import click
 
+from hudiformat.check.repair.planning import DEAD_AFTER, repair_table
+from hudiformat.check.repair.steps import Repair, RepairStep, StepState
 from hudiformat.cli.maintain import seconds_of
 from hudiformat.cli.printing.output import Column, Table, print_json, print_line, printed_warnings
 from hudiformat.cli.source import json_option, key_and_value
-from hudiformat.repair import DEAD_AFTER, Repair, RepairStep, StepState, repair_table
 
 _COLUMNS = (Column("step", 10), Column("path", 60), Column("what"))
 _COLOURS = {StepState.REFUSED: "yellow", StepState.FAILED: "red", StepState.DONE: "green"}

@@ -8,13 +8,17 @@ from pathlib import Path
 
 import click
 
-from hudiformat.api import open_table
+from hudiformat.api.table import open_table
 from hudiformat.cli.files import is_device
 from hudiformat.cli.printing.output import print_json, print_line, printable, printed_warnings
 from hudiformat.cli.printing.progress import progress_bar
 from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.errors import StorageError
-from hudiformat.report import TableFacts, gather, is_damaged, page_of, write_page
+from hudiformat.report.advice import is_damaged
+from hudiformat.report.facts import TableFacts
+from hudiformat.report.gathering import gather
+from hudiformat.report.page import page_of
+from hudiformat.report.writing import write_page
 
 _STANDARD_OUTPUT = "-"
 _EPILOG = """\b

@@ -6,10 +6,10 @@ import json
 
 import click
 
-from hudiformat.api import open_table
+from hudiformat.api.table import open_table
 from hudiformat.cli.printing.output import Column, Table, print_json, printed_warnings
 from hudiformat.cli.source import column_types, json_option, key_and_value, pairs
-from hudiformat.table import TableSchema
+from hudiformat.schema.table_schema import TableSchema
 
 _EPILOG = """\b
 Examples:

@@ -6,15 +6,18 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from hudiformat.api import Table as HudiTable
-from hudiformat.api import open_table
+from hudiformat.api.table import Table as HudiTable
+from hudiformat.api.table import open_table
 from hudiformat.cli.printing.commits import print_commit
 from hudiformat.cli.printing.output import Column, Table, print_json, print_line, printed_warnings
 from hudiformat.cli.source import json_option, key_and_value
-from hudiformat.naming import base_name
-from hudiformat.services import SORT_COLUMNS
-from hudiformat.timeline import CleanMetadata, Instant, RollbackMetadata, read_content
-from hudiformat.transaction import Commit
+from hudiformat.naming.file_names import base_name
+from hudiformat.services.clustering_plan import SORT_COLUMNS
+from hudiformat.timeline.cleans import CleanMetadata
+from hudiformat.timeline.contents import read_content
+from hudiformat.timeline.rollbacks import RollbackMetadata
+from hudiformat.timeline.timeline import Instant
+from hudiformat.write.commit.transaction import Commit
 
 _DELETED = (Column("partition", 16), Column("deleted file"))
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from hudiformat.api import open_table
+from hudiformat.api.table import open_table
 from hudiformat.cli.printing.output import Column, Table, print_json, printed_warnings
 from hudiformat.cli.source import json_option
 from hudiformat.errors import OptionError, did_you_mean
-from hudiformat.view import BaseFile, FileSlice, LogFile
+from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile
 
 _COLUMNS = (
     Column("partition", 16),

@@ -11,8 +11,8 @@ import click
 import pyarrow as pa
 
 from hudiformat.cli.printing.output import WIDE
+from hudiformat.codec.log.reader import LogReader
 from hudiformat.errors import StorageError
-from hudiformat.logfile import LogReader
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _TYPES = {

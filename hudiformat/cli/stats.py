@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from hudiformat.api import SMALL_FILE_LIMIT
+from hudiformat.api.stats import SMALL_FILE_LIMIT
 from hudiformat.cli.printing.output import Column, Table, print_json
 from hudiformat.cli.slices import newest_slices
 from hudiformat.cli.source import json_option
-from hudiformat.view import SliceTotals
+from hudiformat.file_group.totals import SliceTotals
 
 _COLUMNS = (
     Column("partition", 16),

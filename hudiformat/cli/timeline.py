@@ -7,11 +7,14 @@ from typing import Any
 
 import click
 
-from hudiformat.archive import read_archived
 from hudiformat.cli.printing.output import Column, Table, print_json
 from hudiformat.cli.source import json_option
-from hudiformat.storage import Storage, open_storage
-from hudiformat.timeline import Instant, TableConfig, load_table_config, load_timeline
+from hudiformat.storage.opening import open_storage
+from hudiformat.storage.protocol import Storage
+from hudiformat.timeline.archive.archiving import read_archived
+from hudiformat.timeline.config_files import load_table_config
+from hudiformat.timeline.table_config import TableConfig
+from hudiformat.timeline.timeline import Instant, load_timeline
 
 _COLUMNS = (
     Column("instant", 17),

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from hudiformat.api import open_table
+from hudiformat.api.table import open_table
+from hudiformat.check.verify.verification import verify_table
 from hudiformat.cli.printing.findings import FindingTable, finding_as_json
 from hudiformat.cli.printing.output import Column, Table, print_json, print_line
 from hudiformat.cli.printing.progress import progress_bar
 from hudiformat.cli.source import json_option, open_log
-from hudiformat.logfile import findings_of
-from hudiformat.maintenance import verify_table
+from hudiformat.codec.log.verify import findings_of
 
 _COLUMNS = (Column("kind", 13), Column("instants", 17), Column("path", 76), Column("message"))
 _EPILOG = """\b

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from hudiformat.api import open_table
+from hudiformat.api.table import open_table
 from hudiformat.cli.printing.output import print_json, print_line, printed_warnings
 from hudiformat.cli.source import json_option
-from hudiformat.timeline import SUPPORTED_VERSIONS
+from hudiformat.timeline.config_files import SUPPORTED_VERSIONS
 
 _VERSIONS = click.Choice([str(version) for version in SUPPORTED_VERSIONS])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from hudiformat.api import open_table
+from hudiformat.api.table import open_table
 from hudiformat.cli.files import file_format, format_option, opened_rows
 from hudiformat.cli.printing.commits import print_commit
 from hudiformat.cli.printing.output import printed_warnings

@@ -1,17 +1,13 @@
-"""Checks of what comes from outside: names in a table's metadata, which may be forged, and arguments of public calls.
+"""Checks of names that stand in the metadata of a table, which may be forged.
 
 The functions ``checked_*`` return the text that they are given, or raise a NameFormatError.
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sized
-from typing import Any, TypeVar, cast
 
-from hudiformat.errors import ArgumentError, NameFormatError, shown
+from hudiformat.errors import NameFormatError
 from hudiformat.naming.file_names import base_name, parse_data_file
 from hudiformat.naming.instants import is_instant
 from hudiformat.wire import is_below_root
@@ -19,8 +15,6 @@ from hudiformat.wire import is_below_root
 _SHOWN = 200
 _FILE_ID = re.compile(r"[^._/\0]+")
 _META_FOLDER = ".hoodie"
-_T = TypeVar("_T")
-_Check = tuple[str, Callable[[object], bool]]
 
 
 def checked_instant(text: str) -> str:
@@ -82,128 +76,3 @@ def checked_file_id(text: str) -> str:
 def _refused(expected: str, found: str) -> NameFormatError:
     beginning = f"{found[:_SHOWN]!r}"
     return NameFormatError(f"expected {expected}, found {beginning}", name=beginning)
-
-
-def one_or_more(names: str | Iterable[str]) -> list[str]:
-    """The names; a text by itself is one name, never its letters.
-
-    Raises:
-        ArgumentError: something else.
-    """
-    if not _are_names(names):
-        raise ArgumentError(f"expected {_NAMES[0]}, found {shown(names)}")
-    return [names] if isinstance(names, str) else list(names)
-
-
-def checks_arguments(one: _T) -> _T:
-    """A function, or all public methods of a class, with a check of each argument before the call.
-
-    Checked are parameters whose annotation is in the table below; what else there is, the call itself checks, because
-    it knows more: an instant, a filter, rows.
-
-    Raises:
-        ArgumentError: from the call, with the parameter, what it takes, and what was given.
-    """
-    if not inspect.isclass(one):
-        return cast("_T", _checked(cast("Callable[..., Any]", one)))
-    for name, method in list(vars(one).items()):
-        if inspect.isfunction(method) and (name == "__init__" or not name.startswith("_")):
-            setattr(one, name, _checked(method))
-    return one
-
-
-def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
-    signature = inspect.signature(function)
-    checks = {name: check for name, one in signature.parameters.items() if (check := _check_of(one))}
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            given = signature.bind(*args, **kwargs).arguments
-        except TypeError:  # Python's own message about it names the function
-            return function(*args, **kwargs)
-        for name, value in given.items():
-            if name in checks and not checks[name][1](value):
-                _refuse(name, value, checks[name][0])
-        return function(*args, **kwargs)
-
-    return call if checks else function
-
-
-def _check_of(parameter: inspect.Parameter) -> _Check | None:
-    if parameter.name == "path":
-        return _or_none(_CHECKS["Location"]) if parameter.default is None else _CHECKS["Location"]
-    return _CHECKS.get(str(parameter.annotation))
-
-
-def _refuse(name: str, value: object, expected: str) -> None:
-    raise ArgumentError(f"{name}: expected {expected}, found {shown(value)}", argument=name)
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_number(value: object) -> bool:
-    return hasattr(value, "__index__") and not isinstance(value, bool)
-
-
-def _is_flag(value: object) -> bool:
-    return type(value).__name__ in ("bool", "bool_")  # Python's and numpy's
-
-
-def _are_names(value: object) -> bool:
-    if isinstance(value, str):
-        return True
-    if not isinstance(value, Iterable) or isinstance(value, bytes | bytearray | memoryview | Mapping):
-        return False
-    return not isinstance(value, Sized) or all(isinstance(one, str) for one in value)
-
-
-def _is_mapping(value: object) -> bool:
-    return isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
-
-
-def _is_path(value: object) -> bool:
-    return (isinstance(value, str) and value != "") or hasattr(value, "__fspath__")
-
-
-def _is_buffer(value: object) -> bool:
-    return isinstance(value, bytes | bytearray | memoryview)
-
-
-def _has(*names: str) -> Callable[[object], bool]:
-    """Whether a value has these methods: the classes of Spark, whose Connect has others of the same use."""
-    return lambda value: all(hasattr(value, name) for name in names)
-
-
-def _or_none(check: _Check) -> _Check:
-    return f"{check[0]}, or None", lambda value: value is None or check[1](value)
-
-
-_TEXT: _Check = ("a text", _is_text)
-_NAMES: _Check = ("a name, or several in a list", _are_names)
-_OPTIONS: _Check = ("options as a dict of texts", _is_mapping)
-_SCHEMA: _Check = ("a pyarrow.Schema", _has("names", "field", "with_metadata"))
-
-_CHECKS: dict[str, _Check] = {
-    "str": _TEXT,
-    "str | None": _or_none(_TEXT),
-    "int": ("an int", _is_number),
-    "bool": ("True or False", _is_flag),
-    "float": ("a number", lambda value: hasattr(value, "__float__") and not isinstance(value, bool)),
-    "str | Sequence[str]": _NAMES,
-    "str | Sequence[str] | None": _or_none(_NAMES),
-    "Mapping[str, str]": _OPTIONS,
-    "Mapping[str, str] | None": _or_none(_OPTIONS),
-    "Mapping[str, Any]": ("a dict with a value for each column", _is_mapping),
-    "Mapping[str, pa.DataType] | None": _or_none(("a dict with a type for each column", _is_mapping)),
-    "pa.Schema": _SCHEMA,
-    "pa.Schema | None": _or_none(_SCHEMA),
-    "str | os.PathLike[str]": ("a path", lambda value: value == "" or _is_path(value)),
-    "Location": ("a path, a URI, or what open_storage returns", lambda value: _is_path(value) or _has("root")(value)),
-    "Source": ("a path, a URI, or the bytes of a log file", lambda value: _is_path(value) or _is_buffer(value)),
-    "DataFrame": ("a data frame of Spark", _has("mapInArrow")),
-    "SparkSession": ("a Spark session", _has("createDataFrame")),
-}
-"""By annotation: what the argument is called in a message, and whether a value is one."""

@@ -15,11 +15,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from hudiformat.maintenance import Service, TableFindingKind
+from hudiformat.check.verify.finding import TableFindingKind
 from hudiformat.report.events import FAILED
 from hudiformat.report.facts import Advice, Prospect, ServiceState, TableFacts
 from hudiformat.report.numbers import count_text, counted, size_text
 from hudiformat.report.outlook import CLUSTERING, COMPACTION
+from hudiformat.services.deciding import Service
 
 LARGE_LOGS = 0.3
 """Bytes of log files per byte of base files from which on queries are slow enough for a compaction."""

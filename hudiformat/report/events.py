@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from hudiformat.errors import HudiFormatError, NameFormatError
-from hudiformat.naming import parse_instant
+from hudiformat.naming.instants import parse_instant
 from hudiformat.report.facts import Event
-from hudiformat.table import TableState
-from hudiformat.timeline import Action, Instant, RestoreMetadata, RollbackMetadata
+from hudiformat.table.state import TableState
+from hudiformat.timeline.rollbacks import RestoreMetadata, RollbackMetadata
+from hudiformat.timeline.timeline import Action, Instant
 
 MOST_EVENTS = 1000
 COMPLETED, PENDING, FAILED, ROLLED_BACK = "completed", "pending", "failed", "rolled back"

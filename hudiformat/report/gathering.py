@@ -10,10 +10,11 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TypeVar
 
+from hudiformat.check.verify.verification import verify_table
 from hudiformat.errors import HudiFormatError
-from hudiformat.maintenance import verify_table
-from hudiformat.naming import parse_data_file
-from hudiformat.options import WriteOptions
+from hudiformat.file_group.partitions import paused_collection
+from hudiformat.file_group.slices import FileSlice, build_slices, latest_slices
+from hudiformat.naming.file_names import parse_data_file
 from hudiformat.report.advice import advice_on
 from hudiformat.report.events import COMPLETED, MOST_EVENTS, events_of
 from hudiformat.report.facts import Event, Finding, Findings, Identity, Layout, Limits, TableFacts
@@ -21,11 +22,12 @@ from hudiformat.report.growth import GrowthCounter
 from hudiformat.report.layout import layout_of
 from hudiformat.report.log_blocks import MOST_SLICES, blocks_of, largest_log_slices
 from hudiformat.report.outlook import prospects_of, services_of
-from hudiformat.storage import FileInfo, LocalStorage
-from hudiformat.table import TableContext, TableState
-from hudiformat.timeline import CommitMetadata
-from hudiformat.transaction import dead_writes
-from hudiformat.view import FileSlice, build_slices, latest_slices, paused_collection
+from hudiformat.storage.local import LocalStorage
+from hudiformat.storage.protocol import FileInfo
+from hudiformat.table.options.values import WriteOptions
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.timeline.commit_metadata import CommitMetadata
+from hudiformat.write.commit.changing import dead_writes
 
 MOST_FINDINGS = 1000
 _ATTEMPTS = 3

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hudiformat.naming import BaseFileName, base_name, parse_data_file
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.naming.file_names import BaseFileName, base_name, parse_data_file
 from hudiformat.report.facts import Growth
-from hudiformat.timeline import CommitMetadata, Instant, WriteStat
-from hudiformat.view import FileSlice
+from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudiformat.timeline.timeline import Instant
 
 MOST_POINTS = 1000
 _SERVICES = ("COMPACT", "LOG_COMPACT", "CLUSTER")

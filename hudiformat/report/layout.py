@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.file_group.totals import SliceTotals
 from hudiformat.report.facts import Groups, Histogram, Layout, Numbers, Partitions
-from hudiformat.view import FileSlice, SliceTotals
 
 MOST_PARTITIONS, MOST_GROUPS = 20_000, 50_000
 """What a report lists one by one: the largest; the sums are of all."""

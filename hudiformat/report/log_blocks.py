@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from hudiformat.blocks import BlockType, HeaderKey, LogBlock
+from hudiformat.codec.log.block import LogBlock
+from hudiformat.codec.log.frame import BlockType, HeaderKey
+from hudiformat.codec.log.reader import LogReader
 from hudiformat.errors import HudiFormatError
-from hudiformat.logfile import LogReader
+from hudiformat.file_group.slices import FileSlice
 from hudiformat.report.facts import Block, SliceBlocks
-from hudiformat.storage import Storage
-from hudiformat.view import FileSlice
+from hudiformat.storage.protocol import Storage
 
 MOST_SLICES, MOST_BLOCKS = 20, 300
 """The slices with the most bytes of logs, and the first blocks of each."""

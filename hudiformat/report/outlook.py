@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hudiformat.errors import HudiFormatError
-from hudiformat.maintenance import Service, decide
-from hudiformat.options import IndexType
+from hudiformat.file_group.slices import FileSlice
 from hudiformat.report.facts import Prospect, ServiceState
-from hudiformat.services import plan_clustering, plan_compaction, resizes_buckets
-from hudiformat.table import TableState
-from hudiformat.timeline import TableType
-from hudiformat.view import FileSlice
+from hudiformat.services.clustering_plan import plan_clustering, resizes_buckets
+from hudiformat.services.compaction import plan_compaction
+from hudiformat.services.deciding import Service, decide
+from hudiformat.table.options.values import IndexType
+from hudiformat.table.state import TableState
+from hudiformat.timeline.table_config import TableType
 
 COMPACTION, CLUSTERING = Service.COMPACTION.value, Service.CLUSTERING.value
 

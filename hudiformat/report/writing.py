@@ -12,8 +12,8 @@ from hudiformat.errors import StorageError
 from hudiformat.report.facts import TableFacts
 from hudiformat.report.gathering import gather
 from hudiformat.report.page import page_of
-from hudiformat.storage import LocalStorage
-from hudiformat.table import TableContext
+from hudiformat.storage.local import LocalStorage
+from hudiformat.table.state import TableContext
 
 
 @dataclass(frozen=True, slots=True)

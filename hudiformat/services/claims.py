@@ -10,10 +10,11 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from hudiformat.exclusion import Heartbeat, is_of_ended_process, living
-from hudiformat.table import TableState
-from hudiformat.timeline import Instant, State, transition_inflight
-from hudiformat.transaction import delete_files
+from hudiformat.table.state import TableState
+from hudiformat.timeline.contents import transition_inflight
+from hudiformat.timeline.timeline import Instant, State
+from hudiformat.write.commit.files import delete_files
+from hudiformat.write.commit.heartbeats import Heartbeat, is_of_ended_process, living
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,27 +14,30 @@ from functools import partial
 from itertools import groupby
 
 from hudiformat.errors import CorruptTableError
-from hudiformat.naming import LogFileName, base_name, checked_data_file, format_instant, join_path, parse_data_file
-from hudiformat.options import CleanPolicy
+from hudiformat.file_group.slices import FileSlice, build_slices
+from hudiformat.naming.checks import checked_data_file
+from hudiformat.naming.file_names import LogFileName, base_name, join_path, parse_data_file
+from hudiformat.naming.instants import format_instant
 from hudiformat.services.leftovers import delete_leftovers
-from hudiformat.storage import FileInfo, open_storage
-from hudiformat.table import PartitionFiles, TableContext, TableState
-from hudiformat.timeline import (
+from hudiformat.storage.opening import open_storage
+from hudiformat.storage.protocol import FileInfo
+from hudiformat.table.listing import PartitionFiles
+from hudiformat.table.options.values import CleanPolicy
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.timeline.cleans import (
     SAVEPOINTED_TIMESTAMPS,
-    Action,
     ActionInstant,
     CleanerPlan,
     CleanFileInfo,
     CleanMetadata,
     CleanPartitionMetadata,
-    Content,
-    Instant,
-    SavepointMetadata,
-    State,
-    transition_inflight,
 )
-from hudiformat.transaction import announce, changing, publish, sync_deletions
-from hudiformat.view import FileSlice, build_slices
+from hudiformat.timeline.contents import Content, transition_inflight
+from hudiformat.timeline.rollbacks import SavepointMetadata
+from hudiformat.timeline.timeline import Action, Instant, State
+from hudiformat.write.commit.changing import changing
+from hudiformat.write.commit.publishing import announce, publish
+from hudiformat.write.commit.sweeping import sync_deletions
 
 _FILES_AT_ONCE, _SHARES = 10_000, 16
 """Files that tasks delete between two looks at the lock, and how many tasks."""

@@ -15,33 +15,31 @@ from functools import partial
 from typing import TypeVar
 
 from hudiformat.errors import UnsupportedFeatureError, WriteConflictError
-from hudiformat.exclusion import forget
-from hudiformat.index import HashRing
-from hudiformat.merge import RecordMerger
-from hudiformat.naming import WriteToken, base_name
-from hudiformat.options import IndexType
+from hudiformat.file_group.merging.rule import RecordMerger
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.naming.file_names import WriteToken, base_name
 from hudiformat.services.claims import ServiceClaim, claim, is_running
 from hudiformat.services.clustering_plan import SORT_COLUMNS, plan_clustering, resizes_buckets
 from hudiformat.services.execution import Part, by_partition, complete_claimed, run_parts
 from hudiformat.services.ordering import RowOrder, row_order
 from hudiformat.services.resizing import RewriteBuckets, mark_rings, rings_after, rows_of, save_rings
-from hudiformat.storage import Storage
-from hudiformat.table import TableContext, TableState, refuse_unwritable
-from hudiformat.timeline import (
-    Action,
-    ClusteringGroup,
-    ClusteringPlan,
-    CommitMetadata,
-    Instant,
-    RequestedReplaceMetadata,
-    SliceInfo,
-    State,
-    WriteStat,
-    remove_pending,
-)
-from hudiformat.transaction import Commit, GroupTarget, WritePlan, announce, changing, delete_files, plan_of_service
-from hudiformat.view import FileSlice
-from hudiformat.write import ClusteredFiles, CopiedFiles, can_copy
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.options.values import IndexType
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.table.support import refuse_unwritable
+from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudiformat.timeline.contents import remove_pending
+from hudiformat.timeline.plans import ClusteringGroup, ClusteringPlan, RequestedReplaceMetadata, SliceInfo
+from hudiformat.timeline.timeline import Action, Instant, State
+from hudiformat.write.commit.changing import changing
+from hudiformat.write.commit.files import GroupTarget, delete_files
+from hudiformat.write.commit.heartbeats import forget
+from hudiformat.write.commit.plan import WritePlan, plan_of_service
+from hudiformat.write.commit.publishing import announce
+from hudiformat.write.commit.transaction import Commit
+from hudiformat.write.handles.clustered import ClusteredFiles
+from hudiformat.write.handles.copied import CopiedFiles, can_copy
+from hudiformat.write.index.hash_ring import HashRing
 
 T = TypeVar("T")
 

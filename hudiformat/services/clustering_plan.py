@@ -12,13 +12,16 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from hudiformat.naming import join_path
-from hudiformat.options import BucketEngine, ClusteringOptions, IndexType, PartitionFilter, SliceOrder
+from hudiformat.file_group.partitions import list_partitions
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.naming.file_names import join_path
 from hudiformat.services.resizing import EXECUTION as _RESIZING
 from hudiformat.services.resizing import resized
-from hudiformat.table import TableState
-from hudiformat.timeline import ClusteringGroup, ClusteringPlan, ClusteringStrategy, SliceInfo
-from hudiformat.view import FileSlice, list_partitions
+from hudiformat.table.options.buckets import BucketEngine
+from hudiformat.table.options.clustering import ClusteringOptions, PartitionFilter, SliceOrder
+from hudiformat.table.options.values import IndexType
+from hudiformat.table.state import TableState
+from hudiformat.timeline.plans import ClusteringGroup, ClusteringPlan, ClusteringStrategy, SliceInfo
 
 SORT_COLUMNS = "hoodie.clustering.plan.strategy.sort.columns"
 """The parameter of a plan that names the columns by which rows are sorted."""

@@ -14,35 +14,28 @@ from functools import partial
 
 import pyarrow as pa
 
-from hudiformat.basefile import FILE_NAME, add_file_name
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.merge import RecordMerger
-from hudiformat.naming import WriteToken
-from hudiformat.options import DamageMode
+from hudiformat.file_group.damage import DamageMode
+from hudiformat.file_group.merging.rule import RecordMerger
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.naming.file_names import WriteToken
+from hudiformat.schema.meta_fields import FILE_NAME, add_file_name
 from hudiformat.services.claims import ServiceClaim, claim, is_running
 from hudiformat.services.execution import compaction_operation, mergeable_slices, run_claimed
 from hudiformat.services.lost_plans import lost_plans, mend_lost_plans
-from hudiformat.storage import Storage
-from hudiformat.table import TableContext, TableState, refuse_unwritable
-from hudiformat.timeline import (
-    Action,
-    CompactionPlan,
-    Instant,
-    TableType,
-    WriteStat,
-)
-from hudiformat.transaction import (
-    Commit,
-    GroupTarget,
-    WriteCounts,
-    WritePlan,
-    announce,
-    base_file_stat,
-    changing,
-    plan_of_service,
-)
-from hudiformat.view import FileSlice
-from hudiformat.write import OpenBaseFile
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.table.support import refuse_unwritable
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.timeline.plans import CompactionPlan
+from hudiformat.timeline.table_config import TableType
+from hudiformat.timeline.timeline import Action, Instant
+from hudiformat.write.commit.changing import changing
+from hudiformat.write.commit.files import GroupTarget, WriteCounts, base_file_stat
+from hudiformat.write.commit.plan import WritePlan, plan_of_service
+from hudiformat.write.commit.publishing import announce
+from hudiformat.write.commit.transaction import Commit
+from hudiformat.write.handles.base_file import OpenBaseFile
 
 _COMPACT = "COMPACT"
 _MIB = 1024 * 1024

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from hudiformat.archive import ArchiveLimits, archive, instants_to_archive
-from hudiformat.table import TableContext, TableState
-from hudiformat.timeline import Action, Instant, Timeline
-from hudiformat.transaction import exclusive, sweep_before_archiving
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive, instants_to_archive
+from hudiformat.timeline.timeline import Action, Instant, Timeline
+from hudiformat.write.commit.changing import exclusive
+from hudiformat.write.commit.sweeping import sweep_before_archiving
 
 
 def since_compaction(timeline: Timeline) -> list[Instant]:

@@ -13,24 +13,21 @@ from dataclasses import replace
 from functools import partial
 
 from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError
-from hudiformat.naming import BaseFileName, LogFileName, WriteToken
+from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile
+from hudiformat.naming.file_names import BaseFileName, LogFileName, WriteToken
 from hudiformat.services.claims import ServiceClaim
-from hudiformat.storage import Storage
-from hudiformat.table import TableContext, TableState, internal_schema_of
-from hudiformat.timeline import Action, CommitMetadata, CompactionOperation, CompactionPlan, Instant, State, WriteStat
-from hudiformat.transaction import (
-    LOG,
-    Commit,
-    WritePlan,
-    changing,
-    check_publishable,
-    delete_markers,
-    delete_strays,
-    log_commit,
-    publish,
-    refuse_new_indexes,
-)
-from hudiformat.view import BaseFile, FileSlice, LogFile
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.schema_files import internal_schema_of
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudiformat.timeline.plans import CompactionOperation, CompactionPlan
+from hudiformat.timeline.timeline import Action, Instant, State
+from hudiformat.write.commit.changing import changing
+from hudiformat.write.commit.files import delete_markers, delete_strays
+from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.commit.publishing import check_publishable, publish, refuse_new_indexes
+from hudiformat.write.commit.reporting import LOG, log_commit
+from hudiformat.write.commit.transaction import Commit
 
 _MIB = 1024 * 1024
 

@@ -13,44 +13,30 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 
-from hudiformat.basefile import kind_of
+from hudiformat.codec.statistics import kind_of
 from hudiformat.errors import HudiFormatError, OptionError, SchemaError, UnsupportedFeatureError, unknown_column
-from hudiformat.metadata import (
-    COLUMN_STATS,
-    EXPRESSION_INDEX,
-    FILES,
-    PARTITION_STATS,
-    RECORD_INDEX,
-    SECONDARY_INDEX,
-    has_value_types,
-    is_indexable,
-    load_definitions,
-)
-from hudiformat.options import IndexingOptions
-from hudiformat.table import TableContext, TableState, refuse_unwritable
-from hudiformat.timeline import (
-    VERSION_WITH_COMPLETION_TIMES,
-    Action,
-    IndexCommitMetadata,
-    IndexPartitionInfo,
-    IndexPlan,
-    Instant,
-    transition_inflight,
-    update_table_config,
-)
-from hudiformat.transaction import announce, changing, publish, roll_back_failed_writes
-from hudiformat.upkeep import (
-    BUILDER,
-    KEPT_UP,
-    IndexBuild,
-    drop_partitions,
-    finish_indexings,
-    has_partition_stats,
-    indexed_columns,
-    refuse_partitioned_index,
-    refuse_pending_services,
-    wanted_partitions,
-)
+from hudiformat.metadata_table.column_stats import COLUMN_STATS, PARTITION_STATS
+from hudiformat.metadata_table.definitions import has_value_types, load_definitions
+from hudiformat.metadata_table.kinds.expression_index import EXPRESSION_INDEX
+from hudiformat.metadata_table.kinds.files import FILES
+from hudiformat.metadata_table.kinds.record_index import RECORD_INDEX
+from hudiformat.metadata_table.secondary_keys import SECONDARY_INDEX
+from hudiformat.metadata_table.value_types import is_indexable
+from hudiformat.table.options.values import IndexingOptions
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.table.support import refuse_unwritable
+from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES, update_table_config
+from hudiformat.timeline.contents import transition_inflight
+from hudiformat.timeline.plans import IndexCommitMetadata, IndexPartitionInfo, IndexPlan
+from hudiformat.timeline.timeline import Action, Instant
+from hudiformat.write.commit.changing import changing, roll_back_failed_writes
+from hudiformat.write.commit.publishing import announce, publish
+from hudiformat.write.metadata.dropping import drop_partitions
+from hudiformat.write.metadata.indexing import IndexBuild
+from hudiformat.write.metadata.kinds import KEPT_UP, indexed_columns
+from hudiformat.write.metadata.preparing import refuse_pending_services
+from hudiformat.write.metadata.setting_up import has_partition_stats, refuse_partitioned_index, wanted_partitions
+from hudiformat.write.metadata.unfinished import BUILDER, finish_indexings
 
 Progress = Callable[[str, int, int], None]
 """Takes the name of an index, the bytes of the table's files that are done, and of all of them."""

@@ -10,17 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hudiformat.errors import CorruptTableError, warn
-from hudiformat.metadata import FILES
+from hudiformat.metadata_table.kinds.files import FILES
 from hudiformat.services.cleaning import clean
 from hudiformat.services.clustering import cluster, schedule_clustering
 from hudiformat.services.compaction import compact
 from hudiformat.services.counting import archive_table, since_clustering, since_compaction
 from hudiformat.services.indexing import build_metadata_table
 from hudiformat.services.metadata_services import serve_metadata_table
-from hudiformat.table import TableContext, TableState, refuse_unwritable
-from hudiformat.timeline import Action, TableType
-from hudiformat.transaction import Commit
-from hudiformat.write import expire_partitions
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.table.support import refuse_unwritable
+from hudiformat.timeline.table_config import TableType
+from hudiformat.timeline.timeline import Action
+from hudiformat.write.commit.transaction import Commit
+from hudiformat.write.expiring import expire_partitions
 
 
 def write_and_serve(context: TableContext, write: Callable[[TableState], tuple[Commit, TableState]]) -> Commit:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from hudiformat.naming import join_path
-from hudiformat.storage import TEMPORARY_PREFIX, FileInfo, Storage, delete_spill_folder, old_spill_folders
-from hudiformat.timeline import META_FOLDER
-from hudiformat.view import list_partitions
+from hudiformat.file_group.partitions import list_partitions
+from hudiformat.naming.file_names import join_path
+from hudiformat.storage.protocol import TEMPORARY_PREFIX, FileInfo, Storage
+from hudiformat.storage.spill_folders import delete_spill_folder, old_spill_folders
+from hudiformat.timeline.config_files import META_FOLDER
 
 REPAIR_FOLDER = ".repair"
 """The folder, in that of the table's metadata, of what repairs have taken away."""

@@ -13,31 +13,36 @@ from contextlib import ExitStack
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.blocks import LogBlock
+from hudiformat.codec.log.block import LogBlock
+from hudiformat.codec.log.damaged import naming_log_files
+from hudiformat.codec.log.reader import LogReader
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.exclusion import forget
-from hudiformat.logfile import LogReader, naming_log_files
-from hudiformat.merge import KeyIndex, counting_blocks, merge_slice, read_candidates, survivors
-from hudiformat.naming import WriteToken
-from hudiformat.options import Operation
-from hudiformat.query import named_block
+from hudiformat.file_group.merging.behaviour import merge_rule
+from hudiformat.file_group.merging.candidates import counting_blocks, read_candidates
+from hudiformat.file_group.merging.keys import KeyIndex
+from hudiformat.file_group.merging.slice import merge_slice, survivors
+from hudiformat.file_group.renamed_columns import named_block
+from hudiformat.file_group.slices import FileSlice, Visibility
+from hudiformat.naming.file_names import WriteToken
 from hudiformat.services.claims import ServiceClaim, claim, is_running
 from hudiformat.services.execution import compaction_operation, mergeable_slices, run_claimed
-from hudiformat.storage import Storage
-from hudiformat.table import TableContext, TableState, merge_rule, refuse_unwritable
-from hudiformat.timeline import (
-    Action,
-    CompactionPlan,
-    CompactionStrategy,
-    Instant,
-    State,
-    TableType,
-    WriteStat,
-    remove_pending,
-)
-from hudiformat.transaction import Commit, GroupTarget, WritePlan, announce, changing, delete_files, write_plan
-from hudiformat.view import FileSlice, Visibility
-from hudiformat.write import AppendHandle, delete_ordering
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.options.values import Operation
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.table.support import refuse_unwritable
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.timeline.contents import remove_pending
+from hudiformat.timeline.plans import CompactionPlan, CompactionStrategy
+from hudiformat.timeline.table_config import TableType
+from hudiformat.timeline.timeline import Action, Instant, State
+from hudiformat.write.commit.changing import changing
+from hudiformat.write.commit.files import GroupTarget, delete_files
+from hudiformat.write.commit.heartbeats import forget
+from hudiformat.write.commit.plan import WritePlan, write_plan
+from hudiformat.write.commit.publishing import announce
+from hudiformat.write.commit.transaction import Commit
+from hudiformat.write.handles.append import AppendHandle
+from hudiformat.write.rows import delete_ordering
 
 _LOG_COMPACT = "LOG_COMPACT"
 _STRATEGY = CompactionStrategy("org.apache.hudi.table.action.compact.LogCompactionExecutionHelper", {}, 1)

@@ -7,18 +7,12 @@ from dataclasses import replace
 
 from hudiformat.services.claims import is_running
 from hudiformat.services.execution import compaction_operation
-from hudiformat.table import TableContext, TableState
-from hudiformat.timeline import (
-    Action,
-    CompactionOperation,
-    CompactionPlan,
-    Instant,
-    State,
-    encode_content,
-    instant_path,
-    remove_pending,
-)
-from hudiformat.transaction import changing, delete_files
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.timeline.contents import encode_content, remove_pending
+from hudiformat.timeline.plans import CompactionOperation, CompactionPlan
+from hudiformat.timeline.timeline import Action, Instant, State, instant_path
+from hudiformat.write.commit.changing import changing
+from hudiformat.write.commit.files import delete_files
 
 
 def lost_plans(state: TableState) -> list[Instant]:

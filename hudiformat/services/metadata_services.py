@@ -9,29 +9,25 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 
-from hudiformat.archive import ArchiveLimits, archive
-from hudiformat.metadata import FILES, IndexKind, OpenMetadata, encode_base_file, merged_records
-from hudiformat.naming import BaseFileName, WriteToken, parse_data_file
-from hudiformat.options import CleanPolicy, WriteOptions
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.metadata_table.changes import IndexKind
+from hudiformat.metadata_table.kinds.files import FILES
+from hudiformat.metadata_table.merging import merged_records
+from hudiformat.metadata_table.partition import OpenMetadata
+from hudiformat.metadata_table.updates import encode_base_file
+from hudiformat.naming.file_names import BaseFileName, WriteToken, parse_data_file
 from hudiformat.services.cleaning import clean
 from hudiformat.services.execution import compaction_operation, compaction_plan_of, slice_of
-from hudiformat.table import TableState
-from hudiformat.timeline import (
-    Action,
-    CommitMetadata,
-    CompactionPlan,
-    Instant,
-    State,
-    Timeline,
-    WriteStat,
-    complete,
-    create_requested,
-    remove_pending,
-    transition_inflight,
-)
-from hudiformat.transaction import base_file_stat, changing, delete_files
-from hudiformat.upkeep import MetadataTable
-from hudiformat.view import FileSlice
+from hudiformat.table.options.values import CleanPolicy, WriteOptions
+from hudiformat.table.state import TableState
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive
+from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudiformat.timeline.contents import complete, create_requested, remove_pending, transition_inflight
+from hudiformat.timeline.plans import CompactionPlan
+from hudiformat.timeline.timeline import Action, Instant, State, Timeline
+from hudiformat.write.commit.changing import changing
+from hudiformat.write.commit.files import base_file_stat, delete_files
+from hudiformat.write.metadata.metadata_table import MetadataTable
 
 _FIRST = "00000000000000"
 """What the instants that set the metadata table up begin with."""

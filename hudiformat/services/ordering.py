@@ -18,10 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.errors import SchemaError
-from hudiformat.options import Layout
 from hudiformat.services.curves import Cells, hilbert, z_order
-from hudiformat.storage import spill_folder, spilling
-from hudiformat.upkeep import column_type
+from hudiformat.storage.spill_folders import spill_folder, spilling
+from hudiformat.table.options.clustering import Layout
+from hudiformat.write.metadata.kinds import column_type
 
 _MEMORY = 256 * 1024 * 1024
 """Bytes of rows that are sorted at once."""

@@ -14,30 +14,22 @@ from itertools import count
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.basefile import FILE_NAME, RECORD_KEY
 from hudiformat.errors import CorruptTableError, StorageError
-from hudiformat.index import (
-    REPLACE,
-    HashRing,
-    Node,
-    ResizeLimits,
-    first_ring,
-    format_nodes,
-    mark_committed,
-    parse_nodes,
-    planned_resizes,
-    ring_of,
-    save_ring,
-)
-from hudiformat.merge import RecordMerger
-from hudiformat.naming import WriteToken, new_group_uuid
+from hudiformat.file_group.merging.rule import RecordMerger
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.naming.file_names import WriteToken, new_group_uuid
+from hudiformat.schema.meta_fields import FILE_NAME, RECORD_KEY
 from hudiformat.services.ordering import RowOrder
-from hudiformat.storage import Storage
-from hudiformat.table import TableState
-from hudiformat.timeline import ClusteringPlan, WriteStat
-from hudiformat.transaction import GroupTarget, WritePlan
-from hudiformat.view import FileSlice
-from hudiformat.write import ClusteredFiles
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.state import TableState
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.timeline.plans import ClusteringPlan
+from hudiformat.write.commit.files import GroupTarget
+from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.handles.clustered import ClusteredFiles
+from hudiformat.write.index.hash_ring import REPLACE, HashRing, Node, format_nodes, parse_nodes
+from hudiformat.write.index.resizing import ResizeLimits, planned_resizes
+from hudiformat.write.index.ring_files import first_ring, mark_committed, ring_of, save_ring
 
 EXECUTION = "org.apache.hudi.client.clustering.run.strategy.SparkConsistentBucketClusteringExecutionStrategy"
 _GROUP = "clustering.group."

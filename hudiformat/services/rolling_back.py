@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from hudiformat.archive import read_archived
 from hudiformat.errors import CommitError
-from hudiformat.naming import LogFileName, base_name, parse_data_file
-from hudiformat.table import TableContext, TableState
-from hudiformat.timeline import Action, Instant
-from hudiformat.transaction import changing, rollback
+from hudiformat.naming.file_names import LogFileName, base_name, parse_data_file
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.timeline.archive.archiving import read_archived
+from hudiformat.timeline.timeline import Action, Instant
+from hudiformat.write.commit import rollback
+from hudiformat.write.commit.changing import changing
 
 
 def roll_back(context: TableContext, instant: str) -> Instant:

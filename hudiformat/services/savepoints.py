@@ -8,26 +8,16 @@ from __future__ import annotations
 import time
 
 from hudiformat.errors import CommitError
+from hudiformat.file_group.slices import build_slices, latest_slices
 from hudiformat.services.rolling_back import find_write, refuse_former_layout, refuse_savepoint
-from hudiformat.table import TableContext, TableState
-from hudiformat.timeline import (
-    Action,
-    CleanerPlan,
-    CleanMetadata,
-    Content,
-    Instant,
-    InstantInfo,
-    RestorePlan,
-    SavepointMetadata,
-    SavepointPartitionMetadata,
-    State,
-    complete,
-    create_requested,
-    instant_path,
-    remove_pending,
-)
-from hudiformat.transaction import announce, changing, exclusive, finish_restores, run_restore
-from hudiformat.view import build_slices, latest_slices
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.timeline.cleans import CleanerPlan, CleanMetadata
+from hudiformat.timeline.contents import Content, complete, create_requested, remove_pending
+from hudiformat.timeline.rollbacks import InstantInfo, RestorePlan, SavepointMetadata, SavepointPartitionMetadata
+from hudiformat.timeline.timeline import Action, Instant, State, instant_path
+from hudiformat.write.commit.changing import changing, exclusive
+from hudiformat.write.commit.publishing import announce
+from hudiformat.write.commit.restoring import finish_restores, run_restore
 
 
 def savepoint(context: TableContext, instant: str, *, user: str = "", comment: str = "") -> Instant:

@@ -14,26 +14,20 @@ from hudiformat.services.compaction import compact
 from hudiformat.services.execution import mergeable_slices
 from hudiformat.services.indexing import indexes_with_columns, rebuild_indexes
 from hudiformat.services.log_compaction import log_compact
-from hudiformat.table import (
-    TableContext,
-    TableState,
-    config_of_other_layout,
-    config_of_version,
-    convert_timeline,
-    delete_timeline,
-    refuse_unwritable,
-)
-from hudiformat.timeline import (
+from hudiformat.table.relayout import convert_timeline, delete_timeline
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.table.support import refuse_unwritable
+from hudiformat.table.versions import config_of_other_layout, config_of_version
+from hudiformat.timeline.config_files import (
     PROPERTIES_FILE,
     SUPPORTED_VERSIONS,
-    Action,
-    TableConfig,
-    TableType,
     format_table_config,
     recover_table_config,
 )
-from hudiformat.transaction import changing, roll_back_failed_writes
-from hudiformat.upkeep import KEPT_UP
+from hudiformat.timeline.table_config import TableConfig, TableType
+from hudiformat.timeline.timeline import Action
+from hudiformat.write.commit.changing import changing, roll_back_failed_writes
+from hudiformat.write.metadata.kinds import KEPT_UP
 
 _ROUNDS = 10
 """How often what other writers have added meanwhile is merged once more."""

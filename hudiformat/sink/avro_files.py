@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from hudiformat.avro import arrow_to_avro, encode_records
-from hudiformat.avro.container import (
+from hudiformat.codec.avro.container import (
     CODEC_KEY,
     SCHEMA_KEY,
     ContainerReader,
@@ -19,10 +18,13 @@ from hudiformat.avro.container import (
     encode_header,
     sync_marker,
 )
+from hudiformat.codec.avro.encode import encode_records
+from hudiformat.codec.avro.schema import arrow_to_avro
 from hudiformat.errors import EncodeError, SchemaError
 from hudiformat.sink.gathering import GatheredRows
 from hudiformat.sink.options import Codec
-from hudiformat.storage import OutputFile, Storage, reading
+from hudiformat.storage.protocol import OutputFile, Storage
+from hudiformat.storage.streams import reading
 from hudiformat.wire import INT32_MAX
 
 BLOCK = 1 << 20

@@ -46,7 +46,7 @@ from hudiformat.sink.partition_commit import (
 )
 from hudiformat.sink.plan import BatchPlan, Group, Progress, missing_tasks, plan_batch, plan_end
 from hudiformat.sink.rolling import Clock, now_milliseconds
-from hudiformat.storage import Storage
+from hudiformat.storage.protocol import Storage
 
 
 @dataclass(frozen=True, slots=True)

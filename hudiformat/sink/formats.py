@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from hudiformat.avro.arrays import mapped_type
+from hudiformat.codec.avro.arrays import mapped_type
 from hudiformat.sink import avro_files, parquet
 from hudiformat.sink.gathering import GatheredRows
 from hudiformat.sink.options import Format, SinkOptions
-from hudiformat.storage import OutputFile, Storage
+from hudiformat.storage.protocol import OutputFile, Storage
 
 _PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 

@@ -10,17 +10,14 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hudiformat.codec.parquet.bounds import with_infinity
+from hudiformat.codec.parquet.copying import RowGroupCopier
+from hudiformat.codec.parquet.rows import close_writer, columns_with_nan, read_batches
+from hudiformat.codec.parquet.source import ParquetSource
 from hudiformat.errors import DataError, SchemaError
-from hudiformat.parquet import (
-    ParquetSource,
-    RowGroupCopier,
-    close_writer,
-    columns_with_nan,
-    read_batches,
-    with_infinity,
-)
 from hudiformat.sink.gathering import GatheredRows
-from hudiformat.storage import ArrowSink, OutputFile, Storage, reading
+from hudiformat.storage.protocol import OutputFile, Storage
+from hudiformat.storage.streams import ArrowSink, reading
 
 ROW_GROUP = 64 << 20
 """The bytes in Arrow of a row group."""

@@ -12,10 +12,10 @@ from datetime import datetime, timezone, tzinfo
 from typing import Protocol
 
 from hudiformat.errors import OptionError
-from hudiformat.naming import unescape_path_name
+from hudiformat.naming.keys import unescape_path_name
 from hudiformat.sink.options import ExtractorKind, Policy, SinkOptions, Trigger
 from hudiformat.sink.partition_time import PartitionTime, epoch_milliseconds, parse_time_zone
-from hudiformat.storage import Storage
+from hudiformat.storage.protocol import Storage
 
 Extractor = Callable[[Mapping[str, str]], datetime]
 """Returns the time of a partition, without a time zone, for its values by column."""

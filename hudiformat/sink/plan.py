@@ -13,7 +13,8 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from hudiformat.errors import CorruptTableError, DataError
-from hudiformat.naming import checked_partition, checked_path_in_table, join_path
+from hudiformat.naming.checks import checked_partition, checked_path_in_table
+from hudiformat.naming.file_names import join_path
 from hudiformat.sink.holding import arrange, with_batch
 from hudiformat.sink.layout import Layout, StagedFile, TaskCommit
 from hudiformat.sink.options import Format, SinkOptions

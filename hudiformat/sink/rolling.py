@@ -11,13 +11,14 @@ from types import TracebackType
 import numpy as np
 import pyarrow as pa
 
+from hudiformat.arguments import one_or_more
 from hudiformat.errors import SchemaError
-from hudiformat.naming import one_or_more, partition_paths
+from hudiformat.naming.keys import partition_paths
 from hudiformat.sink.formats import file_kind, rows_writer, without_views
 from hudiformat.sink.gathering import GatheredRows
 from hudiformat.sink.layout import Layout, StagedFile, TaskCommit
 from hudiformat.sink.options import SinkOptions
-from hudiformat.storage import OutputFile, Storage
+from hudiformat.storage.protocol import OutputFile, Storage
 
 WAITING = 256 << 20
 """The most bytes in Arrow that all open files of a task together have in memory."""

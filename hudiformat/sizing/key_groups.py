@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudiformat.errors import OptionError
-from hudiformat.naming import string_hashes
+from hudiformat.naming.bucket_hash import string_hashes
 
 Hashes = npt.NDArray[np.uint32]
 

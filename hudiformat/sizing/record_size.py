@@ -9,8 +9,9 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hudiformat.naming import base_name
-from hudiformat.timeline import Action, CommitMetadata, Instant, WriteStat
+from hudiformat.naming.file_names import base_name
+from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudiformat.timeline.timeline import Action, Instant
 
 _MIB = 1024 * 1024
 

@@ -12,9 +12,9 @@ from enum import Enum
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.naming import string_hashes
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.naming.bucket_hash import string_hashes
 from hudiformat.sizing.record_size import SizingOptions
-from hudiformat.view import FileSlice
 
 _LOAD_FACTOR = 0.75
 _LEAST_CAPACITY = 16

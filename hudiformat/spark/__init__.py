@@ -12,11 +12,11 @@ except ModuleNotFoundError as error:
     message = "hudiformat.spark needs PySpark: pip install 'hudiformat[spark]'"
     raise ModuleNotFoundError(message, name=error.name) from error
 
-from hudiformat.conditions import Delete, Insert, Update
-from hudiformat.naming import checks_arguments
+from hudiformat.arguments import checks_arguments
+from hudiformat.conditions.clauses import Delete, Insert, Update
 from hudiformat.spark.files.catalog import CatalogMetastore
 from hudiformat.spark.files.sink import file_sink
-from hudiformat.spark.reading.read import read
+from hudiformat.spark.read.read import read
 from hudiformat.spark.services import clean, cluster, compact, create_index, log_compact, verify
 from hudiformat.spark.write.changing import delete_where, update
 from hudiformat.spark.write.functions import (

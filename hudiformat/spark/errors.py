@@ -15,7 +15,7 @@ from typing import ParamSpec, TypeVar
 from pyspark.errors import PySparkException
 
 from hudiformat import errors
-from hudiformat.shuffle import settle
+from hudiformat.spark.write.workers import settle
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")

@@ -9,11 +9,11 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hudiformat.api import Table, open_table
-from hudiformat.basefile import RECORD_KEY
+from hudiformat.api.table import Table, open_table
 from hudiformat.errors import OptionError
-from hudiformat.options import REPLACING, Operation
-from hudiformat.timeline import TableConfig
+from hudiformat.schema.meta_fields import RECORD_KEY
+from hudiformat.table.options.values import REPLACING, Operation
+from hudiformat.timeline.table_config import TableConfig
 
 AS_OF = "as.of.instant"
 QUERY = "hoodie.datasource.query.type"

@@ -11,17 +11,25 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from hudiformat import services
-from hudiformat.maintenance import TableFinding, verify_table
-from hudiformat.naming import WriteToken, checks_arguments, one_or_more
-from hudiformat.services import Part
-from hudiformat.shuffle import decode_stats, encode_stats, in_task, phase, tasks_at_once, write_token
+from hudiformat.arguments import checks_arguments, one_or_more
+from hudiformat.check.verify.finding import TableFinding
+from hudiformat.check.verify.verification import verify_table
+from hudiformat.naming.file_names import WriteToken
+from hudiformat.services import cleaning, clustering, compaction, indexing, log_compaction
+from hudiformat.services.execution import Part
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import open_for_tasks
-from hudiformat.storage import open_storage
-from hudiformat.table import TableContext
-from hudiformat.timeline import Instant, WriteStat
-from hudiformat.transaction import Commit, WritePlan, check_awaited
+from hudiformat.spark.write.batches import tasks_at_once
+from hudiformat.spark.write.describing import phase
+from hudiformat.spark.write.tasks import decode_stats, encode_stats, write_token
+from hudiformat.spark.write.workers import in_task
+from hudiformat.storage.opening import open_storage
+from hudiformat.table.state import TableContext
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.timeline.timeline import Instant
+from hudiformat.write.commit.files import check_awaited
+from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.commit.transaction import Commit
 
 _TASKS_PER_CORE = 4
 _TOKENS = 1 << 31
@@ -38,7 +46,7 @@ def cluster(spark: SparkSession, path: str, *, options: Mapping[str, str] | None
     Source: RunClusteringProcedure, MultipleSparkJobExecutionStrategy, Hudi 1.2.0.
     """
     with reraised():
-        return services.cluster(_by_tasks(spark, path, options))
+        return clustering.cluster(_by_tasks(spark, path, options))
 
 
 @checks_arguments
@@ -51,7 +59,7 @@ def compact(spark: SparkSession, path: str, *, options: Mapping[str, str] | None
     Source: RunCompactionProcedure, HoodieCompactor, Hudi 1.2.0.
     """
     with reraised():
-        return services.compact(_by_tasks(spark, path, options))
+        return compaction.compact(_by_tasks(spark, path, options))
 
 
 @checks_arguments
@@ -62,7 +70,7 @@ def log_compact(spark: SparkSession, path: str, *, options: Mapping[str, str] | 
         HudiFormatError: as for ``hudiformat.Table.log_compact``; the log compaction stays planned.
     """
     with reraised():
-        return services.log_compact(_by_tasks(spark, path, options))
+        return log_compaction.log_compact(_by_tasks(spark, path, options))
 
 
 @checks_arguments
@@ -75,7 +83,7 @@ def clean(spark: SparkSession, path: str, *, options: Mapping[str, str] | None =
     Source: RunCleanProcedure, CleanActionExecutor, Hudi 1.2.0.
     """
     with reraised():
-        return services.clean(_by_tasks(spark, path, options))
+        return cleaning.clean(_by_tasks(spark, path, options))
 
 
 @checks_arguments
@@ -112,7 +120,7 @@ def create_index(
     Source: RunIndexActionExecutor, Hudi 1.2.0.
     """
     with reraised():
-        return services.create_index(_by_tasks(spark, path, options), name, columns=one_or_more(columns))
+        return indexing.create_index(_by_tasks(spark, path, options), name, columns=one_or_more(columns))
 
 
 def with_tasks(spark: SparkSession, context: TableContext) -> TableContext:

@@ -9,9 +9,10 @@ import json
 from dataclasses import replace
 
 from hudiformat.errors import CorruptTableError, OptionError, UnsupportedFeatureError
-from hudiformat.options import WriteOptions, format_bucket_rules, parse_bucket_rules
-from hudiformat.storage import Storage
-from hudiformat.timeline import Timeline
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.options.buckets import format_bucket_rules, parse_bucket_rules
+from hudiformat.table.options.values import WriteOptions
+from hudiformat.timeline.timeline import Timeline
 
 _FOLDER = ".hoodie/.bucket_index/partition_bucket_index_meta/configs"
 _SUFFIX = ".hashing_config"

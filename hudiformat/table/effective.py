@@ -6,17 +6,11 @@ A restore removes one write after the other.  Without this, a query beside it wo
 from __future__ import annotations
 
 from hudiformat.errors import CorruptTableError, StorageError
-from hudiformat.storage import Storage
-from hudiformat.timeline import (
-    Action,
-    Instant,
-    RestorePlan,
-    State,
-    TableConfig,
-    Timeline,
-    instant_path,
-    read_content,
-)
+from hudiformat.storage.protocol import Storage
+from hudiformat.timeline.contents import read_content
+from hudiformat.timeline.rollbacks import RestorePlan
+from hudiformat.timeline.table_config import TableConfig
+from hudiformat.timeline.timeline import Action, Instant, State, Timeline, instant_path
 
 
 def as_restored(storage: Storage, config: TableConfig, timeline: Timeline) -> Timeline:

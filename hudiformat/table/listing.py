@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from hudiformat.errors import HudiFormatError, warn
-from hudiformat.metadata import Listing
-from hudiformat.storage import FileInfo, Storage
-from hudiformat.view import list_partitions
+from hudiformat.file_group.partitions import list_partitions
+from hudiformat.metadata_table.listing import Listing
+from hudiformat.storage.protocol import FileInfo, Storage
 
 PartitionFiles = tuple[str, list[FileInfo]]
 """A partition path and the files in it."""

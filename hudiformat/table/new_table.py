@@ -6,16 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 
 from hudiformat.errors import OptionError
-from hudiformat.timeline import (
+from hudiformat.timeline.config_files import SUPPORTED_VERSIONS, VERSION_WITH_COMPLETION_TIMES, config_of
+from hudiformat.timeline.table_config import (
     CHECKSUM_KEY,
-    SUPPORTED_VERSIONS,
-    VERSION_WITH_COMPLETION_TIMES,
     KeyGenerator,
     MergeMode,
     TableConfig,
     TableType,
     TimelineZone,
-    config_of,
     table_checksum,
 )
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hudiformat.basefile import OPERATION, read_column_names
+from hudiformat.codec.log.reader import first_schema
 from hudiformat.errors import HudiFormatError
-from hudiformat.logfile import first_schema
-from hudiformat.naming import base_name
-from hudiformat.storage import Storage
-from hudiformat.timeline import CommitMetadata
+from hudiformat.file_group.base_file.read import read_column_names
+from hudiformat.naming.file_names import base_name
+from hudiformat.schema.meta_fields import OPERATION
+from hudiformat.storage.protocol import Storage
+from hudiformat.timeline.commit_metadata import CommitMetadata
 
 _MOST_FILES = 3
 """Files that are tried where some cannot be read, as they were cleaned away or are damaged."""

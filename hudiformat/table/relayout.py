@@ -10,25 +10,18 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 
-from hudiformat.archive import ArchivedInstant, add_archive_log, add_history, archive_logs, history_files
 from hudiformat.errors import CorruptTableError
-from hudiformat.naming import format_instant, parse_instant
-from hudiformat.storage import Storage
-from hudiformat.timeline import (
-    META_FOLDER,
-    Action,
-    CommitMetadata,
-    Instant,
-    TableConfig,
-    Timeline,
-    TimelineZone,
-    content_kind,
-    decode_content,
-    encode_content,
-    instant_path,
-    list_instants,
-)
-from hudiformat.view import FormerSlices
+from hudiformat.file_group.former_slices import FormerSlices
+from hudiformat.naming.instants import format_instant, parse_instant
+from hudiformat.storage.protocol import Storage
+from hudiformat.timeline.archive.archive_log import add_archive_log, archive_logs
+from hudiformat.timeline.archive.archived import ArchivedInstant
+from hudiformat.timeline.archive.history import add_history, history_files
+from hudiformat.timeline.commit_metadata import CommitMetadata
+from hudiformat.timeline.config_files import META_FOLDER
+from hudiformat.timeline.contents import content_kind, decode_content, encode_content
+from hudiformat.timeline.table_config import TableConfig, TimelineZone
+from hudiformat.timeline.timeline import Action, Instant, Timeline, instant_path, list_instants
 
 _MILLISECOND = timedelta(milliseconds=1)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hudiformat.errors import CorruptTableError
-from hudiformat.table.internal_schema import (
+from hudiformat.schema.internal_schema import (
     LATEST_SCHEMA,
     SCHEMA_ACTION,
     SCHEMA_FOLDER,
@@ -17,9 +17,9 @@ from hudiformat.table.internal_schema import (
     format_versions,
     parse_versions,
 )
-from hudiformat.table.schema import TableSchema
+from hudiformat.schema.table_schema import TableSchema
 from hudiformat.table.state import TableState
-from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES
+from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES
 
 
 def schema_history(state: TableState, instant: str | None = None) -> SchemaHistory | None:

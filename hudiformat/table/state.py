@@ -14,49 +14,38 @@ from datetime import datetime, timezone
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
-from hudiformat.archive import ArchivedTimes, read_archived
 from hudiformat.errors import CorruptTableError, SchemaError, StorageError
-from hudiformat.merge import RecordMerger
-from hudiformat.metadata import FILES, RECORD_INDEX, Listing, is_partitioned, listing, load_definitions
-from hudiformat.naming import base_name, next_instant
-from hudiformat.options import BY_RECORD_INDEX, IndexType, WriteOptions
-from hudiformat.storage import FileInfo, Storage
+from hudiformat.file_group.former_slices import FormerSlices
+from hudiformat.file_group.merging.rule import RecordMerger
+from hudiformat.file_group.partitions import list_partitions, paused_collection
+from hudiformat.file_group.pending_groups import PendingGroup, pending_groups
+from hudiformat.file_group.slices import FileSlice, Visibility, build_slices, latest_slices
+from hudiformat.metadata_table.definitions import load_definitions
+from hudiformat.metadata_table.kinds.files import FILES
+from hudiformat.metadata_table.kinds.record_index import RECORD_INDEX, is_partitioned
+from hudiformat.metadata_table.listing import Listing, listing
+from hudiformat.naming.file_names import base_name
+from hudiformat.naming.instants import next_instant
+from hudiformat.schema.internal_schema import LATEST_SCHEMA
+from hudiformat.schema.table_schema import TableSchema
+from hudiformat.storage.protocol import FileInfo, Storage
 from hudiformat.table.effective import as_restored
-from hudiformat.table.internal_schema import LATEST_SCHEMA
 from hudiformat.table.listing import PartitionFiles, Pruner, list_files, list_metadata_table
 from hudiformat.table.operations import keeps_operations
-from hudiformat.table.schema import TableSchema
-from hudiformat.timeline import (
+from hudiformat.table.options.values import BY_RECORD_INDEX, IndexType, WriteOptions
+from hudiformat.timeline.archive.archived_times import ArchivedTimes
+from hudiformat.timeline.archive.archiving import read_archived
+from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudiformat.timeline.config_files import (
     PROPERTIES_FILE,
     VERSION_WITH_COMPLETION_TIMES,
-    Action,
-    CommitMetadata,
-    Content,
-    Instant,
-    RequestedReplaceMetadata,
-    State,
-    TableConfig,
-    Timeline,
-    TimelineZone,
-    WriteStat,
-    instant_path,
     load_table_config,
-    load_timeline,
     parse_table_config,
-    read_content,
-    read_metadata,
 )
-from hudiformat.view import (
-    FileSlice,
-    FormerSlices,
-    PendingGroup,
-    Visibility,
-    build_slices,
-    latest_slices,
-    list_partitions,
-    paused_collection,
-    pending_groups,
-)
+from hudiformat.timeline.contents import Content, read_content
+from hudiformat.timeline.plans import RequestedReplaceMetadata
+from hudiformat.timeline.table_config import TableConfig, TimelineZone
+from hudiformat.timeline.timeline import Action, Instant, State, Timeline, instant_path, load_timeline, read_metadata
 
 _DELETING = (Action.CLEAN, Action.ROLLBACK, Action.RESTORE)
 _AFTER_ALL = ":"  # as a text, higher than every instant

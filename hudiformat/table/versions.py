@@ -6,14 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.timeline import (
-    VERSION_WITH_COMPLETION_TIMES,
-    KeyGenerator,
-    MergeMode,
-    TableConfig,
-    TableType,
-    config_of,
-)
+from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES, config_of
+from hudiformat.timeline.table_config import KeyGenerator, MergeMode, TableConfig, TableType
 
 Properties: TypeAlias = dict[str, str]
 

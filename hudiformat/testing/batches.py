@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.types as pat
 from hypothesis import strategies as st
 
-from hudiformat.avro import avro_to_arrow
+from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.testing.avro_schemas import row_values
 from hudiformat.testing.values import fields, optional
 

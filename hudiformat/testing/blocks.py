@@ -8,17 +8,9 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from hudiformat.blocks import (
-    MAGIC,
-    BlockHeader,
-    BlockType,
-    HeaderKey,
-    LogBlock,
-    data_block,
-    delete_block,
-    encode_block,
-    rollback_block,
-)
+from hudiformat.codec.log.block import LogBlock, encode_block
+from hudiformat.codec.log.build import data_block, delete_block, rollback_block
+from hudiformat.codec.log.frame import MAGIC, BlockHeader, BlockType, HeaderKey
 from hudiformat.testing.batches import batches
 from hudiformat.testing.values import VALUES, decimals
 

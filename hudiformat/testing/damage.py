@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from hypothesis import strategies as st
 
-from hudiformat.blocks import MAGIC
+from hudiformat.codec.log.frame import MAGIC
 from hudiformat.testing.blocks import log_files
 
 _FIELDS = {"size": (6, 8), "version": (14, 4), "type": (18, 4), "header count": (22, 4), "key": (26, 4),

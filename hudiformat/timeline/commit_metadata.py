@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, fields
 from itertools import repeat
 from typing import Any, TypeVar
 
-from hudiformat.avro.container import MAGIC, decode_avro_file, encode_avro_file
-from hudiformat.basefile import IndexedFile
+from hudiformat.codec.avro.container import MAGIC, decode_avro_file, encode_avro_file
 from hudiformat.errors import CorruptTableError, NameFormatError
-from hudiformat.naming import checked_partition, checked_path_in_table
+from hudiformat.naming.checks import checked_partition, checked_path_in_table
+from hudiformat.timeline.indexed_file import IndexedFile
 from hudiformat.timeline.records import avro_name, parsed_schema, schema_text
 
 SCHEMA_KEY = "schema"

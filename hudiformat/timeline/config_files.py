@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from hudiformat.errors import CorruptTableError, NotATableError, StorageError, UnsupportedFeatureError
-from hudiformat.storage import TEMPORARY_PREFIX, Storage
+from hudiformat.storage.protocol import TEMPORARY_PREFIX, Storage
 from hudiformat.timeline.table_config import (
     CHECKSUM_KEY,
     MERGE_PROPERTY_PREFIX,

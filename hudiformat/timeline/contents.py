@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from hudiformat.errors import CommitError
-from hudiformat.storage import Storage
+from hudiformat.storage.protocol import Storage
 from hudiformat.timeline.cleans import CleanerPlan, CleanMetadata
 from hudiformat.timeline.commit_metadata import (
     CommitMetadata,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from hudiformat.naming import base_name
+from hudiformat.naming.file_names import base_name
 from hudiformat.timeline.records import DATA_FILE, FILE_ID, INSTANT, PARTITION, decode_record_file
 
 

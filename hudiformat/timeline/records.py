@@ -24,9 +24,9 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import fastavro
 
-from hudiformat.avro.container import decode_avro_file, encode_avro_file
+from hudiformat.codec.avro.container import decode_avro_file, encode_avro_file
 from hudiformat.errors import CorruptTableError, NameFormatError
-from hudiformat.naming import checked_data_file, checked_file_id, checked_instant, checked_partition
+from hudiformat.naming.checks import checked_data_file, checked_file_id, checked_instant, checked_partition
 
 _NAMESPACE = "org.apache.hudi.avro.model"
 _JAVA_STRING = {"avro.java.string": "String"}

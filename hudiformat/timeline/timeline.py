@@ -15,8 +15,8 @@ from enum import Enum, IntEnum
 from functools import lru_cache
 
 from hudiformat.errors import NameFormatError
-from hudiformat.naming import is_instant
-from hudiformat.storage import Storage
+from hudiformat.naming.instants import is_instant
+from hudiformat.storage.protocol import Storage
 from hudiformat.timeline.commit_metadata import CommitMetadata, decode_commit_metadata
 from hudiformat.timeline.plans import CompactionPlan, decode_compaction_plan
 from hudiformat.timeline.table_config import TableConfig

@@ -7,17 +7,15 @@ spec/schema-evolution.md.
 from __future__ import annotations
 
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.options import SCHEMA_ON_READ, Operation
-from hudiformat.table import (
-    ColumnChanges,
-    InternalSchema,
-    SchemaChange,
-    TableSchema,
-    TableState,
-    refuse_unwritable,
-    schema_history,
-)
-from hudiformat.transaction import Commit, begin_write
+from hudiformat.schema.column_changes import ColumnChanges
+from hudiformat.schema.evolution import SCHEMA_ON_READ
+from hudiformat.schema.internal_schema import InternalSchema
+from hudiformat.schema.table_schema import SchemaChange, TableSchema
+from hudiformat.table.options.values import Operation
+from hudiformat.table.schema_files import schema_history
+from hudiformat.table.state import TableState
+from hudiformat.table.support import refuse_unwritable
+from hudiformat.write.commit.transaction import Commit, begin_write
 from hudiformat.write.write import refuse_new_kinds
 
 

@@ -12,13 +12,18 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, timezone
 
 from hudiformat.errors import NameFormatError, StorageError, WriteConflictError
-from hudiformat.naming import join_path, parse_instant
-from hudiformat.options import ExpiryOptions, ExpiryStrategy, Operation
-from hudiformat.storage import Storage
-from hudiformat.table import TableState, list_files
-from hudiformat.timeline import TimelineZone
-from hudiformat.transaction import Commit, Replaced, WritePlan, write_and_commit
-from hudiformat.view import PARTITION_METADATA_FILE, FileSlice, build_slices, latest_slices
+from hudiformat.file_group.partitions import PARTITION_METADATA_FILE
+from hudiformat.file_group.slices import FileSlice, build_slices, latest_slices
+from hudiformat.naming.file_names import join_path
+from hudiformat.naming.instants import parse_instant
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.listing import list_files
+from hudiformat.table.options.expiry import ExpiryOptions, ExpiryStrategy
+from hudiformat.table.options.values import Operation
+from hudiformat.table.state import TableState
+from hudiformat.timeline.table_config import TimelineZone
+from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.commit.transaction import Commit, Replaced, write_and_commit
 
 _CREATED = re.compile(rb"^commitTime=([0-9]+)", re.MULTILINE)
 

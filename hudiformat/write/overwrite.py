@@ -12,12 +12,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from hudiformat.options import Operation
-from hudiformat.storage import Storage
-from hudiformat.table import SchemaChange, TableContext, TableState, list_files
-from hudiformat.timeline import WriteStat
-from hudiformat.transaction import Commit, Replaced, WritePlan, write_and_commit
-from hudiformat.view import build_slices, list_partitions
+from hudiformat.file_group.partitions import list_partitions
+from hudiformat.file_group.slices import build_slices
+from hudiformat.schema.table_schema import SchemaChange
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.listing import list_files
+from hudiformat.table.options.values import Operation
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.commit.transaction import Commit, Replaced, write_and_commit
 from hudiformat.write.write import prepare, write_prepared
 
 

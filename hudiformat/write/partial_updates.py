@@ -8,9 +8,12 @@ from __future__ import annotations
 import pyarrow as pa
 
 from hudiformat.errors import OptionError, SchemaError, UnsupportedFeatureError, did_you_mean
-from hudiformat.options import PARTIAL_SCHEMA, IndexType
-from hudiformat.table import RowKeys, TableSchema, TableState, merge_mode
-from hudiformat.timeline import MergeMode, TableType
+from hudiformat.file_group.merging.behaviour import merge_mode
+from hudiformat.schema.evolution import PARTIAL_SCHEMA
+from hudiformat.schema.table_schema import RowKeys, TableSchema
+from hudiformat.table.options.values import IndexType
+from hudiformat.table.state import TableState
+from hudiformat.timeline.table_config import MergeMode, TableType
 
 _VERSION = 8
 """The first table version whose log blocks may hold some columns only."""

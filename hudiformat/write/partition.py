@@ -15,29 +15,34 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.blocks import LogBlock
+from hudiformat.codec.log.block import LogBlock
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.index import (
-    Integers,
-    KeyedRows,
-    LocatedRows,
-    PartitionIndex,
-    SortedRows,
-    by_group,
-    rows_by_code,
-    sorted_by_group,
-)
-from hudiformat.naming import new_file_id, new_group_uuid
-from hudiformat.options import REPLACING, Operation
-from hudiformat.sizing import FlinkTasks, GroupVerdict, Kind, PartitionPlan, Verdict
-from hudiformat.timeline import TableType, WriteStat
-from hudiformat.transaction import GroupTarget, SizingProfile, enter_partition
-from hudiformat.view import FileSlice
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.naming.file_names import new_file_id, new_group_uuid
+from hudiformat.sizing.flink_tasks import FlinkTasks
+from hudiformat.sizing.small_files import GroupVerdict, Kind, Verdict
+from hudiformat.sizing.spark import PartitionPlan
+from hudiformat.table.options.values import REPLACING, Operation
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.timeline.table_config import TableType
+from hudiformat.write.commit.files import GroupTarget
+from hudiformat.write.commit.partitions import enter_partition
+from hudiformat.write.commit.plan import SizingProfile
 from hudiformat.write.handles.append import AppendHandle
 from hudiformat.write.handles.append_new import AppendNewHandle
 from hudiformat.write.handles.create import CreateHandle
 from hudiformat.write.handles.logged_entries import LoggedEntries
 from hudiformat.write.handles.merge import MergeHandle
+from hudiformat.write.index.rows import (
+    Integers,
+    KeyedRows,
+    LocatedRows,
+    SortedRows,
+    by_group,
+    rows_by_code,
+    sorted_by_group,
+)
+from hudiformat.write.index.tagging import PartitionIndex
 from hudiformat.write.placement import new_group
 from hudiformat.write.rows import deleted_rows, ordering_of_deletes, without_deletes
 

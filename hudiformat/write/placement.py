@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.merge import key_hashes
-from hudiformat.sizing import PartitionPlan
+from hudiformat.file_group.merging.keys import key_hashes
+from hudiformat.sizing.spark import PartitionPlan
 
 _NEW = "+"
 _SPARE_BITS = np.uint64(64 - 53)  # of a hash, beyond what a float holds

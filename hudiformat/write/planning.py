@@ -10,11 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.index import NEW, Tagger, route, rows_by_value
-from hudiformat.options import Operation
-from hudiformat.sizing import PartitionPlan
-from hudiformat.table import TableContext, TableState, refuse_unreadable
-from hudiformat.transaction import WritePlan, write_plan
+from hudiformat.file_group.reader import refuse_unreadable
+from hudiformat.sizing.spark import PartitionPlan
+from hudiformat.table.options.values import Operation
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.write.commit.plan import WritePlan, write_plan
+from hudiformat.write.index.global_index import route
+from hudiformat.write.index.rows import NEW, rows_by_value
+from hudiformat.write.index.tagging import Tagger
 from hudiformat.write.write import combined, prepare
 
 _NO_INSTANT = "0"

@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.avro.arrays import rows_within
-from hudiformat.index import Booleans, Integers, KeyedRows
-from hudiformat.merge import combine
-from hudiformat.query import KeyParts
-from hudiformat.storage import spill_folder
+from hudiformat.codec.avro.arrays import rows_within
+from hudiformat.file_group.merging.keys import combine
+from hudiformat.file_group.merging.spill import KeyParts
+from hudiformat.storage.spill_folders import spill_folder
+from hudiformat.write.index.rows import Booleans, Integers, KeyedRows
 
 _PARTS_ON_DISK = 16
 _ROWS = "rows"
@@ -70,7 +70,9 @@ def _as_spark_holds(values: pa.Array) -> pa.Array:
 def combine_parts(
     parts: Iterable[pa.RecordBatch], key: str, ordering_fields: tuple[str, ...], *, memory: int
 ) -> Iterator[pa.RecordBatch]:
-    """As :func:`hudiformat.merge.combine`, for rows that come in *parts*; they are told apart by the column *key*.
+    """Combine rows that come in *parts*, as :func:`~hudiformat.file_group.merging.keys.combine` does for one table.
+
+    The column *key* tells the rows of different parts apart.
 
     More than *memory* bytes of them are put aside on disk, in parts by their keys, and combined one part at a time.
     """

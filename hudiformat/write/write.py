@@ -15,26 +15,28 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.avro.incoming import suited
-from hudiformat.basefile import refuse_other_flags
+from hudiformat.codec.avro.incoming import suited
 from hudiformat.errors import SchemaError
-from hudiformat.index import Integers, KeyedRows, LocatedRows, Tagger, route
-from hudiformat.merge import RowSource, combined_rows
-from hudiformat.naming import WriteToken
-from hudiformat.options import Operation, SortMode
-from hudiformat.storage import CompleteFiles, Storage, open_storage
-from hudiformat.table import RowKeys, SchemaChange, TableSchema, TableState, as_reader, refuse_unwritable
-from hudiformat.timeline import TableConfig, TableType, WriteStat
-from hudiformat.transaction import (
-    Commit,
-    GroupTarget,
-    WritePlan,
-    check_awaited,
-    partial_schema,
-    with_keys,
-    write_and_commit,
-)
-from hudiformat.upkeep import refuse_changes_of_indexed
+from hudiformat.file_group.merging.keys import RowSource, combined_rows
+from hudiformat.naming.file_names import WriteToken
+from hudiformat.schema.meta_fields import refuse_other_flags
+from hudiformat.schema.table_schema import RowKeys, SchemaChange, TableSchema, as_reader
+from hudiformat.storage.closing import CompleteFiles
+from hudiformat.storage.opening import open_storage
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.options.values import Operation, SortMode
+from hudiformat.table.state import TableState
+from hudiformat.table.support import refuse_unwritable
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.timeline.table_config import TableConfig, TableType
+from hudiformat.write.commit.files import GroupTarget, check_awaited
+from hudiformat.write.commit.plan import WritePlan, partial_schema
+from hudiformat.write.commit.transaction import Commit, write_and_commit
+from hudiformat.write.index.global_index import route
+from hudiformat.write.index.rows import Integers, KeyedRows, LocatedRows
+from hudiformat.write.index.tagging import Tagger
+from hudiformat.write.made_keys import with_keys
+from hudiformat.write.metadata.kinds import refuse_changes_of_indexed
 from hudiformat.write.partial_updates import partial_rows
 from hudiformat.write.partition import Handle, PartitionWriter, close_handles
 

@@ -23,7 +23,7 @@ from hudiformat import (
     open_table,
 )
 from hudiformat.api import changing
-from hudiformat.query import rows_of_state
+from hudiformat.read.plan import rows_of_state
 from tests.tables import SCHEMA, content, new_table, rows
 
 KINDS = [("MERGE_ON_READ", "SIMPLE"), ("COPY_ON_WRITE", "SIMPLE"), ("MERGE_ON_READ", "BUCKET")]

@@ -20,8 +20,8 @@ from hudiformat import (
     create_table,
     open_table,
 )
-from hudiformat.storage import LocalStorage
-from hudiformat.timeline import MergeMode, TableType, TimelineZone
+from hudiformat.storage.local import LocalStorage
+from hudiformat.timeline.table_config import MergeMode, TableType, TimelineZone
 from tests.tables import SCHEMA, GoldenTable, create, tree
 
 

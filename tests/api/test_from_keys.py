@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import OptionError, SchemaError, TableExistsError, UnsupportedFeatureError
-from hudiformat.api import create_from_keys
-from hudiformat.storage import LocalStorage
+from hudiformat.api.from_keys import create_from_keys
+from hudiformat.storage.local import LocalStorage
 from tests.tables import SCHEMA, rows, tree
 
 KEYS = {

@@ -22,10 +22,11 @@ import pyarrow.compute as pc
 import pytest
 
 from hudiformat import HudiFormatError, Table, TableError, create_table, open_storage, open_table
-from hudiformat.archive import ArchiveLimits, archive
-from hudiformat.timeline import encode_content, instant_path, read_metadata
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive
+from hudiformat.timeline.contents import encode_content
+from hudiformat.timeline.timeline import instant_path, read_metadata
 from tests.effort import LONG, THOROUGH, sample
-from tests.metadata.tables import add_metadata_table
+from tests.metadata_table.tables import add_metadata_table
 from tests.racing import SHARED
 from tests.requests import RecordingStorage, Request, timeline_folder
 

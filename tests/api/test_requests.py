@@ -16,7 +16,8 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import Table, create_table, open_storage, open_table
-from hudiformat.storage import Location, Storage
+from hudiformat.storage.opening import Location
+from hudiformat.storage.protocol import Storage
 from tests.racing import SHARED
 from tests.requests import RecordingStorage, Request, data_files, summary, timeline_listings
 

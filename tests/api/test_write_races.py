@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from hudiformat import CommitError, Table, open_storage, open_table
-from hudiformat.archive import ArchiveLimits, archive
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive
 from tests.effort import LONG, sample
 from tests.racing import SHARED
 from tests.requests import RecordingStorage

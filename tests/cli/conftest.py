@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat.cli import run
+from hudiformat.cli.app import run
 from tests.cli.support import Command, Result
 
 

@@ -13,8 +13,10 @@ from typing import Any
 import pyarrow as pa
 
 import hudiformat
-from hudiformat.blocks import BlockHeader, BlockType, HeaderKey, LogBlock, data_block, delete_block, encode_block
-from hudiformat.blocks import rollback_block as rollback
+from hudiformat.codec.log.block import LogBlock, encode_block
+from hudiformat.codec.log.build import data_block, delete_block
+from hudiformat.codec.log.build import rollback_block as rollback
+from hudiformat.codec.log.frame import BlockHeader, BlockType, HeaderKey
 
 ROOT = Path(hudiformat.__file__).parents[1]
 ROWS = pa.record_batch({"id": ["a", "b", "c"], "n": pa.array([1, None, 3], pa.int32())})

@@ -16,10 +16,12 @@ import pyarrow as pa
 import pytest
 
 import hudiformat
-from hudiformat.blocks import data_block, encode_block
-from hudiformat.cli import app, run
+from hudiformat.cli import app
+from hudiformat.cli.app import run
+from hudiformat.codec.log.block import encode_block
+from hudiformat.codec.log.build import data_block
 from tests.cli.support import DATA, SOUND, Command, start
-from tests.logfile.golden import ARCHIVES, log_files
+from tests.codec.log.golden import ARCHIVES, log_files
 from tests.tables import new_table, rows
 
 Log = Callable[[bytes], Path]

@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudiformat import Table
-from hudiformat.cli import run
+from hudiformat.cli.app import run
 from hudiformat.cli.files import FORMATS, Batches, _Objects, opened_rows, write_rows
 from hudiformat.errors import DataError
 from tests.cli.support import Command
-from tests.parquet.support import with_fewer_values
+from tests.codec.parquet.support import with_fewer_values
 from tests.tables import SCHEMA, content, new_table, rows
 
 DATA = rows(("a", 1, "x", 1), ("b", 2, "y", 2))

@@ -11,11 +11,11 @@ import pytest
 
 from hudiformat import LockError, Table
 from hudiformat.cli import maintain as module
-from hudiformat.maintenance import MaintenanceReport, ServiceReport
-from hudiformat.options import Operation
-from hudiformat.transaction import begin_write
+from hudiformat.services.maintenance_report import MaintenanceReport, ServiceReport
+from hudiformat.table.options.values import Operation
+from hudiformat.write.commit.transaction import begin_write
+from tests.check.verify.support import grown
 from tests.cli.support import Command, start
-from tests.maintenance.support import grown
 from tests.tables import content
 
 INTERVALS = {"90": 90, "30s": 30, "5m": 300, "1.5h": 5400, "2 D": 172800}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.check.repair.breaking import BREAKS, UNKNOWN, V9, age, cut_log, lost_properties, properties
 from tests.cli.support import Command
-from tests.repair.breaking import BREAKS, UNKNOWN, V9, age, cut_log, lost_properties, properties
 from tests.tables import tree, unpack
 
 

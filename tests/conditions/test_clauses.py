@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from hudiformat.conditions import Clause, Delete, Insert, Update
+from hudiformat.conditions.clauses import Clause, Delete, Insert, Update
 
 
 @pytest.mark.parametrize("clause", [Update({"v": 1}, "source.v > 1"), Delete(), Insert(condition="source.v > 1")])

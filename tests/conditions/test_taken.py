@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from hudiformat.conditions import as_filter, columns_of, matching, taken
+from hudiformat.conditions import taken
+from hudiformat.conditions.taken import as_filter, columns_of, matching
 from hudiformat.errors import FilterError, SchemaError
 
 ROWS = pa.table(

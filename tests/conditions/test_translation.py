@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from hudiformat.conditions import as_expression, columns_named, implied
+from hudiformat.conditions.translation import as_expression, columns_named, implied
 from hudiformat.errors import FilterError, SchemaError
 
 pytest.importorskip("sqlglot")

@@ -41,7 +41,7 @@ def often(test: str, *, long: tuple[int, ...] = (), **ids: str) -> dict[int, Cla
 
 
 _C = "tests/conformance/"
-_GOLDEN = "tests/query/test_golden.py::test_every_answer_is_hudis"
+_GOLDEN = "tests/read/test_golden.py::test_every_answer_is_hudis"
 _BOTH = f"{_C}test_both_ways.py::"
 _SERVICES = f"{_C}test_services.py::"
 _INDEXES = f"{_C}test_metadata_indexes.py::"
@@ -229,7 +229,7 @@ ARCHIVED = (
     Feature(
         "tables that Flink wrote",
         often(
-            "tests/query/test_flinks_answers.py::test_every_answer_is_flinks_and_sparks",
+            "tests/read/test_flinks_answers.py::test_every_answer_is_flinks_and_sparks",
             v6="f-v6-mor-bucket-compacted",
             v8="f-v8-mor-state-stream",
             v9="f-v9-mor-changelog-stream",

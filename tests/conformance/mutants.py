@@ -9,17 +9,9 @@ from itertools import accumulate
 
 import pyarrow as pa
 
-from hudiformat.blocks import (
-    MAGIC,
-    BlockHeader,
-    BlockType,
-    HeaderKey,
-    LogBlock,
-    data_block,
-    delete_block,
-    encode_block,
-    rollback_block,
-)
+from hudiformat.codec.log.block import LogBlock, encode_block
+from hudiformat.codec.log.build import data_block, delete_block, rollback_block
+from hudiformat.codec.log.frame import MAGIC, BlockHeader, BlockType, HeaderKey
 
 SCHEMA = '{"type":"record","name":"r","fields":[{"name":"a","type":"int"}]}'
 

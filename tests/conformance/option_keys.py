@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hudiformat.options import answers
-from hudiformat.options.answers import HudiKey, hudi_keys
+from hudiformat.table.options import answers
+from hudiformat.table.options.answers import HudiKey, hudi_keys
 from tests.conformance.hudi import ROOT, RealHudi
 from tests.conformance.java import JavaClass
 

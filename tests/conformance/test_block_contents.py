@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from hudiformat.avro import arrow_to_avro
-from hudiformat.blocks.block import decode_positions, encode_positions
+from hudiformat.codec.avro.schema import arrow_to_avro
+from hudiformat.codec.log.block import decode_positions, encode_positions
 from tests.conformance.hudi import RealHudi
 from tests.conformance.java import JavaClass
 

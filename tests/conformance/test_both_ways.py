@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from hudiformat.naming import WriteToken
-from hudiformat.options.values import Operation
-from hudiformat.transaction.transaction import begin_write
+from hudiformat.naming.file_names import WriteToken
+from hudiformat.table.options.values import Operation
+from hudiformat.write.commit.transaction import begin_write
 from hudiformat.write.write import WriteTask
 from tests.conformance.hudi import RealHudi
 from tests.effort import LONG

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hudiformat import open_table
-from hudiformat.timeline import Action
-from hudiformat.upkeep import IndexBuild
+from hudiformat.timeline.timeline import Action
+from hudiformat.write.metadata.indexing import IndexBuild
 from tests.conformance.hudi import RealHudi
 from tests.conformance.test_metadata_indexes import INDEXES, OPTIONS, check, rows
 from tests.effort import LONG

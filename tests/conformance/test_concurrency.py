@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import hudiformat as hf
-from hudiformat.naming import WriteToken, fixed_bucket_file_id
-from hudiformat.options.values import Operation
-from hudiformat.timeline import Action
-from hudiformat.transaction.transaction import begin_write
+from hudiformat.naming.file_names import WriteToken, fixed_bucket_file_id
+from hudiformat.table.options.values import Operation
+from hudiformat.timeline.timeline import Action
+from hudiformat.write.commit.transaction import begin_write
 from hudiformat.write.write import WriteTask
 from tests import racing
 from tests.conformance.hudi import RealHudi, RealHudiError

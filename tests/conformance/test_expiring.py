@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from hudiformat.timeline import Action
-from hudiformat.write import expire_partitions, expired_partitions
+from hudiformat.timeline.timeline import Action
+from hudiformat.write.expiring import expire_partitions, expired_partitions
 from tests.conformance.hudi import RealHudi
 from tests.rows import assert_same_rows
 

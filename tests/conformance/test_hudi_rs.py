@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from hudiformat.basefile import add_meta_columns
+from hudiformat.schema.meta_fields import add_meta_columns
 from tests.conformance.test_both_ways import ROW, block_types, create, things
 from tests.rows import assert_same_rows
 from tests.tables import Row, content, new_table, rows

@@ -16,14 +16,16 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat.blocks import MAGIC, BlockType, LogBlock
-from hudiformat.logfile import FindingKind, LogReader, salvage, verify_log
-from hudiformat.logfile.verify import parts_of
+from hudiformat.codec.log.block import LogBlock
+from hudiformat.codec.log.frame import MAGIC, BlockType
+from hudiformat.codec.log.reader import LogReader
+from hudiformat.codec.log.salvage import salvage
+from hudiformat.codec.log.verify import FindingKind, parts_of, verify_log
+from tests.codec.log.golden import ARCHIVES
+from tests.codec.log.golden import log_files as golden_files
 from tests.conformance.hudi import RealHudi
 from tests.conformance.java import JavaClass
 from tests.conformance.mutants import LogFile, log_files
-from tests.logfile.golden import ARCHIVES
-from tests.logfile.golden import log_files as golden_files
 
 COUNT = int(os.environ.get("HUDIFORMAT_MUTANTS", "300"))
 SEED = 20261121

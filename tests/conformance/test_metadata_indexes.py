@@ -23,8 +23,8 @@ import hudiformat.spark
 from hudiformat import Table, create_table, open_table
 from tests.conformance.hudi import RealHudi
 from tests.effort import LONG, steps
-from tests.metadata.tables import check_listing
 from tests.metadata_statistics import check_bloom_filters, check_record_index, check_secondary_indexes, check_statistics
+from tests.metadata_table.tables import check_listing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hudiformat.options.answers import hudi_keys
+from hudiformat.table.options.answers import hudi_keys
 from tests.conformance.hudi import RealHudi
 from tests.conformance.option_keys import OTHER, keys_of
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from hudiformat.options.keys import PARTIAL_SCHEMA
+from hudiformat.schema.evolution import PARTIAL_SCHEMA
 from tests.conformance.hudi import RealHudi
 
 COMPACT_NOW = "hoodie.compact.inline.max.delta.commits=1"

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import hudiformat as hf
-from hudiformat.timeline import Action, TableType, read_metadata
+from hudiformat.timeline.table_config import TableType
+from hudiformat.timeline.timeline import Action, read_metadata
 from tests.conformance.hudi import RealHudi
 from tests.conformance.test_both_ways import WRITE, assert_reads_alike, create, things, write_ours
 from tests.effort import LONG

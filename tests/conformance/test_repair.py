@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from hudiformat.basefile import META_FIELDS
-from hudiformat.timeline import Action
+from hudiformat.schema.meta_fields import META_FIELDS
+from hudiformat.timeline.timeline import Action
+from tests.check.repair.breaking import BREAKS, V9, Break, age, damaged_base, own_rows
 from tests.conformance.hudi import RealHudi
 from tests.conformance.test_both_ways import kept_at
 from tests.effort import LONG
-from tests.repair.breaking import BREAKS, V9, Break, age, damaged_base, own_rows
 from tests.tables import tree, unpack
 
 CHOSEN = [one for number, one in enumerate(BREAKS) if LONG or one.by not in {other.by for other in BREAKS[:number]}]

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from hudiformat.timeline import Action
+from hudiformat.timeline.timeline import Action
 from tests.conformance.hudi import RealHudi
 from tests.rows import assert_same_rows
 

@@ -18,10 +18,10 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.naming.bucket_hash import string_hashes
-from hudiformat.options.values import Operation
 from hudiformat.sizing import GroupVerdict, PartitionPlan
-from hudiformat.timeline import Action, read_metadata
-from hudiformat.transaction.plan import sizing_profile
+from hudiformat.table.options.values import Operation
+from hudiformat.timeline.timeline import Action, read_metadata
+from hudiformat.write.commit.plan import sizing_profile
 from tests.conformance.hudi import RealHudi
 
 WRITE = {

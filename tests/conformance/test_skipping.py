@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 import pytest
 
 from hudiformat import create_table, open_table
-from hudiformat.query.pruning import PartitionPruner
-from hudiformat.query.skipping import without_skipped
-from hudiformat.view import FileSlice
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.read.pruning import PartitionPruner
+from hudiformat.read.skipping import without_skipped
 from tests.conformance.hudi import RealHudi
 from tests.rows import assert_same_rows
 from tests.tables import multiset

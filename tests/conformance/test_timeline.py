@@ -13,31 +13,17 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from hudiformat.archive import ArchiveLimits, archive, read_archived
-from hudiformat.naming import parse_instant
-from hudiformat.storage import LocalStorage
-from hudiformat.table import new_table_config
-from hudiformat.timeline import (
-    Action,
-    ActionInstant,
-    CleanerPlan,
-    CompactionPlan,
-    Content,
-    Instant,
-    InstantInfo,
-    MergeMode,
-    RequestedReplaceMetadata,
-    RollbackPlan,
-    TableConfig,
-    TableType,
-    encode_content,
-    format_table_config,
-    instant_path,
-    list_instants,
-    load_table_config,
-    load_timeline,
-    read_content,
-)
+from hudiformat.naming.instants import parse_instant
+from hudiformat.storage.local import LocalStorage
+from hudiformat.table.new_table import new_table_config
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive, read_archived
+from hudiformat.timeline.cleans import ActionInstant, CleanerPlan
+from hudiformat.timeline.config_files import format_table_config, load_table_config
+from hudiformat.timeline.contents import Content, encode_content, read_content
+from hudiformat.timeline.plans import CompactionPlan, RequestedReplaceMetadata
+from hudiformat.timeline.rollbacks import InstantInfo, RollbackPlan
+from hudiformat.timeline.table_config import MergeMode, TableConfig, TableType
+from hudiformat.timeline.timeline import Action, Instant, instant_path, list_instants, load_timeline
 from tests.conformance.hudi import RealHudi
 from tests.conformance.test_both_ways import READ_OPTIMIZED
 from tests.effort import LONG, every

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from hudiformat.blocks import BlockType
+from hudiformat.codec.log.frame import BlockType
+from tests.codec.hfile.java import JavaHFiles
 from tests.conformance.hudi import RealHudi
 from tests.conformance.java import JavaClass
 from tests.conformance.test_log_reader import DUMP, ReadWithHudi
 from tests.conformance.vector_questions import HudiAnswers
-from tests.hfile.java import JavaHFiles
 from tests.vectors.test_vectors import LOG_FILES, VECTORS, Vector
 
 WRITTEN = "written by Hudi 1.2.0"

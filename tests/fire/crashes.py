@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from hudiformat import HudiFormatError, StorageError, Table, open_table
-from hudiformat.timeline import Action
+from hudiformat.timeline.timeline import Action
 from tests.faults import READS, FaultyStorage
 from tests.fire.memory import MemoryStorage, in_time_of
 from tests.fire.scenes import MOR, OPERATIONS, SERVICES, Kind, Rows, content, fill, rows, save, table_in

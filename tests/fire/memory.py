@@ -17,8 +17,8 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import StorageError
-from hudiformat.exclusion import heartbeats, locks, ticking
-from hudiformat.storage import Capabilities, FileInfo, OutputFile
+from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile
+from hudiformat.write.commit import heartbeats, locks, ticking
 
 
 class FakeTime:

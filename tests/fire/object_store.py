@@ -30,7 +30,8 @@ from pathlib import Path
 from pyarrow import fs
 
 from hudiformat.errors import HudiFormatError
-from hudiformat.storage import Storage, open_storage
+from hudiformat.storage.opening import open_storage
+from hudiformat.storage.protocol import Storage
 from tests.fire.object_store_cases import CASES, Case
 from tests.fire.object_store_proxy import Fault, Kind, Proxy, proxy_of
 from tools.s3_server import KEY, SECRET, s3_server

@@ -10,8 +10,8 @@ from hudiformat import Table, create_table, open_table
 from hudiformat.errors import HudiFormatError
 from hudiformat.sink import FileSink, SinkOptions, TaskWriter
 from hudiformat.sink.options import Policy
-from hudiformat.storage import Storage
-from hudiformat.timeline import Action
+from hudiformat.storage.protocol import Storage
+from hudiformat.timeline.timeline import Action
 from tests.tables import SCHEMA, rows
 
 COLUMNS = ("k", "ts", "p", "v")

@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow as pa
 
 from hudiformat import CommitError, Table, create_table, open_table
-from hudiformat.storage import Storage
+from hudiformat.storage.protocol import Storage
 from tests.fire.memory import FakeTime, MemoryStorage
-from tests.metadata.tables import add_metadata_table
+from tests.metadata_table.tables import add_metadata_table
 
 REPLACING = (
     "insert_overwrite",

@@ -15,7 +15,7 @@ from typing import TypeVar
 import pytest
 
 from hudiformat import HudiFormatError, StorageError, Table, open_table
-from hudiformat.storage import LocalStorage
+from hudiformat.storage.local import LocalStorage
 from tests.effort import every
 from tests.faults import FaultyStorage
 from tests.fire.object_store_machine import REFUSED

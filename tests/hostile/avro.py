@@ -12,7 +12,7 @@ from typing import Any
 
 import fastavro
 
-from hudiformat.avro.container import decode_avro_file
+from hudiformat.codec.avro.container import decode_avro_file
 from tests.hostile.values import changed, damage
 
 _MAGIC = b"Obj\x01"

@@ -15,8 +15,8 @@ from hudiformat.errors import HudiFormatError
 from hudiformat.sink import FileSink, Layout, SinkOptions
 from hudiformat.sink.options import Codec, Format
 from hudiformat.sink.plan import plan_batch
-from hudiformat.storage import LocalStorage
-from hudiformat.timeline import Instant, parse_instant_name
+from hudiformat.storage.local import LocalStorage
+from hudiformat.timeline.timeline import Instant, parse_instant_name
 from tests.sink.support import rows as sink_rows
 from tests.sink.support import write
 from tests.tables import Clock, new_table, rows, unpack

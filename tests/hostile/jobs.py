@@ -17,8 +17,9 @@ from typing import Any
 import pyarrow as pa
 
 from hudiformat.errors import HudiFormatError
-from hudiformat.storage import LocalStorage
-from hudiformat.timeline import Action, Instant, State, instant_path, load_table_config
+from hudiformat.storage.local import LocalStorage
+from hudiformat.timeline.config_files import load_table_config
+from hudiformat.timeline.timeline import Action, Instant, State, instant_path
 from tests.hostile.avro import mutant as avro_mutant
 from tests.hostile.corpus import MADE, Source, sources
 from tests.hostile.mutants import mutant, positions

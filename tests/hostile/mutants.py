@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 import hudiformat as hf
-from hudiformat.blocks import BlockHeader
+from hudiformat.codec.log.frame import BlockHeader
 from hudiformat.errors import HudiFormatError
-from hudiformat.timeline import parse_properties
+from hudiformat.timeline.table_config import parse_properties
 from tests.hostile.avro import hostile_schema
 from tests.hostile.avro import mutant as avro_mutant
 from tests.hostile.corpus import Source

@@ -13,20 +13,21 @@ from random import Random
 import pyarrow as pa
 
 import hudiformat as hf
-from hudiformat.archive import read_archived
-from hudiformat.basefile import read_file_keys, scan_base_file
-from hudiformat.blocks import LogBlock
-from hudiformat.blocks.block import decode_positions
+from hudiformat.codec.hfile.reader import HFileReader
+from hudiformat.codec.log.block import LogBlock, decode_positions
 from hudiformat.errors import HudiFormatError
-from hudiformat.hfile import HFileReader
-from hudiformat.metadata.bloom_filters import decode_bloom_filter
-from hudiformat.metadata.column_stats import decode_column_stats
-from hudiformat.metadata.file_entries import decode_file_entries
+from hudiformat.file_group.base_file.read import read_file_keys, scan_base_file
+from hudiformat.metadata_table.bloom_filters import decode_bloom_filter
+from hudiformat.metadata_table.column_stats import decode_column_stats
+from hudiformat.metadata_table.file_entries import decode_file_entries
 from hudiformat.sink import FileSink, SinkOptions
 from hudiformat.sink.options import Codec, Format
-from hudiformat.storage import LocalStorage
-from hudiformat.timeline import TableConfig, decode_content, load_table_config, parse_table_config, read_content
-from hudiformat.transaction.staging import read_staged
+from hudiformat.spark.write.staging import read_staged
+from hudiformat.storage.local import LocalStorage
+from hudiformat.timeline.archive.archiving import read_archived
+from hudiformat.timeline.config_files import load_table_config, parse_table_config
+from hudiformat.timeline.contents import decode_content, read_content
+from hudiformat.timeline.table_config import TableConfig
 from tests.hostile.corpus import SINK, Source, later
 from tests.tables import SCHEMA
 

@@ -10,23 +10,12 @@ from typing import Any
 import pytest
 
 import hudiformat as hf
-from hudiformat.timeline import (
-    Action,
-    CleanerPlan,
-    CleanFileInfo,
-    CompactionOperation,
-    CompactionPlan,
-    Instant,
-    InstantInfo,
-    RestorePlan,
-    RollbackPlan,
-    RollbackRequest,
-    State,
-    begin_instant,
-    create_requested,
-    decode_content,
-)
+from hudiformat.timeline.cleans import CleanerPlan, CleanFileInfo
+from hudiformat.timeline.contents import begin_instant, create_requested, decode_content
+from hudiformat.timeline.plans import CompactionOperation, CompactionPlan
 from hudiformat.timeline.records import encode_record_file
+from hudiformat.timeline.rollbacks import InstantInfo, RestorePlan, RollbackPlan, RollbackRequest
+from hudiformat.timeline.timeline import Action, Instant, State
 from tests.effort import sample
 from tests.hostile.reading import Attempts
 from tests.tables import content, edit, new_table, rows, tree

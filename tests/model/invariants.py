@@ -12,7 +12,7 @@ from typing import Any
 import fastavro
 import pyarrow.parquet as pq
 
-from hudiformat.hfile import HFileReader
+from hudiformat.codec.hfile.reader import HFileReader
 from tests.metadata_statistics import check_bloom_filters, check_statistics
 from tests.model.log_blocks import COMMAND, DELETE, HFILE, TARGET, Block, read_blocks
 from tests.model.slow_reader import DataFile, Done, SlowTable, in_order

@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from hudiformat import Table, create_table, open_table
-from hudiformat.options import TABLE_KEYS
+from hudiformat.table.options.keys import TABLE_KEYS
 from tests.metadata_tables import set_up
 from tests.model.expected import Rules
 from tests.racing import SHARED

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from hudiformat import Commit, CommitError, FileSlice, Insert, LockError, Table, TableError, Update, open_table
-from hudiformat.archive import ArchiveLimits, archive
-from hudiformat.options import Operation
-from hudiformat.timeline import WriteStat
-from hudiformat.transaction import Transaction, begin_write
+from hudiformat.table.options.values import Operation
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.write.commit.transaction import Transaction, begin_write
 from hudiformat.write.write import prepare, write_prepared
 from tests.model.expected import Change, Expected, Key, Row
 from tests.model.invariants import check_files, not_listed_yet

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hudiformat import Table, open_table
-from tests.metadata.tables import add_metadata_table
+from tests.metadata_table.tables import add_metadata_table
 from tests.model import invariants
 from tests.model.slow_reader import SlowTable
 from tests.tables import new_table, rows

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hudiformat.errors import OptionError
 from hudiformat.naming import bucket_hash as module
-from hudiformat.naming import bucket_numbers, hash_key_values, record_key_buckets
+from hudiformat.naming.bucket_hash import bucket_numbers, hash_key_values, record_key_buckets
 
 # values of the hash fields, List.hashCode(), bucket of 7, bucket of 256
 JAVA: list[tuple[list[str | None], int, int, int]] = [

@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 import pytest
 
+from hudiformat.arguments import one_or_more
 from hudiformat.errors import NameFormatError
-from hudiformat.naming import (
+from hudiformat.naming.checks import (
     checked_data_file,
     checked_file_id,
     checked_instant,
     checked_partition,
     checked_path_in_table,
-    one_or_more,
 )
 
 HOSTILE = ["..", "../..", "/etc", "a/../b", "a//b", ".", "a\0b", "a\ud800", "x" * 100_000 + "/.."]

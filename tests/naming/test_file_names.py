@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudiformat.errors import NameFormatError
-from hudiformat.naming import (
+from hudiformat.naming.file_names import (
     BaseFileName,
     LogFileName,
     WriteToken,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudiformat.errors import NameFormatError
-from hudiformat.naming import format_instant, is_instant, next_instant, parse_instant
+from hudiformat.naming.instants import format_instant, is_instant, next_instant, parse_instant
 
 NOON = datetime.fromisoformat("2024-02-29T12:00:00.007999")
 

@@ -11,15 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudiformat.errors import DataError, NameFormatError, SchemaError
-from hudiformat.naming import (
+from hudiformat.naming.keys import (
     DEFAULT_PARTITION,
+    escape_file_name,
+    escape_path_name,
     format_partition_path,
     parse_partition_path,
     partition_paths,
     record_keys,
     shown_row,
+    unescape_path_name,
 )
-from hudiformat.naming.keys import escape_file_name, escape_path_name, unescape_path_name
 
 
 @pytest.mark.parametrize(

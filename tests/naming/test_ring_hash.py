@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudiformat.naming import RING_END, ring_places
-from hudiformat.naming.ring_hash import xxh32
+from hudiformat.naming.ring_hash import RING_END, ring_places, xxh32
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from hudiformat import Table, open_table
-from hudiformat.timeline import table_checksum
+from hudiformat.timeline.table_config import table_checksum
 from tests.tables import Clock, edit, new_table, rows
 
 SCRIPT = "</script><img src=x onerror=alert(1)><!--"

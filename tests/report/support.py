@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hudiformat import Table
-from hudiformat.naming import BaseFileName, LogFileName
-from hudiformat.report import TableFacts, gather
-from hudiformat.report.facts import Layout
+from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile
+from hudiformat.naming.file_names import BaseFileName, LogFileName
+from hudiformat.report.facts import Layout, TableFacts
+from hudiformat.report.gathering import gather
 from hudiformat.report.layout import layout_of
-from hudiformat.view import BaseFile, FileSlice, LogFile
 from tests.tables import new_table
 
 INSTANT = "20240229120000000"

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from hudiformat import Table
-from hudiformat.report import TableFacts, is_damaged
-from hudiformat.report.advice import advice_on
-from hudiformat.report.facts import Event, Findings, Prospect, ServiceState
+from hudiformat.report.advice import advice_on, is_damaged
+from hudiformat.report.facts import Event, Findings, Prospect, ServiceState, TableFacts
 from tests.report.support import empty_facts, facts_of, layout, slice_of
 
 LOGS = layout([slice_of("a", "a-0", 1000, 400), slice_of("a", "b-0", 1000)])

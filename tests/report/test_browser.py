@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.report_page import large_facts
 from hudiformat import Table
-from hudiformat.report import page_of
+from hudiformat.report.page import page_of
 from tests.report.hostile import PARTITION, SCRIPT
 from tests.report.support import empty_facts, facts_of
 from tools.browser import Browser

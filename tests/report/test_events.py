@@ -9,7 +9,7 @@ import pytest
 
 from hudiformat import Table, open_table
 from hudiformat.report.events import COMPLETED, FAILED, PENDING, ROLLED_BACK, events_of, seconds_between
-from hudiformat.timeline import Action, Instant, State, instant_path
+from hudiformat.timeline.timeline import Action, Instant, State, instant_path
 from tests.report.support import facts_of
 from tests.tables import GoldenTable, new_table, rows
 

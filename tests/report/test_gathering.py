@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from hudiformat import StorageError, Table, open_table
-from hudiformat.report import gather
-from hudiformat.storage import FolderStorage, LocalStorage
-from hudiformat.table import TableState
-from hudiformat.timeline import instant_path
+from hudiformat.report.gathering import gather
+from hudiformat.storage.folder import FolderStorage
+from hudiformat.storage.local import LocalStorage
+from hudiformat.table.state import TableState
+from hudiformat.timeline.timeline import instant_path
 from tests.report.support import facts_of
 from tests.tables import GoldenTable, new_table, rows, tree
 

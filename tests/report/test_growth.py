@@ -10,7 +10,8 @@ import pytest
 from hudiformat import Table, open_table
 from hudiformat.report.facts import Growth
 from hudiformat.report.growth import MOST_POINTS, GrowthCounter
-from hudiformat.timeline import Action, CommitMetadata, Instant, State, WriteStat
+from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudiformat.timeline.timeline import Action, Instant, State
 from tests.report.support import facts_of, slice_of
 from tests.tables import NAMES, GoldenTable, new_table, rows
 

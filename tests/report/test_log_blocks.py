@@ -11,7 +11,8 @@ import pytest
 from hudiformat import Table, open_table
 from hudiformat.report import log_blocks
 from hudiformat.report.log_blocks import blocks_of, largest_log_slices
-from hudiformat.storage import Capabilities, LocalStorage
+from hudiformat.storage.local import LocalStorage
+from hudiformat.storage.protocol import Capabilities
 from tests.report.support import slice_of
 from tests.tables import GoldenTable, new_table, rows
 

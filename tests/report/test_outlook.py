@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from hudiformat import Table, open_table
-from hudiformat.maintenance import Service
 from hudiformat.report.facts import Prospect
 from hudiformat.report.outlook import prospects_of, services_of
-from hudiformat.timeline import instant_path
+from hudiformat.services.deciding import Service
+from hudiformat.timeline.timeline import instant_path
 from tests.tables import new_table, rows, tree
 
 

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from hudiformat import Table
-from hudiformat.report import page_of
-from hudiformat.report.page import embedded
+from hudiformat.report.page import embedded, page_of
 from tests.report.hostile import PARTITION, QUOTES, SCRIPT
 from tests.report.support import empty_facts, facts_of
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from hudiformat import Table
-from hudiformat.exclusion import Heartbeat
-from hudiformat.options.values import ServiceOptions
 from hudiformat.services.claims import ServiceClaim
-from hudiformat.table import TableState
-from hudiformat.timeline import Instant
+from hudiformat.table.options.values import ServiceOptions
+from hudiformat.table.state import TableState
+from hudiformat.timeline.timeline import Instant
+from hudiformat.write.commit.heartbeats import Heartbeat
 from tests.tables import Clock, new_table, rows
 
 

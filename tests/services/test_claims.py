@@ -12,7 +12,7 @@ import pytest
 
 from hudiformat import CommitError, FileSlice, LockError, Table, open_table
 from hudiformat.services import execution
-from hudiformat.timeline import State
+from hudiformat.timeline.timeline import State
 from tests.tables import Clock, content, data_files, new_table, rows
 
 ROWS = [("a", 2, "x", 2), ("b", 2, "x", 2)]

@@ -10,10 +10,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hudiformat import Table, open_table
-from hudiformat.options.values import CleanPolicy
-from hudiformat.services import clean, plan_clean, savepoint
-from hudiformat.storage import open_storage
-from hudiformat.timeline import Action, CleanMetadata, Instant, TableType, read_content
+from hudiformat.services.cleaning import clean, plan_clean
+from hudiformat.services.savepoints import savepoint
+from hudiformat.storage.opening import open_storage
+from hudiformat.table.options.values import CleanPolicy
+from hudiformat.timeline.cleans import CleanMetadata
+from hudiformat.timeline.contents import read_content
+from hudiformat.timeline.table_config import TableType
+from hudiformat.timeline.timeline import Action, Instant
 from tests.effort import examples
 from tests.requests import RecordingStorage
 from tests.services.support import served

@@ -21,12 +21,14 @@ from hudiformat import (
     WriteConflictError,
     open_table,
 )
-from hudiformat.options import Operation
+from hudiformat.file_group.slices import FileSlice
 from hudiformat.services import clustering, execution
-from hudiformat.timeline import Action, State, WriteStat
-from hudiformat.transaction import begin_write
-from hudiformat.view import FileSlice
-from hudiformat.write import CopiedFiles, PreparedRows, write_prepared
+from hudiformat.table.options.values import Operation
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.timeline.timeline import Action, State
+from hudiformat.write.commit.transaction import begin_write
+from hudiformat.write.handles.copied import CopiedFiles
+from hudiformat.write.write import PreparedRows, write_prepared
 from tests.effort import sample
 from tests.metadata_statistics import check_metadata_table, check_record_index, check_statistics
 from tests.metadata_tables import add_secondary_index
@@ -91,7 +93,7 @@ def test_small_file_groups_become_one_and_no_row_changes(tmp_path: Path, version
 @pytest.fixture
 def copies(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many files each clustering has copied, however small their row groups are."""
-    monkeypatch.setattr("hudiformat.basefile.copied._LEAST_GROUP", 1)
+    monkeypatch.setattr("hudiformat.file_group.base_file.copied._LEAST_GROUP", 1)
     counts: list[int] = []
     copy = clustering._copy
 
@@ -194,7 +196,7 @@ def test_a_plan_that_a_write_has_overtaken_is_made_anew(tmp_path: Path, monkeypa
     table = small(tmp_path / "t")
     planned = table.schedule_clustering()
     monkeypatch.setattr("hudiformat.write.partition.PartitionWriter._refuse_in_clustering", lambda *_: None)
-    monkeypatch.setattr("hudiformat.transaction.conflicts.conflict_with_plan", lambda *_, **__: None)
+    monkeypatch.setattr("hudiformat.write.commit.conflicts.conflict_with_plan", lambda *_, **__: None)
     table.upsert(some_rows(0, 5, 9))
     monkeypatch.undo()
     before = content(table)
@@ -247,7 +249,7 @@ def test_a_clustering_that_was_stopped_is_run_again(tmp_path: Path, monkeypatch:
         raise StorageError("the disk is full")
 
     for place in (
-        "hudiformat.transaction.publishing.complete",
+        "hudiformat.write.commit.publishing.complete",
         "hudiformat.write.handles.base_file.OpenBaseFile.write",
     ):
         monkeypatch.setattr(place, stop)

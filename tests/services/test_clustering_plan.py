@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from hudiformat import Table
-from hudiformat.naming import BaseFileName, LogFileName
-from hudiformat.options import ClusteringOptions, PartitionFilter, SliceOrder
+from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile
+from hudiformat.naming.file_names import BaseFileName, LogFileName
 from hudiformat.services.clustering_plan import chosen_partitions, eligible, grouped, plan_clustering
-from hudiformat.view import BaseFile, FileSlice, LogFile
+from hudiformat.table.options.clustering import ClusteringOptions, PartitionFilter, SliceOrder
 from tests.tables import new_table, rows
 
 NOON = datetime(2024, 2, 29, 12)  # noqa: DTZ001 - instants have no zone

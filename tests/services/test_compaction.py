@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hudiformat import StorageError, Table, UnsupportedFeatureError
-from hudiformat.timeline import State
+from hudiformat.timeline.timeline import State
 from tests.services.support import logged, served
 from tests.tables import Clock, content, data_files, new_table, rows
 
@@ -53,7 +53,7 @@ def test_a_compaction_that_was_stopped_is_run_again(table: Table, monkeypatch: p
     def stop(*_arguments: object, **_more: object) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr("hudiformat.transaction.publishing.complete", stop)
+    monkeypatch.setattr("hudiformat.write.commit.publishing.complete", stop)
     with pytest.raises(StorageError, match="disk is full"):
         table.compact()
     monkeypatch.undo()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hudiformat.services.counting import archivable, archive_table, since_clustering, since_compaction
-from tests.maintenance.support import KEEP_FEW, grown, opened
+from tests.check.verify.support import KEEP_FEW, grown, opened
 from tests.tables import content, rows
 
 

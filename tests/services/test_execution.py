@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from hudiformat import CommitError, CorruptTableError, FileSlice, StorageError, Table
-from hudiformat.naming import WriteToken
-from hudiformat.options.values import Operation
+from hudiformat.naming.file_names import WriteToken
 from hudiformat.services.execution import (
     compaction_operation,
     compaction_plan_of,
@@ -17,18 +16,14 @@ from hudiformat.services.execution import (
     run_claimed,
     slice_of,
 )
-from hudiformat.storage import Storage
-from hudiformat.timeline import (
-    Action,
-    CompactionPlan,
-    Instant,
-    State,
-    WriteStat,
-    create_requested,
-    read_metadata,
-    transition_inflight,
-)
-from hudiformat.transaction import WritePlan, create_marker, write_plan
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.options.values import Operation
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.timeline.contents import create_requested, transition_inflight
+from hudiformat.timeline.plans import CompactionPlan
+from hudiformat.timeline.timeline import Action, Instant, State, read_metadata
+from hudiformat.write.commit.files import create_marker
+from hudiformat.write.commit.plan import WritePlan, write_plan
 from tests.services.support import claimed_by, logged
 from tests.tables import new_table, rows
 

@@ -20,15 +20,17 @@ from hudiformat import (
     WriteConflictError,
     open_table,
 )
-from hudiformat.metadata import IndexDefinition, load_definitions
-from hudiformat.options.values import Operation
-from hudiformat.services import create_index
-from hudiformat.timeline import Action, IndexCommitMetadata, read_content
-from hudiformat.transaction.transaction import begin_write
+from hudiformat.metadata_table.definitions import IndexDefinition, load_definitions
+from hudiformat.services.indexing import create_index
+from hudiformat.table.options.values import Operation
+from hudiformat.timeline.contents import read_content
+from hudiformat.timeline.plans import IndexCommitMetadata
+from hudiformat.timeline.timeline import Action
+from hudiformat.write.commit.transaction import begin_write
 from tests.effort import every
 from tests.faults import FaultyStorage
-from tests.metadata.tables import check_listing
 from tests.metadata_statistics import check_metadata_table, indexed_columns
+from tests.metadata_table.tables import check_listing
 from tests.metadata_tables import add_expression_index, add_index, add_secondary_index, indexed_table
 from tests.services.test_versions import Dying, rows_of
 from tests.tables import Clock, content, new_table, rows, tree
@@ -166,7 +168,7 @@ def test_indexes_of_others_can_be_dropped_by_either_name(tmp_path: Path) -> None
 def test_a_partitioned_record_index_is_built_with_file_groups_for_each_partition(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hudiformat.upkeep.indexing._GROUP_BYTES", 100)
+    monkeypatch.setattr("hudiformat.write.metadata.indexing._GROUP_BYTES", 100)
     grown(tmp_path / "t", table_type="COPY_ON_WRITE")
     options = {"hoodie.metadata.record.level.index.enable": "true", "hoodie.index.type": "RECORD_LEVEL_INDEX"}
     table = open_table(tmp_path / "t", options={**options, "hudiformat.sync": "false"})

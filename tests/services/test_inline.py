@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hudiformat import HudiFormatWarning, StorageError, Table, create_table, open_table
-from hudiformat.archive import read_archived
-from hudiformat.timeline import Action
+from hudiformat.timeline.archive.archiving import read_archived
+from hudiformat.timeline.timeline import Action
 from tests.tables import SCHEMA, Clock, content, data_files, new_table, rows
 
 DUE = {

@@ -11,7 +11,8 @@ import pytest
 
 from hudiformat import Table
 from hudiformat.services.leftovers import OLD, temporary_files
-from hudiformat.storage import Capabilities, LocalStorage
+from hudiformat.storage.local import LocalStorage
+from hudiformat.storage.protocol import Capabilities
 from tests.tables import content, rows
 
 

@@ -11,7 +11,9 @@ import pytest
 
 from hudiformat import LogReader, StorageError, Table, UnsupportedFeatureError, open_table
 from hudiformat.services.execution import compaction_operation
-from hudiformat.timeline import Action, CompactionPlan, Instant, State, create_requested, read_compaction_plan
+from hudiformat.timeline.contents import create_requested
+from hudiformat.timeline.plans import CompactionPlan
+from hudiformat.timeline.timeline import Action, Instant, State, read_compaction_plan
 from tests.tables import FLAGGED, content, new_table, rows
 
 OFTEN = {
@@ -89,7 +91,7 @@ def test_one_that_was_stopped_is_planned_anew(tmp_path: Path, monkeypatch: pytes
         raise StorageError("the disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr("hudiformat.transaction.publishing.complete", fail)
+        patch.setattr("hudiformat.write.commit.publishing.complete", fail)
         with pytest.raises(StorageError):
             table.log_compact()
     (stopped,) = table.timeline.pending

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from hudiformat.services.lost_plans import lost_plans, mend_lost_plans
-from hudiformat.timeline import State, instant_path, transition_inflight
+from hudiformat.timeline.contents import transition_inflight
+from hudiformat.timeline.timeline import State, instant_path
 from tests.tables import content, new_table, rows
 
 EXPECTED = [("a", 3, "x", 3), ("b", 1, "x", 1), ("c", 1, "y", 1), ("d", 1, "x", 1)]

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from hudiformat import open_table
-from hudiformat.storage import FolderStorage
-from hudiformat.timeline import Action, create_requested, load_table_config, load_timeline
-from tests.metadata.tables import check_listing
+from hudiformat.storage.folder import FolderStorage
+from hudiformat.timeline.config_files import load_table_config
+from hudiformat.timeline.contents import create_requested
+from hudiformat.timeline.timeline import Action, load_timeline
+from tests.metadata_table.tables import check_listing
 from tests.metadata_tables import base_files, indexed_table, told, with_metadata_table
 from tests.tables import content, new_table, rows
 

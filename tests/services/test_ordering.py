@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudiformat import SchemaError, StorageError
-from hudiformat.options import Layout
 from hudiformat.services import ordering
 from hudiformat.services.ordering import RowOrder, row_order
+from hudiformat.table.options.clustering import Layout
 
 INNER = pa.struct([pa.field("x", pa.int16())])
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string()), ("c", INNER), ("at", pa.timestamp("us")), ("n", pa.int64())])

@@ -19,12 +19,13 @@ from hudiformat import (
     WriteConflictError,
     open_table,
 )
-from hudiformat.index import HashRing, ring_of
-from hudiformat.options import Operation
 from hudiformat.services import clustering, resizing
-from hudiformat.timeline import Action
-from hudiformat.transaction import begin_write
-from hudiformat.write import PreparedRows, write_prepared
+from hudiformat.table.options.values import Operation
+from hudiformat.timeline.timeline import Action
+from hudiformat.write.commit.transaction import begin_write
+from hudiformat.write.index.hash_ring import HashRing
+from hudiformat.write.index.ring_files import ring_of
+from hudiformat.write.write import PreparedRows, write_prepared
 from tests.tables import Clock, content, new_table, rows
 
 RING = {

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hudiformat import CommitError, Table, open_table
-from hudiformat.archive import ArchiveLimits, archive
-from hudiformat.timeline import Action
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive
+from hudiformat.timeline.timeline import Action
 from tests.services.support import logged
 from tests.tables import content, data_files, new_table, rows
 
@@ -120,7 +120,7 @@ def test_a_rollback_that_hudi_planned_and_refused_is_not_carried_out(tmp_path: P
     table.savepoint(kept.instant)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("hudiformat.services.rolling_back.refuse_savepoint", lambda *_: None)
-        patch.setattr("hudiformat.transaction.rollback._execute", _refuse)
+        patch.setattr("hudiformat.write.commit.rollback._execute", _refuse)
         with pytest.raises(CommitError, match="savepointed"):
             table.rollback(kept.instant)
     assert [one.action for one in table.timeline.pending] == [Action.ROLLBACK]

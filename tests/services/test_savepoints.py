@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from hudiformat import CommitError, Table
-from hudiformat.archive import ArchiveLimits, archive
-from hudiformat.services import delete_savepoint, restore, savepoint
-from hudiformat.timeline import RestoreMetadata, read_content
+from hudiformat.services.savepoints import delete_savepoint, restore, savepoint
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive
+from hudiformat.timeline.contents import read_content
+from hudiformat.timeline.rollbacks import RestoreMetadata
 from tests.tables import content, rows
 
 

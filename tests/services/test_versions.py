@@ -24,14 +24,15 @@ from hudiformat import (
     UnsupportedFeatureError,
     open_table,
 )
-from hudiformat.archive import read_archived
-from hudiformat.options.values import Operation
-from hudiformat.timeline import Action, load_table_config
-from hudiformat.transaction.transaction import begin_write
+from hudiformat.table.options.values import Operation
+from hudiformat.timeline.archive.archiving import read_archived
+from hudiformat.timeline.config_files import load_table_config
+from hudiformat.timeline.timeline import Action
+from hudiformat.write.commit.transaction import begin_write
 from tests.effort import LONG, every, sample
 from tests.faults import FaultyStorage
 from tests.tables import GOLDEN, Clock, Row, content, data_files, multiset, new_table, rows, tree
-from tests.transaction.support import SHARED, begun
+from tests.write.commit.support import SHARED, begun
 
 T = TypeVar("T")
 WAYS = ((8, 9, 6), (9, 6, 8), (6, 9, 8))

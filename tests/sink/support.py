@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudiformat.sink import SinkOptions, TaskCommit, TaskWriter
-from hudiformat.storage import Storage
+from hudiformat.storage.protocol import Storage
 
 SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.string()), ("text", pa.string())])
 

@@ -13,15 +13,16 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from hudiformat.avro import avro_to_arrow, resolve
-from hudiformat.avro.container import ContainerReader
+from hudiformat.codec.avro.container import ContainerReader
+from hudiformat.codec.avro.schema import avro_to_arrow, resolve
 from hudiformat.errors import CorruptBlockError, DataError, EncodeError, SchemaError, TruncatedBlockError
 from hudiformat.sink import FileSink, SinkOptions, TaskWriter, avro_files, parquet, parse_sink_options
 from hudiformat.sink.avro_files import AvroRows, AvroSchema, merge_files
 from hudiformat.sink.options import Codec
-from hudiformat.storage import LocalStorage, Storage
+from hudiformat.storage.local import LocalStorage
+from hudiformat.storage.protocol import Storage
 from hudiformat.testing import batches
-from tests.avro.reference import plain
+from tests.codec.avro.reference import plain
 from tests.effort import examples
 from tests.memory_files import memory_files
 from tests.sink.support import ids, read, rows, visible, write

@@ -28,7 +28,9 @@ from hudiformat.sink import (
 from hudiformat.sink.layout import StagedFile
 from hudiformat.sink.options import Policy, Trigger
 from hudiformat.sink.plan import Progress
-from hudiformat.storage import LocalStorage, Storage, open_storage
+from hudiformat.storage.local import LocalStorage
+from hudiformat.storage.opening import open_storage
+from hudiformat.storage.protocol import Storage
 from tests.memory_files import memory_files
 from tests.sink.support import SCHEMA, files, ids, read, rows, visible, write
 

@@ -22,7 +22,8 @@ from hudiformat.sink.holding import MANY, arrange, with_batch
 from hudiformat.sink.layout import StagedFile
 from hudiformat.sink.options import Codec, Policy
 from hudiformat.sink.plan import Progress
-from hudiformat.storage import LocalStorage, Storage
+from hudiformat.storage.local import LocalStorage
+from hudiformat.storage.protocol import Storage
 from tests.effort import every, examples
 from tests.faults import FaultyStorage
 from tests.memory_files import memory_files

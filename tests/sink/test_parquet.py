@@ -15,9 +15,9 @@ from hudiformat.sink import (
     TaskWriter,
     parquet,
 )
-from hudiformat.storage import Storage
+from hudiformat.storage.protocol import Storage
+from tests.codec.parquet.support import with_fewer_values
 from tests.memory_files import memory_files
-from tests.parquet.support import with_fewer_values
 from tests.sink.support import ids, noise, read, rows, visible, write
 
 MERGING = SinkOptions(auto_compaction=True)

@@ -18,7 +18,8 @@ from pyarrow import fs
 
 from hudiformat.sink import FileSink, PolicyContext, SinkOptions
 from hudiformat.sink.options import Codec, Format, Policy
-from hudiformat.storage import Storage, open_storage
+from hudiformat.storage.opening import open_storage
+from hudiformat.storage.protocol import Storage
 from tests.effort import every, examples
 from tests.faults import FaultyStorage
 from tests.memory_files import memory_files

@@ -11,7 +11,7 @@ import pytest
 
 from hudiformat.errors import SchemaError
 from hudiformat.sink import SinkOptions, TaskWriter, rolling
-from hudiformat.storage import Storage
+from hudiformat.storage.protocol import Storage
 from tests.memory_files import memory_files
 from tests.sink.support import SCHEMA, files, noise, read, rows, visible, write
 

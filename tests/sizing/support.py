@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hudiformat.naming import BaseFileName, LogFileName
+from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile
+from hudiformat.naming.file_names import BaseFileName, LogFileName
 from hudiformat.sizing import GroupVerdict, RecordSize, SizingOptions, Verdict
-from hudiformat.timeline import Action, CommitMetadata, Instant, State, WriteStat
-from hudiformat.view import BaseFile, FileSlice, LogFile
+from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudiformat.timeline.timeline import Action, Instant, State
 
 MB = 10**6
 LIMITS = SizingOptions(max_file_size=120 * MB, small_file_limit=100 * MB, candidates_limit=10)

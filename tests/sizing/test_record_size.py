@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hudiformat.sizing import RecordSize, SizingOptions, flink_record_size, spark_record_size
-from hudiformat.timeline import Action
+from hudiformat.timeline.timeline import Action
 from tests.sizing.support import commit, endless
 
 OPTIONS = SizingOptions(small_file_limit=1000, record_size_estimate=77)

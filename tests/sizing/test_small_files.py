@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from hudiformat.naming import LogFileName
+from hudiformat.file_group.slices import FileSlice, LogFile
+from hudiformat.naming.file_names import LogFileName
 from hudiformat.sizing import (
     GroupVerdict,
     Kind,
@@ -19,7 +20,6 @@ from hudiformat.sizing import (
     in_hudi_order,
     spark_small_files,
 )
-from hudiformat.view import FileSlice, LogFile
 from tests.sizing.support import LIMITS, MB, group, small, verdicts
 
 Find = Callable[[Sequence[FileSlice], Kind, SizingOptions, Pending], tuple[GroupVerdict, ...]]

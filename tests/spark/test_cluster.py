@@ -25,9 +25,10 @@ import pytest
 from pyarrow import fs
 
 import hudiformat as hf
-from hudiformat.storage import Storage, open_storage
-from hudiformat.timeline import read_metadata
-from hudiformat.view import PARTITION_METADATA_FILE
+from hudiformat.file_group.partitions import PARTITION_METADATA_FILE
+from hudiformat.storage.opening import open_storage
+from hudiformat.storage.protocol import Storage
+from hudiformat.timeline.timeline import read_metadata
 from tests.conformance.hudi import ROOT
 from tests.effort import LONG
 from tests.jvms import SHORT_LIVED, STARTUP

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hudiformat as hf
-from hudiformat.storage import open_storage
+from hudiformat.storage.opening import open_storage
 
 pytest.importorskip("pyspark.sql.streaming.datasource")
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from hudiformat.options.values import Operation
-from hudiformat.timeline import read_metadata
+from hudiformat.table.options.values import Operation
+from hudiformat.timeline.timeline import read_metadata
 from tests.spark.streams import new_table
 
 pytest.importorskip("pyspark.sql.datasource")

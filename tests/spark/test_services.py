@@ -17,7 +17,7 @@ from hudiformat.services.execution import (
     by_partition,
     run_parts,
 )
-from hudiformat.timeline import WriteStat
+from hudiformat.timeline.commit_metadata import WriteStat
 from tests.metadata_statistics import check_metadata_table, check_record_index
 from tests.tables import content, new_table, rows
 

@@ -16,9 +16,10 @@ from pyarrow.dataset import dataset
 
 import hudiformat as hf
 from examples.flights.source import read_flights
-from hudiformat.archive import read_archived
-from hudiformat.timeline import CommitMetadata, read_metadata
-from hudiformat.transaction.transaction import Commit
+from hudiformat.timeline.archive.archiving import read_archived
+from hudiformat.timeline.commit_metadata import CommitMetadata
+from hudiformat.timeline.timeline import read_metadata
+from hudiformat.write.commit.transaction import Commit
 from tests.rows import assert_same_rows
 from tests.spark.killable import leave_first_offset_unfinished, running, wait_for, wait_for_a_commit
 from tests.spark.streams import add_file, forget_commit, ids, new_table, rows, staged, stream_out

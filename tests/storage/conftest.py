@@ -10,7 +10,10 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 from pyarrow import fs
 
-from hudiformat.storage import FolderStorage, LocalStorage, Storage, open_storage
+from hudiformat.storage.folder import FolderStorage
+from hudiformat.storage.local import LocalStorage
+from hudiformat.storage.opening import open_storage
+from hudiformat.storage.protocol import Storage
 
 
 def of_arrow_files(request: pytest.FixtureRequest) -> Storage:

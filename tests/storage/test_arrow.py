@@ -15,8 +15,9 @@ from pyarrow import fs
 
 import hudiformat as hf
 from hudiformat.errors import StorageError
-from hudiformat.storage import Capabilities, Storage, open_storage
 from hudiformat.storage.arrow import ArrowOutputFile
+from hudiformat.storage.opening import open_storage
+from hudiformat.storage.protocol import Capabilities, Storage
 from hudiformat.storage.putting import put_of
 from tools.s3_server import KEY, SECRET, S3Server
 

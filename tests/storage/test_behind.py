@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from hudiformat.storage import Behind
+from hudiformat.storage.closing import Behind
 
 
 @pytest.mark.parametrize("apart", [True, False])

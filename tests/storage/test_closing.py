@@ -12,7 +12,9 @@ from typing import TypeVar
 import pytest
 
 from hudiformat.errors import StorageError
-from hudiformat.storage import CompleteFiles, LocalStorage, local
+from hudiformat.storage import local
+from hudiformat.storage.closing import CompleteFiles
+from hudiformat.storage.local import LocalStorage
 from tests.faults import FaultyStorage
 
 T = TypeVar("T")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hudiformat.storage import fetching, mapping, open_storage
+from hudiformat.storage import fetching, mapping
+from hudiformat.storage.opening import open_storage
 
 
 def test_a_large_file_is_written_in_parts_and_mapped_in_ranges(bucket: str) -> None:

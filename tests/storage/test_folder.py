@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hudiformat.storage import FolderStorage, LocalStorage
+from hudiformat.storage.folder import FolderStorage
+from hudiformat.storage.local import LocalStorage
 
 
 def test_paths_lie_below_the_folder(tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from hudiformat.errors import StorageError
-from hudiformat.storage import Capabilities, FileInfo, LocalStorage, Storage, local
-from hudiformat.storage.local import LocalOutputFile
+from hudiformat.storage import local
+from hudiformat.storage.local import LocalOutputFile, LocalStorage
+from hudiformat.storage.protocol import Capabilities, FileInfo, Storage
 
 PAGE = mmap.PAGESIZE
 

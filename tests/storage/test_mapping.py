@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from hudiformat.errors import StorageError
-from hudiformat.storage import LocalStorage, Trail, give_back, mapping
+from hudiformat.storage import mapping
+from hudiformat.storage.local import LocalStorage
+from hudiformat.storage.mapping import Trail, give_back
 
 PAGE = mmap.PAGESIZE
 SIZE = 20 * PAGE + 5

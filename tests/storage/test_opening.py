@@ -13,7 +13,10 @@ from fsspec.implementations.memory import MemoryFileSystem
 from pyarrow import fs
 
 from hudiformat.errors import StorageError, UnsupportedFeatureError
-from hudiformat.storage import ArrowStorage, Capabilities, LocalStorage, open_parent, open_storage
+from hudiformat.storage.arrow import ArrowStorage
+from hudiformat.storage.local import LocalStorage
+from hudiformat.storage.opening import open_parent, open_storage
+from hudiformat.storage.protocol import Capabilities
 
 OBJECT_STORE = Capabilities()
 

@@ -11,7 +11,7 @@ import pytest
 from pyarrow import fs
 
 import hudiformat as hf
-from hudiformat.storage import open_storage
+from hudiformat.storage.opening import open_storage
 from hudiformat.storage.options import filesystem_of
 
 ROWS = pa.table({"id": ["a"], "v": [1]})

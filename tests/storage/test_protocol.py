@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from hudiformat.errors import StorageError
-from hudiformat.storage import FileInfo, Storage, fetching
+from hudiformat.storage import fetching
+from hudiformat.storage.protocol import FileInfo, Storage
 
 
 def test_a_listing_is_sorted_and_has_sizes_and_folders(storage: Storage) -> None:

@@ -9,7 +9,9 @@ from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeou
 from pyarrow import fs
 
 from hudiformat.errors import StorageError
-from hudiformat.storage import Capabilities, open_storage, putting
+from hudiformat.storage import putting
+from hudiformat.storage.opening import open_storage
+from hudiformat.storage.protocol import Capabilities
 from hudiformat.storage.putting import S3Put, put_of
 
 

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudiformat import DecodeError, StorageError
-from hudiformat.storage import ArrowSink, LocalStorage, arrow_stream, reading
+from hudiformat.storage.local import LocalStorage
+from hudiformat.storage.streams import ArrowSink, arrow_stream, reading
 
 
 def test_a_stream_writes_to_the_file_and_leaves_it_open(tmp_path: Path) -> None:

@@ -6,18 +6,9 @@ import pytest
 
 from hudiformat import CorruptTableError, StorageError, Table
 from hudiformat.table.effective import as_restored, restore_plan
-from hudiformat.timeline import (
-    Action,
-    Instant,
-    InstantInfo,
-    RestorePlan,
-    State,
-    Timeline,
-    create_requested,
-    instant_path,
-    load_timeline,
-    transition_inflight,
-)
+from hudiformat.timeline.contents import create_requested, transition_inflight
+from hudiformat.timeline.rollbacks import InstantInfo, RestorePlan
+from hudiformat.timeline.timeline import Action, Instant, State, Timeline, instant_path, load_timeline
 from tests.tables import rows
 
 TIME = "20990101000000000"

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from hudiformat import HudiFormatWarning, open_table
-from hudiformat.metadata import listing
-from hudiformat.storage import FileInfo, LocalStorage
+from hudiformat.metadata_table.listing import listing
+from hudiformat.storage.local import LocalStorage
+from hudiformat.storage.protocol import FileInfo
 from hudiformat.table.listing import list_files, list_metadata_table
 from tests.metadata_tables import NAME, properties, some_keys, without_metadata_table
 

@@ -10,13 +10,10 @@ import pytest
 from hudiformat.errors import (
     OptionError,
 )
-from hudiformat.storage import LocalStorage
-from hudiformat.table import new_table_config
-from hudiformat.timeline import (
-    KeyGenerator,
-    MergeMode,
-    load_table_config,
-)
+from hudiformat.storage.local import LocalStorage
+from hudiformat.table.new_table import new_table_config
+from hudiformat.timeline.config_files import load_table_config
+from hudiformat.timeline.table_config import KeyGenerator, MergeMode
 from tests.tables import GoldenTable
 
 

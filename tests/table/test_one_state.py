@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from hudiformat import CorruptTableError, StorageError, Table, TableError
-from hudiformat.table import MOST_ATTEMPTS, TableState, on_one_state
+from hudiformat.table.one_state import MOST_ATTEMPTS, on_one_state
+from hudiformat.table.state import TableState
 from tests.tables import new_table, rows
 
 

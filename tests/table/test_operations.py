@@ -13,7 +13,7 @@ import pytest
 from hudiformat import DataError, LogReader, SchemaError, Table, create_table, open_table
 from hudiformat.table.operations import keeps_operations
 from hudiformat.table.state import TableState
-from hudiformat.timeline import CommitMetadata, WriteStat
+from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
 from tests.tables import Clock, content, create, data_files, new_table, rows
 
 CHANGELOG = Path(__file__).parents[1] / "golden" / "flink" / "f-v9-mor-changelog-stream.zip"

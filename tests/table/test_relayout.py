@@ -8,25 +8,17 @@ from pathlib import Path
 import pytest
 
 from hudiformat import CorruptTableError
-from hudiformat.archive import read_archived
-from hudiformat.archive.archive_log import add_archive_log
-from hudiformat.archive.archived import ArchivedInstant
-from hudiformat.archive.history import add_history
-from hudiformat.storage import LocalStorage
-from hudiformat.table import new_table_config
+from hudiformat.storage.local import LocalStorage
+from hudiformat.table.new_table import new_table_config
 from hudiformat.table.relayout import convert_timeline, delete_timeline
-from hudiformat.timeline import (
-    Action,
-    CommitMetadata,
-    Instant,
-    State,
-    TableConfig,
-    decode_commit_metadata,
-    encode_content,
-    instant_path,
-    list_instants,
-)
-from hudiformat.timeline.table_config import TimelineZone
+from hudiformat.timeline.archive.archive_log import add_archive_log
+from hudiformat.timeline.archive.archived import ArchivedInstant
+from hudiformat.timeline.archive.archiving import read_archived
+from hudiformat.timeline.archive.history import add_history
+from hudiformat.timeline.commit_metadata import CommitMetadata, decode_commit_metadata
+from hudiformat.timeline.contents import encode_content
+from hudiformat.timeline.table_config import TableConfig, TimelineZone
+from hudiformat.timeline.timeline import Action, Instant, State, instant_path, list_instants
 from tests.tables import tree
 
 METADATA = CommitMetadata("UPSERT", {}, {"schema": '"string"'})

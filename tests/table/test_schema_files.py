@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import CorruptTableError, open_table
-from hudiformat.table import schema_history
+from hudiformat.table.schema_files import schema_history
 from tests.tables import new_table, rows
 
 BY_IDS = {"hoodie.schema.on.read.enable": "true"}

@@ -9,19 +9,14 @@ from pathlib import Path
 import pytest
 
 from hudiformat import SchemaError, Table, open_storage, open_table
-from hudiformat.archive import ArchiveLimits, archive
 from hudiformat.table.state import Parsed, TableClock
-from hudiformat.timeline import (
-    Action,
-    CommitMetadata,
-    CompactionPlan,
-    Instant,
-    State,
-    TimelineZone,
-    WriteStat,
-    create_requested,
-    update_table_config,
-)
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive
+from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudiformat.timeline.config_files import update_table_config
+from hudiformat.timeline.contents import create_requested
+from hudiformat.timeline.plans import CompactionPlan
+from hudiformat.timeline.table_config import TimelineZone
+from hudiformat.timeline.timeline import Action, Instant, State
 from tests.requests import RecordingStorage, Request
 from tests.tables import FLAGGED, SCHEMA, Clock, create, edit, new_table, rows
 

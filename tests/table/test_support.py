@@ -13,12 +13,13 @@ import pyarrow.compute as pc
 import pytest
 
 from hudiformat import UnsupportedFeatureError, open_table
-from hudiformat.merge import PartialUpdate
-from hudiformat.options import Operation
-from hudiformat.table import refuse_operation
-from hudiformat.table.schema import TableSchema
-from hudiformat.table.support import behaviour, merge_mode, merge_rule
-from hudiformat.timeline import MergeMode, PartialUpdateMode, TableConfig, parse_table_config
+from hudiformat.file_group.merging.behaviour import behaviour, merge_mode, merge_rule
+from hudiformat.file_group.merging.rule import PartialUpdate
+from hudiformat.schema.table_schema import TableSchema
+from hudiformat.table.options.values import Operation
+from hudiformat.table.support import refuse_operation
+from hudiformat.timeline.config_files import parse_table_config
+from hudiformat.timeline.table_config import MergeMode, PartialUpdateMode, TableConfig
 from tests.tables import SCHEMA, content, create, edit, new_table, rows, tree
 
 EVENT, COMMIT = MergeMode.EVENT_TIME_ORDERING, MergeMode.COMMIT_TIME_ORDERING

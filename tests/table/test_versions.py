@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from hudiformat import UnsupportedFeatureError
-from hudiformat.table import new_table_config
+from hudiformat.table.new_table import new_table_config
 from hudiformat.table.versions import config_of_other_layout, config_of_version
-from hudiformat.timeline import KeyGenerator, MergeMode, TableConfig, TableType
 from hudiformat.timeline.config_files import config_of
+from hudiformat.timeline.table_config import KeyGenerator, MergeMode, TableConfig, TableType
 
 HUDI: list[dict[str, Any]] = json.loads(Path(__file__).with_name("hudi_versions.json").read_text())
 """What Hudi's procedures ``upgrade_table`` and ``downgrade_table`` changed in the properties of golden tables."""

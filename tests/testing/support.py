@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis import strategies as st
 
-from hudiformat.avro import arrow_to_avro
+from hudiformat.codec.avro.schema import arrow_to_avro
 from tests.effort import examples
 
 SLOW = settings(

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudiformat import testing
-from hudiformat.avro import avro_to_arrow, decode_records, encode_records
+from hudiformat.codec.avro.decode import decode_records
+from hudiformat.codec.avro.encode import encode_records
+from hudiformat.codec.avro.schema import avro_to_arrow
 from tests.testing.support import SLOW, reaches
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import hudiformat as hf
 from hudiformat import testing
-from hudiformat.avro import encode_records
+from hudiformat.codec.avro.encode import encode_records
 from tests.testing.support import SLOW, reaches, schema_of
 
 

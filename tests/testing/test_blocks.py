@@ -9,7 +9,7 @@ from hypothesis import given
 
 import hudiformat as hf
 from hudiformat import BlockType, LogBlock, testing
-from hudiformat.blocks import MAGIC
+from hudiformat.codec.log.frame import MAGIC
 from tests.effort import LONG, THOROUGH
 from tests.testing.support import SLOW, reaches
 

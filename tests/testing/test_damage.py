@@ -9,7 +9,7 @@ from hypothesis import given
 
 import hudiformat as hf
 from hudiformat import testing
-from hudiformat.blocks import MAGIC
+from hudiformat.codec.log.frame import MAGIC
 from hudiformat.testing import damage
 from tests.testing.support import SLOW, reaches
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hudiformat.timeline import TableType
+from hudiformat.timeline.table_config import TableType
 from tests.timeline.support import Table
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hudiformat.archive import ArchivedInstant, ArchiveLimits, archive, instants_to_archive, read_archived
-from hudiformat.storage import LocalStorage
-from hudiformat.table import new_table_config
-from hudiformat.timeline import (
-    Action,
-    CleanMetadata,
-    CommitMetadata,
-    Content,
-    Instant,
-    Metadata,
-    RollbackMetadata,
-    SavepointMetadata,
-    State,
-    TableConfig,
-    TableType,
-    complete,
-    create_requested,
-    load_timeline,
-    transition_inflight,
-)
+from hudiformat.storage.local import LocalStorage
+from hudiformat.table.new_table import new_table_config
+from hudiformat.timeline.archive.archived import ArchivedInstant
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive, instants_to_archive, read_archived
+from hudiformat.timeline.cleans import CleanMetadata
+from hudiformat.timeline.commit_metadata import CommitMetadata
+from hudiformat.timeline.contents import Content, Metadata, complete, create_requested, transition_inflight
+from hudiformat.timeline.rollbacks import RollbackMetadata, SavepointMetadata
+from hudiformat.timeline.table_config import TableConfig, TableType
+from hudiformat.timeline.timeline import Action, Instant, State, load_timeline
 
 FEW = ArchiveLimits(max_commits=2, min_commits=1, compaction_delta_commits=1)
 COMMIT = CommitMetadata("UPSERT", extra_metadata={"schema": "{}"})

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hudiformat.storage import LocalStorage
-from hudiformat.timeline import (
-    Action,
-    ActionInstant,
-    CleanerPlan,
-    CleanFileInfo,
-    Instant,
-    State,
-    load_table_config,
-    read_content,
-)
+from hudiformat.storage.local import LocalStorage
+from hudiformat.timeline.cleans import ActionInstant, CleanerPlan, CleanFileInfo
+from hudiformat.timeline.config_files import load_table_config
+from hudiformat.timeline.contents import read_content
+from hudiformat.timeline.timeline import Action, Instant, State
 
 
 def test_a_clean_of_hudis_says_how_far_it_went(golden_tables: dict[str, Path]) -> None:

@@ -14,16 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudiformat.errors import CorruptTableError, EncodeError
-from hudiformat.timeline import (
+from hudiformat.timeline.commit_metadata import (
     CommitMetadata,
-    CompactionOperation,
     RuntimeStats,
     WriteStat,
     decode_commit_metadata,
-    decode_compaction_plan,
     encode_commit_json,
     encode_commit_metadata,
 )
+from hudiformat.timeline.plans import CompactionOperation, decode_compaction_plan
 from hudiformat.timeline.records import schema_text
 
 PATH = "/table/.hoodie/timeline/1_2.deltacommit"

@@ -18,9 +18,16 @@ from hudiformat.errors import (
     NotATableError,
     UnsupportedFeatureError,
 )
-from hudiformat.storage import LocalStorage
-from hudiformat.table import new_table_config
-from hudiformat.timeline import (
+from hudiformat.storage.local import LocalStorage
+from hudiformat.table.new_table import new_table_config
+from hudiformat.timeline.config_files import (
+    format_table_config,
+    load_table_config,
+    parse_table_config,
+    recover_table_config,
+    update_table_config,
+)
+from hudiformat.timeline.table_config import (
     KeyGenerator,
     MergeMode,
     PartialUpdateMode,
@@ -28,12 +35,7 @@ from hudiformat.timeline import (
     TableType,
     TimelineZone,
     format_properties,
-    format_table_config,
-    load_table_config,
-    parse_table_config,
-    recover_table_config,
     table_checksum,
-    update_table_config,
 )
 
 SAVED = datetime(2024, 2, 29, 12, 0, 0, 7_000, timezone.utc)

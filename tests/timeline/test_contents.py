@@ -17,36 +17,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudiformat.errors import CorruptTableError
-from hudiformat.naming import checked_data_file, checked_file_id, checked_instant, checked_partition
-from hudiformat.storage import LocalStorage
-from hudiformat.table import new_table_config
-from hudiformat.timeline import (
-    Action,
-    CleanerPlan,
-    CleanMetadata,
-    CommitMetadata,
-    CompactionPlan,
-    IndexCommitMetadata,
-    IndexPlan,
-    Instant,
+from hudiformat.naming.checks import checked_data_file, checked_file_id, checked_instant, checked_partition
+from hudiformat.storage.local import LocalStorage
+from hudiformat.table.new_table import new_table_config
+from hudiformat.timeline.cleans import CleanerPlan, CleanMetadata
+from hudiformat.timeline.commit_metadata import CommitMetadata
+from hudiformat.timeline.config_files import load_table_config
+from hudiformat.timeline.contents import content_kind, decode_content, encode_content, read_content
+from hudiformat.timeline.plans import CompactionPlan, IndexCommitMetadata, IndexPlan, RequestedReplaceMetadata
+from hudiformat.timeline.records import CHECK, decode_record_file, encode_record_file
+from hudiformat.timeline.rollbacks import (
     InstantInfo,
-    RequestedReplaceMetadata,
     RestoreMetadata,
     RestorePlan,
     RollbackMetadata,
     RollbackPlan,
     RollbackRequest,
     SavepointMetadata,
-    State,
-    decode_content,
-    encode_content,
-    instant_path,
-    list_instants,
-    load_table_config,
-    read_content,
 )
-from hudiformat.timeline.contents import content_kind
-from hudiformat.timeline.records import CHECK, decode_record_file, encode_record_file
+from hudiformat.timeline.timeline import Action, Instant, State, instant_path, list_instants
 from tests.effort import examples
 
 PATH = "/table/.hoodie/timeline/1.rollback.requested"

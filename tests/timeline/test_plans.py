@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hudiformat.errors import CorruptTableError
-from hudiformat.timeline import CompactionPlan
-from hudiformat.timeline.plans import CompactionOperation, decode_compaction_plan
+from hudiformat.timeline.plans import CompactionOperation, CompactionPlan, decode_compaction_plan
 from hudiformat.timeline.records import encode_record_file
 
 PATH = ".hoodie/1.compaction.requested"

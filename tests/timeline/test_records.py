@@ -10,11 +10,8 @@ import fastavro
 import pytest
 
 from hudiformat.errors import CorruptTableError, EncodeError
-from hudiformat.timeline import (
-    RestorePlan,
-    SavepointMetadata,
-)
 from hudiformat.timeline.records import decode_record_file, encode_record_file, schema_text
+from hudiformat.timeline.rollbacks import RestorePlan, SavepointMetadata
 
 PATH = "/table/.hoodie/timeline/1.rollback.requested"
 

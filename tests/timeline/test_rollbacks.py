@@ -5,20 +5,18 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from hudiformat.storage import LocalStorage
-from hudiformat.timeline import (
-    Action,
-    Instant,
+from hudiformat.storage.local import LocalStorage
+from hudiformat.timeline.config_files import load_table_config
+from hudiformat.timeline.contents import read_content
+from hudiformat.timeline.records import encode_record_file
+from hudiformat.timeline.rollbacks import (
     InstantInfo,
     RollbackMetadata,
     RollbackPartitionMetadata,
     RollbackPlan,
     RollbackRequest,
-    State,
-    load_table_config,
-    read_content,
 )
-from hudiformat.timeline.records import encode_record_file
+from hudiformat.timeline.timeline import Action, Instant, State
 
 
 def test_a_rollback_of_hudis_says_what_it_deletes(golden_tables: dict[str, Path]) -> None:

@@ -8,13 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudiformat.table import new_table_config
-from hudiformat.timeline import (
-    KeyGenerator,
-    format_properties,
-    parse_properties,
-    table_checksum,
-)
+from hudiformat.table.new_table import new_table_config
+from hudiformat.timeline.table_config import KeyGenerator, format_properties, parse_properties, table_checksum
 
 SAVED = datetime(2024, 2, 29, 12, 0, 0, 7_000, timezone.utc)
 

@@ -13,33 +13,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudiformat.errors import CommitError, NameFormatError, StorageError
-from hudiformat.storage import LocalStorage
-from hudiformat.table import new_table_config
-from hudiformat.timeline import (
+from hudiformat.storage.local import LocalStorage
+from hudiformat.table.new_table import new_table_config
+from hudiformat.timeline.cleans import ActionInstant, CleanerPlan, CleanMetadata
+from hudiformat.timeline.commit_metadata import CommitMetadata
+from hudiformat.timeline.config_files import load_table_config
+from hudiformat.timeline.contents import complete, create_requested, read_content, remove_pending, transition_inflight
+from hudiformat.timeline.rollbacks import SavepointMetadata, SavepointPartitionMetadata
+from hudiformat.timeline.table_config import TableConfig
+from hudiformat.timeline.timeline import (
+    _BY_EXTENSION,
     Action,
-    ActionInstant,
-    CleanerPlan,
-    CleanMetadata,
-    CommitMetadata,
     Instant,
-    SavepointMetadata,
-    SavepointPartitionMetadata,
     State,
-    TableConfig,
     Timeline,
-    complete,
-    create_requested,
     latest_schema,
-    load_table_config,
     load_timeline,
     parse_instant_name,
     read_compaction_plan,
-    read_content,
     read_metadata,
-    remove_pending,
-    transition_inflight,
 )
-from hudiformat.timeline.timeline import _BY_EXTENSION
 
 T, C = "20240229120000007", "20240229120001000"
 BOTH_LAYOUTS = [

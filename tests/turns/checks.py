@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow.compute as pc
 
 from hudiformat import open_table
-from tests.metadata.tables import check_listing
 from tests.metadata_statistics import check_bloom_filters, check_record_index, check_secondary_indexes, check_statistics
+from tests.metadata_table.tables import check_listing
 from tests.turns.kinds import Kind
 from tests.turns.rows import Columns, Values
 from tests.turns.sides import Theirs

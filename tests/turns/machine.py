@@ -10,11 +10,11 @@ from random import Random
 import pyarrow as pa
 
 from hudiformat import CommitError, Table
-from hudiformat.metadata import METADATA_FOLDER
-from hudiformat.options import Operation
-from hudiformat.storage import LocalStorage
-from hudiformat.timeline import Action, Instant, load_table_config, load_timeline
-from hudiformat.transaction import begin_write
+from hudiformat.storage.local import LocalStorage
+from hudiformat.table.options.values import Operation
+from hudiformat.timeline.config_files import METADATA_FOLDER, load_table_config
+from hudiformat.timeline.timeline import Action, Instant, load_timeline
+from hudiformat.write.commit.transaction import begin_write
 from hudiformat.write.write import prepare, write_prepared
 from tests.conformance.hudi import RealHudi, RealHudiError
 from tests.model.expected import Change, Expected, Row, Rules

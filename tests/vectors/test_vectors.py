@@ -15,23 +15,18 @@ import pytest
 
 import hudiformat as hf
 from hudiformat import BlockHeader, BlockType, HeaderKey, LogBlock
-from hudiformat.avro import avro_to_arrow
-from hudiformat.basefile import BloomFilter
-from hudiformat.blocks import decode_block
-from hudiformat.blocks.block import decode_positions, encode_positions
+from hudiformat.codec.avro.schema import avro_to_arrow
+from hudiformat.codec.hfile.protobuf import decode_varint, encode_varint
+from hudiformat.codec.hfile.reader import HFileReader
+from hudiformat.codec.hfile.vlong import decode_vlong, encode_vlong
+from hudiformat.codec.hfile.writer import encode_hfile
+from hudiformat.codec.log.block import decode_block, decode_positions, encode_positions
 from hudiformat.errors import CorruptTableError, DataError, HudiFormatError
-from hudiformat.hfile import HFileReader, encode_hfile
-from hudiformat.hfile.protobuf import decode_varint, encode_varint
-from hudiformat.hfile.vlong import decode_vlong, encode_vlong
-from hudiformat.naming import (
-    WriteToken,
-    format_instant,
-    format_partition_path,
-    parse_instant,
-    parse_partition_path,
-    record_key_buckets,
-    record_keys,
-)
+from hudiformat.file_group.base_file.bloom import BloomFilter
+from hudiformat.naming.bucket_hash import record_key_buckets
+from hudiformat.naming.file_names import WriteToken
+from hudiformat.naming.instants import format_instant, parse_instant
+from hudiformat.naming.keys import format_partition_path, parse_partition_path, record_keys
 from hudiformat.wire import Cursor, int32, int64
 from tests.vectors.deletes import delete_columns, expected_ordering
 from tests.vectors.plain import arrow_rows, plain_rows, plain_values

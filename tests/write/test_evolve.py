@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import SchemaError, Table, UnsupportedFeatureError, WriteConflictError, open_table
-from hudiformat.options import Operation
-from hudiformat.table import schema_history
-from hudiformat.transaction import begin_write
+from hudiformat.table.options.values import Operation
+from hudiformat.table.schema_files import schema_history
+from hudiformat.write.commit.transaction import begin_write
 from hudiformat.write.write import check_rows, prepare, write_prepared
 from tests.metadata_tables import add_secondary_index, indexed_table
 from tests.tables import Clock, new_table, tree

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from hudiformat import Table, open_table
-from hudiformat.timeline import Action, TimelineZone
+from hudiformat.timeline.table_config import TimelineZone
+from hudiformat.timeline.timeline import Action
 from hudiformat.write.expiring import expire_partitions, expired_partitions, is_expired
 from tests.tables import Clock, content, new_table, rows
 

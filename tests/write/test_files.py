@@ -12,9 +12,11 @@ import pytest
 
 import hudiformat as hf
 from hudiformat import BlockType, Commit, LogFileName, LogReader, Table, open_table
-from hudiformat.naming import BaseFileName
-from hudiformat.storage import LocalStorage, OutputFile
-from hudiformat.timeline import WriteStat, read_metadata
+from hudiformat.naming.file_names import BaseFileName
+from hudiformat.storage.local import LocalStorage
+from hudiformat.storage.protocol import OutputFile
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.timeline.timeline import read_metadata
 from tests.tables import FLAGGED, data_files, new_table, rows, tree
 from tests.write.support import keyed
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from hudiformat import open_table
-from hudiformat.naming import WriteToken
-from hudiformat.options.values import Operation
-from hudiformat.transaction.transaction import begin_write
+from hudiformat.naming.file_names import WriteToken
+from hudiformat.table.options.values import Operation
+from hudiformat.write.commit.transaction import begin_write
 from hudiformat.write.write import WriteTask
 from tests.effort import examples
 from tests.tables import FLAGGED, Clock, Row, content, new_table, rows

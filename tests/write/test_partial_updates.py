@@ -20,8 +20,8 @@ from hudiformat import (
     UnsupportedFeatureError,
     open_table,
 )
-from hudiformat.blocks.block import encode_positions
-from hudiformat.options.keys import PARTIAL_SCHEMA
+from hudiformat.codec.log.block import encode_positions
+from hudiformat.schema.evolution import PARTIAL_SCHEMA
 from tests.tables import SCHEMA, Clock, content, data_files, new_table, rows, tree
 
 KINDS = {"k": "string", "ts": "long", "p": "string", "v": "int", "w": "string", "_hoodie_is_deleted": "boolean"}

@@ -10,18 +10,13 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import StorageError, Table, UnsupportedFeatureError, open_table
-from hudiformat.naming import BaseFileName
+from hudiformat.file_group.partitions import list_partitions
+from hudiformat.naming.file_names import BaseFileName
 from hudiformat.sizing import Parallelism, Verdict
-from hudiformat.storage import LocalStorage
-from hudiformat.timeline import (
-    Action,
-    ClusteringGroup,
-    ClusteringPlan,
-    RequestedReplaceMetadata,
-    SliceInfo,
-    create_requested,
-)
-from hudiformat.view import list_partitions
+from hudiformat.storage.local import LocalStorage
+from hudiformat.timeline.contents import create_requested
+from hudiformat.timeline.plans import ClusteringGroup, ClusteringPlan, RequestedReplaceMetadata, SliceInfo
+from hudiformat.timeline.timeline import Action
 from tests.tables import content, edit, new_table, rows, tree
 from tests.write.support import files, keyed
 

@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 import pytest
 
 from hudiformat import Table, UnsupportedFeatureError
-from hudiformat.index.rows import KeyedRows, LocatedRows
-from hudiformat.naming import WriteToken
-from hudiformat.options.values import Operation
-from hudiformat.transaction.transaction import begin_write
+from hudiformat.naming.file_names import WriteToken
+from hudiformat.table.options.values import Operation
+from hudiformat.write.commit.transaction import begin_write
+from hudiformat.write.index.rows import KeyedRows, LocatedRows
 from hudiformat.write.placement import groups_of_new, new_group
 from hudiformat.write.write import WriteTask
 from tests.tables import new_table, rows

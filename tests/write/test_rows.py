@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudiformat.index import KeyedRows
+from hudiformat.write.index.rows import KeyedRows
 from hudiformat.write.rows import (
     BlockSizes,
     Rows,

@@ -20,11 +20,12 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import Table, create_table, open_table
-from hudiformat.index import global_index
-from hudiformat.options import TABLE_KEYS, IndexType
-from hudiformat.storage import LocalStorage
-from hudiformat.timeline import TableType
+from hudiformat.storage.local import LocalStorage
+from hudiformat.table.options.keys import TABLE_KEYS
+from hudiformat.table.options.values import IndexType
+from hudiformat.timeline.table_config import TableType
 from hudiformat.write import partition, write
+from hudiformat.write.index import global_index
 from tests.effort import sample
 from tests.tables import FLAGGED, Clock, tree
 

@@ -8,15 +8,17 @@ from pathlib import Path
 import pytest
 
 from hudiformat import BlockType, CommitError, LogFileName, LogReader, Table, UnsupportedFeatureError, open_table
-from hudiformat.blocks import HeaderKey
-from hudiformat.naming import WriteToken
-from hudiformat.options.values import Operation
-from hudiformat.storage import LocalStorage
-from hudiformat.timeline import Action, Instant, RollbackMetadata, RollbackPlan, State, instant_path, read_content
-from hudiformat.transaction.files import create_marker
-from hudiformat.transaction.transaction import begin_write
+from hudiformat.codec.log.frame import HeaderKey
+from hudiformat.naming.file_names import WriteToken
+from hudiformat.storage.local import LocalStorage
+from hudiformat.table.options.values import Operation
+from hudiformat.timeline.contents import read_content
+from hudiformat.timeline.rollbacks import RollbackMetadata, RollbackPlan
+from hudiformat.timeline.timeline import Action, Instant, State, instant_path
+from hudiformat.write.commit.files import create_marker
+from hudiformat.write.commit.transaction import begin_write
 from hudiformat.write.write import WriteTask
-from tests.metadata.tables import check_listing
+from tests.metadata_table.tables import check_listing
 from tests.tables import Clock, Row, content, data_files, multiset, new_table, rows, tree
 
 FIRST = (("a", 1, "x", 1), ("b", 1, "x", 1))

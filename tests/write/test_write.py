@@ -14,10 +14,11 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import DataError, Table, open_table
-from hudiformat.naming import DEFAULT_PARTITION, WriteToken
-from hudiformat.options.values import Operation
-from hudiformat.timeline import Action
-from hudiformat.transaction.transaction import begin_write
+from hudiformat.naming.file_names import WriteToken
+from hudiformat.naming.keys import DEFAULT_PARTITION
+from hudiformat.table.options.values import Operation
+from hudiformat.timeline.timeline import Action
+from hudiformat.write.commit.transaction import begin_write
 from hudiformat.write.write import WriteTask
 from tests.tables import FLAGGED, SCHEMA, content, data_files, multiset, new_table, rows, tree
 from tests.write.support import cow, files, keyed

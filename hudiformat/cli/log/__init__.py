@@ -1,1 +1,1 @@
-"""The commands that look into a log file."""
+"""Commands for one log file."""

@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
-from hudiformat.blocks import BlockHeader, BlockType, LogBlock
 from hudiformat.cli.printing.output import Column, Table, print_json, print_line, printable
 from hudiformat.cli.source import file_argument, json_option, open_log
+from hudiformat.codec.log.block import LogBlock
+from hudiformat.codec.log.frame import BlockHeader, BlockType
 from hudiformat.errors import DecodeError, UnsupportedFeatureError
 
 _COLUMNS = (

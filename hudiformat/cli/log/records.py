@@ -9,14 +9,15 @@ from itertools import islice
 import click
 import pyarrow as pa
 
-from hudiformat.avro import avro_to_arrow
-from hudiformat.blocks import BlockType, LogBlock
 from hudiformat.cli.printing.output import print_json, print_line, printable, warn
 from hudiformat.cli.printing.rows import print_rows
 from hudiformat.cli.printing.values import Row, rows_of
 from hudiformat.cli.source import file_argument, json_option, open_log, split
+from hudiformat.codec.avro.schema import avro_to_arrow
+from hudiformat.codec.log.block import LogBlock
+from hudiformat.codec.log.frame import BlockType
+from hudiformat.codec.log.reader import LogReader
 from hudiformat.errors import DecodeError, HudiFormatError, SchemaError, did_you_mean
-from hudiformat.logfile import LogReader
 
 _FINDINGS, _UNREADABLE = 1, 2
 _WITHOUT_ROWS = (BlockType.COMMAND, BlockType.CORRUPT)

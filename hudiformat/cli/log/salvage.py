@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from hudiformat import logfile
 from hudiformat.cli.printing.findings import FindingTable, finding_as_json
 from hudiformat.cli.printing.output import print_json, print_line, printable
 from hudiformat.cli.printing.progress import progress_bar
 from hudiformat.cli.source import file_argument, json_option, open_log
-from hudiformat.logfile import SalvageReport
+from hudiformat.codec.log import salvage as salvaging
+from hudiformat.codec.log.salvage import SalvageReport
 
 _EPILOG = """\b
 Examples:
@@ -31,7 +31,7 @@ def salvage(file: str, *, output: str, as_json: bool) -> int:
     put in its place while no query runs.  The exit code is 1 when something is lost.
     """
     with progress_bar("salvaging", open_log(file).size) as progress:
-        report = logfile.salvage(file, output, progress=progress)
+        report = salvaging.salvage(file, output, progress=progress)
     (_print_json if as_json else _print)(report)
     return int(bool(report.lost))
 

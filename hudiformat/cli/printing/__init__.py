@@ -1,1 +1,1 @@
-"""What commands print: tables, JSON, values, rows, commits, findings, progress."""
+"""What commands print."""

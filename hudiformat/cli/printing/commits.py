@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from hudiformat.cli.printing.output import Column, Table, print_json, print_line
-from hudiformat.naming import base_name
-from hudiformat.timeline import WriteStat
-from hudiformat.transaction import Commit
+from hudiformat.naming.file_names import base_name
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.write.commit.transaction import Commit
 
 _FILES = (Column("partition", 16), Column("file", 76), Column("records", 9, right=True), Column("size", 12, right=True))
 

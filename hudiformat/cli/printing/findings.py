@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hudiformat.cli.printing.output import Column, Table
-from hudiformat.logfile import LogFinding
+from hudiformat.codec.log.verify import LogFinding
 
 _COLUMNS = (
     Column("kind", 13),

@@ -1,1 +1,1 @@
-"""Streams into plain files: the file sink on Structured Streaming."""
+"""The streaming file sink on Spark."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from hudiformat.naming import DEFAULT_PARTITION
+from hudiformat.naming.keys import DEFAULT_PARTITION
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,26 +16,19 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
+from hudiformat.arguments import checks_arguments, one_or_more
 from hudiformat.errors import SchemaError
-from hudiformat.naming import checks_arguments, one_or_more
-from hudiformat.shuffle import arrow_schema, cut_by_rows, in_task
-from hudiformat.sink import (
-    BatchCommit,
-    CommitPolicy,
-    Compactor,
-    FileSink,
-    Layout,
-    Metastore,
-    SinkOptions,
-    TaskCommit,
-    TaskWriter,
-    parse_sink_options,
-)
+from hudiformat.sink.coordinator import BatchCommit, Compactor, FileSink
 from hudiformat.sink.formats import rows_writer
-from hudiformat.sink.partition_commit import Extractor
-from hudiformat.sink.rolling import file_schema
+from hudiformat.sink.layout import Layout, TaskCommit
+from hudiformat.sink.options import SinkOptions, parse_sink_options
+from hudiformat.sink.partition_commit import CommitPolicy, Extractor, Metastore
+from hudiformat.sink.rolling import TaskWriter, file_schema
 from hudiformat.spark.errors import reraised
-from hudiformat.storage import open_storage
+from hudiformat.spark.write.batches import cut_by_rows
+from hudiformat.spark.write.schema import arrow_schema
+from hudiformat.spark.write.workers import in_task
+from hudiformat.storage.opening import open_storage
 
 
 @dataclass(frozen=True, slots=True)

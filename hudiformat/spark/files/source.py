@@ -14,11 +14,11 @@ from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 from hudiformat.errors import OptionError, UnsupportedFeatureError
-from hudiformat.shuffle import arrow_schema
-from hudiformat.sink import Layout, parse_sink_options
-from hudiformat.sink.options import Policy
+from hudiformat.sink.layout import Layout
+from hudiformat.sink.options import Policy, parse_sink_options
 from hudiformat.spark.errors import brief
 from hudiformat.spark.files.sink import Share
+from hudiformat.spark.write.schema import arrow_schema
 
 PARTITION_BY = "hudiformat.sink.partition.columns"
 NAME = "hudiformat.sink.name"

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
-from hudiformat.sink import TaskCommit
+from hudiformat.sink.layout import TaskCommit
 from hudiformat.spark.errors import brief
 from hudiformat.spark.files.sink import Share, write_share
 from hudiformat.spark.source.messages import results_of

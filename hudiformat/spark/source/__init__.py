@@ -1,1 +1,1 @@
-"""The data source ``hudiformat`` (PySpark 4): readers and writers, batches and streams."""
+"""The data source ``hudiformat``."""

@@ -9,9 +9,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import WriterCommitMessage
 
 from hudiformat.errors import DataError
-from hudiformat.shuffle import fit_shown
-from hudiformat.table import TableSchema
-from hudiformat.transaction import batches_with_keys
+from hudiformat.schema.table_schema import TableSchema
+from hudiformat.spark.write.schema import fit_shown
+from hudiformat.write.made_keys import batches_with_keys
 
 Message = TypeVar("Message", bound=WriterCommitMessage)
 

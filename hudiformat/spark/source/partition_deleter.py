@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from hudiformat.api import Table
-from hudiformat.shuffle import fit_shown
+from hudiformat.api.table import Table
+from hudiformat.schema.table_schema import RowKeys, TableSchema
 from hudiformat.spark.errors import brief
 from hudiformat.spark.options import SourceOptions
 from hudiformat.spark.source.messages import results_of
-from hudiformat.table import RowKeys, TableSchema
-from hudiformat.timeline import TableConfig
-from hudiformat.write import matching_partitions
+from hudiformat.spark.write.schema import fit_shown
+from hudiformat.timeline.table_config import TableConfig
+from hudiformat.write.overwrite import matching_partitions
 
 
 @dataclass

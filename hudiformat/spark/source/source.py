@@ -25,38 +25,30 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.options import REPLACING, Operation, SortMode
-from hudiformat.services import before_write, serve
-from hudiformat.shuffle import (
-    Settling,
-    arrow_schema,
-    as_table_has,
-    check_has_paths,
-    kept_keys,
-    spark_schema,
-    write_token,
-)
+from hudiformat.schema.table_schema import TableSchema
+from hudiformat.services.inline import before_write, serve
 from hudiformat.spark.errors import brief, brief_iterator
 from hudiformat.spark.options import SourceOptions
-from hudiformat.spark.reading.pieces import Piece, output_schema, pieces, read_piece
+from hudiformat.spark.read.pieces import Piece, output_schema, pieces, read_piece
 from hudiformat.spark.source.messages import fitted, results_of
 from hudiformat.spark.source.partition_deleter import PartitionDeleter
+from hudiformat.spark.write.by_driver import kept_keys
+from hudiformat.spark.write.lookup.tagging import check_has_paths
 from hudiformat.spark.write.modes import table_for
-from hudiformat.storage import open_storage
-from hudiformat.table import TableContext, TableSchema, TableState
-from hudiformat.timeline import TableType
-from hudiformat.transaction import (
-    Transaction,
-    WritePlan,
-    begin_write,
-    carried,
-    decode_write_stats,
-    encode_write_stats,
-    keeps_keys,
-    read_staged,
-    stage,
-)
-from hudiformat.write import PreparedRows, WriteTask, check_rows, replaced_groups, write_prepared
+from hudiformat.spark.write.schema import arrow_schema, as_table_has, spark_schema
+from hudiformat.spark.write.staging import read_staged, stage
+from hudiformat.spark.write.tasks import write_token
+from hudiformat.spark.write.workers import Settling
+from hudiformat.storage.opening import open_storage
+from hudiformat.table.options.values import REPLACING, Operation, SortMode
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.timeline.table_config import TableType
+from hudiformat.write.commit.files import decode_write_stats, encode_write_stats
+from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.commit.transaction import Transaction, begin_write
+from hudiformat.write.made_keys import carried, keeps_keys
+from hudiformat.write.overwrite import replaced_groups
+from hudiformat.write.write import PreparedRows, WriteTask, check_rows, write_prepared
 
 
 class HudiDataSource(DataSource):

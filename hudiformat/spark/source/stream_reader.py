@@ -13,11 +13,11 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
 
 from hudiformat.errors import OptionError
-from hudiformat.query import Span, completion_times
-from hudiformat.shuffle import Settling
+from hudiformat.read.incremental import Span, completion_times
 from hudiformat.spark.errors import brief, brief_iterator
 from hudiformat.spark.options import QUERY, START, SourceOptions
-from hudiformat.spark.reading.pieces import pieces_within, read_piece
+from hudiformat.spark.read.pieces import pieces_within, read_piece
+from hudiformat.spark.write.workers import Settling
 
 _STREAMED = ("incremental", "cdc")
 _OFFSET = "completed"

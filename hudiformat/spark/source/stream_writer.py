@@ -15,16 +15,21 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
-from hudiformat.options import REPLACING
-from hudiformat.services import write_and_serve
-from hudiformat.shuffle import QUERY_ID, kept_keys, write_token
+from hudiformat.schema.table_schema import TableSchema
+from hudiformat.services.inline import write_and_serve
 from hudiformat.spark.errors import brief
 from hudiformat.spark.options import WRITER, SourceOptions
 from hudiformat.spark.source.messages import fitted, results_of
-from hudiformat.storage import open_storage
-from hudiformat.table import TableSchema, TableState
-from hudiformat.transaction import Commit, checkpoint, delete_staged, newest_batch, read_staged, stage, write_and_commit
-from hudiformat.write import PreparedRows, check_rows, overwrite_by, write_prepared
+from hudiformat.spark.write.by_driver import kept_keys
+from hudiformat.spark.write.checkpoints import checkpoint, newest_batch
+from hudiformat.spark.write.staging import delete_staged, read_staged, stage
+from hudiformat.spark.write.tasks import QUERY_ID, write_token
+from hudiformat.storage.opening import open_storage
+from hudiformat.table.options.values import REPLACING
+from hudiformat.table.state import TableState
+from hudiformat.write.commit.transaction import Commit, write_and_commit
+from hudiformat.write.overwrite import overwrite_by
+from hudiformat.write.write import PreparedRows, check_rows, write_prepared
 
 
 @dataclass

@@ -1,1 +1,1 @@
-"""Data frames into tables."""
+"""Writes on Spark: rows of data frames -> the tasks that write them."""

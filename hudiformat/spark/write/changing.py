@@ -9,41 +9,32 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions
 
-from hudiformat.api import check_updated
-from hudiformat.basefile import is_meta_field
-from hudiformat.conditions import columns_named
-from hudiformat.naming import checks_arguments
-from hudiformat.options import Operation
-from hudiformat.query import PartitionPruner
-from hudiformat.services import write_and_serve
-from hudiformat.shuffle import (
-    GROUP,
-    KEY,
-    NEW,
-    OUT,
-    PATH,
-    as_stored,
-    cached,
-    cut_by_rows,
-    key_columns,
-    live_rows,
-    quoted,
-    slices_of,
-    spark_schema,
-    with_tags,
-    write_placed,
-)
+from hudiformat.api.changing import check_updated
+from hudiformat.arguments import checks_arguments
+from hudiformat.conditions.translation import columns_named
+from hudiformat.file_group.partitions import list_partitions
+from hudiformat.read.pruning import PartitionPruner
+from hudiformat.schema.meta_fields import is_meta_field
+from hudiformat.schema.table_schema import RowKeys, TableSchema
+from hudiformat.services.inline import write_and_serve
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import open_for_tasks
-from hudiformat.spark.reading.conditions import pruning
+from hudiformat.spark.read.conditions import pruning
 from hudiformat.spark.services import with_tasks
+from hudiformat.spark.write.batches import cut_by_rows
+from hudiformat.spark.write.by_tasks import write_placed
 from hudiformat.spark.write.literals import column_of
-from hudiformat.storage import open_storage
-from hudiformat.table import RowKeys, TableContext, TableSchema, TableState
-from hudiformat.timeline import WriteStat
-from hudiformat.transaction import Commit, WritePlan, write_and_commit
-from hudiformat.view import list_partitions
-from hudiformat.write import check_rows
+from hudiformat.spark.write.lookup.live_rows import as_stored, live_rows
+from hudiformat.spark.write.lookup.tagging import GROUP, KEY, NEW, OUT, PATH, cached, key_columns, quoted, with_tags
+from hudiformat.spark.write.schema import spark_schema
+from hudiformat.spark.write.slices import slices_of
+from hudiformat.storage.opening import open_storage
+from hudiformat.table.options.values import Operation
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.commit.transaction import Commit, write_and_commit
+from hudiformat.write.write import check_rows
 
 _ALL = "true"
 

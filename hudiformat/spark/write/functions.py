@@ -6,29 +6,28 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
-from hudiformat.api import Table
+from hudiformat.api.table import Table
+from hudiformat.arguments import checks_arguments
 from hudiformat.errors import OptionError
-from hudiformat.naming import checks_arguments
-from hudiformat.options import REPLACING, Operation
-from hudiformat.services import write_and_serve
-from hudiformat.shuffle import (
-    QUERY_ID,
-    arrow_schema,
-    as_table_has,
-    cut_by_rows,
-    tasks_at_once,
-    with_made_keys,
-    write_everywhere,
-    write_shuffled,
-)
+from hudiformat.services.inline import write_and_serve
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import WRITER, SourceOptions, open_for_tasks
 from hudiformat.spark.services import with_tasks
+from hudiformat.spark.write.batches import cut_by_rows, tasks_at_once
+from hudiformat.spark.write.by_tasks import write_shuffled
+from hudiformat.spark.write.checkpoints import checkpoint, newest_batch
+from hudiformat.spark.write.lookup.global_lookup import write_everywhere
+from hudiformat.spark.write.made_keys import with_made_keys
 from hudiformat.spark.write.null_keys import null_keys_counted
-from hudiformat.table import TableState
-from hudiformat.timeline import WriteStat
-from hudiformat.transaction import Commit, WritePlan, checkpoint, newest_batch, write_and_commit
-from hudiformat.write import check_rows, overwrite_by
+from hudiformat.spark.write.schema import arrow_schema, as_table_has
+from hudiformat.spark.write.tasks import QUERY_ID
+from hudiformat.table.options.values import REPLACING, Operation
+from hudiformat.table.state import TableState
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.commit.transaction import Commit, write_and_commit
+from hudiformat.write.overwrite import overwrite_by
+from hudiformat.write.write import check_rows
 
 
 @checks_arguments

@@ -17,43 +17,29 @@ from typing import cast
 from pyspark.sql import Column, DataFrame, functions
 from pyspark.sql.types import StructField
 
-from hudiformat.api import check_clause, refuse_without_key
-from hudiformat.conditions import Clause, Delete, Insert, Update
+from hudiformat.api.merging import check_clause, refuse_without_key
+from hudiformat.arguments import checks_arguments
+from hudiformat.conditions.clauses import Clause, Delete, Insert, Update
 from hudiformat.errors import DataError
-from hudiformat.naming import checks_arguments
-from hudiformat.options import Operation
-from hudiformat.services import write_and_serve
-from hudiformat.shuffle import (
-    GROUP,
-    KEY,
-    LOCATIONS,
-    NEW,
-    OUT,
-    PATH,
-    STORED,
-    cached,
-    cut_by_rows,
-    key_columns,
-    live_rows,
-    location,
-    newest_slices,
-    one_per_key,
-    planned_once,
-    quoted,
-    routed,
-    rows_everywhere,
-    spark_schema,
-    with_tags,
-    write_found,
-)
+from hudiformat.schema.table_schema import RowKeys, TableSchema
+from hudiformat.services.inline import write_and_serve
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import open_for_tasks
 from hudiformat.spark.services import with_tasks
+from hudiformat.spark.write.batches import cut_by_rows, planned_once
+from hudiformat.spark.write.by_tasks import write_found
 from hudiformat.spark.write.literals import column_of
-from hudiformat.table import RowKeys, TableSchema, TableState
-from hudiformat.timeline import WriteStat
-from hudiformat.transaction import Commit, WritePlan, write_and_commit
-from hudiformat.write import check_rows
+from hudiformat.spark.write.lookup.global_lookup import LOCATIONS, location, routed, rows_everywhere
+from hudiformat.spark.write.lookup.live_rows import STORED, live_rows, one_per_key
+from hudiformat.spark.write.lookup.tagging import GROUP, KEY, NEW, OUT, PATH, cached, key_columns, quoted, with_tags
+from hudiformat.spark.write.schema import spark_schema
+from hudiformat.spark.write.slices import newest_slices
+from hudiformat.table.options.values import Operation
+from hudiformat.table.state import TableState
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.commit.transaction import Commit, write_and_commit
+from hudiformat.write.write import check_rows
 
 SOURCE, TARGET = "source", "target"
 _CLAUSE, _DELETED = "_hudiformat_clause", "_hudiformat_deleted"

@@ -9,16 +9,18 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from hudiformat.api import Table, create_from_keys
+from hudiformat.api.from_keys import create_from_keys
+from hudiformat.api.table import Table
+from hudiformat.arguments import checks_arguments, one_or_more
 from hudiformat.errors import NotATableError, OptionError, TableExistsError
-from hudiformat.naming import checks_arguments, one_or_more
-from hudiformat.options import Operation
-from hudiformat.shuffle import arrow_schema, paths_of
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import SourceOptions
 from hudiformat.spark.write.functions import delete_partitions, write_by
-from hudiformat.transaction import Commit
-from hudiformat.write import matching_partitions
+from hudiformat.spark.write.lookup.tagging import paths_of
+from hudiformat.spark.write.schema import arrow_schema
+from hudiformat.table.options.values import Operation
+from hudiformat.write.commit.transaction import Commit
+from hudiformat.write.overwrite import matching_partitions
 
 _ASKS = ("ignore", "errorifexists", "error")
 _MODES = ("append", "overwrite", *_ASKS)

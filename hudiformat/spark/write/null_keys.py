@@ -10,9 +10,9 @@ from operator import and_
 from pyspark.sql import Column, DataFrame, functions
 
 from hudiformat.errors import DataError
-from hudiformat.shuffle import quoted
-from hudiformat.table import RowKeys
-from hudiformat.timeline import TableConfig
+from hudiformat.schema.table_schema import RowKeys
+from hudiformat.spark.write.lookup.tagging import quoted
+from hudiformat.timeline.table_config import TableConfig
 
 _MARK = "null or empty in"
 _SHOWN = 8

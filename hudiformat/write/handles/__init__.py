@@ -1,1 +1,1 @@
-"""What writes the files of one file group: appended log files, new base files, merged base files."""
+"""Handles write the files of one file group: append, create and merge."""

@@ -9,16 +9,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.basefile import INSERTED, RECORD_KEY, UPDATED, FileIndexer, add_meta_columns
-from hudiformat.blocks import BlockHeader, HeaderKey, LogBlock, data_block, data_blocks, delete_block
-from hudiformat.index import NOT_IN_BASE_FILE, Integers, KeyedRows, taken
-from hudiformat.naming import LogFileName
-from hudiformat.options import Operation
-from hudiformat.table import TableSchema
-from hudiformat.timeline import WriteStat
-from hudiformat.transaction import GroupTarget, LogFileStats, WriteCounts
-from hudiformat.view import FileSlice
+from hudiformat.codec.log.block import LogBlock
+from hudiformat.codec.log.build import data_block, data_blocks, delete_block
+from hudiformat.codec.log.frame import BlockHeader, HeaderKey
+from hudiformat.file_group.base_file.indexed import FileIndexer
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.naming.file_names import LogFileName
+from hudiformat.schema.meta_fields import INSERTED, RECORD_KEY, UPDATED, add_meta_columns
+from hudiformat.schema.table_schema import TableSchema
+from hudiformat.table.options.values import Operation
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.write.commit.files import GroupTarget, LogFileStats, WriteCounts
 from hudiformat.write.handles.logged_entries import LoggedEntries
+from hudiformat.write.index.rows import NOT_IN_BASE_FILE, Integers, KeyedRows, taken
 from hudiformat.write.rows import BlockSizes, Rows, WaitingRows
 
 _SMALL_BLOCKS = 1024

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hudiformat.avro.arrays import rows_within
-from hudiformat.index import KeyedRows
-from hudiformat.timeline import WriteStat
-from hudiformat.transaction import GroupTarget
+from hudiformat.codec.avro.arrays import rows_within
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.write.commit.files import GroupTarget
 from hudiformat.write.handles.append import AppendHandle
 from hudiformat.write.handles.logged_entries import LoggedEntries
+from hudiformat.write.index.rows import KeyedRows
 
 _SEQUENCE_NUMBER = 10
 """About the bytes of a row's number, behind the instant in its sequence number."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from hudiformat.basefile import BaseFileWriter, FileKeys, IndexedFile
-from hudiformat.naming import BaseFileName
-from hudiformat.transaction import GroupTarget, create_marker
+from hudiformat.file_group.base_file.file_keys import FileKeys
+from hudiformat.file_group.base_file.write import BaseFileWriter
+from hudiformat.naming.file_names import BaseFileName
+from hudiformat.timeline.indexed_file import IndexedFile
+from hudiformat.write.commit.files import GroupTarget, create_marker
 
 _ROW_GROUPS = 8
 """Row groups of a full file: after each, it is known better how many rows still fit."""

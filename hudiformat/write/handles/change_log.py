@@ -9,12 +9,12 @@ import json
 
 import pyarrow as pa
 
-from hudiformat.avro import avro_to_arrow
-from hudiformat.basefile import RECORD_KEY
-from hudiformat.blocks import data_block
-from hudiformat.naming import LogFileName, base_name
-from hudiformat.options import CdcMode
-from hudiformat.transaction import GroupTarget
+from hudiformat.codec.avro.schema import avro_to_arrow
+from hudiformat.codec.log.build import data_block
+from hudiformat.naming.file_names import LogFileName, base_name
+from hudiformat.schema.meta_fields import RECORD_KEY
+from hudiformat.table.options.values import CdcMode
+from hudiformat.write.commit.files import GroupTarget
 
 INSERT, UPDATE, DELETE = "i", "u", "d"
 

@@ -6,9 +6,9 @@ import sys
 
 import pyarrow as pa
 
-from hudiformat.naming import new_file_id, new_group_uuid
-from hudiformat.timeline import WriteStat
-from hudiformat.transaction import GroupTarget
+from hudiformat.naming.file_names import new_file_id, new_group_uuid
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.write.commit.files import GroupTarget
 from hudiformat.write.handles.rolling import RollingBaseFiles
 
 _ROWS_AT_ONCE = 65_536

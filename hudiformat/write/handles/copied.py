@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hudiformat.basefile import CopiedBaseFile, IndexedFile, can_be_copied
-from hudiformat.naming import BaseFileName, join_path, new_file_id, new_group_uuid
-from hudiformat.timeline import WriteStat
-from hudiformat.transaction import GroupTarget, base_file_stat, create_marker
-from hudiformat.view import FileSlice
+from hudiformat.file_group.base_file.copied import CopiedBaseFile, can_be_copied
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.naming.file_names import BaseFileName, join_path, new_file_id, new_group_uuid
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.timeline.indexed_file import IndexedFile
+from hudiformat.write.commit.files import GroupTarget, base_file_stat, create_marker
 
 
 def can_copy(target: GroupTarget, slices: Sequence[FileSlice]) -> bool:

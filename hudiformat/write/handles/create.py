@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.basefile import INSERTED, add_origin
-from hudiformat.index import KeyedRows
-from hudiformat.timeline import WriteStat
-from hudiformat.transaction import GroupTarget
+from hudiformat.schema.meta_fields import INSERTED, add_origin
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.write.commit.files import GroupTarget
 from hudiformat.write.handles.rolling import RollingBaseFiles
+from hudiformat.write.index.rows import KeyedRows
 
 _ROWS_AT_ONCE = 65_536
 """Rows that get their meta fields at once."""

@@ -19,11 +19,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.basefile import FileIndexer
-from hudiformat.index import Booleans
-from hudiformat.query import keyed_rows
-from hudiformat.transaction import GroupTarget
-from hudiformat.view import FileSlice, LogFile
+from hudiformat.file_group.base_file.indexed import FileIndexer
+from hudiformat.file_group.keyed_rows import keyed_rows
+from hudiformat.file_group.slices import FileSlice, LogFile
+from hudiformat.write.commit.files import GroupTarget
+from hudiformat.write.index.rows import Booleans
 
 
 class LoggedEntries:

@@ -13,29 +13,21 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.basefile import (
-    INSERTED,
-    RECORD_KEY,
-    UPDATED,
-    BaseRows,
-    FileKeys,
-    add_file_name,
-    add_origin,
-    read_file_keys,
-    scan_base_rows,
-    without_file_name,
-)
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.index import NOT_IN_BASE_FILE, Booleans, Integers, KeyedRows, in_one_piece, taken
-from hudiformat.merge import KeyIndex, RowSource, combine, comparable, without_ordering
-from hudiformat.options import Operation
-from hudiformat.query import scan_rows
-from hudiformat.storage import Behind
-from hudiformat.timeline import WriteStat
-from hudiformat.transaction import GroupTarget, WriteCounts, base_file_stat
-from hudiformat.view import FileSlice
+from hudiformat.file_group.base_file.file_keys import FileKeys
+from hudiformat.file_group.base_file.read import BaseRows, read_file_keys, scan_base_rows
+from hudiformat.file_group.merging.keys import KeyIndex, RowSource, combine
+from hudiformat.file_group.merging.rule import comparable, without_ordering
+from hudiformat.file_group.renamed_columns import scan_rows
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.schema.meta_fields import INSERTED, RECORD_KEY, UPDATED, add_file_name, add_origin, without_file_name
+from hudiformat.storage.closing import Behind
+from hudiformat.table.options.values import Operation
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.write.commit.files import GroupTarget, WriteCounts, base_file_stat
 from hudiformat.write.handles.base_file import OpenBaseFile
 from hudiformat.write.handles.change_log import DELETE, INSERT, UPDATE, ChangeLog
+from hudiformat.write.index.rows import NOT_IN_BASE_FILE, Booleans, Integers, KeyedRows, in_one_piece, taken
 from hudiformat.write.rows import deleted_rows
 
 _LOWER_HALF = 0xFFFFFFFF

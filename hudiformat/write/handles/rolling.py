@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from hudiformat.basefile import RECORD_KEY, add_file_name
-from hudiformat.timeline import WriteStat
-from hudiformat.transaction import GroupTarget, base_file_stat
+from hudiformat.schema.meta_fields import RECORD_KEY, add_file_name
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.write.commit.files import GroupTarget, base_file_stat
 from hudiformat.write.handles.base_file import OpenBaseFile
 
 

@@ -8,10 +8,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hudiformat.blocks import BlockHeader, BlockType, LogBlock, data_block, encode_block, encode_block_parts
 from hudiformat.cli.log import blocks
-from tests.blocks.vectors import entry, envelope
+from hudiformat.codec.log.block import LogBlock, encode_block, encode_block_parts
+from hudiformat.codec.log.build import data_block
+from hudiformat.codec.log.frame import BlockHeader, BlockType
 from tests.cli.support import DAMAGED, DATA, DELETES, EVOLVED, JUNK, ROLLBACK, SOUND, Command
+from tests.codec.log.vectors import entry, envelope
 
 Log = Callable[[bytes], Path]
 

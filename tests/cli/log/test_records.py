@@ -8,7 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hudiformat.blocks import data_block, encode_block
+from hudiformat.codec.log.block import encode_block
+from hudiformat.codec.log.build import data_block
 from tests.cli.support import DAMAGED, DATA, EVOLVED, ROLLBACK, SOUND, UNDECODABLE, Command
 
 Log = Callable[[bytes], Path]

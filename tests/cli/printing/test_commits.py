@@ -8,7 +8,7 @@ import pytest
 
 from hudiformat import Commit
 from hudiformat.cli.printing.commits import print_commit
-from hudiformat.timeline import WriteStat
+from hudiformat.timeline.commit_metadata import WriteStat
 
 PATH = "p/a_0-1-1_1.parquet"
 STAT = WriteStat("a", PATH, num_writes=3, num_inserts=1, num_update_writes=2, partition_path="p", file_size_in_bytes=9)

@@ -14,9 +14,10 @@ import pyarrow as pa
 import pytest
 
 import hudiformat
-from hudiformat.blocks import data_block, encode_block
-from hudiformat.cli import run
+from hudiformat.cli.app import run
 from hudiformat.cli.printing.output import Column, Table, fitted, human, printable, printed_warnings, shortened
+from hudiformat.codec.log.block import encode_block
+from hudiformat.codec.log.build import data_block
 from hudiformat.errors import HudiFormatWarning
 from tests.cli.support import DAMAGED, Command
 from tests.tables import new_table, rows

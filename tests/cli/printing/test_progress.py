@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat.cli import run
+from hudiformat.cli.app import run
 from hudiformat.cli.printing import progress
 from tests.cli.support import HIDDEN, SOUND, Command
 

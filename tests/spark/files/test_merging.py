@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from hudiformat.parquet import copy_row_groups
+from hudiformat.codec.parquet.copying import copy_row_groups
 from hudiformat.sink import PolicyContext
-from hudiformat.storage import LocalStorage
+from hudiformat.storage.local import LocalStorage
 
 pytest.importorskip("pyspark")
 

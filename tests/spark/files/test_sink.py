@@ -12,7 +12,7 @@ import pytest
 from hudiformat.errors import DataError, OptionError, SchemaError
 from hudiformat.sink import FileSink, TaskWriter, parse_sink_options
 from hudiformat.sink.options import Codec
-from hudiformat.storage import open_storage
+from hudiformat.storage.opening import open_storage
 from tests.spark.files.support import add_file, run
 
 pytest.importorskip("pyspark")

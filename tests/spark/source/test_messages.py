@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import DataError, SchemaError
-from hudiformat.table import TableSchema
+from hudiformat.schema.table_schema import TableSchema
 
 datasource = pytest.importorskip("pyspark.sql.datasource")
 

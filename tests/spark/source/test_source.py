@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hudiformat as hf
-from hudiformat.naming import WriteToken
-from hudiformat.options.values import IndexType
+from hudiformat.naming.file_names import WriteToken
+from hudiformat.table.options.values import IndexType
 from tests.rows import assert_same_rows
 from tests.spark.source.support import SCHEMA, things, write
 

@@ -8,14 +8,14 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from hudiformat.archive import ArchiveLimits, archive
-from hudiformat.options.values import Operation
-from hudiformat.transaction.transaction import begin_write
+from hudiformat.table.options.values import Operation
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive
+from hudiformat.write.commit.transaction import begin_write
 
 limits = pytest.importorskip("pyspark.sql.streaming.datasource")
 
 from hudiformat.spark.options import SourceOptions  # noqa: E402 - needs PySpark
-from hudiformat.spark.reading.pieces import SlicePiece  # noqa: E402
+from hudiformat.spark.read.pieces import SlicePiece  # noqa: E402
 from hudiformat.spark.source.stream_reader import HudiStreamReader  # noqa: E402
 
 SCHEMA = pa.schema([pa.field("id", pa.string()), pa.field("ts", pa.int64())])

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from hudiformat.archive import ArchiveLimits, archive
-from hudiformat.timeline import read_metadata
-from hudiformat.transaction.checkpoints import newest_batch
+from hudiformat.spark.write.checkpoints import newest_batch
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive
+from hudiformat.timeline.timeline import read_metadata
 from tests.spark.streams import SCHEMA, add_file, forget_commit, ids, new_table, rows, staged, stream_in
 
 pytest.importorskip("pyspark.sql.streaming.datasource")

@@ -15,7 +15,7 @@ import hudiformat as hf
 pyspark_sql = pytest.importorskip("pyspark.sql")
 
 import hudiformat.spark as hudi_spark  # noqa: E402 - needs PySpark
-from hudiformat.options.keys import PARTIAL_SCHEMA  # noqa: E402
+from hudiformat.schema.evolution import PARTIAL_SCHEMA  # noqa: E402
 from tests.rows import assert_same_rows  # noqa: E402
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from hudiformat import BlockType, LogReader, OptionError, StorageError, Table, UnsupportedFeatureError, open_table
-from hudiformat.options.values import CdcMode
-from hudiformat.timeline import update_table_config
+from hudiformat.table.options.values import CdcMode
+from hudiformat.timeline.config_files import update_table_config
 from hudiformat.write.handles.change_log import change_log_schema
 from tests.tables import content, new_table, rows
 

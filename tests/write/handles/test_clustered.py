@@ -8,10 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudiformat.naming import WriteToken
-from hudiformat.options import Operation
-from hudiformat.transaction import GroupTarget, begin_write
-from hudiformat.write import ClusteredFiles
+from hudiformat.naming.file_names import WriteToken
+from hudiformat.table.options.values import Operation
+from hudiformat.write.commit.files import GroupTarget
+from hudiformat.write.commit.transaction import begin_write
+from hudiformat.write.handles.clustered import ClusteredFiles
 from tests.tables import new_table, rows
 
 COUNT = 60_000

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudiformat import Table
-from hudiformat.timeline import WriteStat
+from hudiformat.timeline.commit_metadata import WriteStat
 from tests.tables import SCHEMA, new_table
 from tests.write.support import keyed
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import Table, open_table
-from hudiformat.hfile import HFileReader
-from hudiformat.logfile import LogReader
+from hudiformat.codec.hfile.reader import HFileReader
+from hudiformat.codec.log.reader import LogReader
 from tests.effort import sample
 from tests.metadata_statistics import check_record_index, check_secondary_indexes
 from tests.metadata_tables import add_secondary_index, indexed_table

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudiformat import Table, open_table
-from hudiformat.basefile import BLOOM_FILTER, BloomFilter
-from hudiformat.basefile.meta_fields import RECORD_KEY
+from hudiformat.file_group.base_file.bloom import BLOOM_FILTER, BloomFilter
+from hudiformat.schema.meta_fields import RECORD_KEY
 from tests.tables import FLAGGED, Row, content, new_table, rows
 from tests.write.support import cow, keyed
 

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from hudiformat import Table
-from hudiformat.naming import WriteToken
-from hudiformat.options import Operation
-from hudiformat.transaction import GroupTarget, WritePlan, begin_write
+from hudiformat.naming.file_names import WriteToken
+from hudiformat.table.options.values import Operation
+from hudiformat.write.commit.files import GroupTarget
+from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.commit.transaction import begin_write
 from hudiformat.write.handles.rolling import RollingBaseFiles
 from tests.tables import new_table, rows
 from tests.write.handles.test_clustered import COUNT, stored

@@ -1,0 +1,1 @@
+"""Repair: a plan of steps, and their execution."""

@@ -1,0 +1,116 @@
+"""The archived timeline: files that cannot be read are left out of it, as far as they cannot be read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+from hudiformat.check.repair.alive import Patience
+from hudiformat.check.repair.steps import Job, RepairKind, RepairStep
+from hudiformat.check.repair.taking_away import TakenAway
+from hudiformat.check.verify.finding import TableFinding
+from hudiformat.codec.log.verify import LogFinding, parts_of
+from hudiformat.errors import CorruptTableError, StorageError
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.state import TableState
+from hudiformat.timeline.archive.archive_log import archived_records
+from hudiformat.timeline.archive.history import latest_manifest, read_history_file, write_manifest
+from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES
+from hudiformat.timeline.table_config import TableConfig
+from hudiformat.write.commit.changing import exclusive
+
+_LOST = "the history of archived instants that only this file has: of time travel and incremental queries before it"
+_RANGE = re.compile(r"([0-9]+)_([0-9]+)_([0-9]+)\.parquet")
+_MANIFEST = re.compile(r"manifest_([0-9]+)")
+
+
+def plan_archive(state: TableState, findings: Iterable[TableFinding], patience: Patience) -> Iterator[Job]:
+    """The jobs for the damaged files among *findings* that are in the archived timeline."""
+    folder, seen = state.config.history_folder, set()
+    for finding in findings:
+        path = finding.path
+        if not f"{path}/".startswith(f"{folder}/") or path in seen:
+            continue
+        seen.add(path)
+        if state.config.version < VERSION_WITH_COMPLETION_TIMES:
+            what = "is replaced by a copy of what can be read of it"
+            run = partial(_salvage, state, path, finding.message)
+        elif path == folder:
+            what = "gets a new manifest, of all files of the archived timeline that can be read"
+            run = partial(_list_again, state, finding.message)
+        else:
+            what = "is taken away, and a new manifest does without it"
+            run = partial(_list_again, state, finding.message)
+        step = RepairStep(RepairKind.ARCHIVE, path, what, finding.message, "" if path == folder else _LOST)
+        reason = patience.of_file(path)
+        yield Job(step, run) if reason is None else Job.refused(step, reason)
+
+
+def _salvage(state: TableState, path: str, why: str, taken: TakenAway) -> None:
+    """Replace an archive log by its blocks that can be read."""
+    storage = state.storage
+    data = storage.map(path)
+    kept: list[bytes] = []
+    for part in parts_of(data):
+        if isinstance(part, LogFinding):
+            continue
+        try:
+            archived_records(part, path=path)
+        except CorruptTableError:
+            continue
+        start = part.offset or 0
+        kept.append(bytes(data[start : start + (part.size or 0)]))
+    with exclusive(state.context) as owning:
+        taken.keep(path, why)
+        owning.confirm()
+        storage.create(path, b"".join(kept), overwrite=True)
+
+
+def _list_again(state: TableState, why: str, taken: TakenAway) -> None:
+    """Write a manifest of the files that can be read, and take the others away."""
+    storage, config = state.storage, state.config
+    folder = config.history_folder
+    with exclusive(state.context) as owning:
+        numbers = [int(match[1]) for one in storage.list(folder) if (match := _MANIFEST.fullmatch(one.name))]
+        files = _listed(storage, config)
+        good = {name: size for name, size in files.items() if _is_readable(storage, f"{folder}/{name}")}
+        good |= _superseded(storage, folder, set(files) - set(good))
+        owning.confirm()
+        write_manifest(storage, folder, max(numbers, default=0) + 1, dict(sorted(good.items())))
+        for name in sorted(files.keys() - good.keys()):
+            taken.take(f"{folder}/{name}", why)
+
+
+def _listed(storage: Storage, config: TableConfig) -> dict[str, int]:
+    """The files that the newest manifest lists; all that there are where it cannot be read."""
+    try:
+        return latest_manifest(storage, config.history_folder)[1]
+    except CorruptTableError:
+        every = {one.name: one.size for one in storage.list(config.history_folder) if _RANGE.fullmatch(one.name)}
+        return {name: size for name, size in every.items() if not any(_covers(other, name) for other in every)}
+
+
+def _superseded(storage: Storage, folder: str, lost: set[str]) -> dict[str, int]:
+    """Readable files that were merged into one of the *lost* ones, and that nobody has cleaned yet."""
+    return {
+        one.name: one.size
+        for one in storage.list(folder)
+        if any(_covers(name, one.name) for name in lost) and _is_readable(storage, f"{folder}/{one.name}")
+    }
+
+
+def _covers(merged: str, name: str) -> bool:
+    """Whether a file of a higher level has the instants of another one."""
+    above, below = _RANGE.fullmatch(merged), _RANGE.fullmatch(name)
+    if above is None or below is None or int(above[3]) <= int(below[3]):
+        return False
+    return above[1] <= below[1] and below[2] <= above[2]
+
+
+def _is_readable(storage: Storage, path: str) -> bool:
+    try:
+        read_history_file(storage, path)
+    except (CorruptTableError, StorageError):
+        return False
+    return True

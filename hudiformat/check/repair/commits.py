@@ -1,0 +1,232 @@
+"""The content of a completed instant whose file is empty or damaged, made again from what the instant has left.
+
+A commit is visible by the name of its file alone, so its rows stay; what it says is needed by writers and services.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+
+from hudiformat.codec.log.frame import BlockType
+from hudiformat.codec.log.reader import LogReader
+from hudiformat.errors import HudiFormatError
+from hudiformat.file_group.base_file.footers import read_footer
+from hudiformat.file_group.base_file.read import opened_base_file
+from hudiformat.file_group.partitions import list_partitions
+from hudiformat.file_group.slices import build_slices, latest_slices
+from hudiformat.naming.file_names import BaseFileName, LogFileName, base_name, join_path, parse_data_file
+from hudiformat.schema.internal_schema import LATEST_SCHEMA
+from hudiformat.schema.table_schema import TableSchema
+from hudiformat.storage.protocol import FileInfo
+from hudiformat.table.options.values import Operation
+from hudiformat.table.state import TableState
+from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudiformat.timeline.plans import RequestedReplaceMetadata
+from hudiformat.timeline.rollbacks import SavepointMetadata, SavepointPartitionMetadata
+from hudiformat.timeline.timeline import Action, Instant, State, list_instants
+from hudiformat.write.commit.files import log_instants
+
+_SCHEMA_KEY = b"parquet.avro.schema"
+_UNKNOWN_WRITE = Operation.UPSERT.value
+_SERVICES = {Action.COMPACTION: "COMPACT", Action.LOG_COMPACTION: "LOG_COMPACT"}
+
+
+_MERGING = tuple(_SERVICES.values())
+"""What Hudi up to 0.15 calls compacted, of which newer ones call the first alone so."""
+
+
+def made_again(state: TableState, instant: Instant) -> CommitMetadata | None:
+    """The content of a completed write, from its files; None where it is not known what it has replaced.
+
+    *state* is a look at the table; the contents of its damaged instants are not asked for.
+
+    Raises:
+        HudiFormatError: one of its files cannot be read.
+    """
+    begun = _begun(state, instant)
+    operation = _operation(state, instant, begun)
+    listed = dict(list_partitions(state.storage, incomplete=True))
+    stats = {path: tuple(_stats(state, instant, path, files)) for path, files in listed.items()}
+    stats = {path: found for path, found in stats.items() if found}
+    replaced: Mapping[str, tuple[str, ...]] | None = None
+    if instant.action is Action.REPLACE_COMMIT:
+        replaced = _replaced(state, instant, operation, listed, stats)
+        if replaced is None:
+            return None
+    return CommitMetadata(
+        operation_type=operation,
+        partition_to_write_stats=stats,
+        extra_metadata=_schemas(state, instant, stats),
+        compacted=operation in _MERGING[: 2 if state.logs_name_slices else 1],
+        partition_to_replace_file_ids=replaced,
+    )
+
+
+def _begun(state: TableState, instant: Instant) -> list[Instant]:
+    """The requested and inflight states of a completed instant that have a file."""
+    every = list_instants(state.storage, state.config.timeline_folder, layout=state.config.layout_version)
+    return [one for one in every if one.time == instant.time and not one.is_completed]
+
+
+def _operation(state: TableState, instant: Instant, begun: list[Instant]) -> str:
+    for one in begun:
+        if one.action in _SERVICES:
+            return _SERVICES[one.action]
+        if one.action is Action.CLUSTERING:
+            return "CLUSTER"
+    for one in begun:
+        try:
+            content = state.content(one)
+        except HudiFormatError:
+            continue
+        if isinstance(content, RequestedReplaceMetadata) and content.clustering_plan is not None:
+            return "CLUSTER"
+        if isinstance(content, CommitMetadata) and content.operation_type not in (None, "UNKNOWN"):
+            return str(content.operation_type)
+    return "UNKNOWN" if instant.action is Action.REPLACE_COMMIT else _UNKNOWN_WRITE
+
+
+def _stats(state: TableState, instant: Instant, path: str, files: list[FileInfo]) -> Iterator[WriteStat]:
+    """A statistic for each file of a partition that the instant has written."""
+    named = [(file, name) for file in files if (name := parse_data_file(file.name)) is not None]
+    bases = [name for _, name in named if isinstance(name, BaseFileName) and name.instant < instant.time]
+    for file, name in named:
+        earlier = [base for base in bases if base.file_id == name.file_id]
+        before = max(earlier, key=lambda base: base.instant, default=None)
+        plain = WriteStat(
+            file_id=name.file_id,
+            path=join_path(path, file.name),
+            prev_commit="null" if before is None else before.instant,
+            partition_path=path,
+            total_write_bytes=file.size,
+            file_size_in_bytes=file.size,
+        )
+        if isinstance(name, BaseFileName):
+            if name.instant == instant.time:
+                yield _of_base(state, plain, before)
+        elif _has_blocks(state, plain.path or "", name, instant.time):
+            yield _of_log(state, plain, name, before, instant.time)
+
+
+def _has_blocks(state: TableState, path: str, name: LogFileName, time: str) -> bool:
+    if not state.logs_name_slices:
+        return name.instant == time and not name.is_cdc
+    return name.instant <= time and not name.is_cdc and time in log_instants(state.storage, path)
+
+
+def _of_base(state: TableState, plain: WriteStat, before: BaseFileName | None) -> WriteStat:
+    rows = read_footer(state.storage, plain.path or "", pa.schema([]), []).rows
+    return replace(
+        plain,
+        prev_base_file=None if before is None else str(before),
+        num_writes=rows,
+        num_inserts=rows if before is None else 0,
+        num_update_writes=0 if before is None else rows,
+    )
+
+
+def _of_log(
+    state: TableState, plain: WriteStat, name: LogFileName, before: BaseFileName | None, time: str
+) -> WriteStat:
+    written = deleted = 0
+    for block in LogReader(plain.path or "", storage=state.storage):
+        if block.instant == time and block.type is BlockType.DELETE:
+            deleted += block.deletes().num_rows
+        elif block.instant == time and block.type.name.endswith("_DATA"):
+            written += block.to_arrow().num_rows
+    of_slice = name.instant if state.logs_name_slices else time
+    return replace(
+        plain,
+        prev_commit=of_slice if before is None else before.instant,
+        num_writes=written,
+        num_update_writes=written,
+        num_deletes=deleted,
+        log_version=name.version,
+        log_offset=0,
+        base_file="" if before is None else str(before),
+        log_files=(str(name),),
+    )
+
+
+def _replaced(
+    state: TableState,
+    instant: Instant,
+    operation: str,
+    listed: Mapping[str, list[FileInfo]],
+    stats: Mapping[str, tuple[WriteStat, ...]],
+) -> Mapping[str, tuple[str, ...]] | None:
+    """The file groups that a replace commit has removed from the table; None where that is not known."""
+    planned = [group for one in _begun(state, instant) for group in _planned(state, one)]
+    if planned:
+        found: dict[str, tuple[str, ...]] = {}
+        for path, file_id in planned:
+            found[path] = (*found.get(path, ()), file_id)
+        return found
+    if operation not in (Operation.INSERT_OVERWRITE.value, Operation.INSERT_OVERWRITE_TABLE.value):
+        return None
+    paths = stats if operation == Operation.INSERT_OVERWRITE.value else listed
+    groups = {path: _groups_before(instant.time, listed[path]) for path in paths}
+    return {path: ids for path, ids in groups.items() if ids}
+
+
+def _groups_before(time: str, files: list[FileInfo]) -> tuple[str, ...]:
+    names = [name for file in files if (name := parse_data_file(file.name)) is not None]
+    return tuple(sorted({name.file_id for name in names if name.instant < time}))
+
+
+def _planned(state: TableState, begun: Instant) -> Iterator[tuple[str, str]]:
+    """The file groups that the plan of a clustering names."""
+    try:
+        content = state.content(begun) if begun.state is State.REQUESTED else None
+    except HudiFormatError:
+        return
+    plan = content.clustering_plan if isinstance(content, RequestedReplaceMetadata) else None
+    for group in (plan.input_groups or ()) if plan is not None else ():
+        for one in group.slices or ():
+            yield one.partition_path or "", one.file_id or ""
+
+
+def _schemas(state: TableState, instant: Instant, stats: Mapping[str, tuple[WriteStat, ...]]) -> dict[str, str]:
+    """The schema of the files, or else that of the commit before; with it the internal schema, where it is the same."""
+    own = next(filter(None, (_schema_of(state, stat) for found in stats.values() for stat in found)), None)
+    for done in reversed(state.timeline.completed_writes):
+        other = None if done.time >= instant.time else _readable(state, done)
+        if other is None or other.schema is None:
+            continue
+        if own is None or TableSchema.of_commit(own).is_like(TableSchema.of_commit(other.schema)):
+            return {key: other.extra_metadata[key] for key in ("schema", LATEST_SCHEMA) if key in other.extra_metadata}
+        break
+    return {} if own is None else {"schema": TableSchema.of_commit(own).avro}
+
+
+def _readable(state: TableState, done: Instant) -> CommitMetadata | None:
+    try:
+        return state.metadata(done)
+    except HudiFormatError:
+        return None
+
+
+def _schema_of(state: TableState, stat: WriteStat) -> str | None:
+    """The Avro schema in the footer of a base file, or in the first data block of a log file."""
+    path = stat.path or ""
+    if isinstance(parse_data_file(base_name(path)), LogFileName):
+        blocks = LogReader(path, storage=state.storage)
+        whole = (block for block in blocks if block.type.name.endswith("_DATA") and not block.is_partial)
+        return next((block.schema for block in whole), None)
+    with opened_base_file(state.storage, path) as file:
+        found = (file.metadata.metadata or {}).get(_SCHEMA_KEY)
+    return None if found is None else found.decode()
+
+
+def saved_again(state: TableState, instant: Instant) -> SavepointMetadata:
+    """The content of a savepoint: the files of the newest slices as of its commit."""
+    partitions = {}
+    for path, files in list_partitions(state.storage):
+        slices = latest_slices(build_slices(path, files, state.visibility, as_of=instant.time))
+        names = [str(one.base_file.name) for one in slices if one.base_file is not None]
+        names += [str(log.name) for one in slices for log in one.log_files]
+        partitions[path] = SavepointPartitionMetadata(path, tuple(names))
+    return SavepointMetadata("", 0, "made again by a repair", partitions)

@@ -1,0 +1,259 @@
+"""Instants of the timeline that are damaged, or that nobody will ever complete."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+
+from hudiformat.check.repair.alive import Patience, is_pending_write
+from hudiformat.check.repair.commits import made_again, saved_again
+from hudiformat.check.repair.steps import Job, RepairKind, RepairStep
+from hudiformat.check.repair.taking_away import TakenAway
+from hudiformat.check.verify.finding import TableFinding, TableFindingKind
+from hudiformat.errors import CorruptTableError, NameFormatError
+from hudiformat.file_group.partitions import list_partitions
+from hudiformat.naming.file_names import LogFileName, join_path, parse_data_file
+from hudiformat.services.clustering import cluster
+from hudiformat.services.compaction import compact
+from hudiformat.services.log_compaction import log_compact
+from hudiformat.services.lost_plans import mend_lost_plans
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.timeline.contents import encode_content, remove_pending
+from hudiformat.timeline.rollbacks import RestorePlan, RollbackPlan
+from hudiformat.timeline.timeline import (
+    Action,
+    Instant,
+    State,
+    instant_path,
+    list_instants,
+    load_timeline,
+    parse_instant_name,
+)
+from hudiformat.write.commit import rollback
+from hudiformat.write.commit.changing import changing, exclusive
+from hudiformat.write.commit.files import delete_files, files_of, log_instants
+
+_MERGES = (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING)
+_LOST_CONTENT = "what the commit said besides files and schema, such as the checkpoint of a stream"
+
+
+def plan_instants(
+    state: TableState,
+    findings: Iterable[TableFinding],
+    patience: Patience,
+    damaged_groups: Collection[tuple[str, str]] = (),
+) -> Iterator[Job]:
+    """The jobs for what verifying has found in the timeline; *damaged_groups* are those whose files are damaged too."""
+    folder = state.config.timeline_folder
+    seen: set[str] = set()
+    for finding in sorted(findings, key=lambda one: one.kind is not TableFindingKind.DAMAGED):
+        above, _, name = finding.path.rpartition("/")
+        instant = None if above != folder else _parsed(state, name)
+        if instant is None or instant.time in seen:
+            continue
+        if instant.is_completed:
+            yield _of_completed(state, instant, finding, patience)
+            continue
+        seen.add(instant.time)
+        newest = next((one for one in state.timeline.pending if one.time == instant.time), instant)
+        yield _of_pending(state, newest, finding, patience, damaged_groups)
+
+
+def _parsed(state: TableState, name: str) -> Instant | None:
+    try:
+        return parse_instant_name(name, layout=state.config.layout_version)
+    except NameFormatError:
+        return None
+
+
+def _of_completed(state: TableState, instant: Instant, finding: TableFinding, patience: Patience) -> Job:
+    step, run = _mending(state, instant, finding)
+    reason = patience.of_file(finding.path)
+    if reason is not None:
+        return Job.refused(step, reason)
+    return Job(step, run)
+
+
+def _mending(state: TableState, instant: Instant, finding: TableFinding) -> tuple[RepairStep, partial[None]]:
+    """What is done about the file of a completed instant."""
+    kind, path, why, context = RepairKind.COMMIT, finding.path, finding.message, state.context
+    if instant.action.is_write:
+        what = "its content is made again from the files of the instant"
+        step = RepairStep(kind, path, what, why, _LOST_CONTENT)
+        return step, partial(_make_again, state, instant, why)
+    if instant.action is Action.SAVEPOINT:
+        what = "its content is made again: the files of the table as of the savepoint"
+        return RepairStep(kind, path, what, why, "who made it, and why"), partial(_make_again, state, instant, why)
+    what = f"the {instant.action.value} is taken off the timeline; what it did stays done"
+    return RepairStep(kind, path, what, why), partial(_take_off, context, instant, why)
+
+
+def _make_again(state: TableState, instant: Instant, why: str, taken: TakenAway) -> None:
+    storage, path = state.storage, instant_path(state.config, instant)
+    content = saved_again(state, instant) if instant.action is Action.SAVEPOINT else made_again(state, instant)
+    if content is None:
+        raise CorruptTableError(
+            f"{storage.root}/{path}: which file groups the replace commit has removed from the table is not known: "
+            "restore the table to a savepoint, or put a copy of the file back",
+            path=storage.root,
+        )
+    with exclusive(state.context) as owning:
+        taken.keep(path, why)
+        owning.confirm()
+        storage.create(path, encode_content(content, state.config), overwrite=True)
+
+
+def _take_off(context: TableContext, instant: Instant, why: str, taken: TakenAway) -> None:
+    """Take the files of an instant, in all states, off the timeline: the completed one last."""
+    with exclusive(context) as owning:
+        config = context.config
+        every = list_instants(owning.storage, config.timeline_folder, layout=config.layout_version)
+        own = [one for one in every if one.time == instant.time and _belongs(one, instant)]
+        for one in sorted(own, key=lambda one: (one.is_completed, -one.state)):
+            owning.confirm()
+            taken.take(instant_path(config, one), why)
+
+
+def _belongs(one: Instant, instant: Instant) -> bool:
+    """Whether both are of one instant; a savepoint has the time of the commit that it keeps."""
+    return one.action.completed_as is instant.action.completed_as
+
+
+def _of_pending(
+    state: TableState,
+    instant: Instant,
+    finding: TableFinding,
+    patience: Patience,
+    damaged_groups: Collection[tuple[str, str]],
+) -> Job:
+    is_damaged = finding.kind is TableFindingKind.DAMAGED
+    step, run = _ending(state, instant, finding, has_plan=not is_damaged, damaged_groups=damaged_groups)
+    reason = patience.of_instant(state, instant)
+    if reason is not None:
+        return Job.refused(step, reason)
+    return Job(step, run)
+
+
+def _ending(
+    state: TableState,
+    instant: Instant,
+    finding: TableFinding,
+    *,
+    has_plan: bool,
+    damaged_groups: Collection[tuple[str, str]],
+) -> tuple[RepairStep, partial[None]]:
+    """How a pending instant whose writer is dead comes to an end."""
+    context, why = state.context, finding.message
+    path = instant_path(state.config, instant)
+    is_write = is_pending_write(state, instant)
+    kind = RepairKind.PENDING if has_plan or is_write else RepairKind.PLAN
+    if is_write:
+        what = "the write is rolled back; copies of its files are kept"
+        return RepairStep(kind, path, what, why), partial(_roll_back, context, instant, why)
+    if instant.action in (Action.ROLLBACK, Action.RESTORE) and has_plan:
+        what = f"the {instant.action.value} is finished; copies of what it deletes are kept"
+        return RepairStep(kind, path, what, why), partial(_finish, context, instant, why)
+    if _is_merge(state, instant):
+        is_sound = has_plan and not set(damaged_groups) & _groups_of(state, instant)
+        what, run = _ending_of_merge(state, instant, why, is_sound=is_sound)
+        return RepairStep(kind, path, what, why), run
+    what = f"the {instant.action.value} is taken off the timeline"
+    lost = "what it was to undo stays in the table" if instant.action in (Action.ROLLBACK, Action.RESTORE) else ""
+    return RepairStep(kind, path, what, why, lost), partial(_take_off, context, instant, why)
+
+
+def _ending_of_merge(state: TableState, instant: Instant, why: str, *, is_sound: bool) -> tuple[str, partial[None]]:
+    """How a compaction or clustering comes to an end, whose plan and files can be read, or not."""
+    if is_sound:
+        what = f"the {instant.action.value} is run, as planned"
+        return what, partial(_run_service, state.context, instant.action)
+    if instant.action is Action.COMPACTION and state.logs_name_slices:
+        what = "the compaction is planned again over the log files that are there, and run"
+        return what, partial(_plan_again, state.context, instant, why)
+    what = f"the {instant.action.value} is taken off the timeline; the files that it was to merge stay"
+    return what, partial(_unplan, state.context, instant, why)
+
+
+def _is_merge(state: TableState, instant: Instant) -> bool:
+    is_replace = instant.action is Action.REPLACE_COMMIT
+    return instant.action in _MERGES or (is_replace and not is_pending_write(state, instant))
+
+
+def _groups_of(state: TableState, instant: Instant) -> set[tuple[str, str]]:
+    """The file groups that the plan of a pending instant names."""
+    return {group.key for group in state.pending_groups if group.instant.time == instant.time}
+
+
+def _keep_files(state: TableState, times: Iterable[str], why: str, taken: TakenAway) -> None:
+    """Copy what the writes at *times* have left: it is going to be deleted."""
+    every = list_instants(state.storage, state.config.timeline_folder, layout=state.config.layout_version)
+    for time in times:
+        for path in files_of(state.storage, time) if not state.logs_name_slices else _of_write_6(state.storage, time):
+            taken.keep(path, why)
+        for one in every:
+            if one.time == time and one.action is not Action.SAVEPOINT:
+                taken.keep(instant_path(state.config, one), why)
+
+
+def _of_write_6(storage: Storage, time: str) -> Iterator[str]:
+    """The files that a rollback deletes in table version 6: those whose rows are all of the write."""
+    for path, entries in list_partitions(storage, incomplete=True):
+        for entry in entries:
+            name, target = parse_data_file(entry.name), join_path(path, entry.name)
+            is_log = isinstance(name, LogFileName)
+            is_whole = is_log and log_instants(storage, target) <= {time}
+            if name is not None and (is_whole or (not is_log and name.instant == time)):
+                yield target
+
+
+def _seen(context: TableContext) -> TableState:
+    """The table as its files say, whatever a restore is about to do."""
+    return TableState(context, context.config, load_timeline(context.storage, context.config))
+
+
+def _roll_back(context: TableContext, instant: Instant, why: str, taken: TakenAway) -> None:
+    _keep_files(_seen(context), [instant.time], why, taken)
+    with changing(context) as state:
+        pending = [one for one in state.timeline.pending if one.time == instant.time and one.action is instant.action]
+        for one in pending:
+            rollback.roll_back(state, one)
+
+
+def _finish(context: TableContext, instant: Instant, why: str, taken: TakenAway) -> None:
+    state = _seen(context)
+    plan = state.plan(instant)
+    if isinstance(plan, RollbackPlan) and plan.instant_to_rollback is not None:
+        _keep_files(state, [plan.instant_to_rollback.commit_time], why, taken)
+    if isinstance(plan, RestorePlan):
+        _keep_files(state, [one.commit_time for one in plan.instants_to_rollback], why, taken)
+    with changing(context):  # which finishes them first
+        pass
+
+
+def _run_service(context: TableContext, action: Action, _taken: TakenAway) -> None:
+    if action is Action.COMPACTION:
+        compact(context)
+    elif action is Action.LOG_COMPACTION:
+        log_compact(context)
+    else:
+        cluster(context)
+
+
+def _plan_again(context: TableContext, instant: Instant, why: str, taken: TakenAway) -> None:
+    requested = replace(instant, state=State.REQUESTED)
+    taken.keep(instant_path(context.config, requested), why)
+    # Not taken away: without a file the instant would be gone, and the log files that name it with it.
+    context.storage.create(instant_path(context.config, requested), b"", overwrite=True)
+    state = mend_lost_plans(context)
+    if any(one.time == instant.time for one in state.timeline.pending):
+        compact(context)
+
+
+def _unplan(context: TableContext, instant: Instant, why: str, taken: TakenAway) -> None:
+    _keep_files(_seen(context), [instant.time], why, taken)
+    with exclusive(context) as owning:
+        owning.confirm()
+        delete_files(owning.storage, context.config, instant.time)
+        remove_pending(owning.storage, context.config, instant)

@@ -1,0 +1,54 @@
+"""Keys in two file groups: the older rows are deleted from theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from hudiformat.check.repair.alive import Patience
+from hudiformat.check.repair.steps import Job, RepairKind, RepairStep
+from hudiformat.check.repair.taking_away import TakenAway
+from hudiformat.check.verify.key_check import duplicate_keys
+from hudiformat.naming.file_names import WriteToken, join_path
+from hudiformat.table.options.values import Operation
+from hudiformat.table.state import TableState
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.commit.transaction import write_and_commit
+from hudiformat.write.write import WriteTask
+
+_TOKEN = WriteToken(0, 0, 0)
+_SHOWN = 3
+
+
+def plan_keys(state: TableState, patience: Patience) -> Iterator[Job]:
+    """The job for the keys that are in two file groups; all keys are read."""
+    found = [(one.file_slice, one.keys) for one in duplicate_keys(state)]
+    if not found:
+        return
+    count = sum(len(keys) for _, keys in found)
+    places = ", ".join(join_path(one.partition_path, one.file_id) for one, _ in found[:_SHOWN])
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    step = RepairStep(
+        RepairKind.KEYS,
+        join_path(found[0][0].partition_path, found[0][0].file_id),
+        f"the older rows of {count} keys are deleted from the file groups {places}{more}",
+        "their keys are in another file group too, from a newer commit",
+        f"{count} older rows, which the table's past still has",
+    )
+    reason = patience.of_writers(state)
+    yield Job(step, partial(_delete, state)) if reason is None else Job.refused(step, reason)
+
+
+def _delete(state: TableState, _taken: TakenAway) -> None:
+    """A commit deletes one row of each key from a base file that has the key several times, so it may take several."""
+    while any(True for _ in duplicate_keys(state.context.state())):
+        write_and_commit(state.context, Operation.DELETE, partial(_written, state), in_tasks=False)
+
+
+def _written(state: TableState, plan: WritePlan) -> list[WriteStat]:
+    current = state.context.state()
+    with WriteTask(plan, _TOKEN, storage=state.storage) as task:
+        for one in duplicate_keys(current):
+            task.remove(one.file_slice.partition_path, one.file_slice.file_id, one.keys)
+        return task.finish()

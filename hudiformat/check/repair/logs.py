@@ -1,0 +1,84 @@
+"""Damaged log files: replaced, under their names, by their blocks that can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from hudiformat.check.repair.alive import Patience
+from hudiformat.check.repair.steps import Job, RepairKind, RepairStep
+from hudiformat.check.repair.taking_away import TakenAway
+from hudiformat.codec.log.block import LogBlock, encode_block
+from hudiformat.codec.log.verify import FindingKind, LogFinding, content_error, parts_of, positions_error
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.state import TableState
+from hudiformat.write.commit.changing import exclusive
+
+_WHAT = "is replaced by a copy of its blocks that can be read"
+
+
+@dataclass(frozen=True, slots=True)
+class _Salvaged:
+    """The blocks of a log file that can be read, one after the other, and what the others were.
+
+    ``hidden`` of the blocks were skipped by queries, because of the bytes around them.
+    """
+
+    data: bytes
+    lost: tuple[str, ...]
+    hidden: int
+
+
+def plan_logs(state: TableState, paths: Iterable[tuple[str, str]], patience: Patience) -> Iterator[Job]:
+    """The jobs for damaged log files, which are given with what is wrong with each."""
+    writing = patience.of_writers(state) if state.logs_name_slices else None  # which may add to any log file
+    for path, why in paths:
+        found = _salvaged(state.storage, path)
+        more = f"; queries see {found.hidden} of them again" if found.hidden else ""
+        step = RepairStep(RepairKind.LOG, path, f"{_WHAT}{more}", why, "; ".join(found.lost))
+        reason = writing or patience.of_file(path)
+        yield Job(step, partial(_salvage, state, path, why)) if reason is None else Job.refused(step, reason)
+
+
+def _salvage(state: TableState, path: str, why: str, taken: TakenAway) -> None:
+    with exclusive(state.context) as owning:
+        found = _salvaged(state.storage, path)
+        taken.keep(path, why)
+        owning.confirm()
+        state.storage.create(path, found.data, overwrite=True)
+
+
+def _salvaged(storage: Storage, path: str) -> _Salvaged:
+    """A block with lengths that only Java reads is written anew; one whose content cannot be read is left out."""
+    data = storage.map(path)
+    kept, lost, hidden, is_odd = [], [], 0, False
+    for part in parts_of(data):
+        if isinstance(part, LogFinding):
+            is_odd = part.kind is FindingKind.QUIRK
+            hidden += part.kind is FindingKind.HIDDEN
+            if part.kind not in (FindingKind.QUIRK, FindingKind.HIDDEN):
+                lost.append(_shown(part))
+            continue
+        error = content_error(part)
+        if error is not None:
+            lost.append(f"the {part.type.name} block of {part.instant}: {error}")
+        elif error := positions_error(part):
+            lost.append(f"the record positions of the {part.type.name} block of {part.instant}: {error}")
+            kept.append(_anew(part.without_positions()))
+        elif is_odd:
+            kept.append(_anew(part))
+        else:
+            start = part.offset or 0
+            kept.append(bytes(data[start : start + (part.size or 0)]))
+        is_odd = False
+    return _Salvaged(b"".join(kept), tuple(lost), hidden)
+
+
+def _anew(block: LogBlock) -> bytes:
+    return encode_block(LogBlock(block.type, block.header, block.content, block.footer))
+
+
+def _shown(finding: LogFinding) -> str:
+    of = f" of {', '.join(finding.instants)}" if finding.instants else ""
+    return f"{finding.length} bytes{of} at byte {finding.offset} ({finding.kind.value})"

@@ -1,0 +1,73 @@
+"""Files that belong to nobody, and the metadata files of partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+from hudiformat.check.repair.alive import Patience
+from hudiformat.check.repair.steps import Job, RepairKind, RepairStep
+from hudiformat.check.repair.taking_away import TakenAway
+from hudiformat.check.verify.finding import TableFinding, TableFindingKind
+from hudiformat.table.state import TableState
+from hudiformat.timeline.config_files import BACKUP_FILE, METADATA_FOLDER, PROPERTIES_FILE
+from hudiformat.write.commit.changing import exclusive
+from hudiformat.write.commit.partitions import partition_metadata
+
+_OUTSIDE = "it is outside of the table: hudiformat clean deletes it"
+
+
+def plan_loose_files(state: TableState, findings: Iterable[TableFinding], patience: Patience) -> Iterator[Job]:
+    """The jobs for orphans, leftovers and damaged partition metadata files."""
+    for finding in findings:
+        if finding.kind is TableFindingKind.PARTITION:
+            yield _partition(state, finding)
+        elif finding.kind is TableFindingKind.ORPHAN:
+            yield _orphan(state, finding, patience)
+        elif finding.kind is TableFindingKind.LEFTOVER and finding.path not in (BACKUP_FILE, PROPERTIES_FILE):
+            step = RepairStep(RepairKind.LEFTOVER, finding.path, "is taken away", finding.message)
+            reason = _reason_to_wait(state, finding.path, patience)
+            run = partial(_take, state, finding.path, finding.message)
+            yield Job(step, run) if reason is None else Job.refused(step, reason)
+
+
+def _reason_to_wait(state: TableState, path: str, patience: Patience) -> str | None:
+    """Why a leftover may be none: a writer that builds a metadata table names it in the properties at the end."""
+    if path != METADATA_FOLDER:
+        return None
+    return patience.of_writers(state) or patience.of_file(f"{path}/{PROPERTIES_FILE}")
+
+
+def _partition(state: TableState, finding: TableFinding) -> Job:
+    what = f"is made again, as of the commit {finding.instants[0]}"
+    step = RepairStep(RepairKind.PARTITION, finding.path, what, finding.message)
+    return Job(step, partial(_mark, state, finding))
+
+
+def _mark(state: TableState, finding: TableFinding, taken: TakenAway) -> None:
+    """Source: HoodiePartitionMetadata, Hudi 1.2.0."""
+    folder = finding.path.rpartition("/")[0]
+    with exclusive(state.context) as owning:
+        taken.keep(finding.path, finding.message)
+        owning.confirm()
+        state.storage.create(finding.path, partition_metadata(folder, finding.instants[0]), overwrite=True)
+
+
+def _orphan(state: TableState, finding: TableFinding, patience: Patience) -> Job:
+    step = RepairStep(RepairKind.ORPHAN, finding.path, "is taken away", finding.message)
+    if finding.path.startswith("/"):
+        return Job.refused(step, _OUTSIDE)
+    reason = patience.of_file(finding.path)
+    if reason is not None:
+        return Job.refused(step, reason)
+    return Job(step, partial(_take, state, finding.path, finding.message))
+
+
+def _take(state: TableState, path: str, why: str, taken: TakenAway) -> None:
+    with exclusive(state.context) as owning:
+        owning.confirm()
+        if state.storage.list(path):
+            taken.take_folder(path, why)
+        else:
+            taken.take(path, why)
+            state.storage.delete_empty_folder(path)

@@ -1,0 +1,78 @@
+"""A metadata table that contradicts the table: it is taken away, and built again with its indexes.
+
+Writers go on in between without one.  The list of what was taken away says what is to be built, so that the next repair
+builds it where this one dies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from hudiformat.check.repair.alive import Patience
+from hudiformat.check.repair.steps import Job, RepairKind, RepairStep
+from hudiformat.check.repair.taking_away import TakenAway, owed_indexes, settle
+from hudiformat.errors import CorruptTableError, HudiFormatError
+from hudiformat.metadata_table.definitions import DEFINITIONS_KEY, load_definitions
+from hudiformat.services.indexing import indexes_with_columns, rebuild_indexes
+from hudiformat.table.state import TableState
+from hudiformat.timeline.config_files import METADATA_FOLDER, load_table_config
+from hudiformat.write.commit.changing import exclusive
+from hudiformat.write.metadata.dropping import drop_partitions
+from hudiformat.write.metadata.kinds import KEPT_UP
+
+
+def plan_removal(state: TableState, why: str, patience: Patience) -> Job:
+    """The job that takes the metadata table away."""
+    names = ", ".join(state.config.metadata_partitions)
+    others = [name for name in state.config.metadata_partitions if name not in KEPT_UP]
+    lost = f"the indexes {', '.join(others)}, which Spark SQL has to create again" if others else ""
+    what = f"the metadata table ({names}) is taken away, to be built again"
+    step = RepairStep(RepairKind.METADATA, METADATA_FOLDER, what, why, lost)
+    reason = patience.of_writers(state)
+    return Job(step, partial(_take_away, state, why)) if reason is None else Job.refused(step, reason)
+
+
+def _take_away(state: TableState, why: str, taken: TakenAway) -> None:
+    with exclusive(state.context) as owning:
+        current = replace(state, context=owning, config=load_table_config(state.storage))
+        taken.owe(_indexes(current))
+        owning.confirm()
+        _take_damaged_definitions(current, taken)
+        drop_partitions(current, current.config.metadata_partitions, remove=lambda path: taken.take_folder(path, why))
+
+
+def _take_damaged_definitions(state: TableState, taken: TakenAway) -> None:
+    """Take the definitions of the indexes away where they cannot be read: nothing could be dropped from them."""
+    try:
+        load_definitions(state.storage, state.config)
+    except CorruptTableError as error:
+        taken.take(state.config.properties[DEFINITIONS_KEY], str(error))
+
+
+def _indexes(state: TableState) -> Mapping[str, Sequence[str]]:
+    """The indexes that there are, each with its columns as far as they are known."""
+    try:
+        return indexes_with_columns(state)
+    except HudiFormatError:
+        return dict.fromkeys(state.config.metadata_partitions, ())
+
+
+def plan_building(state: TableState, *, is_taken_away: bool) -> Iterator[Job]:
+    """The job that builds the metadata table again, where one was taken away: by this repair or an earlier one."""
+    owed = owed_indexes(state.storage)
+    if is_taken_away or owed:
+        why = "it was taken away" if is_taken_away else f"the repair {max(owed)} had taken it away"
+        step = RepairStep(RepairKind.METADATA, METADATA_FOLDER, "the metadata table is built again", why)
+        yield Job(step, partial(_build, state))
+
+
+def _build(state: TableState, taken: TakenAway) -> None:
+    for instant, indexes in owed_indexes(state.storage).items():
+        if state.context.options.metadata_enable is not False:
+            rebuild_indexes(state.context, indexes)
+        if instant == taken.instant:
+            taken.owe({})
+        else:
+            settle(state.storage, instant)

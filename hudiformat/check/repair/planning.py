@@ -1,0 +1,218 @@
+"""Planning a repair and carrying it out.
+
+A plan is made of what verifying finds.  Some damage hides other damage: while the content of a commit is not known,
+nothing can be said of its files.  So a repair plans again once a plan is carried out, until nothing is left to do.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+
+from hudiformat.check.repair.alive import Patience
+from hudiformat.check.repair.archive import plan_archive
+from hudiformat.check.repair.groups import damaged_logs, groups_of, plan_groups
+from hudiformat.check.repair.instants import plan_instants
+from hudiformat.check.repair.keys import plan_keys
+from hudiformat.check.repair.logs import plan_logs
+from hudiformat.check.repair.loose_files import plan_loose_files
+from hudiformat.check.repair.metadata import plan_building, plan_removal
+from hudiformat.check.repair.properties import mend_properties
+from hudiformat.check.repair.steps import Job, Repair, RepairKind, RepairStep
+from hudiformat.check.repair.taking_away import TakenAway
+from hudiformat.check.verify.finding import TableFinding, TableFindingKind
+from hudiformat.check.verify.verification import verify_state
+from hudiformat.errors import HudiFormatWarning, TableError
+from hudiformat.file_group.merging.rule import RecordMerger
+from hudiformat.metadata_table.kinds.files import FILES
+from hudiformat.naming.instants import format_instant
+from hudiformat.storage.opening import Location, open_storage
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.options.agreement import options_of
+from hudiformat.table.state import Clock, TableClock, TableContext, TableState
+from hudiformat.timeline.table_config import TableConfig
+from hudiformat.timeline.timeline import Action, load_timeline
+from hudiformat.write.commit.changing import exclusive
+
+DEAD_AFTER = 600.0
+"""Seconds without a sign of life after which a writer counts as dead."""
+_MOST_ROUNDS, _MOST_LOOKS = 6, 5
+_HIDING = (RepairKind.ARCHIVE, RepairKind.COMMIT, RepairKind.PLAN)
+"""What has to be put right before the rest can be told."""
+_CHANGES_FILES = (RepairKind.LOG, RepairKind.FILES, RepairKind.KEYS)
+
+
+def repair_table(
+    path: Location,
+    *,
+    apply: bool = False,
+    keys: bool = False,
+    properties: Mapping[str, str] | None = None,
+    options: Mapping[str, str] | None = None,
+    dead_after: float = DEAD_AFTER,
+    clock: Clock | None = None,
+    merger: RecordMerger | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    told: Callable[[tuple[RepairStep, ...]], None] = lambda _steps: None,
+) -> Repair:
+    """What has to be done to the table at *path* so that ``verify`` finds nothing; with *apply* it is done.
+
+    The table need not open: its properties may be lost.  What files do not show of them is given in *properties*, which
+    count only then.  With *keys*, keys that are in two file groups are looked for too, and their older rows deleted.  A
+    writer that has given no sign of life for *dead_after* seconds counts as dead; what one that may be alive is at work
+    on is refused.
+
+    *told* is called with the steps of each plan before they are carried out: damage that other damage has hidden is
+    planned afterwards.  What is taken away or replaced is kept in a folder ``.hoodie/.repair/<instant>``.  A process
+    that dies leaves a table that can be repaired again.  *path*, *options*, *clock*, *merger* and *storage_options* are
+    as for ``open_table``.
+
+    Raises:
+        NotATableError: there is no table.
+        UnsupportedFeatureError: the table has a version that is not supported.
+        OptionError: an unknown option or a bad value.
+        StorageError: a folder cannot be listed.
+        TableError: other writers change the table again and again while it is looked at.
+
+    Source: HoodieTableConfig.recover, RepairsCommand; docs/repair.md.
+    """
+    storage = open_storage(path, storage_options=storage_options)
+
+    def context_of(config: TableConfig) -> TableContext:
+        chosen = options_of(config, options or {})
+        return TableContext(storage, config, chosen, clock or TableClock(config.timeline_zone), merger=merger)
+
+    look = _Look(storage, context_of, dict(properties or {}), Patience(storage, dead_after), keys=keys)
+    return _repaired(look, told) if apply else _planned(look)
+
+
+def repair_context(
+    context: TableContext,
+    *,
+    apply: bool = False,
+    keys: bool = False,
+    properties: Mapping[str, str] | None = None,
+    dead_after: float = DEAD_AFTER,
+) -> Repair:
+    """As :func:`repair_table`, for a table that is open.
+
+    Raises:
+        StorageError: a folder cannot be listed.
+    """
+    storage = context.storage
+    patience = Patience(storage, dead_after)
+    look = _Look(storage, lambda config: replace(context, config=config), dict(properties or {}), patience, keys=keys)
+    return _repaired(look, lambda _steps: None) if apply else _planned(look)
+
+
+def _planned(look: _Look) -> Repair:
+    return Repair(look.storage.root, tuple(job.step for job in look.plan()), applied=False)
+
+
+def _repaired(look: _Look, told: Callable[[tuple[RepairStep, ...]], None]) -> Repair:
+    taken = TakenAway(look.storage, format_instant(datetime.now(timezone.utc)))
+    steps = tuple(_applied(look, taken, told))
+    return Repair(look.storage.root, steps, applied=True, taken_away=None if taken.is_empty else taken.folder)
+
+
+def _applied(look: _Look, taken: TakenAway, told: Callable[[tuple[RepairStep, ...]], None]) -> Iterator[RepairStep]:
+    """Plan and carry out until nothing is left to do; the steps that were done, and then those that are left."""
+    tried: set[tuple[RepairKind, str, str]] = set()
+    left: list[RepairStep] = []
+    for _ in range(_MOST_ROUNDS):
+        jobs = look.plan()
+        new = [job for job in jobs if (job.step.kind, job.step.path, job.step.what) not in tried]
+        left = [job.step for job in jobs if job.run is None]
+        if not any(job.run for job in new):
+            break
+        told(tuple(job.step for job in new))
+        for job in new:
+            tried.add((job.step.kind, job.step.path, job.step.what))
+            if job.run is not None:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", HudiFormatWarning)  # the steps say what is lost
+                    yield job.done(taken)
+    yield from left
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What a plan is made from; it looks at the table anew each time."""
+
+    storage: Storage
+    context_of: Callable[[TableConfig], TableContext]
+    properties: Mapping[str, str]
+    patience: Patience
+    keys: bool
+
+    def plan(self) -> list[Job]:
+        """The jobs that can be told by now, in the order in which they are carried out."""
+        mended = mend_properties(self.storage, self.properties, self.patience)
+        if mended.config is None or any(job.run is None for job in mended.jobs):
+            return list(mended.jobs)
+        for _ in range(_MOST_LOOKS):
+            state = self._state(mended.config)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", HudiFormatWarning)
+                findings = list(verify_state(state))
+            # What others have cleaned or rolled back meanwhile looks like damage.
+            if load_timeline(self.storage, mended.config) == state.timeline:
+                return [*(_under_lock(job, state) for job in mended.jobs), *self._of_findings(state, findings)]
+        raise TableError(
+            f"{self.storage.root}: in each of {_MOST_LOOKS} looks at the table, others have changed it meanwhile; "
+            "repair it when fewer writers are at work",
+            path=self.storage.root,
+        )
+
+    def _state(self, config: TableConfig) -> TableState:
+        """The table with these properties; its timeline is not asked for restores, whose plans may be damaged."""
+        return TableState(self.context_of(config), config, load_timeline(self.storage, config))
+
+    def _of_findings(self, state: TableState, findings: list[TableFinding]) -> list[Job]:
+        patience = self.patience
+        groups = groups_of(findings)
+        jobs = [
+            *plan_archive(state, findings, patience),
+            *plan_instants(state, findings, patience, groups),
+        ]
+        is_undoing = any(one.action in (Action.ROLLBACK, Action.RESTORE) for one in state.timeline.pending)
+        if is_undoing or any(job.step.kind in _HIDING for job in jobs):
+            return self._with_metadata(state, findings, jobs, builds=False)
+        jobs += plan_loose_files(state, findings, patience)
+        jobs += plan_logs(state, damaged_logs(findings, groups), patience)
+        jobs += plan_groups(state, groups, patience)
+        jobs += plan_keys(state, patience) if self.keys and not groups else ()
+        return self._with_metadata(state, findings, jobs, builds=True)
+
+    def _with_metadata(
+        self, state: TableState, findings: list[TableFinding], jobs: list[Job], *, builds: bool
+    ) -> list[Job]:
+        """*jobs*, before them that which takes a wrong metadata table away, after them that which builds it."""
+        wrong = [one.message for one in findings if one.kind is TableFindingKind.CONTRADICTION]
+        changed = [job.step for job in jobs if job.run is not None and job.step.kind in _CHANGES_FILES]
+        has_one = FILES in state.config.metadata_partitions
+        if changed and has_one and not wrong:
+            wrong = [f"{changed[0].path} changes, and its entries have to be those of the new file"]
+        removal = [plan_removal(state, wrong[0], self.patience)] if wrong else []
+        is_taken_away = any(job.run is not None for job in removal)
+        if removal and not is_taken_away:
+            jobs = [_held_back(job, removal[0].step.reason) if job.step in changed else job for job in jobs]
+        return [*removal, *jobs, *(plan_building(state, is_taken_away=is_taken_away) if builds else ())]
+
+
+def _under_lock(job: Job, state: TableState) -> Job:
+    """A job that holds the table's lock meanwhile."""
+
+    def run(taken: TakenAway) -> None:
+        assert job.run is not None  # noqa: S101 - those that are refused are in a plan of their own
+        with exclusive(state.context) as owning:
+            owning.confirm()
+            job.run(taken)
+
+    return Job(job.step, run)
+
+
+def _held_back(job: Job, reason: str) -> Job:
+    return Job.refused(job.step, reason)

@@ -1,0 +1,131 @@
+"""The plan of a repair and what became of it: values that are shown and printed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from hudiformat.check.repair.taking_away import TakenAway
+from hudiformat.errors import HudiFormatError
+
+
+class RepairKind(Enum):
+    """What a step of a repair puts right.
+
+    Source: docs/repair.md.
+    """
+
+    PROPERTIES = "properties"
+    """``hoodie.properties`` is lost or half written, or its backup was left."""
+    ARCHIVE = "archive"
+    """A file of the archived timeline cannot be read."""
+    COMMIT = "commit"
+    """The file of a completed instant is empty or cannot be read."""
+    PLAN = "plan"
+    """The plan of a pending instant is missing or cannot be read, so that nobody can run it."""
+    PENDING = "pending"
+    """An instant was begun or planned, and whoever began it is dead."""
+    METADATA = "metadata"
+    """The metadata table cannot be read, or contradicts the files that there are."""
+    PARTITION = "partition"
+    """A partition metadata file is missing or damaged."""
+    ORPHAN = "orphan"
+    """A data file or temporary file belongs to no commit."""
+    LOG = "log"
+    """A log file is damaged in a part."""
+    FILES = "files"
+    """A base file is damaged or missing, or a log file that a commit names is missing."""
+    LEFTOVER = "leftover"
+    """Markers of a write that is over, or a metadata table that is not the table's any more."""
+    KEYS = "keys"
+    """Keys are in two file groups."""
+
+
+class StepState(Enum):
+    """What became of a step.
+
+    Source: docs/repair.md.
+    """
+
+    PLANNED = "planned"
+    """It can be done, and has not been."""
+    REFUSED = "refused"
+    """It is not done: a writer may be alive, or what it takes is not known."""
+    DONE = "done"
+    FAILED = "failed"
+    """It was begun and could not be finished; the table is as before it, or the next repair goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepairStep:
+    """One step of a repair: ``what`` is done about ``path``, which is below the table, and ``why``.
+
+    ``lost`` says which rows or facts do not come back; empty where nothing is lost.  Where the step is refused or has
+    failed, ``reason`` says why.
+
+    Source: docs/repair.md.
+    """
+
+    kind: RepairKind
+    path: str
+    what: str
+    why: str
+    lost: str = ""
+    state: StepState = StepState.PLANNED
+    reason: str = ""
+
+    def __repr__(self) -> str:
+        lost = f"; lost: {self.lost}" if self.lost else ""
+        return f"<RepairStep {self.state.value} {self.kind.value} {self.path}: {self.what}{lost}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """The steps of a repair of the table at ``path``; ``applied`` says whether they were carried out.
+
+    ``taken_away`` is the folder, below the table, of the files that were taken away or replaced; its file
+    ``taken.json`` says whence each came and why.  None where nothing was.
+
+    Source: docs/repair.md.
+    """
+
+    path: str
+    steps: tuple[RepairStep, ...]
+    applied: bool
+    taken_away: str | None = None
+
+    def __repr__(self) -> str:
+        counts = Counter(step.state.value for step in self.steps)
+        steps = ", ".join(f"{count} {state}" for state, count in counts.items()) or "none"
+        where = f"; files in {self.taken_away}" if self.taken_away else ""
+        return f"<Repair of {self.path}: steps: {steps}{where}>"
+
+    @property
+    def left(self) -> tuple[RepairStep, ...]:
+        """The steps that have not been done: planned, refused or failed."""
+        return tuple(step for step in self.steps if step.state is not StepState.DONE)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A step with what carries it out; None where it is refused."""
+
+    step: RepairStep
+    run: Callable[[TakenAway], object] | None
+
+    @classmethod
+    def refused(cls, step: RepairStep, reason: str) -> Job:
+        """A step that is not done, for this *reason*."""
+        return cls(replace(step, state=StepState.REFUSED, reason=reason), None)
+
+    def done(self, taken: TakenAway) -> RepairStep:
+        """The step after it was carried out, or has failed."""
+        if self.run is None:
+            return self.step
+        try:
+            self.run(taken)
+        except HudiFormatError as error:
+            return replace(self.step, state=StepState.FAILED, reason=str(error))
+        return replace(self.step, state=StepState.DONE)

@@ -1,0 +1,88 @@
+"""What lies about in a table's folders: orphans, leftovers, and partitions that no reader takes for one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
+
+from hudiformat.check.verify.finding import TableFinding, TableFindingKind
+from hudiformat.errors import StorageError
+from hudiformat.file_group.partitions import PARTITION_METADATA_FILE, list_partitions
+from hudiformat.naming.file_names import join_path, parse_data_file
+from hudiformat.naming.instants import format_instant
+from hudiformat.services.leftovers import OLD, is_old, temporary_files
+from hudiformat.storage.folder import FolderStorage
+from hudiformat.storage.protocol import FileInfo, Storage
+from hudiformat.storage.spill_folders import old_spill_folders
+from hudiformat.table.state import TableState
+from hudiformat.timeline.config_files import MARKER_FOLDER, METADATA_FOLDER, has_table
+from hudiformat.timeline.timeline import Timeline
+from hudiformat.write.commit.files import marked_instants
+
+_BEING_BUILT = "hoodie.table.metadata.partitions.inflight"
+_DEPTH = re.compile(rb"^partitionDepth=([0-9]+)\s*$", re.MULTILINE)
+_SETTLED = timedelta(minutes=10)
+"""Markers of a write that was begun later may be those of one that is about to delete them."""
+
+
+def findings_of_temporaries(storage: Storage) -> Iterator[TableFinding]:
+    """Temporary files, and spill folders of this machine, of processes that were killed."""
+    for path, file in temporary_files(storage):
+        if is_old(file):
+            message = "a temporary file of a process that was killed; a clean deletes it"
+            yield TableFinding(TableFindingKind.ORPHAN, path, message)
+    for folder in old_spill_folders(seconds=OLD):
+        message = "a spill folder of a process that was killed, on this machine; a clean deletes it"
+        yield TableFinding(TableFindingKind.ORPHAN, str(folder), message)
+
+
+def findings_of_leftovers(state: TableState) -> Iterator[TableFinding]:
+    """Markers of writes that are over, and a metadata table that is not the table's any more."""
+    pending = {instant.time for instant in state.timeline.pending}
+    settled = format_instant(state.context.clock() - _SETTLED)
+    for time in marked_instants(state.storage):
+        if time not in pending and time < settled:
+            message = "markers of a write that is over"
+            yield TableFinding(TableFindingKind.LEFTOVER, f"{MARKER_FOLDER}/{time}", message, (time,))
+    is_named = state.config.metadata_partitions or state.config.properties.get(_BEING_BUILT)
+    if not is_named and has_table(FolderStorage(state.storage, METADATA_FOLDER)):
+        message = "a metadata table that the table's properties do not name"
+        yield TableFinding(TableFindingKind.LEFTOVER, METADATA_FOLDER, message)
+
+
+def findings_of_partitions(state: TableState) -> Iterator[TableFinding]:
+    """Folders with committed data files that have no partition metadata file, or a damaged one."""
+    for path, entries in list_partitions(state.storage, incomplete=True):
+        files = [name for entry in entries if (name := parse_data_file(entry.name)) is not None]
+        instants = sorted({name.instant for name in files if state.visibility.is_committed(name.instant)})
+        message = _partition_damage(state.storage, path, entries) if instants else None
+        if message is not None:
+            target = join_path(path, PARTITION_METADATA_FILE)
+            yield TableFinding(TableFindingKind.PARTITION, target, message, (instants[0],))
+
+
+def _partition_damage(storage: Storage, path: str, entries: Sequence[FileInfo]) -> str | None:
+    names = {entry.name for entry in entries}
+    if PARTITION_METADATA_FILE not in names:
+        is_parquet = f"{PARTITION_METADATA_FILE}.parquet" in names
+        return None if is_parquet else "readers do not take the folder for a partition, and skip its files"
+    try:
+        found = _DEPTH.search(storage.read(join_path(path, PARTITION_METADATA_FILE)))
+    except StorageError as error:
+        return str(error)
+    depth = path.count("/") + 1 if path else 0
+    if found is None or int(found[1]) != depth:
+        shown = "nothing" if found is None else found[1].decode()
+        return f"expected partitionDepth={depth}, found {shown}: Hudi does not find the table's folder from it"
+    return None
+
+
+def findings_of_orphans(timeline: Timeline, paths: Iterable[tuple[str, str]]) -> Iterator[TableFinding]:
+    """The data files, given as paths and instants, of instants that are not on the timeline and not archived."""
+    known = {instant.time for instant in timeline.instants}
+    first = timeline.first_active or ""
+    for path, instant in paths:
+        if instant not in known and instant >= first:
+            message = "its instant is not on the timeline"
+            yield TableFinding(TableFindingKind.ORPHAN, path, message, (instant,))

@@ -1,0 +1,117 @@
+"""What is wrong with a table's timeline: its properties, the files of its instants, and the archived timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from hudiformat.check.verify.finding import TableFinding, TableFindingKind
+from hudiformat.codec.log.reader import LogReader
+from hudiformat.codec.log.verify import FindingKind, findings_of
+from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.state import TableState
+from hudiformat.timeline.archive.archive_log import archive_files, archived_records
+from hudiformat.timeline.archive.history import latest_manifest, read_history_file
+from hudiformat.timeline.config_files import (
+    BACKUP_FILE,
+    PROPERTIES_FILE,
+    VERSION_WITH_COMPLETION_TIMES,
+    parse_table_config,
+)
+from hudiformat.timeline.table_config import TableConfig
+from hudiformat.timeline.timeline import Action, Instant, State, instant_path
+
+_PLANNED = (
+    Action.COMPACTION,
+    Action.LOG_COMPACTION,
+    Action.CLUSTERING,
+    Action.CLEAN,
+    Action.ROLLBACK,
+    Action.RESTORE,
+    Action.INDEXING,
+)
+"""Actions whose requested file must hold a plan."""
+_NO_PLAN = "the instant has no plan, so that nobody can run it"
+
+
+def findings_of_properties(storage: Storage) -> Iterator[TableFinding]:
+    """What is wrong with the properties of a table, and a backup of them that a writer has left."""
+    path = f"{storage.root}/{PROPERTIES_FILE}"
+    try:
+        data = storage.read(PROPERTIES_FILE)
+        parse_table_config(data, path=path)
+        if not data.endswith((b"\n", b"\r")):
+            message = "it ends within a line: its writer died, and what comes after that line is not known"
+            yield TableFinding(TableFindingKind.DAMAGED, PROPERTIES_FILE, message)
+    except StorageError:
+        yield TableFinding(TableFindingKind.MISSING, PROPERTIES_FILE, "the table's properties are not there")
+    except CorruptTableError as error:
+        yield TableFinding(TableFindingKind.DAMAGED, PROPERTIES_FILE, str(error))
+    if storage.exists(BACKUP_FILE):
+        message = "a writer of Hudi's has died, or is at work, while it changed the table's properties"
+        yield TableFinding(TableFindingKind.LEFTOVER, BACKUP_FILE, message)
+
+
+def findings_of_instants(state: TableState) -> Iterator[TableFinding]:
+    """Instants that are not complete, and those whose file or plan cannot be read."""
+    for instant in state.timeline.instants:
+        path = instant_path(state.config, instant)
+        if not instant.is_completed:
+            yield TableFinding(TableFindingKind.UNCOMMITTED, path, str(instant), (instant.time,))
+        message = _damage(lambda instant=instant: state.content(instant))  # type: ignore[misc]
+        if instant.is_completed and message is None and state.content(instant) is None:
+            message = "the file of the completed instant is empty: what it did is not known"
+        if message is not None:
+            yield TableFinding(TableFindingKind.DAMAGED, path, message, (instant.time,))
+        yield from _of_plan(state, instant)
+
+
+def _of_plan(state: TableState, instant: Instant) -> Iterator[TableFinding]:
+    if instant.is_completed or instant.action not in (*_PLANNED, Action.REPLACE_COMMIT):
+        return
+    requested = replace(instant, state=State.REQUESTED)
+    message = _damage(lambda: state.plan(instant))
+    if message is None and instant.action in _PLANNED and state.plan(instant) is None:
+        message = _NO_PLAN
+    path = instant_path(state.config, requested)
+    if message == _NO_PLAN or (message is not None and instant.state is not State.REQUESTED):
+        yield TableFinding(TableFindingKind.DAMAGED, path, message, (instant.time,))
+
+
+def _damage(read: Callable[[], object]) -> str | None:
+    try:
+        read()
+    except HudiFormatError as error:
+        return str(error)
+    return None
+
+
+def findings_of_archive(storage: Storage, config: TableConfig, *, contents: bool = True) -> Iterator[TableFinding]:
+    """The files of the archived timeline that cannot be read; without *contents* only what reading slices takes."""
+    if config.version < VERSION_WITH_COMPLETION_TIMES:
+        yield from _of_archive_logs(storage, config, contents=contents)
+        return
+    try:
+        number, files = latest_manifest(storage, config.history_folder)
+    except CorruptTableError as error:
+        yield TableFinding(TableFindingKind.DAMAGED, config.history_folder, str(error))
+        return
+    for name in files:
+        path = f"{config.history_folder}/{name}"
+        message = _damage(lambda path=path: read_history_file(storage, path, contents=contents))  # type: ignore[misc]
+        if message is not None:
+            named = f"manifest_{number} names it: {message}"
+            yield TableFinding(TableFindingKind.DAMAGED, path, named)
+
+
+def _of_archive_logs(storage: Storage, config: TableConfig, *, contents: bool) -> Iterator[TableFinding]:
+    for path in archive_files(storage, config):
+        for finding in findings_of(path, contents=False, storage=storage):
+            if finding.kind is not FindingKind.QUIRK:
+                message = f"{finding.kind.value} of {finding.length} bytes at byte {finding.offset}: {finding.message}"
+                yield TableFinding(TableFindingKind.DAMAGED, path, message)
+        for block in LogReader(path, storage=storage) if contents else ():
+            message = _damage(lambda block=block, path=path: archived_records(block, path=path)) or ""  # type: ignore[misc]
+            if message:
+                yield TableFinding(TableFindingKind.DAMAGED, path, message)

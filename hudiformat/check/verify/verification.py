@@ -1,0 +1,211 @@
+"""What is wrong with a table: files that are damaged, missing or orphaned, and instants that never completed.
+
+Nothing is changed.  Rules: spec/services.md.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+
+from hudiformat.check.verify.finding import TableFinding, TableFindingKind
+from hudiformat.check.verify.folder_check import (
+    findings_of_leftovers,
+    findings_of_orphans,
+    findings_of_partitions,
+    findings_of_temporaries,
+)
+from hudiformat.check.verify.key_check import findings_of_keys
+from hudiformat.check.verify.metadata_check import findings_of_metadata_table
+from hudiformat.check.verify.timeline_check import findings_of_archive, findings_of_instants, findings_of_properties
+from hudiformat.codec.log.verify import findings_of
+from hudiformat.errors import HudiFormatError, NameFormatError, StorageError, without_offset
+from hudiformat.file_group.partitions import list_partitions
+from hudiformat.file_group.renamed_columns import scan_batches
+from hudiformat.file_group.slices import FileSlice, build_slices, latest_slices
+from hudiformat.naming.file_names import BaseFileName, LogFileName, base_name, join_path
+from hudiformat.schema.internal_schema import SchemaHistory
+from hudiformat.storage.opening import open_storage
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.schema_files import schema_history
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.timeline.timeline import Instant, instant_path
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A data file, by the name that it has in its partition."""
+
+    name: BaseFileName | LogFileName
+    path: str
+
+
+def verify_table(context: TableContext, *, contents: bool = True, keys: bool = False) -> Iterator[TableFinding]:
+    """What is wrong with a table: its timeline first, then its partitions, one after the other.
+
+    With *contents* the rows of the newest slices are read, in bounded memory; without, no data file is opened.  With
+    *keys*, keys that are in two file groups of a partition are looked for too, a partition in memory at a time.
+
+    Raises:
+        StorageError: a folder cannot be listed.
+        UnsupportedFeatureError: with *keys*, the table has no meta fields.
+    """
+    yield from findings_of_properties(context.storage)
+    yield from verify_state(context.state(), contents=contents, keys=keys)
+
+
+def verify_state(state: TableState, *, contents: bool = True, keys: bool = False) -> Iterator[TableFinding]:
+    """As :func:`verify_table` for one state of a table, but for its properties.
+
+    Where the file of a completed write cannot be read, or from table version 8 on a file of the archived timeline, it
+    is not known what is in the table, and nothing else is looked at.
+    """
+    unknown = False
+    for finding in findings_of_instants(state):
+        unknown |= finding.kind is TableFindingKind.DAMAGED and _is_of_write(state, finding)
+        yield finding
+    for finding in findings_of_archive(state.storage, state.config, contents=contents):
+        unknown |= not state.logs_name_slices  # the archive says to which slice a log file belongs
+        yield finding
+    if unknown:
+        return
+    yield from findings_of_partitions(state)
+    yield from _of_files(state, contents=contents)
+    yield from findings_of_temporaries(state.storage)
+    yield from findings_of_leftovers(state)
+    yield from findings_of_metadata_table(state, contents=contents)
+    if keys:
+        yield from findings_of_keys(state)
+
+
+def _of_files(state: TableState, *, contents: bool) -> Iterator[TableFinding]:
+    """The data files that are orphaned, missing or, with *contents*, damaged."""
+    context, (named, changes) = state.context, _named_by_commits(state)
+    history = schema_history(state) if contents else None
+    for_tasks: list[FileSlice] = []
+    for partition, entries in list_partitions(state.storage, incomplete=True):
+        files = [found for entry in entries if (found := _parsed(partition, entry.name))]
+        yield from findings_of_orphans(state.timeline, [(file.path, file.name.instant) for file in files])
+        slices = latest_slices(build_slices(partition, entries, state.visibility))
+        yield from _missing(slices, files, named.pop(partition, {}))
+        yield from _missing_changes(files, changes.get(partition, {}))
+        if contents and context.run_each is None:
+            for item in slices:
+                yield from _of_slice(state.storage, stored_schema(state), history, item)
+        elif contents:
+            for_tasks += slices
+    if for_tasks:
+        look = partial(findings_of_slice, state.storage.root, stored_schema(state), history)
+        for findings in context.each(look, for_tasks):
+            yield from findings
+    for paths in named.values():  # of partitions that are not there at all
+        for path, instant in paths.items():
+            yield TableFinding(TableFindingKind.MISSING, path, "its partition is not there", (instant,))
+
+
+def _is_of_write(state: TableState, finding: TableFinding) -> bool:
+    """Whether a finding is about the file of a completed write."""
+    return any(finding.path == instant_path(state.config, one) for one in state.timeline.completed_writes)
+
+
+def stored_schema(state: TableState) -> pa.Schema:
+    """The columns of the table's files, meta fields too."""
+    return state.schema.arrow_with_meta if state.config.populate_meta_fields else state.schema.arrow
+
+
+def _missing(slices: Sequence[FileSlice], files: Sequence[_Named], named: Mapping[str, str]) -> Iterator[TableFinding]:
+    """The files of a partition that commits have *named*, each with its instant, and that are not among its *files*."""
+    newest = {item.file_id: item.base_instant for item in slices}
+    there = {file.path for file in files}
+    for path, instant in named.items():
+        file = _parsed("", base_name(path))
+        if file is not None and path not in there and instant >= newest.get(file.name.file_id, ""):
+            yield TableFinding(TableFindingKind.MISSING, path, "a commit names it, and it is not there", (instant,))
+
+
+def _missing_changes(files: Sequence[_Named], named: Mapping[str, str]) -> Iterator[TableFinding]:
+    """The change logs that are not there although their base files, which a clean deletes together with them, are.
+
+    *named* has the base file of each change log.
+    """
+    there = {file.path for file in files}
+    for path, base in named.items():
+        file = _parsed("", base_name(path))
+        if base in there and path not in there and file is not None:
+            message = "a commit names it, and it is not there: change queries over the commit fail"
+            yield TableFinding(TableFindingKind.MISSING, path, message, (file.name.instant,))
+
+
+def _named_by_commits(state: TableState) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
+    """For each partition what completed writes of the active timeline have made.
+
+    First the files, with the instant of the newest write that names them, then the change logs, with their base files.
+    Those of file groups that were replaced since are left out.
+    """
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    changes: dict[str, dict[str, str]] = defaultdict(dict)
+    replaced = state.visibility.replaced
+    for write in state.timeline.completed_writes:
+        for stat in _stats(state, write):
+            partition, file_id = stat.partition_path or "", stat.file_id or ""
+            if stat.path is not None and (partition, file_id) not in replaced:
+                found[partition][stat.path] = write.time
+                changes[partition] |= dict.fromkeys(stat.cdc_stats or (), stat.path)
+    return found, changes
+
+
+def _stats(state: TableState, write: Instant) -> Iterator[WriteStat]:
+    try:
+        yield from state.metadata(write).write_stats
+    except HudiFormatError:
+        return  # the timeline's findings report it
+
+
+def findings_of_slice(
+    root: str, schema: pa.Schema, history: SchemaHistory | None, file_slice: FileSlice
+) -> list[TableFinding]:
+    """What is wrong with the files of a slice; in a task."""
+    return list(_of_slice(open_storage(root), schema, history, file_slice))
+
+
+def _of_slice(
+    storage: Storage, schema: pa.Schema, history: SchemaHistory | None, file_slice: FileSlice
+) -> Iterator[TableFinding]:
+    if file_slice.base_file is not None:
+        path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
+        try:
+            for _ in scan_batches(storage, path, schema, history=history):
+                pass
+        except HudiFormatError as error:
+            if not _was_deleted(storage, path):
+                yield TableFinding(TableFindingKind.DAMAGED, path, str(error), (file_slice.base_file.name.instant,))
+    for log in file_slice.log_files:
+        path = join_path(file_slice.partition_path, str(log.name))
+        try:
+            findings = list(findings_of(path, storage=storage))
+        except StorageError:
+            if not _was_deleted(storage, path):
+                raise
+            continue
+        for finding in findings:
+            place = f"{finding.kind.value} of {finding.length} bytes at byte {finding.offset}"
+            message = f"{place}: {without_offset(finding.message)}"
+            yield TableFinding(TableFindingKind.DAMAGED, path, message, finding.instants or (log.name.instant,))
+
+
+def _was_deleted(storage: Storage, path: str) -> bool:
+    """Whether another writer has deleted a file since it was listed: it cleaned, or gave up what it was writing."""
+    return not storage.exists(path)
+
+
+def _parsed(partition: str, name: str) -> _Named | None:
+    try:
+        parsed = LogFileName.parse(name) if name.startswith(".") else BaseFileName.parse(name)
+    except NameFormatError:
+        return None  # not Hudi's, or no data
+    return _Named(parsed, join_path(partition, name))

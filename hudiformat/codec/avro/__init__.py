@@ -1,0 +1,1 @@
+"""Avro schemas and records <-> Arrow, in columns.  Pure."""

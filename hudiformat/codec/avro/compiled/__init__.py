@@ -1,0 +1,67 @@
+"""Compiled kernels for Avro records, where numba is installed: ``pip install 'hudiformat[jit]'``.
+
+A kernel is a plain Python function of this folder on numbers and numpy arrays.  numba compiles it once per machine and
+keeps it on disk; Python can run it too, as tests do.  The numpy path defines what comes out: a kernel gives the same,
+only faster, and where it meets anything unusual it gives up and numpy does the work.
+
+Importing numba and loading kernels takes about half a second, so a process does not use them before it has handled
+:data:`LOAD_AFTER` bytes of records.  The environment variable ``HUDIFORMAT_JIT`` changes that: with ``0`` kernels are
+never used, with ``1`` from the first byte on.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from functools import lru_cache, partial
+from importlib import import_module
+from threading import Lock
+from types import ModuleType
+from typing import Any
+
+LOAD_AFTER = 128 << 20
+"""Bytes of records that a process encodes and decodes with numpy before it loads kernels."""
+
+VARIABLE = "HUDIFORMAT_JIT"
+
+Function = Callable[..., Any]
+
+switch = partial(os.environ.get, VARIABLE)
+"""What the environment says: ``0``, ``1`` or None."""
+
+handled = [0]
+"""Bytes of records so far."""
+_kernels: dict[Function, Function] = {}
+_loading = Lock()
+
+
+def is_active() -> bool:
+    """Whether the next records are handled by kernels."""
+    asked = switch()
+    return asked != "0" and (asked == "1" or handled[0] >= LOAD_AFTER) and _native() is not None
+
+
+@lru_cache
+def _native() -> ModuleType | None:
+    """The module that compiles; None where numba is not installed, or not for this Python, numpy or machine."""
+    if sys.byteorder != "little":
+        return None
+    try:
+        return import_module("hudiformat.codec.avro.compiled.native")
+    except ImportError:
+        return None
+
+
+def kernel(function: Function, signature: str, size: int) -> Function | None:
+    """The compiled form of *function*, which is to handle *size* bytes of records; None if numpy is to do it.
+
+    *signature* is numba's, as ``"int64(uint8[::1], int64)"``; it is the same in all calls for one function.
+    """
+    handled[0] += size
+    if not is_active() or (native := _native()) is None:
+        return None
+    with _loading:
+        if function not in _kernels:
+            _kernels[function] = native.compiled(function, signature)
+    return _kernels[function]

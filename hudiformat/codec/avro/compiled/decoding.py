@@ -1,0 +1,297 @@
+"""The kernels that decode records.  What is in their tables: the module layout; who calls them: the module decoded.
+
+They check each position against the end of its record before they use more than ``PADDING`` bytes behind that.
+Whatever is damaged or unusual ends in ``BAD``: numpy then decodes the same records, and says what is wrong.
+"""
+
+from __future__ import annotations
+
+from hudiformat.codec.avro.arrays import Longs
+from hudiformat.codec.avro.compiled import layout
+from hudiformat.codec.avro.compiled.memory import load8, load32, load64, low_zeros, store8, store32, store64
+from hudiformat.codec.avro.compiled.texts import copy_text, is_utf8, view_text
+
+CHAIN = "int64(int64, int64, int64[::1])"
+WALK = "int64(int64, int64, int64, int64, int64[::1], int64[::1], int64, int64, int64, int64, int64)"
+
+_LENGTH_SIZE = 4
+_INT32 = 1 << 31
+_MORE = -2
+_DECIMAL_SIZE = 16
+_HIGH_BITS = -0x7F7F7F7F7F7F7F80  # of each of eight bytes
+
+
+def chain(data: int, size: int, offsets: Longs) -> int:
+    """Follow the lengths of the records in *size* bytes at *data*: where each begins, and at last the end.
+
+    ``offsets`` has one entry more than there are records.
+    """
+    pos = 0
+    for index in range(len(offsets) - 1):
+        offsets[index] = pos
+        if pos + _LENGTH_SIZE > size:
+            return layout.BAD
+        pos += _LENGTH_SIZE + _big_endian(data + pos)  # what would be negative runs past the end here
+    offsets[len(offsets) - 1] = pos
+    return layout.DONE if pos == size else layout.BAD
+
+
+def walk(
+    data: int,
+    room: int,
+    filled: int,
+    origin: int,
+    starts: Longs,
+    ends: Longs,
+    last: int,
+    whole: int,
+    program: int,
+    stop: int,
+    frames: int,
+) -> int:
+    """Decode the records from number ``COUNT`` of the first frame up to *last*.
+
+    *data* is the address of position 0, *room* the position up to which bytes can be read, *origin* that at which the
+    buffer of views begins, *program* and *frames* are the addresses of the tables, *stop* is the number of operations.
+    With *whole* they read records to the end.
+
+    Records are where *starts* and *ends* say.  But if they fill the bytes up to position *filled*, which else is 0,
+    each start is that of a length, and tells the end, which is the next start: both arrays are parts of one.
+    """
+    behind = program + stop * layout.SIZE
+    for index in range(load64(frames + layout.COUNT), last):
+        pos, end = int(starts[index]), int(ends[index])
+        if filled:
+            if pos + _LENGTH_SIZE > filled:
+                return layout.BAD
+            end = pos + _LENGTH_SIZE + _big_endian(data + pos)
+            if end > filled:
+                return layout.BAD
+            ends[index] = end
+        if end + layout.PADDING > room:
+            return layout.NEAR_END
+        if filled:
+            pos += _LENGTH_SIZE
+        op = program
+        while op < behind:
+            kind, null = load64(op + layout.KIND), load64(op + layout.NULL)
+            if kind == layout.END:
+                counter = frames + layout.FRAME_SIZE * load64(op + layout.FRAME)
+                store64(counter, load64(counter) + 1)
+                op = program + layout.SIZE * load64(op + layout.ARGUMENT)
+                kind = layout.LIST
+                left = load64(op + layout.LEFT) - 1
+                store64(op + layout.LEFT, left)
+                if left > 0:
+                    op += layout.SIZE
+                    continue
+            elif null >= 0:
+                branch = load8(data + pos)
+                pos += 1
+                if branch != 2 - null:
+                    if branch != null or pos > end:
+                        return layout.BAD
+                    after = program + layout.SIZE * load64(op + layout.NEXT)
+                    if kind < layout.SKIP_VARINT:
+                        _put_nulls(op, after, program, frames)
+                    op = after
+                    continue
+            if kind >= layout.SKIP_VARINT:
+                pos = _skip(kind, load64(op + layout.ARGUMENT), data, pos, end)
+            elif kind == layout.LIST:
+                count, pos = _varint(data, pos)
+                if count < 0 or pos < 0 or count > end - pos:
+                    return layout.BAD
+                child = frames + layout.FRAME_SIZE * load64(op + layout.ARGUMENT)
+                items = load64(child + layout.COUNT)
+                if not count:
+                    target = load64(op + layout.VALUES)
+                    if target:
+                        row = load64(frames + layout.FRAME_SIZE * load64(op + layout.FRAME))
+                        store32(target + 4 * row + 4, items)
+                    op = program + layout.SIZE * load64(op + layout.NEXT)
+                    continue
+                if items + count > load64(child + layout.CAPACITY):
+                    pos = _MORE
+                store64(op + layout.LEFT, count)
+            else:
+                row = load64(frames + layout.FRAME_SIZE * load64(op + layout.FRAME))
+                pos = _read(op, kind, row, data, pos, end, origin)
+            if pos < 0 or pos > end:
+                if pos != _MORE:
+                    return layout.BAD
+                _roll_back(program, behind, frames)
+                return (op - program) // layout.SIZE + 1
+            op += layout.SIZE
+        if whole and pos != end:
+            return layout.BAD
+        store64(frames + layout.COUNT, index + 1)
+    return layout.DONE
+
+
+def _big_endian(at: int) -> int:
+    return load8(at) << 24 | load8(at + 1) << 16 | load8(at + 2) << 8 | load8(at + 3)
+
+
+def _skip(kind: int, width: int, data: int, pos: int, end: int) -> int:
+    """The position behind a value that is not decoded; -1 if it is bad."""
+    if kind == layout.SKIP_FIXED:
+        return pos + width
+    if kind == layout.SKIP_VARINT:
+        stops = ~load64(data + pos) & _HIGH_BITS
+        if stops:
+            return pos + 1 + (low_zeros(stops) >> 3)
+        _, pos = _varint(data, pos)
+        return pos
+    length, pos = _varint(data, pos)
+    return pos + length if pos >= 0 and 0 <= length <= end - pos else -1
+
+
+def _read(op: int, kind: int, row: int, data: int, pos: int, end: int, origin: int) -> int:
+    """Read the value of one operation; the result is the position behind it, -1 if it is bad, or ``_MORE``."""
+    if kind == layout.TEXT or kind == layout.VIEW:
+        return _read_text(op, kind, row, data, pos, end, origin)
+    target, argument = load64(op + layout.VALUES), load64(op + layout.ARGUMENT)
+    if kind == layout.LONG or kind == layout.INT:
+        return _read_integer(target, argument, kind, row, data, pos)
+    if kind == layout.EIGHT:
+        store64(target + 8 * row, load64(data + pos))
+        return pos + 8
+    if kind == layout.FOUR:
+        store32(target + 4 * row, load32(data + pos))
+        return pos + 4
+    if kind == layout.BOOLEAN:
+        value = load8(data + pos)
+        store8(target + row, value)
+        return pos + 1 if value < 2 else -1
+    if kind == layout.RECORD:
+        return pos
+    if kind == layout.ENUM:
+        value, pos = _varint(data, pos)
+        store32(target + 4 * row, value)
+        return pos if 0 <= value < argument else -1
+    if kind == layout.FIXED:
+        if argument > end - pos:
+            return -1
+        for byte in range(argument):
+            store8(target + row * argument + byte, load8(data + pos + byte))
+        return pos + argument
+    if not argument:
+        argument, pos = _varint(data, pos)
+        if pos < 0 or argument < 1 or argument > _DECIMAL_SIZE:
+            return -1
+    _put_decimal(target + _DECIMAL_SIZE * row, data + pos, argument)
+    return pos + argument
+
+
+def _read_integer(target: int, limit: int, kind: int, row: int, data: int, pos: int) -> int:
+    value, pos = _varint(data, pos)
+    if limit and (value < 0 or value >= limit):
+        return -1
+    if kind == layout.LONG:
+        store64(target + 8 * row, value)
+        return pos
+    store32(target + 4 * row, value)
+    return pos if -_INT32 <= value < _INT32 else -1
+
+
+def _read_text(op: int, kind: int, row: int, data: int, pos: int, end: int, origin: int) -> int:
+    length, pos = _varint(data, pos)
+    if length < 0 or pos < 0 or length > end - pos:
+        return -1
+    source, target = data + pos, load64(op + layout.VALUES)
+    if kind == layout.VIEW:
+        high = view_text(target + 16 * row, source, length, pos - origin)
+    else:
+        used = load64(op + layout.USED)
+        if used + length + layout.SPARE > load64(op + layout.ROOM):
+            return _MORE
+        high = copy_text(load64(op + layout.BYTES) + used, source, length)
+        store64(op + layout.USED, used + length)
+        store32(target + 4 * row + 4, used + length)
+    if high & _HIGH_BITS and load64(op + layout.ARGUMENT) and not is_utf8(source, length):
+        return -1
+    return pos + length
+
+
+def _varint(data: int, pos: int) -> tuple[int, int]:
+    """The number at *pos* and the position behind it, which is -1 if there is none of 64 bits."""
+    value = load8(data + pos)
+    if value < 128:
+        return (value >> 1) ^ -(value & 1), pos + 1
+    word = load64(data + pos)
+    stops = ~word & _HIGH_BITS
+    if stops:  # the high bit of the last byte
+        size = low_zeros(stops)
+        value = _joined(word & ((1 << size) - 1))
+        return (value >> 1) ^ -(value & 1), pos + 1 + (size >> 3)
+    value = _joined(word)
+    byte = load8(data + pos + 8)
+    value |= (byte & 127) << 56
+    if byte < 128:
+        return (value >> 1) ^ -(value & 1), pos + 9
+    byte = load8(data + pos + 9)
+    return (value >> 1 | (byte & 1) << 62) ^ -(value & 1), (pos + 10 if byte < 2 else -1)
+
+
+def _joined(word: int) -> int:
+    """The lower seven bits of each of eight bytes, one behind the other."""
+    word = (word & 0x007F007F007F007F) | (word >> 1 & 0x3F803F803F803F80)
+    word = (word & 0x00003FFF00003FFF) | (word >> 2 & 0x0FFFC0000FFFC000)
+    return (word & 0x000000000FFFFFFF) | (word >> 4 & 0x00FFFFFFF0000000)
+
+
+def _put_decimal(target: int, source: int, length: int) -> None:
+    """Store a big-endian number of at most sixteen bytes as a little-endian one of sixteen."""
+    sign = -(load8(source) >> 7)
+    store64(target, sign)
+    store64(target + 8, sign)
+    for byte in range(length):
+        store8(target + length - 1 - byte, load8(source + byte))
+
+
+def _put_nulls(op: int, after: int, program: int, frames: int) -> None:
+    """Store nulls in the columns of the operations from *op* up to *after*; the items of lists have no such row."""
+    while op < after:
+        row = load64(frames + layout.FRAME_SIZE * load64(op + layout.FRAME))
+        kind, target, valid = load64(op), load64(op + layout.VALUES), load64(op + layout.VALID)
+        if valid:
+            store8(valid + row, 0)
+            store64(op + layout.HAS_NULLS, 1)
+        if kind == layout.TEXT:
+            store32(target + 4 * row + 4, load64(op + layout.USED))
+        elif kind == layout.LONG or kind == layout.EIGHT:
+            store64(target + 8 * row, 0)
+        elif kind == layout.INT or kind == layout.FOUR or kind == layout.ENUM:
+            store32(target + 4 * row, 0)
+        elif kind == layout.BOOLEAN:
+            store8(target + row, 0)
+        elif kind == layout.VIEW or kind == layout.DECIMAL:
+            store64(target + 16 * row, 0)
+            store64(target + 16 * row + 8, 0)
+        elif kind == layout.FIXED:
+            width = load64(op + layout.ARGUMENT)
+            for byte in range(width):
+                store8(target + row * width + byte, 0)
+        elif kind == layout.LIST:
+            if target:
+                child = frames + layout.FRAME_SIZE * load64(op + layout.ARGUMENT)
+                store32(target + 4 * row + 4, load64(child + layout.COUNT))
+            op = program + layout.SIZE * load64(op + layout.NEXT)
+            continue
+        op += layout.SIZE
+
+
+def _roll_back(program: int, behind: int, frames: int) -> None:
+    """Undo what was counted of the record that is being read: a list's items, and the bytes of texts."""
+    op = program
+    while op < behind:
+        kind, target = load64(op + layout.KIND), load64(op + layout.VALUES)
+        if target and (kind == layout.TEXT or kind == layout.LIST):
+            row = load64(frames + layout.FRAME_SIZE * load64(op + layout.FRAME))
+            before = load32(target + 4 * row)
+            if kind == layout.TEXT:
+                store64(op + layout.USED, before)
+            else:
+                store64(frames + layout.FRAME_SIZE * load64(op + layout.ARGUMENT), before)
+        op += layout.SIZE

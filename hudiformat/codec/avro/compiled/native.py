@@ -1,0 +1,139 @@
+"""Functions compiled by numba.  Importing this module imports numba."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from hashlib import sha256
+from importlib.resources import files
+from types import FunctionType
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload, register_jitable
+
+from hudiformat.codec.avro.compiled import memory
+
+_LOADS = {memory.load8: 8, memory.load32: 32, memory.load64: 64}
+_STORES = {memory.store8: 8, memory.store32: 32, memory.store64: 64}
+_registered: set[Any] = {*_LOADS, *_STORES, memory.copy16, memory.wrap64, memory.low_zeros}
+
+
+def compiled(function: Callable[..., Any], signature: str) -> Callable[..., Any]:
+    """*function* compiled for the types in *signature*; it runs without Python's lock.
+
+    The functions of this package that it calls are compiled into it.  What is compiled is kept on disk beside the
+    module, or in the user's cache folder; where neither can be written it is compiled anew in each process.
+    """
+    _register_callees(function)
+    try:
+        return numba.njit(signature, nogil=True, cache=True)(_named_by_sources(function))  # type: ignore[no-any-return]
+    except (RuntimeError, OSError) as error:  # the first where there is no folder, the second where a disk is full
+        if isinstance(error, RuntimeError) and "no locator available" not in str(error):
+            raise
+        return numba.njit(signature, nogil=True)(function)  # type: ignore[no-any-return]
+
+
+def _named_by_sources(function: Callable[..., Any]) -> Callable[..., Any]:
+    """*function* with a name that follows from all sources of this package, by which numba keeps what it has compiled.
+
+    numba itself looks at the function's own file alone: after an upgrade it would load machine code with the old bodies
+    of the functions that this one calls.
+    """
+    assert isinstance(function, FunctionType)  # noqa: S101 - kernels are
+    named = FunctionType(function.__code__, function.__globals__, function.__name__)
+    named.__qualname__ = f"{function.__name__}_{_fingerprint()}"
+    return named
+
+
+@lru_cache
+def _fingerprint() -> str:
+    sources = sorted(
+        (one for one in files(__package__).iterdir() if one.name.endswith(".py")), key=lambda one: one.name
+    )
+    return sha256(b"\0".join(one.read_bytes() for one in sources)).hexdigest()[:16]
+
+
+def _register_callees(function: Callable[..., Any]) -> None:
+    """Let numba compile the plain functions that *function* calls, and those that they call."""
+    if not isinstance(function, FunctionType):
+        return
+    for name in function.__code__.co_names:
+        called = function.__globals__.get(name)
+        if isinstance(called, FunctionType) and called not in _registered:
+            _registered.add(called)
+            register_jitable(forceinline=True)(called)  # numba's calls take longer than what most of them do
+            _register_callees(called)
+
+
+def _load(bits: int) -> Any:
+    """The intrinsic that loads a number of *bits*; eight bytes are signed, fewer are not."""
+
+    def typed(_context: Any, address: Any) -> Any:
+        def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            pointer = builder.inttoptr(arguments[0], ir.IntType(bits).as_pointer())
+            return builder.zext(builder.load(pointer, align=1), ir.IntType(64))
+
+        return types.int64(address), generate
+
+    return intrinsic(typed)
+
+
+def _store(bits: int) -> Any:
+    """The intrinsic that stores the lowest *bits* of a number."""
+
+    def typed(_context: Any, address: Any, value: Any) -> Any:  # noqa: ARG001
+        def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            target, number = arguments
+            pointer = builder.inttoptr(target, ir.IntType(bits).as_pointer())
+            narrow = builder.trunc(number, ir.IntType(bits)) if bits < number.type.width else number
+            builder.store(narrow, pointer, align=1)
+            return context.get_dummy_value()
+
+        return types.void(address, types.int64), generate
+
+    return intrinsic(typed)
+
+
+def _copy16(_context: Any, target: Any, source: Any) -> Any:
+    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        word = ir.VectorType(ir.IntType(64), 2).as_pointer()
+        to, at = (builder.inttoptr(argument, word) for argument in arguments)
+        builder.store(builder.load(at, align=1), to, align=1)
+        return context.get_dummy_value()
+
+    return types.void(target, source), generate
+
+
+def _low_zeros(_context: Any, value: Any) -> Any:
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.IntType(1)(1))
+
+    return types.int64(value), generate
+
+
+def _overload(function: Any, inner: Any) -> None:
+    """Let compiled code use *inner*, of one or two numbers, where it calls *function*."""
+
+    def one(address: Any) -> Any:
+        return inner(address)
+
+    def two(target: Any, value: Any) -> Any:
+        return inner(target, value)
+
+    names = function.__code__.co_varnames
+    if len(names) == 1:
+        overload(function, inline="always", strict=False)(lambda address: one)  # noqa: ARG005
+    else:
+        overload(function, inline="always", strict=False)(lambda target, value: two)  # noqa: ARG005
+
+
+for _function, _bits in _LOADS.items():
+    _overload(_function, _load(_bits))
+for _place, _bits in _STORES.items():
+    _overload(_place, _store(_bits))
+_overload(memory.copy16, intrinsic(_copy16))
+_overload(memory.low_zeros, intrinsic(_low_zeros))
+overload(memory.wrap64, inline="always", strict=False)(lambda value: lambda value: value)  # noqa: ARG005

@@ -1,0 +1,130 @@
+"""What kernels do with one text: copy it, make a view of it, check that it is UTF-8; eight bytes at a time.
+
+Up to sixteen bytes behind a text are read, and as many behind its copy are overwritten.
+"""
+
+from __future__ import annotations
+
+from hudiformat.codec.avro.compiled.memory import copy16, load64, store64, wrap64
+
+_HIGH = -0x7F7F7F7F7F7F7F80  # the highest bit of each of eight bytes
+_FOUR_BYTES = 0xFFFFFFFF
+_INLINE = 12  # the longest text that Arrow keeps in the view itself
+
+
+def copy_text(target: int, source: int, length: int) -> int:
+    """Copy a text; the result is all of its bytes, in words that are put over each other by OR."""
+    if length <= 16:  # without a branch for each length, which the processor would not foresee
+        first, second = load64(source), load64(source + 8)
+        store64(target, first)
+        store64(target + 8, second)
+        return (first & _below(length)) | (second & _below(length - 8))
+    every = load64(source + length - 8)
+    for done in range(0, length - 8, 16):
+        copy16(target + done, source + done)
+        every |= load64(source + done)
+        if done + 16 < length:
+            every |= load64(source + done + 8)
+    store64(target + length - 8, load64(source + length - 8))
+    return every
+
+
+def _below(count: int) -> int:
+    """A word with the first *count* of its bytes set; of eight at most, and none if *count* is negative."""
+    return (-1 if count >= 8 else (1 << 8 * count) - 1) if count > 0 else 0
+
+
+def or_of_text(source: int, length: int) -> int:
+    """What :func:`copy_text` returns, without a copy, for a text of at least eight bytes."""
+    every = load64(source + length - 8)
+    for done in range(0, length - 8, 8):
+        every |= load64(source + done)
+    return every
+
+
+def view_text(target: int, source: int, length: int, offset: int) -> int:
+    """Store Arrow's view of a text that lies at *offset* of its buffer; the result is that of :func:`copy_text`.
+
+    A view is 16 bytes: the length (int32), then the bytes themselves if they are at most twelve, else the first four of
+    them, the number of their buffer (here 0) and their offset in it.
+    """
+    first = load64(source) & _FOUR_BYTES
+    if length > _INLINE:
+        store64(target, length | first << 32)
+        store64(target + 8, offset << 32)
+        return or_of_text(source, length)
+    first &= _below(length)
+    second = load64(source + 4) & _below(length - 4)
+    store64(target, length | first << 32)
+    store64(target + 8, second)
+    return first | second
+
+
+def is_utf8(source: int, length: int) -> bool:
+    """Whether a text is UTF-8.
+
+    Most texts that are not ASCII have characters of at most two bytes: there each byte from c2 to df is followed by one
+    from 80 to bf, and no other byte is above 7f.  That is checked first, without a branch.
+    """
+    tail = length & 7
+    at = source + length - tail
+    word = load64(at) & _below(tail)
+    one = load64(at - 1) & _below(tail + 1) if length >= 8 else word << 8
+    wrong, longer = _is_wrong_if_short(word, one), word & word << 1 & word << 2
+    for done in range(0, length - 7, 8):
+        word = load64(source + done)
+        one = load64(source + done - 1) if done else word << 8
+        wrong |= _is_wrong_if_short(word, one)
+        longer |= word & word << 1 & word << 2
+    return _has_only_utf8(source, length) if wrap64(longer & _HIGH) else wrap64(wrong & _HIGH) == 0
+
+
+def _is_wrong_if_short(word: int, one: int) -> int:
+    """Which bytes cannot stand where they do among characters of at most two bytes, each by its highest bit.
+
+    ``one`` holds in the place of each byte the byte in front of it; a shift by n brings bit 7 - n to the top.
+    """
+    continues = word & ~(word << 1)
+    overlong = word & word << 1 & ~(word << 2 | word << 3 | word << 4 | word << 5 | word << 6)  # c0, c1
+    return continues ^ (one & one << 1) | overlong
+
+
+def _has_only_utf8(source: int, length: int) -> bool:
+    """Whether a text is UTF-8, of any characters: its bytes, eight at a time, and at least one zero byte behind them.
+
+    For "a", e9 (the first byte of three) and "b": the byte that follows e9 is to begin with the bits 10, and does not.
+    """
+    before = 0
+    for done in range(0, length + 1, 8):
+        word = load64(source + done)
+        if done + 8 > length:
+            word &= (1 << 8 * (length - done)) - 1
+        if (word | before) & _HIGH and _is_wrong(word, before):
+            return False
+        before = word
+    return True
+
+
+def _is_wrong(word: int, before: int) -> bool:
+    """Whether one of eight bytes cannot stand where it does, *before* being the eight bytes in front.
+
+    In each number a byte's highest bit tells of that byte.  ``one``, ``two`` and ``three`` hold in the place of each
+    byte the byte so far in front of it; a shift by n brings bit 7 - n of each byte to the top.
+    """
+    one = word << 8 | (before >> 56 & 0xFF)
+    two = word << 16 | (before >> 48 & 0xFFFF)
+    three = word << 24 | (before >> 40 & 0xFFFFFF)
+    leads = word & word << 1
+    after_two, after_three = two & two << 1 & two << 2, three & three << 1 & three << 2 & three << 3
+    wrong = (word & ~(word << 1)) ^ ((one & one << 1) | after_two | after_three)
+    wrong |= leads & ~(word << 2 | word << 3 | word << 4 | word << 5 | word << 6)  # c0, c1
+    longer = one & one << 1 & one << 2
+    if wrap64((leads & word << 2 | longer) & _HIGH):
+        wrong |= leads & word << 2 & word << 3 & (word << 4 | (word << 5 & (word << 6 | word << 7)))  # f5 to ff
+        low = one << 4 | one << 5 | one << 6 | one << 7  # the last four bits of the byte in front
+        fourth = word << 2 | word << 3
+        wrong |= longer & ~(one << 3 | low | word << 2)  # e0, then 80 to 9f
+        wrong |= longer & ~(one << 3) & one << 4 & one << 5 & ~(one << 6) & one << 7 & word << 2  # ed, then a0 to bf
+        wrong |= longer & one << 3 & ~(low | fourth)  # f0, then 80 to 8f
+        wrong |= longer & one << 3 & ~(one << 4) & one << 5 & ~(one << 6 | one << 7) & fourth  # f4, then 90 to bf
+    return wrap64(wrong & _HIGH) != 0

@@ -1,0 +1,204 @@
+"""Avro's object container files: a header and blocks of records.  Layout: spec/sink.md; Avro 1.12's specification.
+
+    header   magic, a map of metadata (the schema, the codec), the sync marker
+    block    number of records, number of bytes, the bytes as the codec leaves them, the sync marker
+
+Files are written without decoding the records, and read block by block without decoding them either.  Avro asks for a
+random sync marker; here it is a digest, so that the same content gives the same file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Iterator, Mapping
+from io import BytesIO
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+
+from hudiformat.codec.avro.values import decode_value, parse_value_schema
+from hudiformat.errors import (
+    CorruptBlockError,
+    CorruptTableError,
+    DecodeError,
+    EncodeError,
+    SchemaError,
+    TruncatedBlockError,
+)
+
+MAGIC = b"Obj\x01"
+SCHEMA_KEY = "avro.schema"
+CODEC_KEY = "avro.codec"
+
+_SYNC_SIZE = 16
+_BUFFER = 1 << 20
+_MOST_ENTRIES = 64
+"""Entries of a header; Java's and hudiformat's files have two."""
+_SEVEN, _MORE = 0x7F, 0x80
+_LONGEST = 63
+
+
+def encode_header(metadata: Mapping[str, bytes]) -> bytes:
+    """The beginning of a file, up to the sync marker that ends it."""
+    parts = [MAGIC, _long(len(metadata))]
+    for key, value in metadata.items():
+        parts += [_long(len(key.encode())), key.encode(), _long(len(value)), value]
+    return b"".join([*parts, _long(0)])
+
+
+def encode_block_head(records: int, size: int) -> bytes:
+    """The fields before the *size* bytes of a block; the sync marker follows these bytes."""
+    return _long(records) + _long(size)
+
+
+def sync_marker(*seed: bytes) -> bytes:
+    """The sync marker of a file, a digest of the parts of *seed*."""
+    return hashlib.sha256(b"".join(seed)).digest()[:_SYNC_SIZE]
+
+
+def _long(value: int) -> bytes:
+    """The Avro long of a number that is not negative."""
+    rest, result = value << 1, bytearray()
+    while rest > _SEVEN:
+        result.append(rest & _SEVEN | _MORE)
+        rest >>= 7
+    result.append(rest)
+    return bytes(result)
+
+
+class ContainerReader:
+    """Reads the file *opened* front to back, in large pieces; the caller closes the file.
+
+    ``metadata`` and ``sync`` are the header's; ``path`` names the file in messages.
+
+    Raises:
+        CorruptBlockError: the file is no container, or its header is damaged.
+        TruncatedBlockError: the file ends within the header.
+    """
+
+    def __init__(self, opened: pa.NativeFile, path: str) -> None:
+        self._stream = pa.BufferedInputStream(opened, _BUFFER)
+        self.path = path
+        self._size: int = opened.size()
+        self._offset = 0
+        if (magic := self._take(len(MAGIC))) != MAGIC:
+            raise CorruptBlockError(f"{path}: expected an Avro file, {MAGIC!r}, found {magic!r}", offset=0)
+        self.metadata: dict[str, bytes] = {}
+        left = _MOST_ENTRIES
+        while entries := self._length():
+            left -= entries
+            if left < 0:
+                raise CorruptBlockError(f"{path}: over {_MOST_ENTRIES} entries in the header", offset=self._offset)
+            for _ in range(entries):
+                key = self._take(self._length()).decode(errors="replace")
+                self.metadata[key] = self._take(self._length())
+        self.sync = self._take(_SYNC_SIZE)
+
+    def blocks(self) -> Iterator[tuple[int, bytes]]:
+        """The number of records and the bytes of each block; the bytes are still compressed.
+
+        Raises:
+            CorruptBlockError: a block is damaged.
+            TruncatedBlockError: the file ends within a block.
+        """
+        while self._offset < self._size:
+            records = self._length()
+            data = self._take(self._length())
+            if (sync := self._take(_SYNC_SIZE)) != self.sync:
+                raise CorruptBlockError(
+                    f"{self.path}: expected the sync marker {self.sync.hex()} after a block, found {sync.hex()}",
+                    offset=self._offset - _SYNC_SIZE,
+                )
+            yield records, data
+
+    def _take(self, size: int) -> bytes:
+        if size > self._size - self._offset:  # before anything is allocated: a damaged length may be any number
+            raise TruncatedBlockError(
+                f"{self.path}: expected {size} bytes, {self._size - self._offset} are left", offset=self._offset
+            )
+        self._offset += size
+        data: bytes = self._stream.read(size)
+        return data
+
+    def _length(self) -> int:
+        """The next long, a length or count, which no file of hudiformat has below zero."""
+        start, value = self._offset, 0
+        for shift in range(0, _LONGEST + 1, 7):
+            byte = self._take(1)[0]
+            value |= (byte & _SEVEN) << shift
+            if byte <= _SEVEN:
+                break
+        if byte > _SEVEN or value & 1:
+            raise CorruptBlockError(f"{self.path}: expected a length or count from 0 on", offset=start)
+        return value >> 1
+
+
+def encode_avro_file(schema_text: str, schema: Any, record: Mapping[str, object]) -> bytes:
+    """The bytes of a container that holds *record*; *schema* is *schema_text* as fastavro parses it.
+
+    Raises:
+        EncodeError: the record does not fit the schema.
+
+    Source: TimelineMetadataUtils.convertMetadataToByteArray, Hudi 1.2.0; Avro 1.11's DataFileWriter.
+    """
+    buffer = BytesIO()
+    try:
+        fastavro.schemaless_writer(buffer, schema, record)
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        raise EncodeError(f"metadata that does not fit Hudi's schema: {error}") from error
+    data = buffer.getvalue()
+    header = encode_header({SCHEMA_KEY: schema_text.encode()})
+    block = encode_block_head(1, len(data)) + data
+    sync = sync_marker(header, block)
+    return header + sync + block + sync
+
+
+_MOST_INFLATED = 1 << 20
+_MOST_EXPANSION = 10
+"""A deflated block may have so many times the bytes of the file, and so many more; Hudi's own are not deflated."""
+
+
+def decode_avro_file(data: bytes, *, path: str) -> dict[str, Any]:
+    """The first record of a container, without codec or deflated.
+
+    The schema is the file's own, within the limits of :mod:`hudiformat.codec.avro.values`: decoding takes time and
+    memory in proportion to the size of the file, whatever the schema says.
+
+    Raises:
+        CorruptTableError: not a container, damaged, without a record, or beyond the limits; *path* is named.
+
+    Source: DataFileReader of Avro 1.12; TimelineMetadataUtils writes without codec, Hudi 1.2.0.
+    """
+    try:
+        reader = ContainerReader(pa.BufferReader(data), path)
+        schema = parse_value_schema(reader.metadata.get(SCHEMA_KEY, b""))
+        records, block = next(reader.blocks(), (0, b""))
+        content = _inflated(block, reader.metadata.get(CODEC_KEY, b"null"), len(data))
+        record = decode_value(content, schema, size=len(data)) if records else None
+    except (DecodeError, SchemaError) as error:
+        raise CorruptTableError(f"{path}: expected an Avro file, which it is not: {error}", path=path) from error
+    if not isinstance(record, dict):
+        raise CorruptTableError(
+            f"{path}: expected an Avro file with a record, found {type(record).__name__}", path=path
+        )
+    return record
+
+
+def _inflated(block: bytes, codec: bytes, file_size: int) -> bytes:
+    if codec == b"null":
+        return block
+    if codec != b"deflate":
+        raise CorruptBlockError(f"the codec {codec[:20]!r}, where Hudi uses none")
+    most = _MOST_INFLATED + _MOST_EXPANSION * file_size
+    try:
+        inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+        content = inflate.decompress(block, most + 1)
+    except zlib.error as error:
+        raise CorruptBlockError(f"deflate: {error}") from error
+    if len(content) > most:
+        raise CorruptBlockError(f"a block that inflates to more than {most} bytes")
+    if not inflate.eof:
+        raise CorruptBlockError("deflate: the block breaks off")
+    return content

@@ -1,0 +1,165 @@
+"""The Avro bytes of a list of deletes, as delete blocks of version 3 hold them.  Layout: spec/avro-records.md."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from hudiformat.codec.avro.arrays import Bytes, Longs, encode_varints, zigzag
+from hudiformat.codec.avro.cursors import PADDING, Cursors, Guesses
+from hudiformat.codec.avro.decode import read
+from hudiformat.codec.avro.encode import encode_records
+from hudiformat.codec.avro.items import locate, skip
+from hudiformat.codec.avro.nodes import parse_schema
+from hudiformat.codec.avro.wrappers import FLAT, RECORD, WRAPPED, ordering_columns, ordering_values
+from hudiformat.errors import DataError, DecodeError
+
+_NAMES = ("record_key", "partition_path", "ordering")
+_KEY, _PATH, _ORDERING = (node for _, node in FLAT.fields)
+_CHUNK = 16384
+_FEW = 2048  # below, a plain loop is as fast
+
+
+def encode_delete_list(
+    record_keys: pa.Array, partition_paths: pa.Array | str, ordering: pa.Array | None = None
+) -> memoryview:
+    """The Avro bytes of a list of deletes, as Hudi writes them.
+
+    Without *ordering*, and for a null in it, int 0 is stored, which Hudi reads as "by commit time".  A struct holds the
+    values of several ordering fields.  Decimals are stored with 15 digits after the point.
+
+    Raises:
+        SchemaError: Hudi has no wrapper for the type of *ordering*.
+        DataError: a key is null, the lengths differ, or a decimal has more digits than fit.
+    """
+    rows = len(record_keys)
+    if isinstance(partition_paths, str):
+        partition_paths = pa.repeat(partition_paths, rows)
+    ordering = pa.nulls(rows, pa.int32()) if ordering is None else ordering
+    if not len(partition_paths) == len(ordering) == rows:
+        raise DataError(f"{rows} keys, {len(partition_paths)} partition paths and {len(ordering)} ordering values")
+    if record_keys.null_count:
+        raise DataError("a delete without a record key", column="record_key")
+    schema, columns = ordering_columns(ordering)
+    if not rows:
+        return memoryview(b"\x00")
+    names = [name for name, _ in parse_schema(schema).fields]
+    batch = pa.RecordBatch.from_arrays([record_keys, partition_paths, *columns], names=names)
+    [(count, size, _)] = encode_varints(zigzag(np.array([rows])))
+    return encode_records(batch, schema, framed=False, head=count.tobytes()[:size], tail=b"\x00")
+
+
+def decode_delete_list(data: memoryview | bytes) -> pa.RecordBatch:
+    """The deletes of a list, in order: ``record_key``, ``partition_path`` and ``ordering``.
+
+    The type of ``ordering`` is that of the values; several ordering fields make a struct (``field0`` and on).  If the
+    types are mixed, int 0 becomes null, and ints among longs become longs; if they still are, it is a dense union.
+
+    Raises:
+        DecodeError: the bytes are no list of deletes.
+    """
+    window = np.zeros(len(data) + PADDING, np.uint8)
+    window[: len(data)] = np.frombuffer(data, np.uint8)
+    array = Cursors(window, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
+    columns = _read_long(array.copy())
+    return pa.RecordBatch.from_arrays(columns or _read_any(array), names=_NAMES)
+
+
+def _read_any(array: Cursors) -> list[pa.Array]:
+    """The deletes of the list, which is one Avro array at one cursor."""
+    rows, starts = locate(RECORD, array, None)
+    array.refuse(array.pos != array.end, None, "bytes follow the list of deletes")
+    if not len(rows):
+        return [pa.array([], pa.string()), pa.array([], pa.string()), pa.array([], pa.int32())]
+    return _read(array.at(starts, array.end[rows]), exact=False)
+
+
+def _read_long(array: Cursors) -> list[pa.Array] | None:
+    """The deletes of a long list, each between two guessed offsets; None if the list is short or a guess is wrong."""
+    try:
+        count = int(array.varint(None)[0])
+        start, end = int(array.pos[0]), int(array.end[0]) - 1
+        if not _FEW <= count <= end - start or array.data[end]:
+            return None
+        offsets = _guess_offsets(array.at(array.pos, array.end - 1))
+        return _read(array.at(offsets[:-1], offsets[1:]), exact=True) if len(offsets) == count + 1 else None
+    except DecodeError:
+        return None
+
+
+def _guess_offsets(first: Cursors) -> Longs:
+    """Where each delete begins, and the last one ends, if all have the first one's partition path, as in Hudi's blocks.
+
+    A delete is a key, the partition path and an ordering value.  So the path's bytes are searched in the whole list.
+    Where they occur by chance, inside a key or value, no other delete leads to them.  Three deletes with the path "p",
+    the keys "a", "p" and "b" and no ordering values, from position 1 on:
+
+        bytes        02 02 61 02 02 70 04 00 | 02 02 70 02 02 70 04 00 | 02 02 62 02 02 70 04 00
+        matches      [ 4,  9, 12, 20]    of 02 02 70; at 9 it is the key "p"
+        ends         [ 9, 14, 17, 25]    behind the ordering value that follows the match, if it is a path
+        next_paths   [12, 25, 20, 25]    behind the key that follows: where the path of the next delete begins
+        is_delete    [True, False, True, True]      the first one, and all that are among next_paths
+        result       [ 1,  9, 17, 25]
+    """
+    start, end = int(first.pos[0]), int(first.end[0])
+    skip(_KEY, first, None)
+    key_end = int(first.pos[0])
+    skip(_PATH, first, None)
+    path = first.data[key_end : int(first.pos[0])]
+    matches = _occurrences(first.data, path, key_end, end)
+    ends, next_paths = _ends_and_next_paths(first.data, matches + len(path), end)
+    is_delete = np.ones(len(matches), np.bool_)
+    if (next_paths[:-1] != matches[1:]).any():
+        indices = np.minimum(np.searchsorted(matches, next_paths), len(matches) - 1)
+        is_delete[1:] = False
+        is_delete[indices[matches[indices] == next_paths]] = True
+    return np.append(start, ends[is_delete])
+
+
+def _ends_and_next_paths(data: Bytes, starts: Longs, end: int) -> tuple[Longs, Longs]:
+    """Where the ordering values that begin at *starts* end, and where the keys behind them end."""
+    ends, next_paths = np.empty((2, len(starts)), np.int64)
+    for first in range(0, len(starts), _CHUNK):
+        part = slice(first, first + _CHUNK)
+        guesses = Guesses(data, starts[part], np.full(len(starts[part]), end))
+        skip(_ORDERING, guesses, None)
+        ends[part] = guesses.pos
+        skip(_KEY, guesses, None)
+        next_paths[part] = guesses.pos
+    return ends, next_paths
+
+
+def _occurrences(data: Bytes, pattern: Bytes, start: int, end: int) -> Longs:
+    """Every position from *start* to *end* at which *pattern* occurs; it occurs at *start*."""
+    last = end - len(pattern) + 1
+    candidates = np.flatnonzero((data[start:last] == pattern[0]) & (data[start + 1 : last + 1] == pattern[1])) + start
+    every = np.ndarray(len(data) - len(pattern) + 1, f"V{len(pattern)}", data, strides=(1,))
+    matches: Longs = candidates[every[candidates] == every[start]]
+    return matches
+
+
+def _read(cursors: Cursors, *, exact: bool) -> list[pa.Array]:
+    """The deletes at the cursors; if *exact*, each of them has to end where the cursor's record ends."""
+    chunks: list[list[pa.Array]] = []
+    kinds = set()
+    for first in range(0, len(cursors), _CHUNK):
+        part = cursors.at(cursors.pos[first : first + _CHUNK], cursors.end[first : first + _CHUNK])
+        keys = [read(_KEY, part, None), read(_PATH, part, None)]
+        kinds.add(kind := part.uniform())
+        if kind not in WRAPPED or len(kinds) > 1:
+            return _read_mixed(cursors, exact=exact)
+        chunks.append([*keys, read(WRAPPED[kind], part, None)])
+        _check_end(part, exact=exact)
+    return [pa.concat_arrays(column) for column in zip(*chunks, strict=True)]
+
+
+def _read_mixed(cursors: Cursors, *, exact: bool) -> list[pa.Array]:
+    cursors = cursors.copy()
+    deletes = read(RECORD, cursors, None)
+    _check_end(cursors, exact=exact)
+    return [deletes.field(0), deletes.field(1), ordering_values(deletes.field(2))]
+
+
+def _check_end(cursors: Cursors, *, exact: bool) -> None:
+    if exact:
+        cursors.refuse(cursors.pos != cursors.end, None, "a delete does not end at its guessed end")

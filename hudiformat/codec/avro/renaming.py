@@ -1,0 +1,138 @@
+"""Columns under the names that they had when a file was written: found by their ids, at every depth.
+
+The columns of a file and of a query are both trees with ids (:mod:`hudiformat.codec.avro.types`).  A column that the
+file has under another name is read by that name and shown under its own.  A column that the file does not have is
+missing, even where the file has a column of the same name that was dropped since.
+
+Source: InternalSchemaMerger, InternalSchemaUtils.collectRenameCols, Hudi 1.2.0.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.types as pat
+
+from hudiformat.codec.avro.arrays import bitmap, validity
+from hudiformat.codec.avro.schema import META_COLUMNS, batch_of
+from hudiformat.codec.avro.types import Column, Kind, ListType, MapType, RecordType, inner_columns
+
+_NOT_HERE = " (not in this file)"
+_DROPPED = " (dropped since)"
+
+
+def stored_schema(schema: pa.Schema, query: RecordType, stored: RecordType) -> pa.Schema:
+    """*schema*, of columns of the query, with the names that the file has them under."""
+    return pa.schema(_stored_fields(schema, query, stored))
+
+
+def _stored_fields(fields: Iterable[pa.Field], query: Kind, stored: Kind) -> list[pa.Field]:
+    known = {column.name: column for column in inner_columns(query)}
+    by_id = {column.id: column for column in inner_columns(stored)}
+    names = {column.name for column in inner_columns(stored)}
+    result = []
+    for field in fields:
+        asked = known.get(field.name)
+        if asked is None or field.name in META_COLUMNS:
+            result.append(field)
+            continue
+        found = by_id.get(asked.id)
+        if found is None:
+            name = f"{field.name}{_NOT_HERE}" if field.name in names else field.name
+            result.append(pa.field(name, field.type))
+        else:
+            result.append(pa.field(found.name, _stored_type(field.type, asked.kind, found.kind), field.nullable))
+    return result
+
+
+def _stored_type(kind: pa.DataType, query: Kind, stored: Kind) -> pa.DataType:
+    if pat.is_struct(kind) and isinstance(query, RecordType) and isinstance(stored, RecordType):
+        return pa.struct(_stored_fields(kind.fields, query, stored))
+    if pat.is_list(kind) and isinstance(query, ListType) and isinstance(stored, ListType):
+        item = kind.value_field
+        return pa.list_(item.with_type(_stored_type(item.type, query.element.kind, stored.element.kind)))
+    if pat.is_map(kind) and isinstance(query, MapType) and isinstance(stored, MapType):
+        value = kind.item_field
+        return pa.map_(kind.key_type, value.with_type(_stored_type(value.type, query.value.kind, stored.value.kind)))
+    return kind
+
+
+def relabelled(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The columns of *batch*, which differ from those of *schema* by their names alone, under the names of *schema*."""
+    columns = [_relabelled(column, field.type) for column, field in zip(batch.columns, schema, strict=True)]
+    return batch_of(columns, schema, batch.num_rows)
+
+
+def _relabelled(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    if array.type.equals(kind):
+        return array
+    if pat.is_struct(kind):
+        children = [_relabelled(array.field(place), field.type) for place, field in enumerate(kind.fields)]
+        return pa.StructArray.from_buffers(kind, len(array), [bitmap(validity(array))], children=children)
+    if pat.is_list(kind):
+        array = _from_zero(array)
+        items = _relabelled(array.values, kind.value_type)
+        return pa.Array.from_buffers(kind, len(array), array.buffers()[:2], children=[items])
+    array = _from_zero(array)
+    entries = pa.struct([kind.key_field, kind.item_field])
+    pairs = [array.keys, _relabelled(array.items, kind.item_type)]
+    rows = pa.StructArray.from_buffers(entries, len(array.keys), [None], children=pairs)
+    return pa.Array.from_buffers(kind, len(array), array.buffers()[:2], children=[rows])
+
+
+def _from_zero(array: pa.Array) -> pa.Array:
+    """The same values in memory of their own, if they are a part of others."""
+    return pa.concat_arrays([array]) if not array.offset else pa.concat_arrays([array, array.slice(0, 0)])
+
+
+@lru_cache(maxsize=256)
+def renamed_schema(avro: str, query: RecordType, stored: RecordType) -> str:
+    """The Avro schema that records were written with, its fields under the names that the query has them under.
+
+    The encoding of a record does not depend on names, so the records can be read with it.
+    """
+    return json.dumps(_renamed(json.loads(avro), query, stored), separators=(",", ":"), ensure_ascii=False)
+
+
+def _renamed(definition: Any, query: Kind | None, stored: Kind | None) -> Any:
+    if isinstance(definition, list):
+        return [_renamed(one, query, stored) for one in definition]
+    if not isinstance(definition, dict):
+        return definition
+    kind = definition["type"]
+    if kind == "record" and isinstance(query, RecordType) and isinstance(stored, RecordType):
+        return {**definition, "fields": [_renamed_field(one, query, stored) for one in definition["fields"]]}
+    if kind == "array" and isinstance(query, ListType) and isinstance(stored, ListType):
+        return {**definition, "items": _renamed(definition["items"], query.element.kind, stored.element.kind)}
+    if kind == "map" and isinstance(query, MapType) and isinstance(stored, MapType):
+        return {**definition, "values": _renamed(definition["values"], query.value.kind, stored.value.kind)}
+    return {**definition, "type": _renamed(kind, query, stored)} if isinstance(kind, (dict, list)) else definition
+
+
+def _renamed_field(item: dict[str, Any], query: RecordType, stored: RecordType) -> dict[str, Any]:
+    column = stored.get(item["name"])
+    if column is None or item["name"] in META_COLUMNS:
+        return item
+    now = next((one for one in query.columns if one.id == column.id), None)
+    if now is None:
+        return {**item, "name": f"{item['name']}{_DROPPED}"}
+    return {**item, "name": now.name, "type": _renamed(item["type"], now.kind, column.kind)}
+
+
+def same_names(one: RecordType, other: RecordType) -> bool:
+    """Whether every column that both have, by its id, has one name, and no name stands for two columns."""
+    return _same_names(one, other)
+
+
+def _same_names(one: Kind, other: Kind) -> bool:
+    by_name: dict[str, Column] = {column.name: column for column in inner_columns(other)}
+    by_id = {column.id: column for column in inner_columns(other)}
+    for column in inner_columns(one):
+        named, found = by_name.get(column.name), by_id.get(column.id)
+        if named is not found or (found is not None and not _same_names(column.kind, found.kind)):
+            return False
+    return True

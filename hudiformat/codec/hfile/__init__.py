@@ -1,0 +1,1 @@
+"""HFiles, the key-value files of HBase: reader and writer.  Pure."""

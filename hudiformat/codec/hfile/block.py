@@ -1,0 +1,153 @@
+"""The header that every block of an HFile begins with, and its checksums.  Layout: spec/hfile.md."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+from hudiformat.codec.hfile.compression import Compression, compress, decompress
+from hudiformat.errors import CorruptBlockError, EncodeError, TruncatedBlockError, UnsupportedFeatureError
+from hudiformat.wire import INT32_MAX, Cursor
+
+_HEADER = struct.Struct(">8siiqBii")
+HEADER_SIZE = _HEADER.size
+BYTES_PER_CHECKSUM = 16 * 1024
+CHECKSUM_SIZE = 4
+NO_BLOCK = -1
+"""The offset of the block before the first."""
+
+
+class BlockType(Enum):
+    """What a block holds, by its magic.
+
+    Source: HFileBlockType.
+    """
+
+    DATA = b"DATABLK*"
+    ENCODED_DATA = b"DATABLKE"
+    LEAF_INDEX = b"IDXLEAF2"
+    BLOOM_CHUNK = b"BLMFBLK2"
+    META = b"METABLKc"
+    INTERMEDIATE_INDEX = b"IDXINTE2"
+    ROOT_INDEX = b"IDXROOT2"
+    FILE_INFO = b"FILEINF2"
+    GENERAL_BLOOM_META = b"BLMFMET2"
+    DELETE_FAMILY_BLOOM_META = b"DFBLMET2"
+
+
+class ChecksumType(IntEnum):
+    """The algorithm of the checksums behind a block's content.
+
+    Source: ChecksumType.
+    """
+
+    NULL = 0
+    CRC32 = 1
+    CRC32C = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block that was read: its decompressed content, and its offset and size, including header and checksums."""
+
+    content: memoryview
+    offset: int
+    size: int
+
+    @property
+    def base(self) -> int:
+        """The offset of the content, to which errors in the decompressed content add their own offset."""
+        return self.offset + HEADER_SIZE
+
+
+@contextmanager
+def all_there() -> Iterator[None]:
+    """Turn a truncation into corruption: in a file that has its trailer, missing bytes mean a wrong length."""
+    try:
+        yield
+    except TruncatedBlockError as error:
+        corrupt = CorruptBlockError(str(error))
+        corrupt.offset = error.offset
+        raise corrupt from error
+
+
+def encode_block(
+    kind: BlockType,
+    content: bytes | memoryview,
+    codec: Compression,
+    *,
+    previous: int = NO_BLOCK,
+    last_entry: int | None = None,
+) -> bytes:
+    """A block with *content*, and zeros for checksums, as Hudi writes it.
+
+    *previous* is the header's offset of the block before; *last_entry* is the size of a data block's last entry.
+
+    Raises:
+        EncodeError: the block would have 2 GiB or more.
+
+    Source: HFileBlock.serialize.
+    """
+    if len(content) > INT32_MAX:
+        raise EncodeError(f"an HFile block of {len(content)} bytes; sizes are kept in 32 bits")
+    packed = compress(content, codec)
+    end = HEADER_SIZE + len(packed)
+    chunk = BYTES_PER_CHECKSUM
+    # Hudi's reader (HFileDataBlock) subtracts the size of the checksums from the content, although the content does not
+    # include them, and so loses the last entry if that is shorter.  In that case fewer checksums are declared.
+    while last_entry is not None and _checksums_size(end, chunk) >= last_entry:
+        chunk *= 2
+    checksums = bytes(_checksums_size(end, chunk))
+    sizes = (len(packed) + len(checksums), len(content), previous, ChecksumType.NULL, chunk, end)
+    return b"".join((_HEADER.pack(kind.value, *sizes), packed, checksums))
+
+
+def decode_block(data: memoryview, expected: BlockType, codec: Compression, *, base: int) -> Block:
+    """The block of type *expected* that *data* begins with; *base* is its offset in the file.
+
+    Raises:
+        DecodeError: the block is damaged, or of another type.
+        UnsupportedFeatureError: a data block in one of HBase's encodings.
+
+    Source: HFileBlock, HFileBlockReader.nextBlock; they check neither checksums nor that the sizes agree.
+    """
+    header = Cursor(data, base=base).take(HEADER_SIZE, "block header")
+    magic, rest, unpacked, _, checksum_type, chunk, end = _HEADER.unpack(header)
+    _check_magic(magic, expected, base)
+    size = HEADER_SIZE + rest
+    if not HEADER_SIZE <= end <= size:
+        raise CorruptBlockError(f"a block of {size} bytes, {end} of them before its checksums", offset=base)
+    block = Cursor(data, base=base).take(size, "block")
+    _check_sums(block, end, checksum_type, chunk, base)
+    return Block(decompress(block[HEADER_SIZE:end], unpacked, codec, offset=base), base, size)
+
+
+def _check_magic(magic: bytes, expected: BlockType, offset: int) -> None:
+    if magic == BlockType.ENCODED_DATA.value and expected is BlockType.DATA:
+        raise UnsupportedFeatureError("HFiles with a data block encoding", feature="data block encoding")
+    if magic != expected.value:
+        raise CorruptBlockError(f"expected the magic {expected.value!r}, found {magic!r}", offset=offset)
+
+
+def _check_sums(block: memoryview, end: int, kind: int, chunk: int, offset: int) -> None:
+    """Check the checksums if they are CRC32; the standard library has no CRC32C."""
+    if kind not in tuple(ChecksumType):
+        raise CorruptBlockError(f"unknown checksum type {kind}; known are 0 to 2", offset=offset)
+    if kind != ChecksumType.CRC32:
+        return
+    sums = block[end:]
+    if chunk <= 0 or len(sums) != _checksums_size(end, chunk):
+        raise CorruptBlockError(f"{len(sums)} bytes of checksums, one for {chunk} bytes", offset=offset)
+    for number, start in enumerate(range(0, end, chunk)):
+        stored = int.from_bytes(sums[number * CHECKSUM_SIZE :][:CHECKSUM_SIZE], "big")
+        if (actual := zlib.crc32(block[start : min(start + chunk, end)])) != stored:
+            raise CorruptBlockError(f"CRC32 {actual:08x} expected, {stored:08x} found", offset=offset + start)
+
+
+def _checksums_size(size: int, chunk: int) -> int:
+    """Bytes of the checksums of *size* bytes, one for every *chunk*."""
+    return -(-size // chunk) * CHECKSUM_SIZE

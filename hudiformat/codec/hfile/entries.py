@@ -1,0 +1,91 @@
+"""The entries of a data block <-> Arrow.  Layout: spec/hfile.md."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.codec.hfile.block import Block
+from hudiformat.codec.hfile.chain import KEY_TAIL, LENGTHS_SIZE, ROW_LENGTH_SIZE, Longs, walk
+from hudiformat.errors import CorruptBlockError
+
+SCHEMA = pa.schema([pa.field("key", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False)])
+
+_MEMSTORE_TIMESTAMP = b"\0"
+_OVERHEAD = LENGTHS_SIZE + ROW_LENGTH_SIZE + len(KEY_TAIL) + len(_MEMSTORE_TIMESTAMP)
+
+
+def entry_sizes(keys: pa.Array, values: pa.Array) -> Longs:
+    """The bytes of each entry in a data block."""
+    sizes: Longs = pc.add(pc.binary_length(keys), pc.binary_length(values)).to_numpy() + _OVERHEAD
+    return sizes
+
+
+def encode_entries(keys: pa.Array, values: pa.Array) -> memoryview:
+    """The content of a data block with these entries; both are of type large_binary and without nulls.
+
+    Source: HFileDataBlock.getUncompressedBlockDataToWrite.
+    """
+    parts = (_heads(keys, values), keys, KEY_TAIL, values, _MEMSTORE_TIMESTAMP, b"")
+    joined = pc.binary_join_element_wise(
+        *(pa.scalar(p, pa.large_binary()) if isinstance(p, bytes) else p for p in parts)
+    )
+    _, offsets, data = joined.buffers()
+    return memoryview(data)[: np.frombuffer(offsets, np.int64)[len(keys)]]
+
+
+def _heads(keys: pa.Array, values: pa.Array) -> pa.Array:
+    """The lengths in front of each row."""
+    heads = np.empty(len(keys), [("key", ">i4"), ("value", ">i4"), ("row", ">i2")])
+    lengths = pc.binary_length(keys).to_numpy()
+    heads["row"] = lengths
+    heads["key"] = lengths + (ROW_LENGTH_SIZE + len(KEY_TAIL))  # numpy 1 would add to heads["row"] in 16 bits
+    heads["value"] = pc.binary_length(values).to_numpy()
+    offsets = np.arange(len(keys) + 1, dtype=np.int64) * heads.dtype.itemsize
+    return pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(), len(keys), [None, pa.py_buffer(offsets), pa.py_buffer(heads)]
+    )
+
+
+def decode_entries(block: Block, *, suffix: int | None) -> pa.RecordBatch:
+    """The rows and values of a data block, in file order.
+
+    *suffix* is the number of bytes behind each value, which are skipped; None if a vlong follows each value.
+
+    Raises:
+        DecodeError: the entries do not fill the block, or their lengths contradict each other.
+
+    Source: HFileDataBlock.readKeyValue and next, KeyValue, Key.
+    """
+    content = block.content
+    if not content:
+        return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in SCHEMA], schema=SCHEMA)
+    offsets = walk(content, suffix=suffix, base=block.base)
+    # The content is cut at every begin and end of a row or value: of each four pieces, the first is a row, the third
+    # a value.  For the slices [[10, 13, 23, 28], [39, 42, 52, 57]] these are the pieces 0 and 4, 2 and 6.
+    slices = _slices(np.frombuffer(content, np.uint8), offsets, block.base)
+    bounds = np.append(slices.ravel(), np.int32(len(content)))
+    pieces = pa.BinaryArray.from_buffers(pa.binary(), slices.size, [None, pa.py_buffer(bounds), pa.py_buffer(content)])
+    rows = np.arange(len(slices)) * slices.shape[1]
+    return pa.RecordBatch.from_arrays([pieces.take(pa.array(rows + piece)) for piece in (0, 2)], schema=SCHEMA)
+
+
+def _slices(data: npt.NDArray[np.uint8], offsets: Longs, base: int) -> npt.NDArray[np.int32]:
+    """For each entry, where its row begins and ends, and where its value begins and ends."""
+    starts, ends = offsets[:-1], offsets[1:]
+    size = len(data) - LENGTHS_SIZE - ROW_LENGTH_SIZE + 1
+    at = np.minimum(starts, size - 1)  # the check below refuses an entry that is too short
+    key, value, row = (
+        np.ndarray((size,), kind, data, byte, strides=(1,))[at].astype(np.int64)
+        for kind, byte in ((">i4", 0), (">i4", 4), (">i2", LENGTHS_SIZE))
+    )
+    rows = starts + (LENGTHS_SIZE + ROW_LENGTH_SIZE)
+    values = starts + LENGTHS_SIZE + key
+    slices = np.stack((rows, rows + row, values, values + value), axis=1)
+    wrong = (np.diff(slices, axis=1) < 0).any(axis=1) | (slices[:, -1] > ends)
+    if wrong.any():
+        first = int(starts[wrong.argmax()])
+        raise CorruptBlockError("the lengths of an entry contradict each other", offset=base + first)
+    return slices.astype(np.int32)

@@ -1,0 +1,109 @@
+"""The file info: a map of short values that describe the file.  Layout: spec/hfile.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hudiformat.codec.hfile.block import Block
+from hudiformat.codec.hfile.names import hash_order, name_of, text_bytes
+from hudiformat.codec.hfile.protobuf import decode_delimited, decode_fields, encode_delimited, encode_field
+from hudiformat.errors import CorruptBlockError, EncodeError, UnsupportedFeatureError
+from hudiformat.wire import Cursor, int32, int64
+
+PB_MAGIC = b"PBUF"
+LAST_KEY = "hfile.LASTKEY"
+CREATION_TIME = "hfile.CREATE_TIME_TS"
+AVERAGE_KEY_LENGTH = "hfile.AVG_KEY_LEN"
+AVERAGE_VALUE_LENGTH = "hfile.AVG_VALUE_LEN"
+KEY_VALUE_VERSION = "KEY_VALUE_VERSION"
+MAX_MEMSTORE_TIMESTAMP = "MAX_MEMSTORE_TS_KEY"
+MAX_TAGS_LENGTH = "MAX_TAGS_LEN"
+
+RESERVED = frozenset(
+    (
+        LAST_KEY,
+        CREATION_TIME,
+        AVERAGE_KEY_LENGTH,
+        AVERAGE_VALUE_LENGTH,
+        KEY_VALUE_VERSION,
+        MAX_MEMSTORE_TIMESTAMP,
+        MAX_TAGS_LENGTH,
+    )
+)
+_WITH_MEMSTORE_TIMESTAMP = 1
+_ENTRY, _FIRST, _SECOND = 1, 1, 2
+
+
+def encode_file_info(
+    extra: Mapping[str, bytes], *, last_key: bytes | None, lengths: tuple[int, int], creation_time: int
+) -> bytes:
+    """The content of a file info block: *extra*, and the values that every file has.
+
+    *last_key* is None where there is none, *lengths* are the average lengths of keys and values, *creation_time*
+    milliseconds since 1970.
+
+    Raises:
+        EncodeError: *extra* has a name that is reserved for the writer.
+
+    Source: HFileWriterImpl.finishFileInfo, HFileFileInfoBlock.getUncompressedBlockDataToWrite.
+    """
+    if taken := sorted(RESERVED.intersection(extra)):
+        raise EncodeError(f"the file info {taken[0]} is the writer's own")
+    entries = {
+        MAX_MEMSTORE_TIMESTAMP: int64(0),
+        **extra,
+        LAST_KEY: b"" if last_key is None else len(last_key).to_bytes(2, "big") + last_key,
+        AVERAGE_KEY_LENGTH: int32(lengths[0]),
+        CREATION_TIME: int64(creation_time),
+        AVERAGE_VALUE_LENGTH: int32(lengths[1]),
+        KEY_VALUE_VERSION: int32(_WITH_MEMSTORE_TIMESTAMP),
+    }
+    pairs = (
+        encode_field(_FIRST, text_bytes(name)) + encode_field(_SECOND, entries[name]) for name in hash_order(entries)
+    )
+    return PB_MAGIC + encode_delimited(b"".join(encode_field(_ENTRY, pair) for pair in pairs))
+
+
+def decode_file_info(block: Block) -> dict[str, bytes]:
+    """The map in a file info block, in its order; bytes of names that are no UTF-8 become surrogates.
+
+    Raises:
+        DecodeError: the block is damaged.
+
+    Source: HFileFileInfoBlock.readFileInfo.
+    """
+    cursor = Cursor(block.content, base=block.base)
+    if (magic := bytes(cursor.take(len(PB_MAGIC), "file info"))) != PB_MAGIC:
+        raise CorruptBlockError(f"file info: expected the magic {PB_MAGIC!r}, found {magic!r}", offset=block.offset)
+    info = {}
+    for number, value in decode_fields(decode_delimited(cursor, "file info")):
+        if number == _ENTRY and isinstance(value, bytes):
+            pair = dict(decode_fields(Cursor(memoryview(value))))
+            name, content = pair.get(_FIRST), pair.get(_SECOND)
+            if not isinstance(name, bytes) or not isinstance(content, bytes):
+                raise CorruptBlockError("file info: an entry without name or value", offset=block.offset)
+            info[name_of(name)] = content
+    return info
+
+
+def suffix_size(info: Mapping[str, bytes]) -> int | None:
+    """The number of bytes of the memstore timestamp behind each value of the file; None if it is a vlong.
+
+    Raises:
+        CorruptBlockError: a value of the file info has the wrong size.
+        UnsupportedFeatureError: the entries have HBase's tags.
+
+    Source: HFileInfo.parseMaxMvccTs; Hudi assumes that there is a timestamp, and refuses one above 0.
+    """
+    if MAX_TAGS_LENGTH in info:
+        raise UnsupportedFeatureError("HFiles whose entries have tags", feature="tags")
+    if _number(info, KEY_VALUE_VERSION, 4) != _WITH_MEMSTORE_TIMESTAMP:
+        return 0
+    return None if _number(info, MAX_MEMSTORE_TIMESTAMP, 8) > 0 else 1
+
+
+def _number(info: Mapping[str, bytes], name: str, size: int) -> int:
+    value = info.get(name, bytes(size))
+    if len(value) != size:
+        raise CorruptBlockError(f"file info: {name} has {len(value)} bytes, not {size}")
+    return int.from_bytes(value, "big", signed=True)

@@ -1,0 +1,242 @@
+"""Reading an HFile: the trailer, the section to load on opening, and then only the blocks that are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.codec.hfile.block import Block, BlockType, all_there, decode_block
+from hudiformat.codec.hfile.chain import Longs
+from hudiformat.codec.hfile.entries import decode_entries
+from hudiformat.codec.hfile.file_info import decode_file_info, suffix_size
+from hudiformat.codec.hfile.index import DataIndex, IndexEntry, decode_data_index, decode_meta_index
+from hudiformat.codec.hfile.names import name_of, text_bytes
+from hudiformat.codec.hfile.search import FEW, find_in
+from hudiformat.codec.hfile.trailer import TRAILER_SIZE, HFileTrailer, decode_trailer
+from hudiformat.errors import CorruptBlockError, TruncatedBlockError
+
+_MOST_KEPT = 32 * 1024 * 1024
+"""Bytes of decoded blocks that a reader keeps."""
+
+
+class ByteSource(Protocol):
+    """Bytes that can be read in ranges: ``bytes``, a ``memoryview``, or an object that fetches each slice."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, key: slice, /) -> bytes | memoryview: ...
+
+
+class HFileReader:
+    """An HFile, of which only the ranges are read that a call needs.
+
+    Opening it reads the trailer and the section that it points to: the root of the index, the names of the meta blocks
+    and the file info.  Keys are bytes, or text, which stands for its UTF-8; they are sorted by their bytes.
+
+    Raises:
+        TruncatedBlockError: the file breaks off and has no trailer.
+        DecodeError: the file is damaged, or of another version than 3.
+        UnsupportedFeatureError: a compression other than none and gzip, encryption, tags, or an encoding of blocks.
+
+    Source: HFileReaderImpl; spec/hfile.md.
+    """
+
+    def __init__(self, source: ByteSource) -> None:
+        self._source = source
+        self._end = max(len(source) - TRAILER_SIZE, 0)
+        self.trailer = self._read_trailer()
+        with all_there():
+            self._index, self._meta, self.file_info = self._open()
+            self._suffix = suffix_size(self.file_info)
+        self._kept: dict[int, pa.RecordBatch] = {}
+
+    @property
+    def num_entries(self) -> int:
+        """How many entries the file declares."""
+        return self.trailer.entry_count
+
+    @property
+    def meta_block_names(self) -> list[str]:
+        """The names of the meta blocks, in file order."""
+        return list(self._meta)
+
+    def meta_block(self, name: str) -> bytes | None:
+        """The content of the meta block *name*; None if there is no such block.
+
+        Raises:
+            DecodeError: the block is damaged.
+        """
+        entry = self._meta.get(name)
+        return None if entry is None else bytes(self._block(entry, BlockType.META).content)
+
+    def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
+        """Key and value of each entry, in file order."""
+        for batch in self.blocks():
+            yield from zip(batch["key"].to_pylist(), batch["value"].to_pylist(), strict=True)
+
+    def blocks(self) -> Iterator[pa.RecordBatch]:
+        """The entries of each data block: ``key`` and ``value``, both binary.
+
+        Raises:
+            DecodeError: a block is damaged, or the blocks together do not have the declared number of entries.
+        """
+        count = 0
+        for entry in self._entries():
+            batch = self._decoded(entry)
+            count += batch.num_rows
+            yield batch
+        if count != self.num_entries:
+            raise CorruptBlockError(f"{self.num_entries} entries are declared, {count} are there")
+
+    def get(self, key: bytes | str) -> bytes | None:
+        """The value of the first entry with *key*; None if there is none.
+
+        One data block is read, or none if *key* is before the first key.
+
+        Raises:
+            DecodeError: the data block, or an index block on the way to it, is damaged.
+        """
+        wanted = _key(key)
+        with all_there():
+            entry = self._index.floor(wanted)
+        if entry is None:
+            return None
+        batch = self._batch(entry)
+        row = pc.index(batch["key"], pa.scalar(wanted, pa.binary())).as_py()
+        return None if row < 0 else bytes(batch["value"][row].as_py())
+
+    def find(self, keys: pa.Array) -> tuple[Longs, pa.Array]:
+        """The rows of *keys* that the file has entries for, in order, and the value of each.
+
+        *keys* are binary, and ascend.  Each block that may hold some of them is read once: where few are looked for,
+        its bytes are searched for each; else its entries are decoded, as in a scan.
+
+        Raises:
+            DecodeError: a data block, or an index block on the way to it, is damaged.
+        """
+        wanted = keys.to_pylist()
+        rows, values = [np.empty(0, np.int64)], [pa.array([], pa.binary())]
+        with all_there():
+            for entry, start, end in self._index.floors(wanted):
+                found, some = self._find_in(entry, keys.slice(start, end - start), wanted[start:end])
+                rows.append(found + start)
+                values.append(some)
+        return np.concatenate(rows), pa.chunked_array(values).combine_chunks()
+
+    def _find_in(self, entry: IndexEntry, keys: pa.Array, wanted: list[bytes]) -> tuple[Longs, pa.Array]:
+        """As :meth:`find`, in one data block."""
+        if len(keys) <= FEW:
+            found = find_in(self._block(entry, BlockType.DATA).content, wanted, suffix=self._suffix)
+            if found is not None:
+                rows = np.flatnonzero([value is not None for value in found])
+                return rows, pa.array([found[row] for row in rows], pa.binary())
+        batch = self._batch(entry)
+        at = pc.index_in(keys, value_set=batch["key"])
+        there = at.is_valid()
+        return np.flatnonzero(there.to_numpy(zero_copy_only=False)), batch["value"].take(at.filter(there))
+
+    def scan(self, start: bytes | str = b"", stop: bytes | str | None = None) -> Iterator[pa.RecordBatch]:
+        """The entries with *start* <= key < *stop*, block by block; without *stop*, to the end.
+
+        Only blocks that may hold such entries are read; empty batches are left out.
+
+        Raises:
+            DecodeError: a data block, or an index block on the way to it, is damaged.
+        """
+        first, last = _key(start), None if stop is None else _key(stop)
+        for entry in self._entries(first):
+            if last is not None and entry.key >= last:
+                return
+            batch = self._batch(entry)
+            inside = pc.greater_equal(batch["key"], pa.scalar(first, pa.binary()))
+            if last is not None:
+                inside = pc.and_(inside, pc.less(batch["key"], pa.scalar(last, pa.binary())))
+            rows = batch.filter(inside)
+            if rows.num_rows:
+                yield rows
+
+    def prefix_scan(self, prefix: bytes | str) -> Iterator[pa.RecordBatch]:
+        """The entries whose keys begin with *prefix*, block by block, as :meth:`scan` does."""
+        first = _key(prefix)
+        return self.scan(first, _after_all(first))
+
+    def _read_trailer(self) -> HFileTrailer:
+        data = memoryview(self._source[self._end : len(self._source)])
+        try:
+            return decode_trailer(data, base=self._end)
+        except CorruptBlockError as error:
+            if bytes(self._source[0:8]) in (kind.value for kind in BlockType) and error.offset == self._end:
+                raise TruncatedBlockError("an HFile that breaks off: it has no trailer", offset=self._end) from error
+            raise
+
+    def _open(self) -> tuple[DataIndex, dict[str, IndexEntry], Mapping[str, bytes]]:
+        trailer = self.trailer
+        start = trailer.load_on_open_offset
+        if not 0 <= start <= self._end:
+            raise CorruptBlockError(f"a section to load on opening at byte {start}", offset=self._end)
+        section = memoryview(self._source[start : self._end])
+        pos = 0
+        blocks = []
+        for kind in (BlockType.ROOT_INDEX, BlockType.ROOT_INDEX, BlockType.FILE_INFO):
+            blocks.append(decode_block(section[pos:], kind, trailer.compression, base=start + pos))
+            pos += blocks[-1].size
+        data, meta, info = blocks
+        root = decode_data_index(data, trailer.data_index_count)
+        names = {name_of(entry.key): entry for entry in decode_meta_index(meta, trailer.meta_index_count)}
+        index = DataIndex(root, trailer.data_index_levels, self._block)
+        return index, names, MappingProxyType(decode_file_info(info))
+
+    def _entries(self, start: bytes = b"") -> Iterator[IndexEntry]:
+        with all_there():
+            yield from self._index.blocks(start)
+
+    def _batch(self, entry: IndexEntry) -> pa.RecordBatch:
+        """The entries of a data block; the blocks asked for last are kept: look-ups may come in any order of keys."""
+        batch = self._kept.pop(entry.offset, None)
+        if batch is None:
+            batch = self._decoded(entry)
+            self._make_room(batch.nbytes)
+        self._kept[entry.offset] = batch
+        return batch
+
+    def _make_room(self, size: int) -> None:
+        """Let go of blocks, the oldest first; other threads may look up keys meanwhile."""
+        kept = list(self._kept.items())
+        size += sum(batch.nbytes for _, batch in kept)
+        for offset, batch in kept:
+            if size <= _MOST_KEPT:
+                return
+            self._kept.pop(offset, None)
+            size -= batch.nbytes
+
+    def _decoded(self, entry: IndexEntry) -> pa.RecordBatch:
+        block = self._block(entry, BlockType.DATA)
+        with all_there():
+            return decode_entries(block, suffix=self._suffix)
+
+    def _block(self, entry: IndexEntry, kind: BlockType) -> Block:
+        end = entry.offset + entry.size
+        if entry.offset < 0 or entry.size < 0 or end > self.trailer.load_on_open_offset:
+            raise CorruptBlockError(f"an index entry of {entry.size} bytes leads out of the file", offset=entry.offset)
+        with all_there():
+            block = decode_block(
+                memoryview(self._source[entry.offset : end]), kind, self.trailer.compression, base=entry.offset
+            )
+        if block.size != entry.size:
+            raise CorruptBlockError(f"a block of {block.size} bytes, in the index of {entry.size}", offset=entry.offset)
+        return block
+
+
+def _key(key: bytes | str) -> bytes:
+    return text_bytes(key) if isinstance(key, str) else key
+
+
+def _after_all(prefix: bytes) -> bytes | None:
+    """The first key behind all keys that begin with *prefix*; None if there is no such key."""
+    stem = prefix.rstrip(b"\xff")
+    return stem[:-1] + bytes([stem[-1] + 1]) if stem else None

@@ -1,0 +1,1 @@
+"""Log blocks <-> bytes, and files of log blocks: read, write, verify, salvage."""

@@ -1,0 +1,154 @@
+"""The records of many blocks; small blocks are decoded together."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from hudiformat.codec.avro.decode import Records, uses_kernels
+from hudiformat.codec.log.block import BlockRun, LogBlock
+from hudiformat.codec.log.content import avro_data
+from hudiformat.codec.log.frame import BlockType
+from hudiformat.codec.log.selection import Wanted
+from hudiformat.conditions.taken import Filter
+from hudiformat.errors import DecodeError
+from hudiformat.wire import offsets_from
+
+Group: TypeAlias = list[LogBlock | BlockRun]
+
+_SMALL = 1 << 14  # bytes of a content; a larger content is decoded as fast by itself
+_MOST_BYTES = 1 << 24
+_FARTHEST = 1 << 30  # bytes between blocks that are decoded in place
+_AVRO = (BlockType.AVRO_DATA, BlockType.CDC_DATA)
+_NO_RECORDS = (BlockType.COMMAND, BlockType.CORRUPT, BlockType.DELETE)
+
+
+def record_batches(
+    blocks: Iterable[LogBlock | BlockRun],
+    *,
+    schema: pa.Schema | None = None,
+    columns: str | Sequence[str] | None = None,
+    filter: Filter | None = None,  # noqa: A002
+    views: bool = False,
+) -> Iterator[pa.RecordBatch]:
+    """The records of the data blocks among *blocks*, in order; one batch may hold the records of several blocks.
+
+    *schema*, *columns*, *filter* and *views* are as in :meth:`LogBlock.to_arrow`.  Without *schema*, batches have the
+    schema that their blocks were written with.
+
+    Raises:
+        DecodeError: a content is damaged.
+        SchemaError: the records cannot be brought to *schema*, or a column is missing.
+    """
+    wanted = Wanted(schema, [columns] if isinstance(columns, str) else columns, filter, views)
+    return _one_by_one(_groups(blocks), wanted)
+
+
+def _one_by_one(groups: Iterable[Group], wanted: Wanted, *, threads: int | None = None) -> Iterator[pa.RecordBatch]:
+    """The records of the *groups*; as soon as kernels are used, by as many threads as Arrow has, or by *threads*.
+
+    In a Spark task Arrow has one thread: Spark sets OMP_NUM_THREADS.
+    """
+    in_parts = wanted.schema is not None and not wanted.columns and wanted.filter is None
+    rest = iter(groups)
+    for group in rest:
+        if (threads or pa.cpu_count()) > 1 and uses_kernels():
+            yield from _side_by_side(chain([group], rest), wanted, pa.cpu_count())
+            return
+        if len(group) > 1 or isinstance(group[0], BlockRun):
+            try:
+                batch = avro_data.decode(_find(group), wanted)
+            except DecodeError:
+                pass  # decoding the blocks one by one, below, raises the error that names the block
+            else:
+                yield batch
+                continue
+        for block in _blocks(group):
+            if block.type not in _AVRO:
+                names, views = wanted.columns, wanted.views
+                yield block.to_arrow(wanted.schema, columns=names, filter=wanted.filter, views=views)
+                continue
+            written = block.schema
+            with offsets_from(block.content_offset or 0):
+                records = avro_data.find(block.content, written)
+                for part in records.parts() if in_parts and len(block.content) > _SMALL else [records]:
+                    yield avro_data.decode(part, wanted)
+
+
+def _side_by_side(groups: Iterable[Group], wanted: Wanted, threads: int) -> Iterator[pa.RecordBatch]:
+    """The records of the *groups*, in order, of which *threads* are decoded at the same time.
+
+    Kernels run without Python's lock, which numpy holds for half of the time.
+    """
+    waiting: deque[Future[list[pa.RecordBatch]]] = deque()
+    with ThreadPoolExecutor(threads, "hudiformat-decode") as pool:
+        try:
+            for group in groups:
+                waiting.append(pool.submit(_decoded, group, wanted))
+                if len(waiting) == threads:
+                    yield from waiting.popleft().result()
+            while waiting:
+                yield from waiting.popleft().result()
+        finally:
+            for task in waiting:
+                task.cancel()
+
+
+def _decoded(group: Group, wanted: Wanted) -> list[pa.RecordBatch]:
+    return list(_one_by_one([group], wanted, threads=1))
+
+
+def _groups(blocks: Iterable[LogBlock | BlockRun]) -> Iterator[Group]:
+    """The data blocks in groups that are decoded together: runs or small blocks of one schema, or a block alone."""
+    group: Group = []
+    size = 0
+    for item in blocks:
+        is_split = isinstance(item, BlockRun) and not (item.type in _AVRO and item.largest <= _SMALL)
+        for block in _blocks([item]) if is_split else [item]:
+            small = isinstance(block, BlockRun) or (block.type in _AVRO and len(block.content) <= _SMALL)
+            if group and not (small and _fits(block, group) and size < _MOST_BYTES):
+                yield group
+                group, size = [], 0
+            if small:
+                group.append(block)
+                size += block.size if isinstance(block, BlockRun) else len(block.content)
+            elif isinstance(block, LogBlock) and block.type not in _NO_RECORDS:
+                yield [block]
+    if group:
+        yield group
+
+
+def _fits(block: LogBlock | BlockRun, group: Group) -> bool:
+    """Whether *block* can be decoded together with *group*, which holds only runs or only blocks."""
+    first, last = group[0], group[-1]
+    if isinstance(block, BlockRun) != isinstance(first, BlockRun):
+        return False
+    if isinstance(block, BlockRun) and isinstance(first, BlockRun):
+        far = int(block.offsets[-1] - first.offsets[0]) > _FARTHEST
+        if far or block.data is not first.data:
+            return False
+    return block.header is last.header or block.schema == last.schema
+
+
+def _find(group: Group) -> Records:
+    """The records of a group."""
+    runs = [block for block in group if isinstance(block, BlockRun)]
+    if not runs:
+        return avro_data.find_in_blocks([block.content for block in _blocks(group)], group[0].schema)
+    starts, ends = (np.concatenate(offsets) for offsets in zip(*(run.contents() for run in runs), strict=True))
+    return avro_data.find_at(runs[0].data, starts, ends, runs[0].schema)
+
+
+def _blocks(group: Group) -> Iterator[LogBlock]:
+    """The blocks of a group, those of its runs one by one."""
+    for block in group:
+        if isinstance(block, BlockRun):
+            yield from block.blocks()
+        else:
+            yield block

@@ -1,0 +1,128 @@
+"""Content of an Avro data block: version, record count, then per record its length and its Avro binary.
+
+Layout: spec/log-block.md; the records: spec/avro-records.md.  Source: HoodieAvroDataBlock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudiformat.codec.avro.arrays import Longs
+from hudiformat.codec.avro.decode import Records, find_records, find_runs
+from hudiformat.codec.avro.encode import encode_parts
+from hudiformat.codec.avro.schema import avro_to_arrow, resolve
+from hudiformat.codec.log.selection import Wanted, rows_where, selected
+from hudiformat.conditions.taken import columns_of
+from hudiformat.errors import CorruptBlockError, TruncatedBlockError, UnsupportedVersionError
+from hudiformat.wire import Cursor, int32
+
+CONTENT_VERSION = 3
+RECORD_LENGTH_SIZE = 4
+"""Bytes of the length in front of each record."""
+
+_READABLE = (1, 2, 3)
+_PROLOGUE = np.dtype([("version", ">i4"), ("count", ">i4")])
+
+
+def prologue(count: int) -> bytes:
+    """What is before the records: the version, and how many there are."""
+    return int32(CONTENT_VERSION) + int32(count)
+
+
+def encode_cut(batch: pa.RecordBatch | pa.Table, schema: str, bounds: Longs) -> Iterator[memoryview]:
+    """The contents for the rows from ``bounds[i]`` to ``bounds[i + 1]``; all are parts of one buffer.
+
+    *bounds* ascend from 0 to the number of rows; what is encoded here is all of *batch* at once.
+    """
+    counts = np.diff(bounds)
+    full = counts > 0
+    prologues = np.zeros(int(full.sum()), _PROLOGUE)
+    prologues["version"], prologues["count"] = CONTENT_VERSION, counts[full]
+    data, starts = encode_parts(batch, schema, bounds[:-1][full], prologues.view(np.uint64))
+    offsets = starts.tolist()
+    contents = map(data.__getitem__, map(slice, offsets[:-1], offsets[1:]))
+    if full.all():
+        return contents
+    empty = memoryview(prologue(0))
+    return (next(contents) if is_full else empty for is_full in full.tolist())
+
+
+def find(content: bytes | memoryview, written: str) -> Records:
+    """The records of *content*, which were written with the Avro schema *written*; none is decoded yet.
+
+    Raises:
+        DecodeError: the content is damaged.
+        SchemaError: *written* is no Avro record schema.
+    """
+    count = record_count(content)
+    return find_records(content, count, written, start=_PROLOGUE.itemsize)
+
+
+def find_in_blocks(contents: Sequence[bytes | memoryview], written: str) -> Records:
+    """The records of several contents that were written with one schema: faster than :func:`find` if they are small.
+
+    Raises:
+        DecodeError: a content is damaged; the error does not say which one.
+    """
+    ends = np.cumsum([len(content) for content in contents])
+    return find_at(b"".join(contents), np.append(0, ends[:-1]), ends, written)
+
+
+def find_at(data: bytes | memoryview, starts: Longs, ends: Longs, written: str) -> Records:
+    """The records of the contents from ``starts[i]`` to ``ends[i]`` of *data*, as :func:`find_in_blocks`.
+
+    The contents lie less than 2 GiB apart.
+    """
+    sizes = ends - starts
+    if (sizes < _PROLOGUE.itemsize).any():
+        raise TruncatedBlockError("a content without version and record count")
+    every: npt.NDArray[Any] = np.ndarray((len(data) - 7,), f"V{_PROLOGUE.itemsize}", data, strides=(1,))
+    prologues = every[starts].view(_PROLOGUE)
+    counts = prologues["count"].astype(np.int64)
+    if not np.isin(prologues["version"], _READABLE).all() or ((counts < 0) | (counts > sizes)).any():
+        raise CorruptBlockError("a content of unknown version, or with an impossible count")
+    return find_runs(data, starts + _PROLOGUE.itemsize, ends, counts, written)
+
+
+def decode(records: Records, wanted: Wanted) -> pa.RecordBatch:
+    """What is *wanted* of *records*.
+
+    With a filter, its columns are decoded first, and all other columns only in the rows that match.
+
+    Raises:
+        DecodeError: the records are damaged.
+        SchemaError: the records cannot be brought to the wanted schema, or there is no such column.
+    """
+    written = avro_to_arrow(records.schema)
+    names = set(written.names)
+    schema = wanted.schema or written
+    condition = None if wanted.filter is None else wanted.condition(schema)
+    if condition is not None:
+        tested = selected(schema, columns_of(condition, schema))
+        rows = resolve(records.decode([name for name in tested.names if name in names]), tested)
+        records = records.take(rows_where(condition, rows))
+    if wanted.schema is None:
+        return records.decode(wanted.columns, views=wanted.views)
+    target = wanted.schema if wanted.columns is None else selected(wanted.schema, wanted.columns)
+    present = [name for name in dict.fromkeys(target.names) if name in names]
+    return resolve(records.decode(present, views=wanted.views), target)
+
+
+def record_count(content: bytes | memoryview) -> int:
+    """How many records *content* declares; the records are not read.
+
+    Raises:
+        DecodeError: the content is too short for so many records, or of an unknown version.
+    """
+    cursor = Cursor(memoryview(content))
+    if (version := cursor.int32("content version")) not in _READABLE:
+        raise UnsupportedVersionError(f"Avro data content of version {version}; known are 1 to {CONTENT_VERSION}")
+    count = cursor.int32("record count")
+    if not 0 <= count <= cursor.remaining // RECORD_LENGTH_SIZE:
+        raise CorruptBlockError(f"{count} records are declared, in {cursor.remaining} bytes")
+    return count

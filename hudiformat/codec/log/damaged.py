@@ -1,0 +1,39 @@
+"""Which log file a block is of that cannot be decoded.
+
+Blocks are decoded long after they were read, those of several files together, and know nothing of their file but their
+offset there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from hudiformat.codec.log.block import LogBlock
+from hudiformat.codec.log.reader import LogReader
+from hudiformat.codec.log.verify import content_error, positions_error
+from hudiformat.errors import DecodeError
+from hudiformat.storage.protocol import Storage
+
+
+@contextmanager
+def naming_log_files(storage: Storage, paths: Iterable[str]) -> Iterator[None]:
+    """Have an error of the body that a block cannot be decoded say which of the log files *paths* it is in.
+
+    The files are searched only then, for the first block that cannot be decoded.
+
+    Raises:
+        DecodeError: that of the body.
+    """
+    try:
+        yield
+    except DecodeError as error:
+        if storage.root not in str(error):
+            found = (path for path in paths if any(map(_is_damaged, LogReader(path, storage=storage))))
+            path = next(found, None)
+            error.args = (str(error) if path is None else f"{storage.root}/{path}: {error}",)
+        raise
+
+
+def _is_damaged(block: LogBlock) -> bool:
+    return content_error(block) is not None or positions_error(block) is not None

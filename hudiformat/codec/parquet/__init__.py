@@ -1,0 +1,1 @@
+"""Parquet footers, and row groups that are copied without decoding."""

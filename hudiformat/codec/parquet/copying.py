@@ -1,0 +1,325 @@
+"""Copying row groups from Parquet files into one, byte for byte: no page is decompressed or decoded.
+
+Only places in the file are changed: those in the footer, and those of pages in offset indexes.  Rules:
+spec/parquet-copy.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hudiformat.codec.parquet.constants import constant_chunk
+from hudiformat.codec.parquet.source import (
+    MAGIC,
+    PLACES,
+    ChunkField,
+    ColumnField,
+    FileField,
+    GroupField,
+    ParquetSource,
+    nested,
+    number,
+    structs,
+)
+from hudiformat.codec.parquet.thrift import Field, Items, Kind, Struct, Value, decode_struct, encode_struct
+from hudiformat.errors import DataError, SchemaError
+from hudiformat.storage.protocol import OutputFile, Storage
+from hudiformat.storage.streams import reading
+
+_PIECE = 4 << 20
+"""The most bytes that are in memory while pages are copied."""
+_BLOOM_HEADER = 64
+"""Bytes that the header of a bloom filter is in; it has about 15."""
+_ORDINALS = 1 << 15
+_WRITER = b"hudiformat version 1"
+
+
+@dataclass(frozen=True, slots=True)
+class _Indexes:
+    """A chunk's indexes of pages; they are written behind the last row group."""
+
+    column: bytes | None
+    offset: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Copied:
+    """A row group of the new file, with a chunk and its indexes for each column."""
+
+    group: Struct
+    chunks: tuple[tuple[Struct, _Indexes], ...]
+
+
+class RowGroupCopier:
+    """Writes a Parquet file into *output* whose row groups are those of others, in the order in which they are added.
+
+    *output* is empty, and is closed by its owner.  The first source gives the schema.  In memory are a few MiB of
+    pages, the footer and the indexes of pages.
+
+    Source: ParquetFileWriter.appendRowGroup of parquet-mr, HoodieBinaryCopyHandle of Hudi.
+    """
+
+    def __init__(self, output: OutputFile) -> None:
+        self._output = output
+        self._first: ParquetSource | None = None
+        self._groups: list[_Copied] = []
+        self._writers: set[str] = set()
+        output.write(MAGIC)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows so far."""
+        return sum(number(copied.group, GroupField.ROWS) for copied in self._groups)
+
+    def append(
+        self, source: ParquetSource, groups: Sequence[int] | None = None, *, constants: Mapping[str, str] | None = None
+    ) -> None:
+        """Add row groups of *source*, by default all; row groups without rows are left out.
+
+        *constants* are columns of texts that get one value in all rows instead of theirs, by name: the names of files
+        in Hudi's meta fields.
+
+        Raises:
+            SchemaError: the schema is not that of the first source, or has no such column of texts.
+            DecodeError: the footer of *source* points out of the file.
+        """
+        if self._first and (difference := self._first.difference(source)):
+            raise SchemaError(f"{difference}; decode the rows and write them with one schema")
+        self._first = self._first or source
+        self._writers.add(source.created_by)
+        found = source.groups
+        for index in range(len(found)) if groups is None else groups:
+            if number(found[index], GroupField.ROWS):
+                self._groups.append(self._copy_group(source, found[index], constants or {}))
+
+    def close(self, metadata: Mapping[bytes, bytes] | None = None) -> int:
+        """Write the indexes and the footer; return the size of the file in bytes.
+
+        *metadata* are the texts of the footer by their keys, by default those of the first source.
+
+        Raises:
+            DataError: no source was added, so there is no schema.
+        """
+        if self._first is None:
+            raise DataError("expected row groups to copy, found no file: add one")
+        columns = [self._place_index(copied, _column_index) for copied in self._groups]
+        offsets = [self._place_index(copied, _offset_index) for copied in self._groups]
+        groups = [
+            _finished_group(copied.group, position, [chunk for chunk, _ in copied.chunks], *places)
+            for position, (copied, *places) in enumerate(zip(self._groups, columns, offsets, strict=True))
+        ]
+        footer = encode_struct(self._footer(self._first, groups, metadata))
+        self._output.write(footer, len(footer).to_bytes(4, "little"), MAGIC)
+        return self._output.size
+
+    def _copy_group(self, source: ParquetSource, group: Struct, constants: Mapping[str, str]) -> _Copied:
+        rows = number(group, GroupField.ROWS)
+        parts: list[tuple[ParquetSource, Struct]] = []
+        names = set(constants)
+        for chunk in structs(group, GroupField.COLUMNS):
+            name = _name(chunk)
+            if name in names:
+                names.remove(name)
+                parts.append(constant_chunk(source, chunk, name, constants[name], rows))
+            else:
+                parts.append((source, chunk))
+        if names:
+            raise SchemaError(f"{source.path}: expected columns {sorted(names)} of texts, found none of these names")
+        start = self._output.size
+        moved = self._copy_pages(parts)
+        chunks = tuple(
+            (self._move_bloom(part, old, new), _read_indexes(part, old, new))
+            for (part, old), new in zip(parts, moved, strict=True)
+        )
+        return _Copied(_changed_group(group, start, [chunk for chunk, _ in chunks]), chunks)
+
+    def _copy_pages(self, parts: Sequence[tuple[ParquetSource, Struct]]) -> list[Struct]:
+        """Copy the pages of chunks; chunks that follow each other in one file are read together."""
+        moved = []
+        waiting: tuple[ParquetSource, int, int] | None = None
+        position = self._output.size
+        for source, chunk in parts:
+            start, stop = source.chunk_range(chunk)
+            if waiting and waiting[0] is source and waiting[2] == start:
+                waiting = (source, waiting[1], stop)
+            else:
+                self._copy_bytes(waiting)
+                waiting = (source, start, stop)
+            moved.append(_moved_chunk(chunk, position - start))
+            position += stop - start
+        self._copy_bytes(waiting)
+        return moved
+
+    def _copy_bytes(self, span: tuple[ParquetSource, int, int] | None) -> None:
+        if span is None:
+            return
+        source, start, stop = span
+        for offset in range(start, stop, _PIECE):
+            self._output.write(source.read("pages", offset, min(_PIECE, stop - offset)))
+
+    def _move_bloom(self, source: ParquetSource, old: Struct, new: Struct) -> Struct:
+        """Copy a chunk's bloom filter, if it has one, to the present end of the file."""
+        column = nested(old, ChunkField.METADATA)
+        if ColumnField.BLOOM not in column:
+            return new
+        offset = number(column, ColumnField.BLOOM)
+        length = number(column, ColumnField.BLOOM_LENGTH) or _bloom_length(source, offset)
+        position = self._output.size
+        for start in range(0, length, _PIECE):
+            self._output.write(source.read("a bloom filter", offset + start, min(_PIECE, length - start)))
+        changes = {ColumnField.BLOOM: (Kind.I64, position), ColumnField.BLOOM_LENGTH: (Kind.I32, length)}
+        return _with(new, {ChunkField.METADATA: (Kind.STRUCT, _with(nested(new, ChunkField.METADATA), changes))})
+
+    def _place_index(self, copied: _Copied, which: Callable[[_Indexes], bytes | None]) -> list[tuple[int, int] | None]:
+        """Write one index of each chunk of a row group; return their offsets and lengths in bytes."""
+        places: list[tuple[int, int] | None] = []
+        for _, indexes in copied.chunks:
+            data = which(indexes)
+            places.append((self._output.size, len(data)) if data is not None else None)
+            if data is not None:
+                self._output.write(data)
+        return places
+
+    def _footer(self, first: ParquetSource, groups: Sequence[Struct], metadata: Mapping[bytes, bytes] | None) -> Struct:
+        changes: dict[int, tuple[Kind, Value]] = {
+            FileField.ROWS: (Kind.I64, self.rows),
+            FileField.ROW_GROUPS: (Kind.LIST, Items(Kind.STRUCT, tuple(groups))),
+        }
+        if metadata is not None:
+            pairs = tuple({1: Field(Kind.BINARY, key), 2: Field(Kind.BINARY, value)} for key, value in metadata.items())
+            changes[FileField.METADATA] = (Kind.LIST, Items(Kind.STRUCT, pairs))
+        if len(self._writers) > 1:
+            changes[FileField.CREATED_BY] = (Kind.BINARY, _WRITER)
+        return _with(first.footer, changes)
+
+
+def copy_row_groups(
+    storage: Storage, sources: Sequence[str], target: str, *, metadata: Mapping[bytes, bytes] | None = None
+) -> int:
+    """Write the row groups of the Parquet files *sources*, in their order, to the new file *target*; return its bytes.
+
+    *metadata* is as in :meth:`RowGroupCopier.close`.  A file that cannot be written to its end is deleted.
+
+    Raises:
+        SchemaError: the files have different schemas.
+        DecodeError: one is no Parquet file, or is damaged.
+        UnsupportedFeatureError: one is encrypted, or its writer is too old.
+        DataError: there are no files.
+    """
+    try:
+        with storage.open_new(target) as file:
+            copier = RowGroupCopier(file)
+            for path in sources:
+                with reading(storage, path) as opened:
+                    copier.append(ParquetSource.open(opened, path))
+            size = copier.close(metadata)
+            file.sync()
+    except BaseException:
+        storage.delete(target)
+        raise
+    return size
+
+
+def _name(chunk: Struct) -> str:
+    path = nested(chunk, ChunkField.METADATA)[ColumnField.PATH].value
+    parts = path.values if isinstance(path, Items) else ()
+    return ".".join(part.decode() for part in parts if isinstance(part, bytes))
+
+
+def _with(struct: Struct, changes: Mapping[int, tuple[Kind, Value]]) -> Struct:
+    """Return *struct* with other values of some fields, in the order of their numbers."""
+    fields = {**struct, **{number: Field(*change) for number, change in changes.items()}}
+    return dict(sorted(fields.items()))
+
+
+def _without(struct: Struct, *fields: int) -> Struct:
+    return {number: field for number, field in struct.items() if number not in fields}
+
+
+def _moved_chunk(chunk: Struct, by: int) -> Struct:
+    """Return the chunk with places moved by so many bytes, without the places of its indexes."""
+    column = nested(chunk, ChunkField.METADATA)
+    moved = _with(column, {one: (Kind.I64, number(column, one) + by) for one in PLACES if number(column, one)})
+    changes: dict[int, tuple[Kind, Value]] = {ChunkField.METADATA: (Kind.STRUCT, moved)}
+    if offset := number(chunk, ChunkField.FILE_OFFSET):
+        changes[ChunkField.FILE_OFFSET] = (Kind.I64, max(offset + by, 0))
+    bare = _without(
+        chunk,
+        ChunkField.OFFSET_INDEX,
+        ChunkField.OFFSET_INDEX_LENGTH,
+        ChunkField.COLUMN_INDEX,
+        ChunkField.COLUMN_INDEX_LENGTH,
+    )
+    return _with(bare, changes)
+
+
+def _changed_group(group: Struct, start: int, chunks: Sequence[Struct]) -> Struct:
+    columns = [nested(chunk, ChunkField.METADATA) for chunk in chunks]
+    return _with(
+        group,
+        {
+            GroupField.BYTES: (Kind.I64, sum(number(column, ColumnField.UNCOMPRESSED) for column in columns)),
+            GroupField.FILE_OFFSET: (Kind.I64, start),
+            GroupField.COMPRESSED: (Kind.I64, sum(number(column, ColumnField.COMPRESSED) for column in columns)),
+        },
+    )
+
+
+def _read_indexes(source: ParquetSource, old: Struct, new: Struct) -> _Indexes:
+    column = _index(source, old, ChunkField.COLUMN_INDEX, ChunkField.COLUMN_INDEX_LENGTH)
+    offset = _index(source, old, ChunkField.OFFSET_INDEX, ChunkField.OFFSET_INDEX_LENGTH)
+    if offset is None:  # a column index says nothing without the places of its pages
+        return _Indexes(None, None)
+    before, after = (number(nested(chunk, ChunkField.METADATA), ColumnField.DATA) for chunk in (old, new))
+    return _Indexes(column, _moved_offset_index(offset, after - before))
+
+
+def _index(source: ParquetSource, chunk: Struct, offset: int, length: int) -> bytes | None:
+    if offset not in chunk or not number(chunk, length):
+        return None
+    return source.read("an index of pages", number(chunk, offset), number(chunk, length))
+
+
+def _moved_offset_index(data: bytes, by: int) -> bytes:
+    """Return an OffsetIndex whose pages (field 1) have places (their field 1) moved by so many bytes."""
+    index, _ = decode_struct(data)
+    pages = tuple(_with(page, {1: (Kind.I64, number(page, 1) + by)}) for page in structs(index, 1))
+    return encode_struct(_with(index, {1: (Kind.LIST, Items(Kind.STRUCT, pages))}))
+
+
+def _bloom_length(source: ParquetSource, offset: int) -> int:
+    """Return the size in bytes of a bloom filter by its header, whose field 1 is the size of the bits."""
+    head = source.read("a bloom filter", offset, min(_BLOOM_HEADER, max(source.end - offset, 0)))
+    header, length = decode_struct(head)
+    return length + number(header, 1)
+
+
+def _column_index(indexes: _Indexes) -> bytes | None:
+    return indexes.column
+
+
+def _offset_index(indexes: _Indexes) -> bytes | None:
+    return indexes.offset
+
+
+def _finished_group(
+    group: Struct,
+    position: int,
+    chunks: Sequence[Struct],
+    columns: Sequence[tuple[int, int] | None],
+    offsets: Sequence[tuple[int, int] | None],
+) -> Struct:
+    """Return the row group with its number and the places of its indexes."""
+    finished = tuple(
+        _with(chunk, {**_place(ChunkField.OFFSET_INDEX, offset), **_place(ChunkField.COLUMN_INDEX, column)})
+        for chunk, column, offset in zip(chunks, columns, offsets, strict=True)
+    )
+    changes: dict[int, tuple[Kind, Value]] = {GroupField.COLUMNS: (Kind.LIST, Items(Kind.STRUCT, finished))}
+    if position < _ORDINALS:
+        changes[GroupField.ORDINAL] = (Kind.I16, position)
+    return _with(_without(group, GroupField.ORDINAL), changes)
+
+
+def _place(field: int, place: tuple[int, int] | None) -> dict[int, tuple[Kind, Value]]:
+    return {} if place is None else {field: (Kind.I64, place[0]), field + 1: (Kind.I32, place[1])}

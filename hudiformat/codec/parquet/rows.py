@@ -1,0 +1,77 @@
+"""Rows of Parquet files: read in batches, every row that the footer names, and written so that no NaN gets lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pyarrow.types as pat
+
+from hudiformat.codec.parquet.bounds import with_infinity
+from hudiformat.storage.streams import ArrowSink
+
+_WORTH_THREADS = 1 << 18
+"""From so many bytes on, before compression, threads take less time than it takes to hand them the columns."""
+
+
+def read_batches(
+    file: pq.ParquetFile, batch_rows: int, *, columns: Sequence[str] | None = None, groups: Sequence[int] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of *file*, at most *batch_rows* at a time: *columns*, at least one, of the row groups *groups*.
+
+    A column chunk says how many values it has.  pyarrow stops without an error where that says fewer than the row
+    group has rows, so one damaged byte would lose rows.
+
+    Raises:
+        ArrowInvalid: there are fewer rows than the row groups have; pyarrow raises it, too, for other damage.
+    """
+    chosen = range(file.num_row_groups) if groups is None else groups
+    described = [file.metadata.row_group(number) for number in chosen]
+    expected = sum(group.num_rows for group in described)
+    by_threads = sum(group.total_byte_size for group in described) >= _WORTH_THREADS
+    found = 0
+    for batch in file.iter_batches(batch_rows, row_groups=list(chosen), columns=columns, use_threads=by_threads):
+        found += batch.num_rows
+        yield batch
+    if found != expected:
+        raise pa.ArrowInvalid(f"expected {expected} rows, as the row groups have, found {found} in the columns")
+
+
+def columns_with_nan(rows: pa.Table) -> frozenset[str]:
+    """The columns of *rows* in which there is a NaN, at whatever depth."""
+    columns = zip(rows.schema.names, rows.columns, strict=True)
+    return frozenset(name for name, column in columns if any(map(_has_nan, column.chunks)))
+
+
+def _has_nan(array: pa.Array) -> bool:
+    kind = array.type
+    if pat.is_float32(kind) or pat.is_float64(kind):
+        return pc.any(pc.is_nan(array)).as_py() is True
+    if pat.is_struct(kind):
+        return any(_has_nan(array.field(position)) for position in range(kind.num_fields))
+    if pat.is_map(kind):
+        return _has_nan(array.keys) or _has_nan(array.items)
+    if pat.is_list(kind) or pat.is_large_list(kind) or pat.is_fixed_size_list(kind):
+        return _has_nan(array.values)
+    return pat.is_dictionary(kind) and _has_nan(array.dictionary)
+
+
+def close_writer(
+    writer: pq.ParquetWriter, sink: ArrowSink, stream: pa.NativeFile, with_nan: Sequence[frozenset[str]]
+) -> int:
+    """Close *writer*, which writes by *stream* into *sink*, and the stream; return the size of the file in bytes.
+
+    *with_nan* are the columns with a NaN of each row group.
+    """
+    if any(with_nan):
+        stream.flush()
+        with sink.holding() as held:
+            writer.close()
+            stream.flush()
+        sink.write(with_infinity(bytes(held), with_nan))
+    else:
+        writer.close()
+    stream.close()
+    return sink.tell()

@@ -1,0 +1,214 @@
+"""An open Parquet file whose row groups are copied: its footer, and where the bytes of its chunks lie."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hudiformat.codec.parquet.thrift import Items, Kind, Struct, decode_struct
+from hudiformat.errors import DecodeError, UnsupportedFeatureError
+
+MAGIC = b"PAR1"
+_ENCRYPTED = b"PARE"
+_TAIL = 1 << 16
+# parquet-cpp before 1.3.0 counts no header of the dictionary page (PARQUET-816); parquet-mr before 1.10.0 has bounds of
+# texts that readers must not believe (PARQUET-251), which they know by the name of the writer.
+_OLD_CPP = re.compile(r"parquet-cpp version (0|1\.[0-2])\.")
+_LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+"""Keys of files with dates in the Julian calendar, by which Spark reads all of a file."""
+_ARROW = b"ARROW:schema"
+_OLD_JAVA = re.compile(r"parquet-mr version 1\.[0-9]\.")
+
+
+class FileField:
+    """The fields of FileMetaData that are used here."""
+
+    SCHEMA, ROWS, ROW_GROUPS, METADATA, CREATED_BY, COLUMN_ORDERS = 2, 3, 4, 5, 6, 7
+    ENCRYPTION = 8
+
+
+class GroupField:
+    """The fields of RowGroup that are used here."""
+
+    COLUMNS, BYTES, ROWS, FILE_OFFSET, COMPRESSED, ORDINAL = 1, 2, 3, 5, 6, 7
+
+
+class ChunkField:
+    """The fields of ColumnChunk that are used here."""
+
+    FILE, FILE_OFFSET, METADATA = 1, 2, 3
+    OFFSET_INDEX, OFFSET_INDEX_LENGTH, COLUMN_INDEX, COLUMN_INDEX_LENGTH = 4, 5, 6, 7
+    ENCRYPTION = 8
+
+
+class ColumnField:
+    """The fields of ColumnMetaData that are used here."""
+
+    TYPE, PATH, CODEC, UNCOMPRESSED, COMPRESSED, DATA, INDEX_PAGE, DICTIONARY = 1, 3, 4, 6, 7, 9, 10, 11
+    STATISTICS, BLOOM, BLOOM_LENGTH = 12, 14, 15
+
+
+PLACES = (ColumnField.DATA, ColumnField.INDEX_PAGE, ColumnField.DICTIONARY)
+"""The fields with places of pages; the first page of a chunk is at the smallest one."""
+
+
+def number(struct: Struct, field: int, default: int = 0) -> int:
+    """Return a field that is a number of at least 0.
+
+    Raises:
+        DecodeError: it is something else.
+    """
+    value = struct[field].value if field in struct else default
+    if not isinstance(value, int) or value < 0:
+        raise DecodeError(f"field {field} of the footer: expected a number from 0 on, found {value!r}")
+    return value
+
+
+def text(struct: Struct, field: int) -> bytes:
+    """Return a field that is a text, empty if it is absent; a DecodeError if it is something else."""
+    value = struct[field].value if field in struct else b""
+    if not isinstance(value, bytes):
+        raise DecodeError(f"field {field} of the footer: expected a text, found {value!r}")
+    return value
+
+
+def nested(struct: Struct, field: int) -> Struct:
+    """Return a field that is a struct; a DecodeError if it is something else."""
+    value = struct[field].value if field in struct else None
+    if not isinstance(value, dict):
+        raise DecodeError(f"field {field} of the footer: expected a struct, found {value!r}")
+    return value
+
+
+def structs(struct: Struct, field: int) -> list[Struct]:
+    """Return a field that is a list of structs, empty if it is absent; a DecodeError if it is something else."""
+    value = struct[field].value if field in struct else Items(Kind.STRUCT, ())
+    if not isinstance(value, Items) or value.kind is not Kind.STRUCT:
+        raise DecodeError(f"field {field} of the footer: expected a list of structs, found {value!r}")
+    return [item for item in value.values if isinstance(item, dict)]
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetSource:
+    """An open Parquet file: ``footer`` is its FileMetaData, which begins at byte ``end``."""
+
+    file: pa.NativeFile
+    path: str
+    footer: Struct
+    end: int
+
+    @classmethod
+    def open(cls, file: pa.NativeFile, path: str) -> ParquetSource:
+        """Read the footer of *file*; *path* is for messages.
+
+        Raises:
+            DecodeError: the file is no Parquet file, or its footer is damaged.
+            UnsupportedFeatureError: row groups of this file cannot be copied; they have to be decoded.
+        """
+        size = file.size()
+        tail = file.read_at(min(size, _TAIL), max(size - _TAIL, 0))
+        if tail[-4:] == _ENCRYPTED:
+            raise _refused(path, "its footer is encrypted")
+        length = int.from_bytes(tail[-8:-4], "little")
+        end = size - 8 - length
+        if tail[-4:] != MAGIC or end < len(MAGIC):
+            raise DecodeError(f"{path}: expected a Parquet file, found {size} bytes that end in {tail[-8:]!r}")
+        encoded = tail[-8 - length : -8] if length + 8 <= len(tail) else file.read_at(length, end)
+        source = cls(file, path, decode_struct(encoded)[0], end)
+        source._check()
+        return source
+
+    @property
+    def groups(self) -> list[Struct]:
+        """The row groups."""
+        return structs(self.footer, FileField.ROW_GROUPS)
+
+    @property
+    def created_by(self) -> str:
+        """The name and version of the writer."""
+        return text(self.footer, FileField.CREATED_BY).decode("utf-8", "replace")
+
+    def difference(self, other: ParquetSource) -> str | None:
+        """Return why row groups of both cannot be in one file, None if they can."""
+        for name, field in (("schema", FileField.SCHEMA), ("order of values", FileField.COLUMN_ORDERS)):
+            if self.footer.get(field) != other.footer.get(field):
+                return f"{other.path}: expected the {name} of {self.path}, found another one"
+        if other_texts := self._other_texts(other):
+            return f"{other.path}: expected the {other_texts.decode()} of {self.path}, found another one"
+        writers = {self.created_by, other.created_by}
+        if len(writers) > 1 and any(map(_OLD_JAVA.match, writers)):
+            return f"{other.path}: its statistics are those of another writer than {self.path}'s: {sorted(writers)}"
+        return None
+
+    @property
+    def metadata(self) -> dict[bytes, bytes]:
+        """The texts of the footer by their keys."""
+        return {text(pair, 1): text(pair, 2) for pair in structs(self.footer, FileField.METADATA)}
+
+    def _other_texts(self, other: ParquetSource) -> bytes | None:
+        """Return a key whose text decides how values are read, and differs."""
+        own, others = self.metadata, other.metadata
+        if _ARROW in own and _ARROW in others and not _same_arrow_schema(own[_ARROW], others[_ARROW]):
+            return _ARROW
+        return next((key for key in _LEGACY if own.get(key) != others.get(key)), None)
+
+    def chunk_range(self, chunk: Struct) -> tuple[int, int]:
+        """Return the offsets in bytes of a chunk's first page, and just after its last one.
+
+        Raises:
+            DecodeError: they are not in the file.
+        """
+        column = nested(chunk, ChunkField.METADATA)
+        offsets = [
+            number(column, field) for field in (ColumnField.DATA, ColumnField.INDEX_PAGE, ColumnField.DICTIONARY)
+        ]
+        start = min(filter(None, offsets), default=0)
+        stop = start + number(column, ColumnField.COMPRESSED)
+        self.check_range("a column chunk", start, stop)
+        return start, stop
+
+    def check_range(self, what: str, start: int, stop: int) -> None:
+        """Raise a DecodeError unless the bytes from *start* to *stop* lie between the file's magic and its footer."""
+        if not len(MAGIC) <= start <= stop <= self.end:
+            raise DecodeError(f"{self.path}: expected {what} in bytes 4 to {self.end}, found {start} to {stop}")
+
+    def read(self, what: str, start: int, length: int) -> bytes:
+        """Return *length* bytes from *start*; a DecodeError if they are not in the file."""
+        self.check_range(what, start, start + length)
+        data: bytes = self.file.read_at(length, start)
+        return data
+
+    def _check(self) -> None:
+        if FileField.ENCRYPTION in self.footer:
+            raise _refused(self.path, "it is encrypted")
+        if _OLD_CPP.match(self.created_by):
+            raise _refused(self.path, f"sizes of chunks written by {self.created_by} are too small")
+        for chunk in chunks(self.groups):
+            if ChunkField.FILE in chunk:
+                raise _refused(self.path, f"its columns are in the file {text(chunk, ChunkField.FILE)!r}")
+            if ChunkField.ENCRYPTION in chunk:
+                raise _refused(self.path, "a column is encrypted")
+
+
+def chunks(groups: Sequence[Struct]) -> list[Struct]:
+    """Return the column chunks of row groups."""
+    return [chunk for group in groups for chunk in structs(group, GroupField.COLUMNS)]
+
+
+def _refused(path: str, reason: str) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(f"{path}: its row groups cannot be copied undecoded, because {reason}; decode them")
+
+
+def _same_arrow_schema(first: bytes, second: bytes) -> bool:
+    """Return whether two texts, in base64, are the same Arrow schema; the names of list items may differ."""
+    if first == second:
+        return True
+    try:
+        found = [pa.ipc.read_schema(pa.BufferReader(base64.b64decode(one))) for one in (first, second)]
+    except (ValueError, OSError, pa.ArrowException):
+        return False
+    return bool(found[0].equals(found[1]))

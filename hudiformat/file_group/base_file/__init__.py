@@ -1,0 +1,1 @@
+"""Base files: read, write, statistics, bloom filters."""

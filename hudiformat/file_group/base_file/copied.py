@@ -1,0 +1,128 @@
+"""A base file made of whole others: row groups are copied byte for byte, and only the record keys are decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudiformat.codec.log.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY
+from hudiformat.codec.parquet.copying import RowGroupCopier
+from hudiformat.codec.parquet.rows import read_batches
+from hudiformat.codec.parquet.source import ParquetSource
+from hudiformat.codec.statistics import ColumnStatistics, StatisticsCollector
+from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.file_group.base_file.bloom import BLOOM_FILTER
+from hudiformat.file_group.base_file.footers import read_footer
+from hudiformat.file_group.base_file.read import BATCH_ROWS, opened_source
+from hudiformat.file_group.base_file.write import footer_texts
+from hudiformat.schema.meta_fields import FILE_NAME, RECORD_KEY
+from hudiformat.storage.protocol import OutputFile, Storage
+
+_LEAST_GROUP = 4 << 20
+"""The bytes, before compression, that the row groups of a file have on average if they are worth copying: copies of
+small ones would stay small."""
+
+
+class CopiedBaseFile:
+    """Writes a base file into *file*, whose name is *name*, out of base files that :func:`can_be_copied` is true of.
+
+    *columns* are those whose statistics are wanted, of rows with *schema*, meta fields included.  The record keys of
+    the file are in memory.
+
+    Source: HoodieBinaryCopyHandle, HoodieFileBinaryCopier, Hudi 1.2.0.
+    """
+
+    def __init__(self, file: OutputFile, name: str, *, schema: pa.Schema, columns: Sequence[str] = ()) -> None:
+        self._copier = RowGroupCopier(file)
+        self._name = name
+        self._schema = schema
+        self._wanted = columns
+        self._keys: list[pa.Array] = []
+        self.columns: dict[str, ColumnStatistics] = {}
+        """Statistics of the wanted columns, from the footers; values are decoded where those cannot be trusted."""
+        self.bloom_filter: str | None = None
+        """The bloom filter of the closed file, as its footer has it; None if it has none."""
+
+    @property
+    def rows(self) -> int:
+        """Rows so far."""
+        return self._copier.rows
+
+    @property
+    def keys(self) -> pa.ChunkedArray:
+        """Their record keys."""
+        return pa.chunked_array(self._keys, pa.string())
+
+    def add(self, storage: Storage, path: str) -> None:
+        """Copy all row groups of the base file at *path*.
+
+        Raises:
+            CorruptTableError, DecodeError: the file is damaged.
+            StorageError: it cannot be read.
+        """
+        footer = read_footer(storage, path, self._schema, self._wanted)
+        decoded = StatisticsCollector(footer.unknown, self._schema)
+        names = list(dict.fromkeys([RECORD_KEY, *_roots(footer.unknown, self._schema)]))
+        with opened_source(storage, path) as (opened, file):
+            for batch in read_batches(file, BATCH_ROWS, columns=names):
+                self._keys.append(batch[RECORD_KEY])
+                decoded.add(batch)
+            self._copier.append(ParquetSource.open(opened, path), constants={FILE_NAME: self._name})
+        for name, found in {**footer.columns, **decoded.finish()}.items():
+            size, uncompressed = footer.sizes.get(name, (0, 0))
+            sized = replace(found, size=size, uncompressed=uncompressed)
+            if name == FILE_NAME:
+                sized = replace(sized, lower=self._name, upper=self._name)
+            self.columns[name] = self.columns[name] + sized if name in self.columns else sized
+
+    def close(self, avro_schema: str, *, bloom_filter: bool) -> int:
+        """Write the footer, with *avro_schema* and what it says of keys; return the size of the file in bytes."""
+        texts = footer_texts(self.keys.combine_chunks(), bloom_filter=bloom_filter)
+        self.bloom_filter = texts.get(BLOOM_FILTER)
+        texts |= {AVRO_SCHEMA_KEY: avro_schema, MODEL_KEY: "avro"}
+        return self._copier.close({key.encode(): text.encode() for key, text in texts.items()})
+
+
+def can_be_copied(storage: Storage, paths: Sequence[str], schema: pa.Schema, *, compression: str) -> bool:
+    """Whether one base file can be made of those at *paths* by copying, and row groups are large enough to do so.
+
+    All have exactly the columns of *schema*, and are compressed by *compression*.
+
+    Raises:
+        CorruptTableError, DecodeError: a file is damaged.
+        StorageError: a file cannot be read.
+    """
+    first: ParquetSource | None = None
+    for path in paths:
+        with opened_source(storage, path) as (opened, file):
+            if not (_is_alike(file, schema, compression) and _has_large_groups(file.metadata)):
+                return False
+            try:
+                source = ParquetSource.open(opened, path)
+            except UnsupportedFeatureError:
+                return False
+            if first is not None and first.difference(source) is not None:
+                return False
+            first = first or source
+    return True
+
+
+def _is_alike(file: pq.ParquetFile, schema: pa.Schema, compression: str) -> bool:
+    groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+    codecs = {group.column(column).compression.lower() for group in groups for column in range(group.num_columns)}
+    has_columns: bool = file.schema_arrow.equals(schema)
+    return has_columns and codecs <= {compression.lower()}
+
+
+def _has_large_groups(metadata: pq.FileMetaData) -> bool:
+    sizes = [int(metadata.row_group(number).total_byte_size) for number in range(metadata.num_row_groups)]
+    return sum(sizes) >= _LEAST_GROUP * len(sizes)
+
+
+def _roots(names: Sequence[str], schema: pa.Schema) -> list[str]:
+    """The columns that have the fields *names*."""
+    roots = set(schema.names)
+    return [name if name in roots else name.partition(".")[0] for name in names]

@@ -1,0 +1,79 @@
+"""Deciding by guarantees whether a filter can match any row, and filters on record keys.  Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import fs
+
+from hudiformat.codec.log.selection import rows_where
+from hudiformat.conditions.taken import columns_of
+from hudiformat.schema.meta_fields import RECORD_KEY
+
+
+def possible(expression: pc.Expression, schema: pa.Schema, guarantees: Sequence[pc.Expression]) -> list[bool]:
+    """Return for each of *guarantees* whether *expression* can match a row for which the guarantee holds.
+
+    For ``v > 5`` and the guarantees ``v < 3``, ``v == 9`` and ``v > 1`` that is False, True and True.  A guarantee that
+    Arrow cannot compare with the expression, as an integer beyond 2**53 with a number of floating point, rules out
+    nothing.
+    """
+    # Arrow decides in this way which fragments of a data set to open.  None is opened here.
+    names = [str(number) for number in range(len(guarantees))]
+    import pyarrow.dataset as ds  # noqa: PLC0415 - it imports pandas where there is one: half a second
+
+    dataset = ds.FileSystemDataset.from_paths(
+        names, schema, ds.ParquetFileFormat(), fs.LocalFileSystem(), partitions=list(guarantees)
+    )
+    try:
+        remaining = {fragment.path for fragment in dataset.get_fragments(expression)}
+    except pa.ArrowException:
+        return [True] if len(names) == 1 else [possible(expression, schema, [one])[0] for one in guarantees]
+    return [name in remaining for name in names]
+
+
+def true_of_nan(expression: pc.Expression, schema: pa.Schema) -> bool:
+    """Return whether *expression* can match a row with a NaN, which the statistics of Parquet leave out.
+
+    Raises:
+        SchemaError: the expression does not fit the columns of *schema*.
+    """
+    fields = (schema.field(name) for name in columns_of(expression, schema))
+    guarantees = [pc.field(*path) == pa.scalar(math.nan, kind) for path, kind in _floats(fields)]
+    return any(possible(expression, schema, guarantees))
+
+
+def _floats(fields: Iterable[pa.Field], parent: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
+    """Yield the path and the type of every floating-point column among *fields*, nested ones included."""
+    for field in fields:
+        path = (*parent, field.name)
+        if pa.types.is_floating(field.type):
+            yield path, field.type
+        elif pa.types.is_struct(field.type):
+            yield from _floats(field.type, path)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFilter:
+    """A condition on ``_hoodie_record_key``; ``keys`` are the only keys that can match it, None if they are unknown."""
+
+    condition: pc.Expression
+    keys: frozenset[str] | None = None
+
+    def __and__(self, other: KeyFilter) -> KeyFilter:
+        known = [part.keys for part in (self, other) if part.keys is not None]
+        return KeyFilter(self.condition & other.condition, frozenset.intersection(*known) if known else None)
+
+    def __or__(self, other: KeyFilter) -> KeyFilter:
+        keys = None if self.keys is None or other.keys is None else self.keys | other.keys
+        return KeyFilter(self.condition | other.condition, keys)
+
+    def rows(self, keys: pa.Array) -> npt.NDArray[np.int64]:
+        """Return the ascending indices of the *keys* that match."""
+        return rows_where(self.condition, pa.RecordBatch.from_arrays([keys], [RECORD_KEY]))

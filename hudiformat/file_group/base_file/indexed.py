@@ -1,0 +1,132 @@
+"""What a write collects of each file that it makes, for the indexes of the metadata table.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.codec.statistics import StatisticsCollector
+from hudiformat.file_group.base_file.expressions import ExpressionCollector, IndexedExpression
+from hudiformat.schema.meta_fields import RECORD_KEY
+from hudiformat.timeline.indexed_file import IndexedFile
+
+
+@dataclass(frozen=True, slots=True)
+class Indexes:
+    """What the metadata table of a table keeps: the statistics of ``columns``, bloom filters, record keys.
+
+    ``values`` are the columns with a secondary index, by dotted paths.
+    """
+
+    columns: tuple[str, ...] = ()
+    filters: bool = False
+    keys: bool = False
+    values: tuple[str, ...] = ()
+    expressions: tuple[IndexedExpression, ...] = ()
+
+    def are_in(self, others: Indexes | None) -> bool:
+        """Whether *others* keep all that these do."""
+        if others is None:
+            return not self
+        columns = set(self.columns) <= set(others.columns) and set(self.values) <= set(others.values)
+        kept = columns and set(self.expressions) <= set(others.expressions)
+        return kept and self.filters <= others.filters and self.keys <= others.keys
+
+    def __bool__(self) -> bool:
+        return bool(self.columns or self.filters or self.keys or self.values or self.expressions)
+
+
+class FileIndexer:
+    """Collects what *indexes* keep of a file whose rows have *schema*, meta fields included."""
+
+    def __init__(self, indexes: Indexes, schema: pa.Schema) -> None:
+        self._indexes = indexes
+        self._statistics = StatisticsCollector(indexes.columns, schema)
+        self._expressions = ExpressionCollector(indexes.expressions, schema)
+        self._keys: list[pa.Array] = []
+        self._dropped: list[pa.Array] = []
+        self._values: list[pa.Table] = []
+        self._lost: list[pa.Table] = []
+        self._touched: list[pa.Array] = []
+
+    def add(self, rows: pa.Table | pa.RecordBatch) -> None:
+        """Count the values of *rows*."""
+        self._statistics.add(rows)
+        self._expressions.add(rows)
+
+    def add_keys(self, keys: pa.Array | pa.ChunkedArray) -> None:
+        """Take record keys that are in the file group now."""
+        if self._indexes.keys:
+            self._keys += _chunks(keys)
+
+    def drop_keys(self, keys: pa.Array | pa.ChunkedArray) -> None:
+        """Take record keys that are in it no more."""
+        if self._indexes.keys:
+            self._dropped += _chunks(keys)
+
+    def add_values(self, rows: pa.Table | pa.RecordBatch) -> None:
+        """Take rows that are in the file group now."""
+        if self._indexes.values:
+            self._values.append(indexed_values(rows, self._indexes.values))
+
+    def drop_values(self, rows: pa.Table, at: pa.Array) -> None:
+        """Take those of *rows* that are in it no more, which *at* numbers."""
+        if self._indexes.values:
+            self._lost.append(indexed_values(rows, self._indexes.values).take(at))
+
+    def change_values(self, before: pa.Table, after: pa.Table) -> None:
+        """Take the rows that a log file may have changed, as :func:`indexed_values` gives them, before and after it."""
+        self._lost.append(before)
+        self._values.append(after)
+
+    def touch(self, keys: pa.Array | pa.ChunkedArray) -> None:
+        """Take record keys of what is written to a log file: the commit finds out which rows it changes."""
+        if self._indexes.values:
+            self._touched += _chunks(keys)
+
+    def __add__(self, other: FileIndexer) -> FileIndexer:
+        """What is collected of the rows of both."""
+        self._statistics += other._statistics
+        self._expressions += other._expressions
+        self._keys += other._keys
+        self._dropped += other._dropped
+        self._values += other._values
+        self._lost += other._lost
+        self._touched += other._touched
+        return self
+
+    def finish(
+        self, *, sizes: Mapping[str, tuple[int, int]] | None = None, bloom_filter: str | None = None
+    ) -> IndexedFile:
+        """All that was collected; *sizes* of columns and *bloom_filter* are those of a base file."""
+        return IndexedFile(
+            self._statistics.finish(sizes),
+            bloom_filter if self._indexes.filters else None,
+            _joined(self._keys) if self._indexes.keys else None,
+            _joined(self._dropped) if self._indexes.keys else None,
+            pa.concat_tables(self._values) if self._values else None,
+            pa.concat_tables(self._lost) if self._lost else None,
+            _joined(self._touched) if self._touched else None,
+            self._expressions.finish(),
+        )
+
+
+def indexed_values(rows: pa.Table | pa.RecordBatch, columns: Sequence[str]) -> pa.Table:
+    """The record keys of *rows*, and *columns*, which are dotted paths."""
+    return pa.table({RECORD_KEY: rows[RECORD_KEY], **{path: _at(rows, path) for path in columns}})
+
+
+def _at(rows: pa.Table | pa.RecordBatch, path: str) -> pa.Array | pa.ChunkedArray:
+    name, *inner = path.split(".")
+    return pc.struct_field(rows[name], inner) if inner else rows[name]
+
+
+def _chunks(keys: pa.Array | pa.ChunkedArray) -> Sequence[pa.Array]:
+    return keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys]
+
+
+def _joined(keys: Sequence[pa.Array]) -> pa.Array:
+    return pa.chunked_array([key.cast(pa.string()) for key in keys], pa.string()).combine_chunks()

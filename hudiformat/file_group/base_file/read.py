@@ -1,0 +1,353 @@
+"""Reading base files: whole files, batches, or rows of which only some columns are read at first.
+
+Row groups that cannot match a condition are skipped, by their statistics and by the bloom filter of record keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from hudiformat.codec.avro.schema import batch_of, resolve
+from hudiformat.codec.parquet.rows import read_batches
+from hudiformat.conditions.taken import fits
+from hudiformat.errors import CorruptTableError, HudiFormatError, SchemaError
+from hudiformat.file_group.base_file.file_keys import FileKeys
+from hudiformat.file_group.base_file.filters import KeyFilter, true_of_nan
+from hudiformat.schema.meta_fields import RECORD_KEY
+from hudiformat.storage.protocol import Storage
+from hudiformat.wire import plausible_rows
+
+BATCH_ROWS = 65_536
+"""The number of rows that are decoded at once."""
+_ROWS_PER_BYTE, _FEW_ROWS = 16, 100_000
+
+_Indices = npt.NDArray[np.int64]
+
+
+def read_base_file(
+    storage: Storage,
+    path: str,
+    schema: pa.Schema,
+    *,
+    columns: Sequence[str] | None = None,
+    may_hold: pc.Expression | None = None,
+) -> pa.Table:
+    """Return the rows of a Parquet base file, converted to *schema*; *columns* selects some of its columns.
+
+    Columns that are not in the file are null.  Row groups are skipped if their statistics show that *may_hold* matches
+    none of their rows; of the other row groups all rows are returned.
+
+    Raises:
+        CorruptTableError: the file is not a Parquet file.
+        SchemaError: its columns cannot be converted to *schema*.
+        StorageError: the file cannot be read.
+    """
+    wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
+    return pa.Table.from_batches(scan_base_file(storage, path, wanted, may_hold=may_hold), wanted)
+
+
+def scan_base_file(
+    storage: Storage,
+    path: str,
+    schema: pa.Schema,
+    *,
+    may_hold: pc.Expression | None = None,
+    batch_rows: int = BATCH_ROWS,
+) -> Iterator[pa.RecordBatch]:
+    """Yield what :func:`read_base_file` returns in batches; only a few row groups are in memory at a time.
+
+    Raises:
+        CorruptTableError, SchemaError, StorageError: as :func:`read_base_file`.
+    """
+    with opened_source(storage, path) as (source, file):
+        groups = _row_groups(source, file, schema, may_hold=may_hold)
+        for batch in _batches(file, groups, schema, batch_rows=batch_rows):
+            yield resolve(batch, schema)
+
+
+def row_groups_to_read(
+    storage: Storage,
+    path: str,
+    schema: pa.Schema,
+    *,
+    may_hold: pc.Expression | None = None,
+    where: KeyFilter | None = None,
+) -> tuple[int, int]:
+    """How many row groups of a base file :func:`scan_base_rows` reads for these arguments, and how many there are.
+
+    Raises:
+        CorruptTableError: the file is not a Parquet file.
+        StorageError: the file cannot be read.
+    """
+    with opened_source(storage, path) as (source, file):
+        return len(_row_groups(source, file, schema, may_hold=may_hold, where=where)), int(file.num_row_groups)
+
+
+@contextmanager
+def opened_base_file(storage: Storage, path: str) -> Iterator[pq.ParquetFile]:
+    """The base file at *path*, opened; what reads it within the block raises as this does.
+
+    Raises:
+        CorruptTableError: the file is not a Parquet file.
+        StorageError: the file cannot be read.
+    """
+    with opened_source(storage, path) as (_, file):
+        yield file
+
+
+def read_file_keys(storage: Storage, path: str) -> FileKeys:
+    """Return the key range and the bloom filters in the footer of the base file at *path*.
+
+    Raises:
+        CorruptTableError: the file is not a Parquet file.
+        StorageError: the file cannot be read.
+    """
+    with opened_source(storage, path) as (_, file):
+        return FileKeys.of(file.metadata.metadata)
+
+
+def read_column_names(storage: Storage, path: str) -> list[str]:
+    """Return the names of the columns of the base file at *path*, from its footer.
+
+    Raises:
+        CorruptTableError: the file is not a Parquet file.
+        StorageError: the file cannot be read.
+    """
+    with opened_source(storage, path) as (_, file):
+        names: list[str] = file.schema_arrow.names
+        return names
+
+
+@dataclass(frozen=True, slots=True)
+class BaseRows:
+    """Some rows of a base file, in file order.
+
+    ``head`` has the columns that are read first.  ``read`` returns all columns of the same rows in batches; it can be
+    called once, and only before it is called for later rows.  ``numbers`` are the row numbers in the file, from 0 on.
+    """
+
+    head: pa.RecordBatch
+    read: Callable[[], Iterable[pa.RecordBatch]]
+    numbers: _Indices
+
+
+def as_base_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[BaseRows]:
+    """Yield *batches* as base rows; they are all rows of a file, with all columns."""
+    start = 0
+    for batch in batches:
+        yield BaseRows(batch, partial(iter, [batch]), np.arange(start, start + batch.num_rows))
+        start += batch.num_rows
+
+
+def scan_base_rows(
+    storage: Storage,
+    path: str,
+    schema: pa.Schema,
+    head: pa.Schema,
+    *,
+    where: KeyFilter | None = None,
+    may_hold: pc.Expression | None = None,
+    batch_rows: int = BATCH_ROWS,
+) -> Iterator[BaseRows]:
+    """Yield the rows of a base file with the columns of *schema*, those of *head* first.
+
+    *may_hold* skips row groups as in :func:`scan_base_file`.  With *where* only rows whose keys match it are returned,
+    and files and row groups are skipped by the bloom filter and the statistics of the keys too.  The other columns of a
+    row group are not read unless ``read`` is called for one of its rows.
+
+    A file of two row groups of 3 and 2 rows, in batches of 2 rows::
+
+        sizes = [3, 2]   starts = [0, 3, 5]
+        row group 0: numbers [0, 1], then [2]      row group 1: numbers [3, 4]
+
+    Raises:
+        CorruptTableError, SchemaError, StorageError: as :func:`read_base_file`.
+    """
+    with opened_source(storage, path) as (source, file):
+        if where is not None and RECORD_KEY not in file.schema_arrow.names:
+            where = None  # a file without record keys cannot be filtered by key
+        sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
+        starts = np.cumsum([0, *sizes])
+        first = head if where is None or RECORD_KEY in head.names else head.append(pa.field(RECORD_KEY, pa.string()))
+        early = set(first.names)
+        rest = pa.schema([field for field in schema if field.name not in early])
+        for group in _row_groups(source, file, schema, may_hold=may_hold, where=where):
+            later = _LaterColumns(path, _batches(file, [group], rest, batch_rows=batch_rows), rest)
+            start = int(starts[group])
+            for batch in _batches(file, [group], first, batch_rows=batch_rows):
+                rows = _base_rows(resolve(batch, first), later.next_rows(batch.num_rows), schema, start)
+                start += batch.num_rows
+                if where is not None:
+                    rows = _selected(rows, where.rows(rows.head[RECORD_KEY]))
+                if len(rows.numbers):
+                    yield rows
+
+
+class _LaterColumns:
+    """The columns of a row group that are not read first; they are decoded up to the last row that is read.
+
+    A row group of 5 rows, decoded in batches of 2 rows, of which only the rows 3 and 4 are read::
+
+        next_rows(3), next_rows(2)   functions that read the rows 0 to 2 and the rows 3 and 4
+        second function called:      batch of rows 0 and 1: skipped
+                                     batch of rows 2 and 3: 1 row skipped, row 3 returned
+                                     batch of row 4:        returned
+    """
+
+    def __init__(self, path: str, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
+        self._path = path
+        self._batches = batches
+        self._schema = schema
+        self._remainder: pa.RecordBatch | None = None  # of the last batch that was decoded
+        self._assigned = 0
+        self._read = 0
+
+    def next_rows(self, rows: int) -> Callable[[], Iterator[pa.RecordBatch]]:
+        """Return a function that reads the next *rows* rows."""
+        start, self._assigned = self._assigned, self._assigned + rows
+        return lambda: self._between(start, start + rows)
+
+    def _between(self, start: int, end: int) -> Iterator[pa.RecordBatch]:
+        while self._read < end:
+            with _refusing_damage(self._path):  # the caller reads outside of the scan
+                batch = next(self._batches, None) if self._remainder is None else self._remainder
+            if batch is None:
+                message = f"{self._path}: a column ends before the others do, at row {self._read} of its row group"
+                raise CorruptTableError(message, path=self._path)
+            skipped = min(max(start - self._read, 0), batch.num_rows)
+            taken = batch.slice(skipped, end - self._read - skipped)
+            used = skipped + taken.num_rows
+            self._remainder = batch.slice(used) if used < batch.num_rows else None
+            self._read += used
+            if taken.num_rows:
+                yield resolve(taken, self._schema)
+
+
+def _base_rows(
+    head: pa.RecordBatch, read_later: Callable[[], Iterator[pa.RecordBatch]], schema: pa.Schema, start: int
+) -> BaseRows:
+    """Return base rows from *start* on, whose columns are those of *head* and those that *read_later* returns."""
+    early = set(head.schema.names)
+
+    def read() -> Iterator[pa.RecordBatch]:
+        if early.issuperset(schema.names):
+            yield batch_of([head[name] for name in schema.names], schema, head.num_rows)
+            return
+        row = 0
+        for batch in read_later():
+            part = head.slice(row, batch.num_rows)
+            row += batch.num_rows
+            columns = [part[name] if name in early else batch[name] for name in schema.names]
+            yield batch_of(columns, schema, batch.num_rows)
+
+    return BaseRows(head, read, np.arange(start, start + head.num_rows))
+
+
+def _selected(rows: BaseRows, indices: _Indices) -> BaseRows:
+    """Return the rows at *indices*, which ascend.
+
+    The indices 1 and 2 of three rows that are read in batches of 2 rows::
+
+        batch of rows 0 and 1: inside = [1]     batch of row 2: inside = [0]
+    """
+
+    def read() -> Iterator[pa.RecordBatch]:
+        start = 0
+        for batch in rows.read():
+            inside = indices[(indices >= start) & (indices < start + batch.num_rows)] - start
+            start += batch.num_rows
+            if len(inside):
+                yield batch.take(pa.array(inside))
+
+    return BaseRows(rows.head.take(pa.array(indices)), read, rows.numbers[indices])
+
+
+@contextmanager
+def opened_source(storage: Storage, path: str) -> Iterator[tuple[pa.NativeFile, pq.ParquetFile]]:
+    """Open a Parquet file for reading."""
+    source = storage.open_input(path)
+    # pre_buffer: neighbouring columns are fetched in one request
+    with _refusing_damage(path), source, pq.ParquetFile(source, pre_buffer=True) as file:
+        groups = [file.metadata.row_group(number).num_rows for number in range(file.metadata.num_row_groups)]
+        plausible_rows(file.metadata.num_rows, groups, source.size(), per_byte=_ROWS_PER_BYTE, few=_FEW_ROWS)
+        yield source, file
+
+
+@contextmanager
+def _refusing_damage(path: str) -> Iterator[None]:
+    """Turn the exceptions that pyarrow raises for damage in the file at *path* into a CorruptTableError."""
+    try:
+        yield
+    except HudiFormatError:  # raised by the code that reads the rows; some of them are also a ValueError
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:  # pyarrow raises all of them for damage
+        raise CorruptTableError(f"{path}: not a readable base file: {error}", path=path) from error
+
+
+def _row_groups(
+    source: pa.NativeFile,
+    file: pq.ParquetFile,
+    schema: pa.Schema,
+    *,
+    may_hold: pc.Expression | None = None,
+    where: KeyFilter | None = None,
+) -> list[int]:
+    """Return the row groups that may have rows that match *may_hold* and *where*, once they have *schema*."""
+    conditions = (may_hold, None if where is None else where.condition)
+    asked = [one for one in conditions if one is not None and _is_of_file(one, file.schema_arrow, schema)]
+    possible = [_possible_groups(source, file, condition) for condition in asked]
+    groups = [group for group in range(file.num_row_groups) if all(ids is None or group in ids for ids in possible)]
+    if not groups or where is None or where.keys is None:
+        return groups
+    keys = pa.array(sorted(where.keys), pa.string())
+    return groups if FileKeys.of(file.metadata.metadata).might_contain(keys) else []
+
+
+def _is_of_file(condition: pc.Expression, stored: pa.Schema, schema: pa.Schema) -> bool:
+    """Whether the columns of a condition are in the file as they are read: bounds of other types say nothing."""
+    kinds = {field.name: field.type for field in schema}
+    same = [field for field in stored if _are_alike(field.type, kinds.get(field.name, field.type))]
+    return len(same) == len(stored) or fits(condition, pa.schema(same))
+
+
+def _are_alike(stored: pa.DataType, kind: pa.DataType) -> bool:
+    both = (stored, kind)
+    return stored == kind or any(all(map(test, both)) for test in (pa.types.is_integer, pa.types.is_decimal, _is_text))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _possible_groups(source: pa.NativeFile, file: pq.ParquetFile, condition: pc.Expression) -> list[int] | None:
+    """Return the row groups whose statistics allow a match of *condition*; None if all do or it does not fit them."""
+    import pyarrow.dataset as ds  # noqa: PLC0415 - it imports pandas where there is one: half a second
+
+    try:
+        if true_of_nan(condition, file.schema_arrow):
+            return None
+        fragment = ds.ParquetFileFormat().make_fragment(source)
+        return [group.id for group in fragment.subset(condition, schema=file.schema_arrow).row_groups]
+    except (SchemaError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None  # a column that is newer than the file, or had another type
+
+
+def _batches(
+    file: pq.ParquetFile, groups: list[int], schema: pa.Schema, *, batch_rows: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield the columns of *schema* that the file has, of some row groups."""
+    present = set(file.schema_arrow.names)
+    names = [name for name in schema.names if name in present]
+    if names and groups:
+        yield from read_batches(file, batch_rows, columns=names, groups=groups)
+    elif groups:  # pyarrow 19 cannot read batches without columns
+        yield from file.read_row_groups(groups, columns=[]).to_batches()

@@ -1,0 +1,250 @@
+"""Writing a base file from rows with meta fields, one row group after the other."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from hudiformat.codec.avro.arrays import rows_within
+from hudiformat.codec.log.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, level_of
+from hudiformat.codec.parquet.rows import close_writer, columns_with_nan
+from hudiformat.file_group.base_file.bloom import BLOOM_FILTER, BloomFilter
+from hudiformat.file_group.base_file.file_keys import MAX_KEY, MIN_KEY, FileKeys, beyond_utf16_unit
+from hudiformat.schema.meta_fields import FILE_NAME, RECORD_KEY
+from hudiformat.storage.protocol import OutputFile
+from hudiformat.storage.streams import ArrowSink
+
+_CHECKED_AFTER = 100
+"""The size of a file with fewer rows is not looked at (ParquetProperties.DEFAULT_MINIMUM_RECORD_COUNT_FOR_CHECK)."""
+_LEAST_SHARE = 0.25
+"""Until a row group is written, a byte of rows in memory is taken for at least so many in the file."""
+_LEAST_MEASURED = 1e-6
+_LARGEST_GROUP = 1.5
+"""Rows of up to so many times the wanted size are one row group: what is left over would be a very small one."""
+_UNUSED_SHARE = 0.02
+"""A file that is full but for this share is closed: what still fits is no row group worth having."""
+_SAMPLE_ROWS = 20_000
+"""Rows at the beginning of a file that decide which columns have dictionaries, and half of which are the fewest."""
+_DISTINCT_SHARE = 0.98
+"""If at least this share of a sample of values is distinct, all values of the column are taken to be distinct."""
+
+
+class BaseFileWriter:
+    """Writes a Parquet base file; it holds a row group and the record keys of the file in memory.
+
+    The footer contains the Avro schema, the range of the record keys and, with *bloom_filter*, their bloom filter.
+    *row_size* is the assumed size of a row in the file, in bytes, until it can be measured.  Row groups have about
+    *row_group_size* bytes.  The size of rows that wait in memory is estimated from their bytes there, by the share of
+    them that the rows before took in the file.
+    """
+
+    def __init__(
+        self,
+        file: OutputFile,
+        schema: pa.Schema,
+        avro_schema: str,
+        *,
+        compression: str = "gzip",
+        bloom_filter: bool = True,
+        row_size: int = 1024,
+        row_group_size: int = 16 * 1024 * 1024,
+    ) -> None:
+        self._target = ArrowSink(file)
+        self._sink = self._target.stream()
+        self._compression = compression
+        self._schema = schema
+        self._avro_schema = avro_schema
+        self._bloom_filter = bloom_filter
+        self._row_size = float(row_size)
+        self._row_group_size = row_group_size
+        self._keys: list[pa.Array] = []
+        self._unwritten: list[pa.Table] = []
+        self._writer: pq.ParquetWriter | None = None
+        self._written_rows = 0
+        self._written_bytes = 0
+        self._footers: list[pq.FileMetaData] = []
+        self._with_nan: list[frozenset[str]] = []
+        self.rows = 0
+        self.waiting_bytes = 0
+        self.bloom_filter: str | None = None
+        """The bloom filter of the closed file, as its footer has it; None if it has none."""
+
+    def write(self, rows: pa.Table) -> None:
+        """Add *rows*, which have the meta fields, and write the row groups that are full."""
+        self._unwritten.append(rows)
+        self.rows += rows.num_rows
+        self.waiting_bytes += rows.nbytes
+        if self._in_file(self.waiting_bytes) >= self._row_group_size:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the rows that have been added and not written yet."""
+        if not self._unwritten:
+            return
+        table = pa.concat_tables(map(_with_file_name_dictionary, self._unwritten))
+        self._unwritten, self.waiting_bytes = [], 0
+        while table.num_rows:
+            group = table.slice(0, self._group_rows(table))
+            table = table.slice(group.num_rows)
+            self._keys += group[RECORD_KEY].chunks
+            self._writer = self._writer or self._parquet_writer(group)
+            self._writer.write_table(group, row_group_size=group.num_rows)
+            self._with_nan.append(columns_with_nan(group))
+            self._written_rows += group.num_rows
+            self._written_bytes += group.nbytes
+
+    @property
+    def data_size(self) -> float:
+        """The bytes of the rows in the file, without its footer; those of rows in memory are estimated."""
+        return float(self._sink.tell()) + self._in_file(self.waiting_bytes)
+
+    def is_full(self, size: int) -> bool:
+        """Return whether a file that shall have *size* bytes of rows takes no more; one of few rows takes some.
+
+        Source: HoodieBaseParquetWriter.canWrite, Hudi 1.2.0.
+        """
+        if self.rows < _CHECKED_AFTER:
+            return False
+        return self.data_size > size - max(2 * self.data_size / self.rows, size * _UNUSED_SHARE)
+
+    def rows_before(self, size: int, rows: pa.Table) -> int:
+        """Return how many of the first *rows*, at least one, to write before :meth:`is_full` is to be asked again.
+
+        They end with the row group, after which sizes are known better.
+
+        Source: HoodieBaseParquetWriter.canWrite, which counts rows from one check to the next; Hudi 1.2.0.
+        """
+        room = min(size - self.data_size, self._row_group_size - self._in_file(self.waiting_bytes))
+        fitting = rows_within(rows, room / self._share(rows.nbytes, rows.num_rows))
+        return min(max(fitting + 1, _CHECKED_AFTER - self.rows), len(rows))
+
+    def close(self, *, same_keys: FileKeys | None = None) -> int:
+        """Write the remaining rows and the footer; return the size of the file in bytes.
+
+        *same_keys* is the footer of another file with exactly the same record keys: its bloom filter is used again.
+        """
+        self.flush()
+        writer = self._writer or self._parquet_writer(self._schema.empty_table())
+        footer = self._footer(same_keys)
+        writer.add_key_value_metadata({AVRO_SCHEMA_KEY: self._avro_schema, MODEL_KEY: "avro", **footer})
+        return close_writer(writer, self._target, self._sink, self._with_nan)
+
+    def abandon(self) -> None:
+        """Release the file without writing anything more, not even rows that have been added."""
+        self._target.is_open = False
+
+    def _parquet_writer(self, first: pa.Table) -> pq.ParquetWriter:
+        """Return the writer of the row groups; *first* is the first of them."""
+        return pq.ParquetWriter(
+            self._sink,
+            _with_file_name_dictionary(first).schema,
+            compression=self._compression,
+            compression_level=level_of(self._compression),
+            use_dictionary=_with_dictionaries(first),
+            store_schema=False,
+            metadata_collector=self._footers,
+        )
+
+    @property
+    def column_sizes(self) -> dict[str, tuple[int, int]]:
+        """The bytes of each column of the closed file, by its path, and the same uncompressed."""
+        sizes: dict[str, tuple[int, int]] = {}
+        for footer in self._footers:
+            for group, column in product(range(footer.num_row_groups), range(footer.num_columns)):
+                chunk = footer.row_group(group).column(column)
+                size, uncompressed = sizes.get(chunk.path_in_schema, (0, 0))
+                total = size + chunk.total_compressed_size, uncompressed + chunk.total_uncompressed_size
+                sizes[chunk.path_in_schema] = total
+        return sizes
+
+    def _group_rows(self, table: pa.Table) -> int:
+        """Return how many of the first rows of *table* are the next row group."""
+        share = self._share(table.nbytes, table.num_rows)
+        if table.nbytes * share <= self._row_group_size * _LARGEST_GROUP:
+            return int(table.num_rows)
+        return max(rows_within(table, self._row_group_size / share), 1)
+
+    def _in_file(self, waiting: int) -> float:
+        """Return the estimated bytes in the file of the *waiting* bytes in memory."""
+        return waiting * self._share(waiting, self.rows - self._written_rows)
+
+    def _share(self, in_memory: int, rows: int) -> float:
+        """Return the bytes in the file per byte in memory, of *rows* that have *in_memory* bytes there."""
+        if self._written_bytes:
+            return max(float(self._sink.tell()) / self._written_bytes, _LEAST_MEASURED)
+        return min(max(self._row_size * rows / max(in_memory, 1), _LEAST_SHARE), 1.0)
+
+    def _footer(self, same_keys: FileKeys | None) -> dict[str, str]:
+        keys = pa.chunked_array(self._keys, pa.string()).combine_chunks()
+        known = None if same_keys is None else same_keys.filter_of(len(keys))
+        footer = footer_texts(keys, bloom_filter=self._bloom_filter, known_filter=known)
+        self.bloom_filter = footer.get(BLOOM_FILTER)
+        return footer
+
+
+def footer_texts(keys: pa.Array, *, bloom_filter: bool, known_filter: str | None = None) -> dict[str, str]:
+    """What the footer of a base file says of its record keys: their range, and with *bloom_filter* that of all.
+
+    *known_filter* is their bloom filter, where it is known already.
+
+    Source: HoodieBloomFilterWriteSupport.
+    """
+    footer = {}
+    if bloom_filter:
+        footer[BLOOM_FILTER] = known_filter or BloomFilter.of(keys).serialize()
+    if len(keys):
+        footer |= dict(zip((MIN_KEY, MAX_KEY), _key_range(keys), strict=True))
+    return footer
+
+
+def _with_dictionaries(rows: pa.Table) -> list[str] | bool:
+    """Return the paths of the Parquet columns to write with dictionaries, or True for all.
+
+    Columns whose values in *rows* are almost all distinct have none: Arrow gives up a dictionary at one megabyte, so
+    that it would cost time and space without any use.
+    """
+    sample = rows.slice(0, _SAMPLE_ROWS)
+    distinct = [field.name for field in sample.schema if _is_distinct(sample[field.name])]
+    return [path for path in _paths(rows.schema) if path not in distinct] if distinct else True
+
+
+def _is_distinct(column: pa.ChunkedArray) -> bool:
+    values = len(column) - column.null_count
+    if values < _SAMPLE_ROWS // 2 or column.type.num_fields or pa.types.is_dictionary(column.type):
+        return False
+    return bool(pc.count_distinct(column).as_py() >= values * _DISTINCT_SHARE)
+
+
+def _paths(schema: pa.Schema) -> list[str]:
+    """Return the paths of the Parquet columns of *schema*, including those of nested fields."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(schema.empty_table(), sink)
+    columns = pq.read_metadata(pa.BufferReader(sink.getvalue())).schema
+    return [columns.column(number).path for number in range(len(columns))]
+
+
+def _with_file_name_dictionary(rows: pa.Table) -> pa.Table:
+    """Return *rows* with the file name column as a dictionary: the name is long and the same in all rows."""
+    index = rows.schema.get_field_index(FILE_NAME)
+    if pa.types.is_dictionary(rows.schema.field(index).type):
+        return rows
+    return rows.set_column(index, FILE_NAME, rows.column(index).dictionary_encode())
+
+
+def _key_range(keys: pa.Array) -> tuple[str, str]:
+    """Return the lowest and the highest key in Java's order of strings: by UTF-16 units, not by UTF-8 bytes.
+
+    Hudi's bloom index compares keys with them: BloomIndexFileInfo.isKeyInRange.
+    """
+    if beyond_utf16_unit(keys):
+        texts = keys.to_pylist()
+        return min(texts, key=_utf16), max(texts, key=_utf16)
+    limits = pc.min_max(keys)
+    return limits["min"].as_py(), limits["max"].as_py()
+
+
+def _utf16(text: str) -> bytes:
+    return text.encode("utf-16-be")

@@ -1,0 +1,151 @@
+"""The condition on record keys that follows from a filter.
+
+A key's rows are all kept or all dropped by such a condition, so it may be asked of base rows and log records before
+they are merged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass
+from operator import ge, gt, le, lt
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.file_group.base_file.filters import KeyFilter
+from hudiformat.schema.meta_fields import RECORD_KEY
+from hudiformat.timeline.table_config import KeyGenerator, TableConfig
+
+_KEY = pc.field(RECORD_KEY)
+_AND, _OR = ("and_kleene", "and"), ("or_kleene", "or")
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "less": lt,
+    "less_equal": le,
+    "greater": gt,
+    "greater_equal": ge,
+}
+_MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
+_ITEM = re.compile(r"^(call|end|literal|options|field_ref|nested_field_ref): '(.*)'$", re.MULTILINE)
+_END = object()
+_UNKNOWN_FORM = (LookupError, ValueError, TypeError, StopIteration, RuntimeError, pa.ArrowException)
+_PLAIN_KEYS = (KeyGenerator.SIMPLE, KeyGenerator.NON_PARTITION)
+
+
+def key_filter(expression: pc.Expression | None, config: TableConfig) -> KeyFilter | None:
+    """What has to be true of a row's record key for *expression* to be true of the row; None for nothing."""
+    if expression is None or not config.populate_meta_fields:
+        return None
+    names = {RECORD_KEY}
+    if len(config.record_key_fields) == 1 and config.key_generator in _PLAIN_KEYS:
+        names.update(config.record_key_fields)
+    try:
+        return _implied(_parsed(expression), names, _text)
+    except _UNKNOWN_FORM:
+        return None
+
+
+def value_filter(expression: pc.Expression, column: str) -> frozenset[str] | None:
+    """The values that *column* can have where *expression* is true, as texts of a secondary index; None for any."""
+    try:
+        found = _implied(_parsed(expression), {column}, _indexed_text)
+    except _UNKNOWN_FORM:
+        return None
+    return None if found is None else found.keys
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A function, and what it is called with."""
+
+    name: str
+    arguments: tuple[_Node, ...]
+
+
+_Texts = Callable[[pa.Scalar], str]
+_Node: TypeAlias = "_Call | str | pa.Scalar | None"
+"""A call, the name of a column, a literal (or the options of a call), or something else."""
+
+
+def _parsed(expression: pc.Expression) -> _Node:
+    """The tree that an expression is.
+
+    Arrow shows it only in its pickled form: a file with one row, of the literals, whose metadata are the nodes
+    in their order.  Names of columns are Avro's, and so cannot be taken for anything else.
+    Source: arrow::compute::Serialize.
+    """
+    _, (data, *_) = expression.__reduce__()
+    batch = pa.ipc.open_file(data).get_batch(0)
+    text = batch.schema.to_string(show_schema_metadata=True, truncate_metadata=False)  # as a dict it has no key twice
+    return _node(iter(_ITEM.findall(text.partition("-- schema metadata --")[2])), batch)
+
+
+def _node(items: Iterator[tuple[str, str]], batch: pa.RecordBatch) -> _Node:
+    kind, value = next(items)
+    if kind == "call":
+        return _Call(value, tuple(_arguments(items, batch)))
+    if kind in ("literal", "options"):
+        return batch.column(int(value))[0]
+    if kind == "nested_field_ref":
+        for _ in range(int(value)):
+            next(items)
+        return None
+    return value if kind == "field_ref" else _END
+
+
+def _arguments(items: Iterator[tuple[str, str]], batch: pa.RecordBatch) -> Iterator[_Node]:
+    while (node := _node(items, batch)) is not _END:
+        yield node
+
+
+def _implied(node: _Node, names: Container[str], text: _Texts) -> KeyFilter | None:
+    """What is true of the record key wherever *node* is true; columns called *names* are the key.
+
+    *text* gives the key that a value makes.
+    """
+    if not isinstance(node, _Call):
+        return None
+    if node.name in _AND or node.name in _OR:
+        one, other = (_implied(argument, names, text) for argument in node.arguments)
+        if one is None or other is None:
+            return (one or other) if node.name in _AND else None
+        return one & other if node.name in _AND else one | other
+    first, second, *_ = (*node.arguments, None)
+    if isinstance(second, str):
+        return _compared(_MIRRORED.get(node.name, node.name), second, first, names, text)
+    return _compared(node.name, first, second, names, text)
+
+
+def _compared(name: str, column: _Node, value: _Node, names: Container[str], text: _Texts) -> KeyFilter | None:
+    if not isinstance(column, str) or column not in names or not isinstance(value, pa.Scalar):
+        return None
+    if name == "is_in":
+        keys = frozenset(text(one) for one in value["value_set"].values)
+        return KeyFilter(_KEY.isin(pa.array(sorted(keys), pa.string())), keys)
+    if name == "equal":
+        return KeyFilter(_KEY.isin(pa.array([text(value)])), frozenset([text(value)]))
+    if name in _COMPARISONS and _is_text(value.type):
+        return KeyFilter(_COMPARISONS[name](_KEY, value.as_py()), None)
+    return None
+
+
+def _text(value: pa.Scalar) -> str:
+    """The record key that a value makes."""
+    if not (value.is_valid and (_is_text(value.type) or pa.types.is_integer(value.type))):
+        raise ValueError(f"no record key is made of {value!r}")
+    return str(value.as_py())
+
+
+def _indexed_text(value: pa.Scalar) -> str:
+    """The text that a secondary index has of a value."""
+    if value.is_valid and pa.types.is_date32(value.type):
+        value = value.cast(pa.int32())
+    elif value.is_valid and pa.types.is_timestamp(value.type) and value.type.tz is not None:
+        value = value.cast(pa.timestamp("us", value.type.tz)).cast(pa.int64())
+    return _text(value)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

@@ -1,0 +1,38 @@
+"""Rows of a file slice as indexes of single records have them: record keys, and columns by dotted paths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.file_group.base_file.indexed import indexed_values
+from hudiformat.file_group.reader import SliceReader
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.schema.meta_fields import RECORD_KEY
+from hudiformat.storage.protocol import Storage
+
+
+def keyed_rows(
+    reader: SliceReader,
+    storage: Storage,
+    file_slice: FileSlice | None,
+    columns: Sequence[str] = (),
+    *,
+    keys: pa.Array | None = None,
+) -> pa.Table:
+    """The record keys and *columns*, which are dotted paths, of a slice; no rows where there is no slice.
+
+    With *keys*, only the rows that have these record keys.
+
+    Raises:
+        CorruptTableError, DecodeError, StorageError: a file of the slice is missing or damaged.
+        UnsupportedFeatureError: the slice holds what cannot be merged.
+    """
+    names = list(dict.fromkeys([RECORD_KEY, *(path.partition(".")[0] for path in columns)]))
+    if file_slice is None:
+        return indexed_values(reader.project(names).empty_table(), columns)
+    where = None if keys is None else pc.field(RECORD_KEY).isin(keys)
+    rows = reader.read(storage, file_slice, columns=names, may_hold=where)
+    return indexed_values(rows if where is None else rows.filter(where), columns)

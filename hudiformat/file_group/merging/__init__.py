@@ -1,0 +1,1 @@
+"""Log blocks over a base file -> rows.  Pure."""

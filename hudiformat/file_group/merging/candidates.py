@@ -1,0 +1,306 @@
+"""The log blocks of a file slice, as columns of entries in merge order.  Pure.
+
+:func:`counting_blocks` drops the blocks that are not merged and sorts the others.  :func:`read_candidates` then turns
+each record and each delete of these blocks into one entry.  An entry has a record key (or a position in the base file),
+ordering values, and an age: its index in merge order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.codec.avro.schema import avro_to_arrow
+from hudiformat.codec.log.batches import record_batches
+from hudiformat.codec.log.block import LogBlock
+from hudiformat.codec.log.frame import BlockType, HeaderKey
+from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.file_group.base_file.filters import KeyFilter
+from hudiformat.file_group.merging.rule import Booleans, Integers, MergeRule, without_ordering
+from hudiformat.schema.meta_fields import RECORD_KEY
+
+_KEYS = pa.schema([(RECORD_KEY, pa.string())])
+
+Written = frozenset[str] | None
+"""The columns that partial records contain; None for records that contain all columns."""
+
+
+def counting_blocks(blocks: Iterable[LogBlock], *, counts: Callable[[str], bool] | None = None) -> list[LogBlock]:
+    """Return the data and delete blocks that are merged, in merge order.
+
+    *blocks* are in file order, one log file after the other.  *counts* decides by instant whether a block is merged;
+    without it every instant is.  Corrupt blocks are skipped, as in Hudi.  All blocks of an instant come together, at
+    the index of its first block.  A rollback block removes the blocks of its target instant that precede it; later
+    blocks of that instant are kept (hudi#7729).  The blocks of a log compaction replace the blocks that it compacted,
+    at the index of the newest of these instants.
+
+    Raises:
+        UnsupportedFeatureError: a block has a type that cannot be merged.
+
+    Source: BaseHoodieLogRecordReader.scanInternal.
+    """
+    by_instant: dict[str, list[LogBlock]] = {}
+    for block in blocks:
+        if block.type is BlockType.COMMAND:
+            by_instant.pop(block.target_instant or "", None)
+        elif block.type is not BlockType.CORRUPT and (counts is None or counts(block.instant or "")):
+            _refuse_unsupported(block)
+            by_instant.setdefault(block.instant or "", []).append(block)
+    newest_first = list(_merged_instants(by_instant))
+    return [block for instant in reversed(newest_first) for block in by_instant[instant]]
+
+
+def _merged_instants(by_instant: dict[str, list[LogBlock]]) -> Iterator[str]:
+    """Yield the instants that are merged, newest first; a log compaction replaces the instants that it compacted.
+
+    The result of a log compaction may itself have been compacted: then the last compaction is the one that is merged.
+
+    ::
+
+        instants, oldest first:  1, 2, 3 (compacts 1 and 2), 4, 5 (compacts 3 and 4), 6
+        6: yield 6
+        5: replaced_by = {3: 5, 4: 5}
+        4: yield 5, which replaces 4
+        3: replaced_by = {3: 5, 4: 5, 1: 5, 2: 5}
+        2: replaced by 5, which was yielded already; 1: likewise
+    """
+    replaced_by: dict[str, str] = {}
+    yielded = set()
+    for instant in reversed(by_instant):
+        first = by_instant[instant][0]
+        if HeaderKey.COMPACTED_BLOCK_TIMES in first.header:
+            replaced_by |= dict.fromkeys(first.compacted_instants, replaced_by.get(instant, instant))
+        elif (merged := replaced_by.get(instant, instant)) not in yielded:
+            yielded.add(merged)
+            yield merged
+
+
+def _refuse_unsupported(block: LogBlock) -> None:
+    if block.type is BlockType.CDC_DATA:
+        feature = f"{block.type.name} block"
+        raise UnsupportedFeatureError(f"a log block of type {block.type.name} cannot be merged", feature=feature)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The entries of log blocks: first one entry per row of ``records``, then one entry per delete.
+
+    ``keys``, ``ordering``, ``age``, ``deleted``, ``resets`` and ``positions`` have one item per entry.
+
+    - ``written``: one item per batch of ``records``, the columns that its records contain.
+    - ``age``: the entry's index in merge order; 0 is the oldest.
+    - ``deleted``: whether the entry deletes its key.
+    - ``resets``: whether it is a delete without an ordering value, which wins over every older entry and loses to every
+      newer one.
+    - ``positions``: row numbers in the base file.  If they are given, entries are matched by position, and ``keys`` is
+      empty.
+    """
+
+    records: tuple[pa.RecordBatch, ...]
+    written: tuple[Written, ...]
+    keys: pa.ChunkedArray
+    ordering: tuple[pa.ChunkedArray, ...]
+    age: Integers
+    deleted: Booleans
+    resets: Booleans
+    positions: Integers | None = None
+
+    def __len__(self) -> int:
+        return len(self.age)
+
+    @property
+    def num_rows(self) -> int:
+        """The number of entries that are rows of ``records``; the entries from this index on are deletes."""
+        return sum(batch.num_rows for batch in self.records)
+
+
+def read_candidates(
+    blocks: Sequence[LogBlock],
+    schema: pa.Schema,
+    rule: MergeRule,
+    *,
+    base_instant: str | None = None,
+    where: KeyFilter | None = None,
+) -> Candidates:
+    """Decode *blocks*, which :func:`counting_blocks` returned, into entries; records are converted to *schema*.
+
+    *base_instant* is the instant of the base file: entries are matched by position if every block has positions that
+    refer to this file, else by key.  With *where* only entries whose keys match it are returned, and of other records
+    nothing but the key is decoded.
+
+    Raises:
+        DecodeError: the content of a block is damaged.
+        SchemaError: the records of a block cannot be converted to *schema*.
+
+    Source: PositionBasedFileGroupRecordBuffer.
+    """
+    data = [block for block in blocks if block.type is not BlockType.DELETE]
+    deletes = [deletes_of(block, schema, rule) for block in blocks if block.type is BlockType.DELETE]
+    sizes = iter([len(part) for part in deletes])
+    counts = np.array([next(sizes) if b.type is BlockType.DELETE else b.num_records() for b in blocks], np.int64)
+    is_delete = np.array([block.type is BlockType.DELETE for block in blocks], np.bool_)
+    age, positions = _ages(counts, is_delete), _positions(blocks, counts, is_delete, base_instant)
+    if where is not None:
+        matches = where.rows(_keys_of(data, deletes))
+        age, positions = _ranks(age[matches]), None if positions is None else positions[matches]
+        deletes = [part.take(pa.array(where.rows(part["record_key"]))) for part in deletes]
+    read = list(read_records(data, schema, where=where))
+    return candidates_of(
+        [batch for batch, _ in read],
+        deletes,
+        age,
+        rule,
+        schema,
+        written=[columns for _, columns in read],
+        positions=positions,
+    )
+
+
+def _ages(counts: Integers, is_delete: Booleans) -> Integers:
+    """Return each entry's index in merge order; *counts* and *is_delete* have one item per block.
+
+    Entries of data blocks come first, then those of delete blocks.  A data block of 2 records, a delete block of 1 key
+    and a data block of 1 record::
+
+        counts = [2, 1, 1]   is_delete = [F, T, F]
+        starts = [0, 2, 3]   index in merge order of each block's first entry
+        order  = [0, 2, 1]   data blocks first
+        sizes  = [2, 1, 1]   counts in that order
+        starts[order] - (cumsum(sizes) - sizes) = [0, 3, 2] - [0, 2, 3] = [0, 1, -1]   how far each block is moved
+        ages   = [0, 1, 2, 3] + [0, 0, 1, -1] = [0, 1, 3, 2]
+    """
+    starts = np.cumsum(counts) - counts
+    order = np.argsort(is_delete, kind="stable")
+    sizes = counts[order]
+    ages: Integers = np.arange(counts.sum()) + np.repeat(starts[order] - (np.cumsum(sizes) - sizes), sizes)
+    return ages
+
+
+def _positions(
+    blocks: Sequence[LogBlock], counts: Integers, is_delete: Booleans, base_instant: str | None
+) -> Integers | None:
+    """Return each entry's row number in the base file, or None unless all blocks have positions in that file."""
+    if base_instant is None or any(not _has_positions(block, base_instant) for block in blocks):
+        return None
+    by_block = [block.positions() for block in blocks]
+    if any(part is None or len(part) != count for part, count in zip(by_block, counts, strict=True)):
+        return None
+    order = np.argsort(is_delete, kind="stable")  # data blocks first, as in _ages
+    parts = [by_block[i] for i in order.tolist()]
+    return np.concatenate([np.empty(0, np.uint64), *(part for part in parts if part is not None)]).astype(np.int64)
+
+
+def _has_positions(block: LogBlock, base_instant: str) -> bool:
+    return block.base_instant_of_positions == base_instant and HeaderKey.RECORD_POSITIONS in block.header
+
+
+def _keys_of(data: Sequence[LogBlock], deletes: Sequence[pa.RecordBatch]) -> pa.Array:
+    """Return the record keys of all records of *data*, followed by those of *deletes*."""
+    rows = pa.Table.from_batches(record_batches(data, schema=_KEYS), _KEYS)
+    chunks = [*rows[RECORD_KEY].chunks, *(part["record_key"] for part in deletes)]
+    return pa.chunked_array(chunks, pa.string()).combine_chunks()
+
+
+def _ranks(age: Integers) -> Integers:
+    """Renumber *age* from 0 without gaps, in the same order: [7, 2, 5] becomes [2, 0, 1]."""
+    ranks: Integers = np.empty(len(age), np.int64)
+    ranks[np.argsort(age)] = np.arange(len(age))
+    return ranks
+
+
+def candidates_of(
+    records: Sequence[pa.RecordBatch],
+    deletes: Sequence[pa.RecordBatch],
+    age: Integers,
+    rule: MergeRule,
+    schema: pa.Schema,
+    *,
+    written: Sequence[Written],
+    positions: Integers | None = None,
+) -> Candidates:
+    """Return the entries of *records*, which have *schema*, and of *deletes*, which :func:`deletes_of` returned."""
+    rows = pa.Table.from_batches(records, schema)
+    delete_rows = pa.Table.from_batches(deletes, delete_schema(schema, rule))
+    deleted = rule.deletes(rows)
+    ordering = [rows[name] for name in rule.ordering_fields]
+    resets = deleted & without_ordering(ordering, rows.num_rows)
+    keys = [rule.keys(rows), delete_rows["record_key"]] if positions is None else []
+    return Candidates(
+        records=tuple(records),
+        written=tuple(written),
+        keys=_concat(keys, pa.string()),
+        ordering=tuple(
+            _concat([column, delete_rows[f"ordering{i}"]], column.type) for i, column in enumerate(ordering)
+        ),
+        age=age,
+        deleted=np.concatenate([deleted, np.ones(delete_rows.num_rows, np.bool_)]),
+        resets=np.concatenate([resets, np.asarray(delete_rows["resets"])]),
+        positions=positions,
+    )
+
+
+def delete_schema(schema: pa.Schema, rule: MergeRule) -> pa.Schema:
+    """Return the columns of :func:`deletes_of`: the key, whether the delete resets, and one per ordering field."""
+    ordering = [(f"ordering{i}", schema.field(name).type) for i, name in enumerate(rule.ordering_fields)]
+    return pa.schema([("record_key", pa.string()), ("resets", pa.bool_()), *ordering])
+
+
+def deletes_of(block: LogBlock, schema: pa.Schema, rule: MergeRule) -> pa.RecordBatch:
+    """Return the deletes of a delete block; ordering values have the types of the ordering fields in *schema*.
+
+    Raises:
+        DecodeError: the content of the block is damaged.
+    """
+    deletes = block.deletes()
+    values = deletes["ordering"]
+    written = values.flatten() if pa.types.is_struct(values.type) else [values]
+    if len(written) != len(rule.ordering_fields):
+        written = []
+    kinds = delete_schema(schema, rule).types[2:]
+    ordering = [
+        _cast_or_null(written[i], kind) if written else pa.nulls(len(deletes), kind) for i, kind in enumerate(kinds)
+    ]
+    resets = without_ordering(written, len(deletes)) | without_ordering(ordering, len(deletes))
+    resets |= np.asarray(pc.is_null(values))  # the struct of several ordering fields may be null as a whole
+    return pa.RecordBatch.from_arrays(
+        [deletes["record_key"], pa.array(resets), *ordering], schema=delete_schema(schema, rule)
+    )
+
+
+def _cast_or_null(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Cast *values* to *kind*; values of another type become null, which means no ordering value: the delete wins."""
+    try:
+        return values.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return pa.nulls(len(values), kind)
+
+
+def read_records(
+    blocks: Sequence[LogBlock], schema: pa.Schema, *, where: KeyFilter | None = None
+) -> Iterator[tuple[pa.RecordBatch, Written]]:
+    """Yield the records of data blocks, each batch with the columns that its records contain.
+
+    Columns that partial records do not contain are null.  *where* filters records by key.
+
+    Raises:
+        DecodeError: the content of a block is damaged.
+        SchemaError: the records of a block cannot be converted to *schema*.
+    """
+    condition = None if where is None else where.condition
+    nullable = pa.schema([field.with_nullable(True) for field in schema], metadata=schema.metadata)
+    for written, group in groupby(blocks, key=_written):
+        for batch in record_batches(group, schema=schema if written is None else nullable, filter=condition):
+            yield pa.RecordBatch.from_arrays(batch.columns, schema=schema) if written else batch, written
+
+
+def _written(block: LogBlock) -> Written:
+    return frozenset(avro_to_arrow(block.schema).names) if block.is_partial else None
+
+
+def _concat(arrays: Sequence[pa.ChunkedArray], kind: pa.DataType) -> pa.ChunkedArray:
+    return pa.chunked_array([chunk for array in arrays for chunk in array.chunks], kind)

@@ -1,0 +1,181 @@
+"""How the records of a table are identified, compared and merged.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.schema.meta_fields import DELETED
+from hudiformat.timeline.table_config import MergeMode
+
+Integers = npt.NDArray[np.int64]
+Booleans = npt.NDArray[np.bool_]
+
+
+class RecordMerger(Protocol):
+    """The merge function of a table with a custom merge mode, supplied by its user.
+
+    Source: HoodieRecordMerger.
+    """
+
+    def merge(self, older: pa.Table, newer: pa.Table) -> pa.Table:
+        """Return the merged row of each pair of rows with the same key.
+
+        Row *i* of the result is made of row *i* of *older* and row *i* of *newer*.  All three tables have the schema of
+        the table, with all its columns.  Deletes are not passed to the merger: a delete removes the older rows of its
+        key, and merging starts anew with the next record.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PartialUpdate:
+    """Which values of a record mean "leave this column as it was".
+
+    In *columns* these are the values that equal *marker*, or nulls if there is no marker.  *as_payload* follows Hudi's
+    payload classes where they differ from the merge mode: a delete wins whatever its ordering value, the values of a
+    deleted row have a lower precedence than those of the records after it, and the columns *newest* always have the
+    value of the newer record.
+
+    Source: PartialUpdateHandler; PartialUpdateAvroPayload, OverwriteNonDefaultsWithLatestAvroPayload.
+    """
+
+    columns: frozenset[str]
+    marker: str | None = None
+    as_payload: bool = False
+    newest: frozenset[str] = frozenset()
+
+    def is_set(self, name: str, values: pa.ChunkedArray) -> Booleans:
+        """Return for each of a column's *values* whether the record sets it; the others leave the column as it was."""
+        if name not in self.columns:
+            return np.ones(len(values), np.bool_)
+        if self.marker is None:
+            return np.asarray(pc.is_valid(values))
+        return ~np.asarray(pc.fill_null(pc.equal(values.cast(pa.binary()), self.marker.encode()), False))
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRule:
+    """How the records of a table are identified and merged.
+
+    ``keys`` returns the record key of each row of a table.  A row is a delete if its ``delete_column`` is true, its
+    ``operation_column`` is ``D`` or ``-U``, or, with ``delete_marker=(column, text)``, its *column* equals *text*.
+    ``partial`` describes the values that leave a column as it was.  If there is a ``merger``, it replaces all other
+    rules for merging.
+    """
+
+    mode: MergeMode
+    keys: Callable[[pa.Table], pa.ChunkedArray]
+    ordering_fields: tuple[str, ...] = ()
+    delete_column: str | None = None
+    delete_marker: tuple[str, str] | None = None
+    operation_column: str | None = None
+    partial: PartialUpdate | None = None
+    merger: RecordMerger | None = None
+
+    @property
+    def deletes_win(self) -> bool:
+        """Whether a delete wins over every older entry of its key, whatever its ordering value."""
+        return self.partial is not None and self.partial.as_payload
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that merging reads, without those that record keys are made of."""
+        marker = self.delete_marker and self.delete_marker[0]
+        others = (self.delete_column, marker, self.operation_column)
+        return (*self.ordering_fields, *(name for name in others if name))
+
+    def deletes(self, rows: pa.Table) -> Booleans:
+        """Return for each of *rows* whether it is a delete.
+
+        Source: RecordContext.isDeleteRecord.
+        """
+        flags = np.zeros(rows.num_rows, dtype=np.bool_)
+        if self.delete_column is not None:
+            flags |= _true(rows[self.delete_column])
+        if self.operation_column is not None:
+            flags |= _true(pc.is_in(rows[self.operation_column], value_set=pa.array(DELETED)))
+        if self.delete_marker is not None:
+            column, marker = self.delete_marker
+            flags |= _true(pc.equal(rows[column].cast(pa.string()), marker))
+        return flags
+
+
+def _true(values: pa.ChunkedArray) -> Booleans:
+    return np.asarray(pc.fill_null(values, False))
+
+
+OrderingKeys = tuple[pa.ChunkedArray, ...]
+"""One array per ordering column, in the order of the columns, all of one length."""
+
+
+def comparable(columns: OrderingKeys, length: int) -> Integers:
+    """Return an integer per row that compares like the row's ordering values; 0 for all rows if there are no columns.
+
+    Several columns compare in order.  Null is equal to zero in a column of numbers, as Hudi's default, the int 0, and
+    lower than every value of any other type.
+
+    The rows (1, "b"), (1, "a"), (0, "z")::
+
+        ranks of the first column:  [1, 1, 0]             result so far: [1, 1, 0]
+        ranks of the second column: [1, 0, 2]
+        result * 3 + ranks:         [4, 3, 2]             without gaps:  [2, 1, 0]
+    """
+    result: Integers = np.zeros(length, dtype=np.int64)
+    for position, column in enumerate(columns):
+        values = _as_integers(column)
+        if position == 0 and len(columns) == 1:
+            return values
+        ranks = np.unique(values, return_inverse=True)[1].astype(np.int64)
+        result = np.unique(result * (int(ranks.max(initial=0)) + 1) + ranks, return_inverse=True)[1].astype(np.int64)
+    return result
+
+
+def _as_integers(column: pa.ChunkedArray) -> Integers:
+    kind = column.type
+    if not len(column):
+        return np.zeros(0, np.int64)  # older versions of pyarrow cannot rank an empty decimal column
+    if pa.types.is_integer(kind):
+        return np.asarray(pc.fill_null(column.cast(pa.int64()), 0))
+    if pa.types.is_date32(kind) or pa.types.is_time32(kind):
+        return np.asarray(pc.fill_null(column.cast(pa.int32()).cast(pa.int64()), np.iinfo(np.int64).min))
+    if pa.types.is_timestamp(kind) or pa.types.is_time64(kind):
+        return np.asarray(pc.fill_null(column.cast(pa.int64()), np.iinfo(np.int64).min))
+    if pa.types.is_floating(kind):
+        return _float_bits(pc.fill_null(column.cast(pa.float64()), 0.0))
+    if pa.types.is_decimal(kind):
+        column = pc.fill_null(column, pa.scalar(Decimal(0), kind))
+    ranks = np.asarray(pc.rank(column, sort_keys="ascending", tiebreaker="dense")).astype(np.int64)
+    return np.where(np.asarray(pc.is_null(column)), 0, ranks)
+
+
+def _float_bits(column: pa.ChunkedArray) -> Integers:
+    """Return integers that compare as Java compares the numbers: -0.0 is lower than 0.0, and every NaN is the highest.
+
+    The bits of a positive number, read as an integer, ascend with the number; those of a negative one descend, so all
+    its bits but the sign are inverted.
+
+    Source: java.lang.Double.compare.
+    """
+    values = np.asarray(column).copy()
+    values[np.isnan(values)] = np.nan
+    bits: Integers = values.view(np.int64)
+    return np.asarray(np.where(bits < 0, bits ^ np.iinfo(np.int64).max, bits))
+
+
+def without_ordering(ordering: Sequence[pa.ChunkedArray], length: int) -> Booleans:
+    """Return for each row whether a delete has no ordering value: it is null, or the 32-bit 0 that Hudi writes then."""
+    if len(ordering) != 1:  # several ordering values are never the placeholder 0
+        return np.full(length, not ordering, dtype=np.bool_)
+    (column,) = ordering
+    missing = pc.is_null(column)
+    if pa.types.is_int32(column.type):
+        missing = pc.or_(missing, pc.equal(pc.fill_null(column, 0), 0))
+    return np.asarray(missing)

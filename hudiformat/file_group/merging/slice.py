@@ -1,0 +1,204 @@
+"""The rows of a file slice: its base file merged with its log files.  Pure.
+
+Hudi merges in two steps, and so does this module.  :func:`survivors` merges the log files among themselves, which
+leaves one entry per key.  :func:`merge_slice` then merges these entries with the rows of the base file.  An entry wins
+over the base row; under event-time ordering only if its ordering value is not lower.  A delete without an ordering
+value always wins.
+Source: BufferedRecordMergerFactory, KeyBasedFileGroupRecordBuffer, PositionBasedFileGroupRecordBuffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from hudiformat.file_group.base_file.read import BaseRows
+from hudiformat.file_group.merging.candidates import Candidates
+from hudiformat.file_group.merging.custom import fold_custom, merged
+from hudiformat.file_group.merging.fold import key_numbers, last_entries
+from hudiformat.file_group.merging.keys import KeyIndex
+from hudiformat.file_group.merging.partial import combine_columns, fold_columns, set_values
+from hudiformat.file_group.merging.rule import Booleans, Integers, MergeRule, comparable
+from hudiformat.timeline.table_config import MergeMode
+
+
+@dataclass(frozen=True, slots=True)
+class Survivors:
+    """What is left after the first step of the merge: one row or one delete per key.
+
+    The arrays have one item per key.
+
+    - ``keys``: an index of record keys, or the ascending row numbers in the base file if entries have positions.
+    - ``row``: the key's row in ``records``, or -1.  That of a deleted key is not used.
+    - ``ordering`` and ``entry``: the ordering values of all candidates, and the index of the key's entry among them.
+    - ``deleted``: whether the key is deleted.  ``resets``: whether by a delete that wins over any base row.
+    - ``set``: for partial updates, by column, which rows of ``records`` set the column.  A column that is missing here
+      is set by every row.
+    """
+
+    keys: KeyIndex | Integers
+    records: tuple[pa.RecordBatch, ...]
+    row: Integers
+    entry: Integers
+    ordering: tuple[pa.ChunkedArray, ...]
+    deleted: Booleans
+    resets: Booleans
+    set: Mapping[str, Booleans] | None = None
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+def survivors(logs: Candidates, rule: MergeRule) -> Survivors:
+    """Merge the entries of log files among themselves, by *rule*."""
+    numbers, keys = key_numbers(logs)
+    if rule.merger is not None:
+        row, deleted, records = fold_custom(numbers, logs, rule.merger)
+        return Survivors(keys, records, row, row, (), deleted, deleted)
+    by_event_time = rule.mode is MergeMode.EVENT_TIME_ORDERING
+    entries = last_entries(numbers, len(keys), logs, by_event_time=by_event_time, deletes_win=rule.deletes_win)
+    row, deleted = np.where(entries < logs.num_rows, entries, -1), logs.deleted[entries]
+    records, is_set = logs.records, None
+    if logs.num_rows and (rule.partial is not None or any(logs.written)):
+        row, records, is_set = fold_columns(numbers, logs, row, deleted, rule, by_event_time=by_event_time)
+    return Survivors(
+        keys=keys,
+        records=records,
+        row=row,
+        entry=entries,
+        ordering=logs.ordering if by_event_time else (),
+        deleted=deleted,
+        resets=(logs.deleted if rule.deletes_win else logs.resets)[entries],
+        set=is_set,
+    )
+
+
+def merge_slice(base: Iterable[BaseRows], logs: Survivors, rule: MergeRule) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a slice: those of *base* in file order, then the log rows whose keys are not in *base*.
+
+    All columns of base rows have the schema of ``logs.records``; the ``head`` of base rows has the columns that *rule*
+    reads.  *base* may leave out rows whose keys are not in the logs.  If several base rows have the same key, only the
+    first is merged with the log, as in Hudi, which removes a key from its map at the first match.
+
+    A base file with the keys a, b, c and a log with a newer row of b, a delete of c and a row of d::
+
+        rows    = [1, 2]         keys = [0, 1]      base rows 1 and 2 match the keys 0 (b) and 1 (c) of the log
+        matched = [T, T, F]
+        yields base row a; log row b, which replaces base row b; log row d
+    """
+    matched = np.zeros(len(logs), np.bool_)
+    dropped = logs.deleted.copy()  # by key: the log row is not yielded
+    for part in base:
+        rows, keys = _matching_rows(part, logs, rule)
+        new = ~matched[keys]
+        keys, first = np.unique(keys[new], return_index=True)
+        matched[keys] = True
+        yield from _merged_base_rows(part, _Matches(part.head, rows[new][first], keys), logs, rule, dropped)
+    yield from _log_rows(logs, ~dropped)
+
+
+def _matching_rows(part: BaseRows, logs: Survivors, rule: MergeRule) -> tuple[Integers, Integers]:
+    """Return the rows of *part* whose keys are in the logs, and the number of each key.
+
+    By position, with the rows 4, 5 and 6 of the base file in *part* and logs about the positions 1, 5, 6 and 9::
+
+        first, last = 1, 3                    positions 5 and 6 lie within *part*
+        rows = [1, 2]   keys + first = [1, 2]
+    """
+    if not isinstance(logs.keys, np.ndarray):
+        return logs.keys.find(rule.keys(pa.Table.from_batches([part.head])))
+    first, last = np.searchsorted(logs.keys, [part.numbers[0], part.numbers[-1] + 1]) if len(part.numbers) else (0, 0)
+    _, rows, keys = np.intersect1d(part.numbers, logs.keys[first:last], assume_unique=True, return_indices=True)
+    return rows, keys + first
+
+
+@dataclass(frozen=True, slots=True)
+class _Matches:
+    """Rows of a base batch whose keys are in the logs, and the number of each key."""
+
+    batch: pa.RecordBatch
+    rows: Integers
+    keys: Integers
+
+
+def _merged_base_rows(
+    part: BaseRows, matches: _Matches, logs: Survivors, rule: MergeRule, dropped: Booleans
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of *part* that the logs do not replace, and those that are made of a base row and a log row.
+
+    Sets *dropped* for keys whose log row is not yielded later: the base row won, or both were combined.
+    """
+    logs_win = logs.resets[matches.keys] | _not_lower(matches, logs, rule)
+    combined = (rule.merger is not None or logs.set is not None) & ~logs.deleted[matches.keys]
+    kept = np.ones(matches.batch.num_rows, np.bool_)
+    kept[matches.rows[logs_win | combined]] = False
+    dropped[matches.keys[~logs_win | combined]] = True
+    if not (kept.any() or combined.any()):
+        return  # and the other columns are never read
+    start = 0
+    for batch in part.read():
+        end = start + batch.num_rows
+        yield from _filtered(batch, kept[start:end])
+        inside = combined & (matches.rows >= start) & (matches.rows < end)
+        if inside.any():
+            part_of_matches = _Matches(batch, matches.rows[inside] - start, matches.keys[inside])
+            yield from _combined_rows(part_of_matches, logs, rule, logs_win[inside])
+        start = end
+
+
+def _not_lower(matches: _Matches, logs: Survivors, rule: MergeRule) -> Booleans:
+    """Return for each match whether the ordering value of the log entry is not lower than that of the base row.
+
+    Both are compared in one column, first all log entries, then all base rows.  With the values 6, 4 and 5 in the log
+    and 5, 5 and 5 in the base file::
+
+        ranks = [6, 4, 5, 5, 5, 5]   ranks[:3] >= ranks[3:] = [T, F, T]
+    """
+    if not logs.ordering:
+        return np.ones(len(matches.rows), np.bool_)
+    columns = []
+    entries = pa.array(logs.entry[matches.keys])
+    for name, column in zip(rule.ordering_fields, logs.ordering, strict=True):
+        sides = (column.take(entries).chunks, [matches.batch[name].take(pa.array(matches.rows))])
+        columns.append(pa.chunked_array([chunk for side in sides for chunk in side], column.type))
+    count = len(matches.rows)
+    ranks = comparable(tuple(columns), 2 * count)
+    not_lower: Booleans = ranks[:count] >= ranks[count:]
+    return not_lower
+
+
+def _combined_rows(
+    matches: _Matches, logs: Survivors, rule: MergeRule, logs_override: Booleans
+) -> Iterator[pa.RecordBatch]:
+    """Yield rows that are made of a base row and a log row, by the user's merger or column by column."""
+    log_rows = logs.row[matches.keys]
+    older = pa.Table.from_batches([matches.batch.take(pa.array(matches.rows))])
+    newer = pa.Table.from_batches(logs.records).take(pa.array(log_rows))
+    if rule.merger is not None:
+        yield from merged(rule.merger, older, newer).to_batches()
+        return
+    older_set = set_values(older, [None], [older.num_rows], rule)
+    older_set |= {name: np.zeros(len(log_rows), np.bool_) for name in (rule.partial.newest if rule.partial else ())}
+    newer_set = {name: values[log_rows] for name, values in (logs.set or {}).items()}
+    yield combine_columns(older, older_set, newer, newer_set, logs_override)
+
+
+def _log_rows(logs: Survivors, keys: Booleans) -> Iterator[pa.RecordBatch]:
+    """Yield the log rows of the keys for which *keys* is true, in log order."""
+    wanted = np.zeros(sum(batch.num_rows for batch in logs.records), np.bool_)
+    wanted[logs.row[keys]] = True
+    start = 0
+    for batch in logs.records:
+        yield from _filtered(batch, wanted[start : start + batch.num_rows])
+        start += batch.num_rows
+
+
+def _filtered(batch: pa.RecordBatch, flags: Booleans) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of *batch* for which *flags* is true; no batch if there are none."""
+    if flags.all() and batch.num_rows:
+        yield batch
+    elif flags.any():
+        yield batch.filter(pa.array(flags))

@@ -1,0 +1,360 @@
+"""Reading file slices: base file and log files -> merged rows.
+
+The option ``hudiformat.damage`` decides what a damaged file leads to: what Hudi does, an error, or a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.codec.log.block import LogBlock
+from hudiformat.codec.log.damaged import naming_log_files
+from hudiformat.codec.log.frame import BlockType, HeaderKey
+from hudiformat.codec.log.reader import LogReader
+from hudiformat.conditions.taken import fits
+from hudiformat.errors import (
+    CorruptBlockError,
+    SchemaError,
+    StorageError,
+    UnsupportedFeatureError,
+    unknown_column,
+    without_offset,
+)
+from hudiformat.file_group.base_file.filters import KeyFilter
+from hudiformat.file_group.base_file.read import (
+    BaseRows,
+    as_base_rows,
+    row_groups_to_read,
+    scan_base_file,
+    scan_base_rows,
+)
+from hudiformat.file_group.damage import DEFAULT_MERGE_MEMORY, DamageMode, sound_blocks, sound_rows, warn_of_loss
+from hudiformat.file_group.key_filter import key_filter
+from hudiformat.file_group.merging.behaviour import merge_rule
+from hudiformat.file_group.merging.candidates import counting_blocks, read_candidates
+from hudiformat.file_group.merging.rule import MergeRule, RecordMerger
+from hudiformat.file_group.merging.slice import merge_slice, survivors
+from hudiformat.file_group.merging.spill import merge_on_disk
+from hudiformat.file_group.missing_files import explaining, files_of
+from hudiformat.file_group.renamed_columns import named_block, scan_batches, scan_rows, stored_schema_of
+from hudiformat.file_group.slices import FileSlice, Visibility
+from hudiformat.naming.file_names import join_path
+from hudiformat.schema.internal_schema import SchemaHistory
+from hudiformat.schema.meta_fields import OPERATION, RECORD_KEY
+from hudiformat.schema.partition_columns import PartitionColumns
+from hudiformat.schema.table_schema import TableSchema
+from hudiformat.storage.mapping import give_back
+from hudiformat.storage.protocol import Storage
+from hudiformat.timeline.table_config import TableConfig
+
+_PACKED = 4  # how much larger rows are than a compressed block
+
+
+def log_blocks(storage: Storage, path: str, *, damage: DamageMode) -> Iterator[LogBlock]:
+    """The blocks of a log file.
+
+    Raises:
+        CorruptBlockError: with FAIL, a span of the file cannot be read.
+        StorageError: unless SKIP, there is no such file.
+    """
+    try:
+        reader = LogReader(path, storage=storage)
+    except StorageError as error:
+        if damage is not DamageMode.SKIP:
+            raise
+        warn_of_loss(f"all of its records, as it cannot be opened: {error}", storage, path)
+        return
+    for block in reader:
+        if block.type is not BlockType.CORRUPT or damage is DamageMode.HUDI:
+            yield block
+            continue
+        why = without_offset(block.reason or "")
+        if damage is DamageMode.FAIL:
+            raise CorruptBlockError(
+                f"{storage.root}/{path}: {block.size} bytes are no block: {why}; Hudi passes over them, and so"
+                " does reading without hudiformat.damage=fail",
+                offset=block.offset,
+            )
+        else:
+            warn_of_loss(
+                f"{block.size} bytes at byte {block.offset}, which are no block: {why}",
+                storage,
+                path,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class SliceReader:
+    """Reads slices of one table.  It travels to other processes: plain values only.
+
+    Log blocks count by ``visibility``.  *merger* is the user's own.  A slice
+    whose log files take more than *merge_memory* bytes is merged by way of files in a temporary folder.  *damage* is
+    what a read does with damaged files.  With *history*, columns have other names in files of other instants.
+    """
+
+    config: TableConfig
+    schema: TableSchema
+    visibility: Visibility
+    as_of: str | None = None
+    incremental: bool = False
+    merger: RecordMerger | None = None
+    merge_memory: int = DEFAULT_MERGE_MEMORY
+    damage: DamageMode = DamageMode.HUDI
+    history: SchemaHistory | None = None
+
+    @property
+    def output_schema(self) -> pa.Schema:
+        """The columns of a read without projection: the meta fields where the table has them, then its own."""
+        return self.partition_columns.shown(self._stored_schema)
+
+    @property
+    def partition_columns(self) -> PartitionColumns:
+        """What is shown in the columns that partition paths are made of."""
+        return PartitionColumns.of(self.config, unescapes=not self.incremental)
+
+    @property
+    def _stored_schema(self) -> pa.Schema:
+        """The columns as the files have them, and those that only the paths have."""
+        return self.schema.arrow_with_meta if self.config.populate_meta_fields else self.schema.arrow
+
+    def project(self, columns: Sequence[str] | None) -> pa.Schema:
+        """The schema of a read of *columns*, in their order.
+
+        Raises:
+            SchemaError: the table has no such column, or one is asked for twice.
+        """
+        full = self.output_schema
+        known = set(full.names)
+        for name in columns or ():
+            if name not in known:
+                raise unknown_column(name, full.names)
+        if len(set(columns or ())) < len(columns or ()):
+            raise SchemaError(f"a column is asked for twice: {', '.join(columns or ())}")
+        return full if columns is None else pa.schema([full.field(name) for name in columns])
+
+    def read(
+        self,
+        storage: Storage,
+        file_slice: FileSlice,
+        *,
+        columns: Sequence[str] | None = None,
+        with_logs: bool = True,
+        may_hold: pc.Expression | None = None,
+    ) -> pa.Table:
+        """All batches of :meth:`scan` as one table; raises what that does."""
+        batches = self.scan(storage, file_slice, columns=columns, with_logs=with_logs, may_hold=may_hold)
+        return pa.Table.from_batches(batches, self.project(columns))
+
+    def scan(
+        self,
+        storage: Storage,
+        file_slice: FileSlice,
+        *,
+        columns: Sequence[str] | None = None,
+        with_logs: bool = True,
+        may_hold: pc.Expression | None = None,
+        stored: Sequence[str] = (),
+    ) -> Iterator[pa.RecordBatch]:
+        """The merged rows of *file_slice*, batch by batch; its base file alone without *with_logs*.
+
+        Those of *columns* that are *stored*, too, follow once more, last, as the files have them.
+
+        Memory is bounded by what its log files leave of each key, and by ``merge_memory``; of the base file a few row
+        groups are there at a time.  Rows for which *may_hold* is not true may be left out: its conditions on record
+        keys is asked before merging, the rest of base files without log files.
+
+        Raises:
+            DecodeError: a log block is damaged inside.
+            FilesGoneError: a file of the slice was cleaned or rolled back meanwhile.
+            UnsupportedFeatureError: the slice or the table holds what cannot be merged.
+        """
+        refuse_unreadable(self.config)
+        shown = self.project(columns)
+        merging = with_logs and bool(file_slice.log_files)
+        where = None if may_hold is None else key_filter(may_hold, self.config)
+        if merging:
+            rule = self.merge_rule()
+            batches = self._merged(storage, file_slice, self._needed(shown, rule), rule, where)
+        else:
+            pushed = may_hold if may_hold is not None and self._of_files(may_hold) else None
+            batches = self._base_batches(storage, file_slice, self._stored(shown.names), where, may_hold=pushed)
+        partition_columns, path = self.partition_columns, file_slice.partition_path
+        with explaining(storage, self.config, files_of(file_slice)), naming_log_files(storage, file_slice.log_paths):
+            for batch in batches:
+                rows = partition_columns.show(batch, path, shown, merged=merging)
+                for name in stored:
+                    rows = rows.append_column(f"\0{name}", batch[name])  # no name that Avro takes
+                yield rows
+
+    def row_groups(
+        self, storage: Storage, file_slice: FileSlice, *, with_logs: bool = True, may_hold: pc.Expression | None = None
+    ) -> tuple[int, int]:
+        """How many row groups of the base file :meth:`scan` reads for the same arguments, and how many there are.
+
+        Raises:
+            CorruptTableError, StorageError: the base file cannot be read.
+        """
+        if file_slice.base_file is None:
+            return 0, 0
+        where = None if may_hold is None else key_filter(may_hold, self.config)
+        is_pushed = may_hold is not None and not (with_logs and file_slice.log_files) and self._of_files(may_hold)
+        path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
+        schema = self._stored_schema
+        is_pushed = is_pushed and (self.history is None or stored_schema_of(path, schema, self.history) is None)
+        return row_groups_to_read(storage, path, schema, may_hold=may_hold if is_pushed else None, where=where)
+
+    def scan_stored(self, storage: Storage, file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
+        """The merged rows of *file_slice* as a new base file has to hold them, whatever queries show.
+
+        Raises:
+            DecodeError, UnsupportedFeatureError: as :meth:`scan`.
+        """
+        with naming_log_files(storage, file_slice.log_paths):
+            if file_slice.log_files:
+                yield from self._merged(storage, file_slice, self._stored_schema, self.merge_rule())
+            else:
+                yield from self._base_batches(storage, file_slice, self._stored_schema)
+
+    def merge_rule(self) -> MergeRule:
+        """How the table's records are merged.
+
+        Raises:
+            UnsupportedFeatureError: in a way that only Java knows.
+        """
+        return merge_rule(self.config, self.schema, self.merger)
+
+    def _of_files(self, expression: pc.Expression) -> bool:
+        """Whether an expression asks of nothing but what files hold as it is shown."""
+        columns = self.partition_columns
+        hidden = {*columns.from_path, *columns.as_text}
+        return fits(expression, pa.schema([field for field in self._stored_schema if field.name not in hidden]))
+
+    def _needed(self, wanted: pa.Schema, rule: MergeRule) -> pa.Schema:
+        if rule.merger is not None:
+            return self._stored_schema
+        return self._stored(dict.fromkeys([*wanted.names, *self._looked_at(rule)]))
+
+    def _looked_at(self, rule: MergeRule) -> Iterable[str]:
+        """The columns that merging takes."""
+        keys = (RECORD_KEY,) if self.config.populate_meta_fields else self.config.record_key_fields
+        return dict.fromkeys([*keys, *rule.columns])
+
+    def _stored(self, names: Iterable[str]) -> pa.Schema:
+        schema = self._stored_schema
+        return pa.schema([schema.field(name) for name in names])
+
+    def _merged(
+        self,
+        storage: Storage,
+        file_slice: FileSlice,
+        needed: pa.Schema,
+        rule: MergeRule,
+        where: KeyFilter | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        # From table version 8 on, the name of a log file decides whether its blocks count; but one of version 6, before
+        # the table was upgraded, may have blocks that are later than the moment asked for.
+        counts = self._counts if self.visibility.logs_name_slices or self.as_of is not None else None
+        blocks = counting_blocks(self._blocks(storage, file_slice), counts=counts)
+        if self.damage is DamageMode.SKIP:
+            blocks = sound_blocks(blocks, storage, join_path(file_slice.partition_path, file_slice.file_id))
+        names = needed.names
+        if rule.operation_column is None and rule.merger is None and _have_operations(blocks):
+            # The newest files of the table have no operations, but deletes among these records have to count.
+            needed, rule = needed.append(pa.field(OPERATION, pa.string())), replace(rule, operation_column=OPERATION)
+        base = self._base_rows(storage, file_slice, needed, rule, where)
+        size = memory_of(blocks)
+        if size > self.merge_memory:
+            merged = merge_on_disk(base, blocks, needed, rule, size=size, memory=self.merge_memory, where=where)
+        else:
+            instant = None if file_slice.base_file is None else str(file_slice.base_file.name.instant)
+            logs = survivors(read_candidates(blocks, needed, rule, base_instant=instant, where=where), rule)
+            give_back(block.content for block in blocks)  # their rows are columns now
+            merged = merge_slice(base, logs, rule)
+        for batch in merged:
+            yield batch.select(names) if needed.names != names else batch
+
+    def _blocks(self, storage: Storage, file_slice: FileSlice) -> Iterator[LogBlock]:
+        for path in file_slice.log_paths:
+            blocks = log_blocks(storage, path, damage=self.damage)
+            yield from blocks if self.history is None else (named_block(block, self.history) for block in blocks)
+
+    def _base_batches(
+        self,
+        storage: Storage,
+        file_slice: FileSlice,
+        schema: pa.Schema,
+        where: KeyFilter | None = None,
+        *,
+        may_hold: pc.Expression | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        if file_slice.base_file is None:
+            return
+        path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
+        if self.damage is DamageMode.SKIP:
+            yield from sound_rows(self._of_base(storage, path, schema), storage, path)
+        elif where is None:
+            yield from self._of_base(storage, path, schema, may_hold=may_hold)
+        else:
+            found = self._rows_of_base(storage, path, schema, pa.schema([]), where=where, may_hold=may_hold)
+            for rows in found:
+                yield from rows.read()
+
+    def _base_rows(
+        self, storage: Storage, file_slice: FileSlice, schema: pa.Schema, rule: MergeRule, where: KeyFilter | None
+    ) -> Iterator[BaseRows]:
+        if file_slice.base_file is None:
+            return
+        if self.damage is DamageMode.SKIP:
+            yield from as_base_rows(self._base_batches(storage, file_slice, schema))
+            return
+        path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
+        head = pa.schema([schema.field(name) for name in self._looked_at(rule)])
+        yield from self._rows_of_base(storage, path, schema, head, where=where)
+
+    @property
+    def _of_base(self) -> Callable[..., Iterator[pa.RecordBatch]]:
+        """What scans a base file."""
+        return scan_base_file if self.history is None else partial(scan_batches, history=self.history)
+
+    @property
+    def _rows_of_base(self) -> Callable[..., Iterator[BaseRows]]:
+        """What scans a base file, some of its columns first."""
+        return scan_base_rows if self.history is None else partial(scan_rows, history=self.history)
+
+    def _counts(self, instant: str) -> bool:
+        """Whether a block's instant has completed, by ``as_of``.
+
+        Source: BaseHoodieLogRecordReader.scanInternalV1.
+        """
+        if self.as_of is not None and instant > self.as_of:
+            return False
+        return not self.visibility.logs_name_slices or self.visibility.is_committed(instant)
+
+
+def _have_operations(blocks: Iterable[LogBlock]) -> bool:
+    """Whether records of *blocks* have the meta field of the operation."""
+    return any(f'"{OPERATION}"' in schema for schema in {block.header.get(HeaderKey.SCHEMA, "") for block in blocks})
+
+
+def memory_of(blocks: Iterable[LogBlock]) -> int:
+    """About how many bytes the records of *blocks* take in memory, without decoding them."""
+    return sum(
+        len(block.content) * (1 if block.type in (BlockType.AVRO_DATA, BlockType.DELETE) else _PACKED)
+        for block in blocks
+    )
+
+
+def refuse_unreadable(config: TableConfig) -> None:
+    """Raise an UnsupportedFeatureError for a table whose rows cannot be read yet."""
+    refused = {
+        f"base files of format {config.base_file_format}": config.base_file_format != "PARQUET",
+        "bootstrapped tables": config.bootstrap_base_path is not None,
+    }
+    for feature, present in refused.items():
+        if present:
+            raise UnsupportedFeatureError(f"the table {config.name!r}: cannot read {feature} yet", feature=feature)

@@ -1,0 +1,100 @@
+"""Files whose columns have other names than the query's, because they were renamed or dropped since.
+
+Source: FileGroupReaderSchemaHandler.getRequiredSchemaForFileAndRenamedColumns, Hudi 1.2.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.codec.avro.renaming import relabelled
+from hudiformat.codec.avro.schema import avro_to_arrow
+from hudiformat.codec.log.block import LogBlock
+from hudiformat.codec.log.build import data_block
+from hudiformat.codec.log.frame import BlockHeader, BlockType, HeaderKey
+from hudiformat.file_group.base_file.filters import KeyFilter
+from hudiformat.file_group.base_file.read import BaseRows, scan_base_file, scan_base_rows
+from hudiformat.naming.file_names import BaseFileName
+from hudiformat.schema.internal_schema import SchemaHistory
+from hudiformat.storage.protocol import Storage
+
+
+def scan_batches(
+    storage: Storage,
+    path: str,
+    schema: pa.Schema,
+    *,
+    history: SchemaHistory | None,
+    may_hold: pc.Expression | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """As ``scan_base_file``, by the names that the file has; its statistics are not asked where they are others.
+
+    Raises:
+        CorruptTableError, SchemaError, StorageError: as ``scan_base_file``.
+    """
+    stored = stored_schema_of(path, schema, history)
+    if stored is None:
+        yield from scan_base_file(storage, path, schema, may_hold=may_hold)
+        return
+    for batch in scan_base_file(storage, path, stored):
+        yield SchemaHistory.shown(batch, schema)
+
+
+def scan_rows(
+    storage: Storage,
+    path: str,
+    schema: pa.Schema,
+    head: pa.Schema,
+    *,
+    history: SchemaHistory | None,
+    where: KeyFilter | None = None,
+    may_hold: pc.Expression | None = None,
+) -> Iterator[BaseRows]:
+    """As ``scan_base_rows``, by the names that the file has.
+
+    Raises:
+        CorruptTableError, SchemaError, StorageError: as ``scan_base_rows``.
+    """
+    stored, first = (stored_schema_of(path, one, history) for one in (schema, head))
+    if stored is None and first is None:
+        yield from scan_base_rows(storage, path, schema, head, where=where, may_hold=may_hold)
+        return
+    stored, first = stored or schema, first or head
+    for rows in scan_base_rows(storage, path, stored, first, where=where):
+        shown = pa.schema([*head, *list(rows.head.schema)[len(head) :]])  # the key may have been added
+        yield BaseRows(SchemaHistory.shown(rows.head, shown), partial(_shown, rows, schema), rows.numbers)
+
+
+def _shown(rows: BaseRows, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    return (SchemaHistory.shown(batch, schema) for batch in rows.read())
+
+
+def stored_schema_of(path: str, schema: pa.Schema, history: SchemaHistory | None) -> pa.Schema | None:
+    """*schema* under the names of the base file at *path*; None where they are the same."""
+    return None if history is None else history.stored(schema, BaseFileName.parse(path.rpartition("/")[2]).instant)
+
+
+def named_block(block: LogBlock, history: SchemaHistory | None) -> LogBlock:
+    """A block of a log file whose records have the names of the query.
+
+    Records in Parquet have names in themselves, so a block of them becomes one in Avro.
+
+    Raises:
+        DecodeError: such a block is damaged.
+    """
+    instant = block.instant
+    if history is None or instant is None or HeaderKey.SCHEMA not in block.header:
+        return block
+    schema = history.written(block.schema, instant)
+    if schema == block.schema:
+        return block
+    header = BlockHeader({**block.header, HeaderKey.SCHEMA: schema})
+    if block.type is not BlockType.PARQUET_DATA:
+        return block._replace(header=header)
+    records = relabelled(block.to_arrow(), avro_to_arrow(schema))
+    content = data_block(records, instant=instant, schema=schema).content
+    return block._replace(type=BlockType.AVRO_DATA, header=header, content=content)

@@ -1,0 +1,281 @@
+"""Building the file slices of a partition from its files and the timeline.  Rules: spec/file-slices.md.
+
+Nothing is read, but for a table that became one of version 6: see ``former_slices``.
+
+In table versions 8 and 9 the name of a log file has the instant of its own delta commit.  The log file belongs to the
+newest base file whose write began before that delta commit was completed.  In version 6 the name of a log file has the
+instant of its slice.  A slice whose compaction is pending has no base file yet, and its log files belong to the slice
+before it.  Where the table was of version 8 or 9 before, its timeline says the slices of the log files from then.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+from hudiformat.file_group.former_slices import FormerSlices
+from hudiformat.naming.file_names import BaseFileName, LogFileName, join_path, parse_data_file, refuse_registered
+from hudiformat.storage.protocol import FileInfo
+from hudiformat.timeline.archive.archived_times import ArchivedTimes
+from hudiformat.timeline.timeline import Action, Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class BaseFile:
+    """A base file; ``size`` in bytes."""
+
+    name: BaseFileName
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A log file; ``size`` in bytes."""
+
+    name: LogFileName
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileSlice:
+    """One version of a file group: a base file, the log files that are merged with it, or both.
+
+    ``base_instant`` is the instant of the base file, or without a base file that of the first log file.  ``log_files``
+    are in merge order.
+
+    Source: org.apache.hudi.common.model.FileSlice.
+    """
+
+    partition_path: str
+    file_id: str
+    base_instant: str
+    base_file: BaseFile | None = None
+    log_files: tuple[LogFile, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files of the slice."""
+        return (self.base_file.size if self.base_file else 0) + self.log_bytes
+
+    @property
+    def file_names(self) -> list[str]:
+        """The names of all files of the slice, in merge order."""
+        return [*([] if self.base_file is None else [str(self.base_file.name)]), *self.log_names]
+
+    @property
+    def log_names(self) -> list[str]:
+        """The names of the log files of the slice, in merge order."""
+        return [str(log.name) for log in self.log_files]
+
+    @property
+    def log_paths(self) -> list[str]:
+        """The paths of the log files of the slice below the table, in merge order."""
+        return [join_path(self.partition_path, name) for name in self.log_names]
+
+    @property
+    def log_bytes(self) -> int:
+        """Bytes of the log files of the slice."""
+        return sum(log.size for log in self.log_files)
+
+
+@dataclass(frozen=True, slots=True)
+class Visibility:
+    """Decides which files and log blocks are visible, from the instants of a timeline.
+
+    - ``completion``: the completion time of each completed instant.
+    - ``first_active``: older instants are archived, and completed unless they are ``pending``.
+    - ``replaced``: for file groups, as (partition path, file id), the instant that removed them from the table.
+    - ``archived``: when archived instants were completed; without it, at their own times.
+    - ``logs_name_slices``: as in table version 6, the name of a log file has the instant of its slice, which may be one
+      of ``pending_compactions``, and its blocks have the instants of the delta commits.
+    - ``former``: the slices of the log files whose names do not have them, from before the table became one of version
+      6; without it there are none.
+
+    Source: BaseHoodieTimeline.containsOrBeforeTimelineStarts.
+    """
+
+    completion: Mapping[str, str]
+    first_active: str | None = None
+    pending: frozenset[str] = field(default_factory=frozenset)
+    replaced: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    pending_compactions: frozenset[str] = field(default_factory=frozenset)
+    logs_name_slices: bool = False
+    archived: ArchivedTimes | None = field(default=None, compare=False, repr=False)
+    former: FormerSlices | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        timeline: Timeline,
+        replaced: Mapping[tuple[str, str], str] | None = None,
+        *,
+        logs_name_slices: bool = False,
+        archived: ArchivedTimes | None = None,
+        former: FormerSlices | None = None,
+    ) -> Visibility:
+        """Return what is visible on *timeline*; an instant without completion time was completed at its own time."""
+        # A savepoint has the time of its commit, and a completion time of its own, which says nothing of files.
+        done = (instant for instant in timeline.completed if instant.action is not Action.SAVEPOINT)
+        return cls(
+            completion={instant.time: instant.completion_time or instant.time for instant in done},
+            first_active=timeline.first_active,
+            # A savepoint has the time of the commit that it keeps.
+            pending=frozenset(instant.time for instant in timeline.pending if instant.action is not Action.SAVEPOINT),
+            replaced=replaced or {},
+            pending_compactions=frozenset(
+                instant.time for instant in timeline.pending if instant.action is Action.COMPACTION
+            ),
+            logs_name_slices=logs_name_slices,
+            archived=archived,
+            former=former,
+        )
+
+    def with_replaced(self, replaced: Mapping[tuple[str, str], str]) -> Visibility:
+        """Return a copy with other replaced file groups."""
+        return replace(self, replaced=replaced)
+
+    def is_committed(self, instant: str) -> bool:
+        """Return whether *instant* is completed, so that its files are visible."""
+        if instant in self.completion:
+            return True
+        return self.first_active is not None and instant < self.first_active and instant not in self.pending
+
+    def shows_log(self, instant: str) -> bool:
+        """Return whether a log file with *instant* in its name is visible.
+
+        Source: AbstractTableFileSystemView.fetchMergedFileSlice, HoodieFileGroup.isFileSliceCommitted.
+        """
+        in_pending_slice = self.logs_name_slices and instant in self.pending_compactions
+        return in_pending_slice or self.is_committed(instant)
+
+    def counts_block(self, instant: str) -> bool:
+        """Return whether a block of *instant* in a visible log file is merged.
+
+        From table version 8 on every block of a visible file is.
+
+        Source: BaseHoodieLogRecordReader.scanInternalV1.
+        """
+        return not self.logs_name_slices or self.is_committed(instant)
+
+    def is_replaced(self, partition_path: str, file_id: str, as_of: str | None) -> bool:
+        """Return whether a file group has been removed from the table, at *as_of* if that is given."""
+        instant = self.replaced.get((partition_path, file_id))
+        return instant is not None and (as_of is None or instant <= as_of)
+
+    def completion_time(self, instant: str) -> str:
+        """Return the completion time of a completed *instant*.
+
+        Raises:
+            CorruptTableError: it is archived, and the archived timeline is damaged.
+        """
+        known = self.completion.get(instant)
+        if known is not None:
+            return known
+        return instant if self.archived is None else self.archived.of(instant)
+
+
+def build_slices(
+    partition_path: str,
+    files: Iterable[FileInfo],
+    visibility: Visibility,
+    *,
+    as_of: str | None = None,
+    unknown: set[str] | None = None,
+) -> list[FileSlice]:
+    """Return all visible file slices of a partition, sorted by file id and then from the oldest to the newest.
+
+    *as_of* hides whatever was begun after that instant.  Files that are not Hudi's, change data (``.cdc``) logs, and
+    file groups that a replace commit took out of the table are left out.  The instants of files that are not visible
+    are added to *unknown*.
+
+    Raises:
+        CorruptTableError: a log file is of an archived instant, and the archived timeline is damaged; or what says the
+            slice of a log file from before the table became one of version 6 is.
+
+    Source: AbstractTableFileSystemView.buildFileGroups, HoodieFileGroup.addLogFile.
+    """
+    groups = _file_groups(files, visibility, as_of, set() if unknown is None else unknown)
+    return [
+        file_slice
+        for file_id in sorted(groups)
+        if not visibility.is_replaced(partition_path, file_id, as_of)
+        for file_slice in _group_slices(partition_path, file_id, *groups[file_id], visibility)
+    ]
+
+
+def latest_slices(slices: Sequence[FileSlice]) -> list[FileSlice]:
+    """Return the newest slice of each file group; *slices* are sorted as :func:`build_slices` returns them."""
+    return [list(group)[-1] for _, group in groupby(slices, key=lambda item: item.file_id)]
+
+
+def _file_groups(
+    files: Iterable[FileInfo], visibility: Visibility, as_of: str | None, unknown: set[str]
+) -> dict[str, tuple[list[BaseFile], list[LogFile]]]:
+    """Return the visible base files and log files by file id."""
+    groups: dict[str, tuple[list[BaseFile], list[LogFile]]] = defaultdict(lambda: ([], []))
+    for file in files:
+        name = parse_data_file(file.name)
+        if name is None:
+            refuse_registered(file.name)
+            continue
+        if as_of is not None and name.instant > as_of:
+            continue
+        if isinstance(name, BaseFileName):
+            if visibility.is_committed(name.instant):
+                groups[name.file_id][0].append(BaseFile(name, file.size))
+            else:
+                unknown.add(name.instant)
+        elif not visibility.shows_log(name.instant):
+            unknown.add(name.instant)
+        elif not name.is_cdc:
+            groups[name.file_id][1].append(LogFile(name, file.size))
+    return groups
+
+
+def _group_slices(
+    partition_path: str, file_id: str, bases: list[BaseFile], logs: list[LogFile], visibility: Visibility
+) -> list[FileSlice]:
+    """Return the slices of a file group, from the oldest to the newest.
+
+    With base files of the instants 1 and 5, and log files of the instants 2 (completed at 3) and 4 (completed at 6)::
+
+        log_files: {1: [], 5: []}
+        log file of 2: bases that began by 3: 1         -> {1: [2], 5: []}
+        log file of 4: bases that began by 6: 1 and 5   -> {1: [2], 5: [4]}
+    """
+    base_files = {base.name.instant: base for base in bases}
+    log_files: dict[str, list[LogFile]] = {instant: [] for instant in base_files}
+    if len(logs) > 1:
+        logs = sorted(logs, key=lambda item: item.name.sort_key)
+    newest = max(log_files, default="")
+    for log in logs:
+        instant = newest  # as most often, where there are many
+        if not newest or newest > log.name.instant or visibility.logs_name_slices:
+            instant = _slice_instant(partition_path, log.name, log_files, visibility)
+            newest = max(newest, instant)
+        log_files.setdefault(instant, []).append(log)
+    return [
+        FileSlice(partition_path, file_id, instant, base_files.get(instant), tuple(log_files[instant]))
+        for instant in sorted(log_files)
+    ]
+
+
+def _slice_instant(partition_path: str, name: LogFileName, slices: Collection[str], visibility: Visibility) -> str:
+    """Return the instant of the slice that a log file belongs to.
+
+    It is one of *slices*, the instants of the slices so far, or that of a new slice.
+    """
+    instant = name.instant
+    if visibility.logs_name_slices:
+        if instant in visibility.pending_compactions:
+            return max((base for base in slices if base < instant), default=instant)
+        if visibility.former is None or not slices or instant in slices:
+            return instant
+        return visibility.former.of(partition_path, name, slices)
+    # The archived timeline is not read for a log file of the newest slice, of which its own time tells enough.
+    is_newest = all(base <= instant for base in slices)
+    completed = instant if is_newest else visibility.completion_time(instant)
+    # A log file that was completed before the write of every base file began has its own slice.
+    return max((base for base in slices if base <= completed), default=instant)

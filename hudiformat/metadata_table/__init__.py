@@ -1,0 +1,1 @@
+"""The metadata table, read: file listing, statistics and indexes."""

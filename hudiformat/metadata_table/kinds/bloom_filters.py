@@ -1,0 +1,69 @@
+"""The partition ``bloom_filters``: the bloom filter of the record keys of each base file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hudiformat.metadata_table.bloom_filters import BLOOM_FILTERS
+from hudiformat.metadata_table.changes import Change, KeyedRecords, Stored
+from hudiformat.metadata_table.index_keys import file_id, partition_id
+from hudiformat.metadata_table.records import encode_record
+from hudiformat.naming.file_names import base_name
+from hudiformat.timeline.indexed_file import IndexedFile
+
+_NUMBER, _FIELD, _NAME = 4, "BloomFilterMetadata", "HoodieMetadataBloomFilter"
+
+
+@dataclass(frozen=True, slots=True)
+class BloomFiltersKind:
+    """Bloom filters; *schema* is the Avro schema of the metadata table's records, as JSON.
+
+    Source: HoodieTableMetadataUtil.convertMetadataToBloomFilterRecords.
+    """
+
+    schema: str
+
+    @property
+    def name(self) -> str:
+        """As :attr:`IndexKind.name`."""
+        return BLOOM_FILTERS
+
+    @property
+    def is_plain(self) -> bool:
+        """As :attr:`IndexKind.is_plain`."""
+        return True
+
+    def records(self, change: Change) -> KeyedRecords:
+        """The filters of the base files that were written; those of deleted files are dropped."""
+        written = {
+            f"{partition_id(path)}{file_id(base_name(stat.path))}": self._encode(stat.indexed, change.time)
+            for path, stats in change.written.items()
+            for stat in stats
+            if stat.path and stat.indexed is not None and stat.indexed.bloom_filter is not None
+        }
+        dropped = [
+            f"{partition_id(path)}{file_id(name)}"
+            for path, names in change.deleted.items()
+            for name in names
+            if not name.startswith(".")
+        ]
+        return KeyedRecords.of(written, dropped)
+
+    def hashed(self, keys: pa.Array) -> pa.Array:
+        """As :meth:`IndexKind.hashed`."""
+        return keys
+
+    def merge(self, _key: str, _older: Stored, newer: Stored) -> Stored:
+        """As :meth:`IndexKind.merge`."""
+        return newer
+
+    def compacted(self, _key: str, record: Stored) -> bytes:
+        """As :meth:`IndexKind.compacted`."""
+        return record.value
+
+    def _encode(self, indexed: IndexedFile, time: str) -> bytes:
+        text = (indexed.bloom_filter or "").encode()
+        fields = {"type": indexed.bloom_type, "timestamp": time, "bloomFilter": text, "isDeleted": False}
+        return encode_record(_NUMBER, _FIELD, _NAME, fields, self.schema)

@@ -1,0 +1,62 @@
+"""The partition ``column_stats``: the statistics of each column of each file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hudiformat.metadata_table.changes import Change, KeyedRecords, Stored
+from hudiformat.metadata_table.column_stats import COLUMN_STATS
+from hudiformat.metadata_table.stat_records import StatEncoder, file_key, merge_stat_records
+from hudiformat.naming.file_names import base_name
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStatsKind:
+    """Statistics of *columns*.
+
+    Source: HoodieTableMetadataUtil.convertMetadataToColumnStatsRecords.
+    """
+
+    columns: tuple[str, ...]
+    encoder: StatEncoder
+
+    @property
+    def name(self) -> str:
+        """As :attr:`IndexKind.name`."""
+        return COLUMN_STATS
+
+    @property
+    def is_plain(self) -> bool:
+        """As :attr:`IndexKind.is_plain`."""
+        return False
+
+    def records(self, change: Change) -> KeyedRecords:
+        """The statistics of the files that were written; those of deleted files are dropped."""
+        written = {
+            file_key(path, base_name(stat.path), column): self.encoder.of_file(base_name(stat.path), column, found)
+            for path, stats in change.written.items()
+            for stat in stats
+            if stat.path and stat.indexed is not None
+            for column, found in stat.indexed.columns.items()
+        }
+        dropped = [
+            file_key(path, name, column)
+            for path, names in change.deleted.items()
+            for name in names
+            for column in self.columns
+        ]
+        return KeyedRecords.of(written, dropped)
+
+    def hashed(self, keys: pa.Array) -> pa.Array:
+        """As :meth:`IndexKind.hashed`."""
+        return keys
+
+    def merge(self, _key: str, older: Stored, newer: Stored) -> Stored:
+        """As :meth:`IndexKind.merge`."""
+        return merge_stat_records(older, newer, self.encoder)
+
+    def compacted(self, _key: str, record: Stored) -> bytes:
+        """As :meth:`IndexKind.compacted`."""
+        return record.value

@@ -1,0 +1,88 @@
+"""The partitions ``expr_index_…``: statistics of a function of a column, in each file and in each partition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+
+import pyarrow as pa
+import pyarrow.types as pat
+
+from hudiformat.codec.statistics import ColumnStatistics, unknown_statistics
+from hudiformat.metadata_table.changes import Change, KeyedRecords, Stored
+from hudiformat.metadata_table.index_keys import column_id, partition_id
+from hudiformat.metadata_table.stat_records import StatEncoder, decode_stat_record, file_key
+from hudiformat.metadata_table.value_types import as_kind
+from hudiformat.naming.file_names import base_name
+from hudiformat.timeline.indexed_file import IndexedFile
+
+EXPRESSION_INDEX = "expr_index_"
+"""What the names of these partitions begin with."""
+
+_OF_PARTITION = "__partition_stat__"
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionIndexKind:
+    """The index *name* of *column*; the results of its function are of type ``kind``.
+
+    What a partition has is added to what it had: its bounds get no narrower, and cover all files that are there.
+
+    Source: HoodieMetadataPayload.createColumnStatsRecords and createPartitionStatsRecords, Hudi 1.2.0.
+    """
+
+    name: str
+    column: str
+    kind: pa.DataType
+    encoder: StatEncoder
+
+    @property
+    def is_plain(self) -> bool:
+        """As :attr:`IndexKind.is_plain`."""
+        return False
+
+    def records(self, change: Change) -> KeyedRecords:
+        """The statistics of the files with rows, and of their partitions; those of deleted files are dropped."""
+        written: dict[str, bytes] = {}
+        for path, stats in change.written.items():
+            files: Mapping[str, ColumnStatistics] = {
+                base_name(stat.path): stat.indexed.expressions[self.name]
+                for stat in stats
+                if stat.path and stat.indexed is not None and self._has_rows(stat.indexed)
+            }
+            for name, found in files.items():
+                written[file_key(path, name, self.column)] = self.encoder.of_file(name, self.column, found)
+            if files:
+                total = reduce(add, files.values())
+                written[self._key(path)] = self.encoder.to_partition(path, self.column, total)
+        # Hudi narrows the bounds of a partition to its newest files, which older ones may be again now.
+        for path in sorted({*change.undone} - {*change.gone, *change.written}):
+            written[self._key(path)] = self.encoder.to_partition(path, self.column, unknown_statistics(self.kind))
+        dropped = [file_key(path, name, self.column) for path, names in change.deleted.items() for name in names]
+        return KeyedRecords.of(written, dropped)
+
+    def hashed(self, keys: pa.Array) -> pa.Array:
+        """As :meth:`IndexKind.hashed`."""
+        return keys
+
+    def merge(self, key: str, older: Stored, newer: Stored) -> Stored:
+        """As :meth:`IndexKind.merge`: only what is added to a partition is merged with what it had."""
+        before, after = decode_stat_record(*older), decode_stat_record(*newer)
+        is_added = key == self._key(after.name) and not after.is_tight
+        if not is_added or before.statistics is None or after.statistics is None:
+            return newer
+        total = as_kind(before.statistics, after.statistics.kind) + after.statistics
+        return Stored(self.encoder.to_partition(after.name, after.column, total), self.encoder.schema)
+
+    def compacted(self, _key: str, record: Stored) -> bytes:
+        """As :meth:`IndexKind.compacted`."""
+        return record.value
+
+    def _has_rows(self, indexed: IndexedFile) -> bool:
+        found = indexed.expressions.get(self.name)
+        return found is not None and not pat.is_null(found.kind)
+
+    def _key(self, path: str) -> str:
+        return f"{column_id(self.column)}{partition_id(_OF_PARTITION)}{partition_id(path)}"

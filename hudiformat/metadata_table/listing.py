@@ -1,0 +1,114 @@
+"""The ``files`` partition: a listing of the table that is read instead of listing its folders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from hudiformat.errors import CorruptTableError, NameFormatError
+from hudiformat.metadata_table.file_entries import FileEntries, decode_file_entries, merge_file_entries
+from hudiformat.metadata_table.kinds.files import ALL_PARTITIONS, FILES, NO_PARTITION
+from hudiformat.metadata_table.partition import Deletes, Part, open_partition
+from hudiformat.naming.checks import checked_partition
+from hudiformat.storage.protocol import FileInfo, Storage
+from hudiformat.timeline.table_config import TableConfig
+from hudiformat.timeline.timeline import Timeline
+
+
+def listing(storage: Storage, config: TableConfig, timeline: Timeline) -> Listing:
+    """Open the listing of the table at the root of *storage*; *config* and *timeline* are those of the table.
+
+    Raises:
+        CorruptTableError: there is no metadata table, or it is damaged.
+        DecodeError: a file of the metadata table is damaged.
+        StorageError: a file of the metadata table is missing.
+        UnsupportedFeatureError: the metadata table cannot be read yet.
+
+    Source: HoodieBackedTableMetadata; spec/metadata-table.md.
+    """
+    return Listing(open_partition(storage, config, timeline, FILES), storage.root)
+
+
+class Listing:
+    """The partitions of a table and the files in them; each is looked up when it is needed.
+
+    Files of writes that did not complete may be listed or not; a view hides them in both cases.  Each call raises a
+    CorruptTableError or a DecodeError if the metadata table is damaged.
+
+    Source: BaseTableMetadata.
+    """
+
+    def __init__(self, parts: Sequence[Part], root: str) -> None:
+        self._parts = parts
+        self._root = root
+
+    def partitions(self) -> list[str]:
+        """Return all partition paths, sorted; for a table without partitions only ``""``.
+
+        Source: BaseTableMetadata.fetchAllPartitionPaths.
+        """
+        return self._paths(self._look_up(ALL_PARTITIONS))
+
+    def files(self, partition: str) -> list[FileInfo]:
+        """Return the files in a partition, sorted by name; none if there is no such partition.
+
+        Source: BaseTableMetadata.fetchAllFilesInPartition.
+        """
+        return _files(self._look_up(partition or NO_PARTITION))
+
+    def __iter__(self) -> Iterator[tuple[str, list[FileInfo]]]:
+        """Iterate over partition paths and their files; each record is decoded when its partition comes."""
+        stored = self._stored()
+        paths = self._paths(_merged(stored.pop(ALL_PARTITIONS, ())))
+        return ((path, _files(_merged(stored.pop(path or NO_PARTITION, ())))) for path in paths)
+
+    def _paths(self, entries: FileEntries | None) -> list[str]:
+        if entries is None:
+            raise CorruptTableError(
+                f"{self._root}: expected the key {ALL_PARTITIONS} in the metadata table, found none", path=self._root
+            )
+        try:
+            paths = [path if path == NO_PARTITION else checked_partition(path) for path in _present(entries)]
+        except NameFormatError as error:
+            raise CorruptTableError(f"{self._root}: the metadata table: {error}", path=self._root) from error
+        return [""] if paths == [NO_PARTITION] else paths
+
+    def _look_up(self, key: str) -> FileEntries | None:
+        """Return the merged record of *key*, or None; of a key that is deleted, what was written later counts."""
+        found: list[_Stored] = []
+        for part in self._parts:
+            if isinstance(part, Deletes):
+                found = [] if key in part.keys else found
+            elif (value := part.file.get(key)) is not None:
+                found.append((value, part.schema))
+        return _merged(found)
+
+    def _stored(self) -> dict[str, list[_Stored]]:
+        """Return the records that count, as they are stored, by record key; the oldest of a key is the first."""
+        stored: dict[str, list[_Stored]] = {}
+        for part in self._parts:
+            if isinstance(part, Deletes):
+                stored = {key: values for key, values in stored.items() if key not in part.keys}
+                continue
+            for row, value in part.file:
+                stored.setdefault(row.decode(errors="replace"), []).append((value, part.schema))
+        return stored
+
+
+_Stored = tuple[bytes, str]  # a record and the Avro schema that it was written with
+
+
+def _merged(stored: Iterable[_Stored]) -> FileEntries | None:
+    """Return the entries of the records of one key, the oldest first; None without a record."""
+    entries: FileEntries | None = None
+    for value, schema in stored:
+        newer = decode_file_entries(value, schema)
+        entries = newer if entries is None else merge_file_entries(entries, newer)
+    return entries
+
+
+def _files(entries: FileEntries | None) -> list[FileInfo]:
+    return [] if entries is None else [FileInfo(name, entries[name].size, is_dir=False) for name in _present(entries)]
+
+
+def _present(entries: FileEntries) -> list[str]:
+    return sorted(name for name, entry in entries.items() if not entry.is_deleted)

@@ -1,0 +1,198 @@
+"""Opening a partition of the metadata table: the HFiles and log blocks of its newest file slices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.codec.hfile.reader import HFileReader
+from hudiformat.codec.log.block import LogBlock
+from hudiformat.codec.log.damaged import naming_log_files
+from hudiformat.codec.log.frame import BlockType
+from hudiformat.codec.log.reader import LogReader
+from hudiformat.errors import CorruptBlockError, CorruptTableError, UnsupportedFeatureError
+from hudiformat.file_group.merging.candidates import counting_blocks
+from hudiformat.file_group.slices import FileSlice, Visibility, build_slices, latest_slices
+from hudiformat.metadata_table.instants import valid_instants
+from hudiformat.naming.file_names import parse_data_file
+from hudiformat.storage.folder import FolderStorage
+from hudiformat.storage.protocol import Storage
+from hudiformat.timeline.archive.archived_times import ArchivedTimes
+from hudiformat.timeline.config_files import METADATA_FOLDER, VERSION_WITH_COMPLETION_TIMES, load_table_config
+from hudiformat.timeline.table_config import TableConfig
+from hudiformat.timeline.timeline import Timeline, load_timeline
+
+_SCHEMA = "schema"  # a key of the HFile's file info: HoodieAvroHFileReaderImplBase.SCHEMA_KEY
+
+
+@dataclass(frozen=True, slots=True)
+class HFileRecords:
+    """HFileRecords in one HFile; *schema* is the Avro schema of their values, as JSON."""
+
+    file: HFileReader
+    schema: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deletes:
+    """The keys of a delete block, whose records are removed."""
+
+    keys: frozenset[str]
+
+
+Part = HFileRecords | Deletes
+"""A base file or a log block."""
+
+
+def open_partition(storage: Storage, config: TableConfig, timeline: Timeline, partition: str) -> list[Part]:
+    """Return the base files and log blocks of *partition* in merge order.
+
+    *config* and *timeline* are those of the table, not of the metadata table.  Of a base file only the index is read.
+
+    Raises:
+        CorruptTableError: there is no such partition, or the metadata table is damaged.
+        DecodeError: a file of the metadata table is damaged.
+        StorageError: a file of the metadata table is missing.
+        UnsupportedFeatureError: the metadata table cannot be read yet.
+
+    Source: HoodieBackedTableMetadata.readSliceWithFilter.
+    """
+    return open_metadata(storage, config, timeline).parts(partition)
+
+
+def open_metadata(storage: Storage, config: TableConfig, timeline: Timeline) -> OpenMetadata:
+    """The metadata table of the table at the root of *storage*; *config* and *timeline* are those of the table.
+
+    Raises:
+        CorruptTableError: the metadata table is damaged.
+        UnsupportedFeatureError: it cannot be read yet.
+    """
+    own = FolderStorage(storage, METADATA_FOLDER)
+    own_config = load_table_config(own)
+    return OpenMetadata.of(storage, config, timeline, own_config, load_timeline(own, own_config))
+
+
+@dataclass(frozen=True, slots=True)
+class OpenMetadata:
+    """A metadata table whose properties and timelines have been read; ``valid`` are the instants that count."""
+
+    storage: Storage
+    visibility: Visibility
+    valid: frozenset[str]
+
+    @classmethod
+    def of(
+        cls, storage: Storage, config: TableConfig, timeline: Timeline, own_config: TableConfig, own_timeline: Timeline
+    ) -> OpenMetadata:
+        """*storage*, *config* and *timeline* are those of the table, the other two the metadata table's own.
+
+        Raises:
+            CorruptTableError: the metadata of a rollback or restore is damaged.
+        """
+        own = FolderStorage(storage, METADATA_FOLDER)
+        valid = valid_instants(storage, config, timeline, own_timeline)
+        in_names = own_config.version < VERSION_WITH_COMPLETION_TIMES
+        archived = None if in_names else ArchivedTimes(own, own_config)
+        return cls(own, Visibility.of(own_timeline, logs_name_slices=in_names, archived=archived), valid)
+
+    def slices(self, partition: str) -> list[FileSlice]:
+        """The newest file slices of *partition*, one for each of its file groups, in the order of their ids.
+
+        Raises:
+            CorruptTableError: there is none; or one is missing, as where others have cleaned in the meantime.
+        """
+        files, root = self.storage.list(partition), self.storage.root
+        slices = latest_slices(build_slices(partition, files, self.visibility))
+        groups = {name.file_id for one in files if (name := parse_data_file(one.name)) is not None}
+        missing = groups - {one.file_id for one in slices}  # a key's hash counts the groups: with fewer it is not found
+        if missing or not slices:
+            of = f" of {min(missing)} from before this look at it" if slices else ""
+            raise CorruptTableError(f"{root}/{partition}: expected a file slice{of}, found none", path=root)
+        return slices
+
+    def any_slices(self, partition: str) -> list[FileSlice]:
+        """As :meth:`slices`, of a partition that may have no file groups yet, as a partitioned record index."""
+        return latest_slices(build_slices(partition, self.storage.list(partition), self.visibility))
+
+    def parts(self, partition: str) -> list[Part]:
+        """The base files and log blocks of *partition* in merge order.
+
+        Raises:
+            CorruptTableError, DecodeError, StorageError, UnsupportedFeatureError: as :func:`open_partition`.
+        """
+        return [part for file_slice in self.slices(partition) for part in self.parts_of(file_slice)]
+
+    def parts_of(self, file_slice: FileSlice) -> Iterator[Part]:
+        """The base file and log blocks of one slice in merge order."""
+        return _parts(self.storage, file_slice, self.visibility, self.valid)
+
+
+def newest_records(parts: Iterable[Part], keys: pa.Array) -> Iterator[tuple[npt.NDArray[np.int64], pa.Array, str]]:
+    """The newest record of each of *keys* in a file group whose *parts* are in merge order.
+
+    *keys* are binary, and ascend.  Rows of *keys* come with their records and the Avro schema (JSON) of these.
+    """
+    left = np.arange(len(keys))
+    for part in reversed(list(parts)):
+        if not len(left):
+            return
+        wanted = keys.take(pa.array(left))
+        if isinstance(part, Deletes):
+            dropped = pa.array([key.encode() for key in part.keys], pa.binary())
+            left = left[~np.asarray(pc.is_in(wanted, value_set=dropped))]
+            continue
+        found, values = part.file.find(wanted)
+        if len(found):
+            yield left[found], values, part.schema
+            left = np.delete(left, found)
+
+
+def _parts(storage: Storage, file_slice: FileSlice, visibility: Visibility, valid: frozenset[str]) -> Iterator[Part]:
+    if file_slice.base_file is not None:
+        yield _base_records(storage, f"{file_slice.partition_path}/{file_slice.base_file.name}")
+    paths = file_slice.log_paths
+    blocks = (block for path in paths for block in _intact_blocks(storage, path))
+    for block in counting_blocks(blocks):
+        # In version 6 the name of a log file has the instant of the slice: those of its blocks are still unchecked.
+        instant = block.instant or ""
+        if instant in valid and visibility.is_committed(instant):
+            with naming_log_files(storage, paths):
+                yield _block_part(block)
+
+
+def _base_records(storage: Storage, path: str) -> HFileRecords:
+    if not path.endswith(".hfile"):
+        raise UnsupportedFeatureError(f"{storage.root}/{path}: expected an HFile", feature="base file that is no HFile")
+    file = HFileReader(storage.map(path))
+    schema = file.file_info.get(_SCHEMA)
+    if schema is None:
+        raise CorruptTableError(f"{storage.root}/{path}: expected a schema in its file info", path=storage.root)
+    return HFileRecords(file, schema.decode(errors="replace"))
+
+
+def _intact_blocks(storage: Storage, path: str) -> Iterator[LogBlock]:
+    """Yield the blocks of a log file.
+
+    A query skips corrupt blocks, but a metadata table without one of its blocks would lack files of the table.
+
+    Raises:
+        CorruptBlockError: a block is corrupt.
+    """
+    for block in LogReader(path, storage=storage):
+        if block.type is BlockType.CORRUPT:
+            raise CorruptBlockError(f"{storage.root}/{path}: {block.reason}", offset=block.offset)
+        yield block
+
+
+def _block_part(block: LogBlock) -> Part:
+    if block.type is BlockType.DELETE:
+        return Deletes(frozenset(block.deletes()["record_key"].to_pylist()))
+    if block.type is not BlockType.HFILE_DATA:
+        feature = f"{block.type.name} block in a metadata table"
+        raise UnsupportedFeatureError(f"cannot read a {feature}: expected HFILE_DATA", feature=feature)
+    return HFileRecords(HFileReader(memoryview(block.content)), block.schema)

@@ -1,0 +1,1 @@
+"""Queries: snapshot, time travel, incremental and change data, by one plan."""

@@ -1,0 +1,301 @@
+"""Change data: what each write did to each record, from change-data logs where there are some, else by comparison.
+
+The changes of a file without a change-data log follow from the rows of its file group before and after the write:
+keys that are new, keys that are missing, and rows that differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.codec.log.block import LogBlock
+from hudiformat.codec.log.damaged import naming_log_files
+from hudiformat.codec.log.frame import BlockType
+from hudiformat.codec.log.reader import LogReader
+from hudiformat.conditions.taken import fits
+from hudiformat.errors import CorruptTableError, StorageError, UnsupportedFeatureError, unknown_column
+from hudiformat.file_group.base_file.filters import possible
+from hudiformat.file_group.missing_files import explaining, refuse_cleaned_groups
+from hudiformat.file_group.reader import SliceReader
+from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile, build_slices, latest_slices
+from hudiformat.naming.file_names import BaseFileName, LogFileName, base_name, join_path
+from hudiformat.read.images import avro_images, row_images
+from hudiformat.read.incremental import Write
+from hudiformat.read.pruning import filtered
+from hudiformat.schema.meta_fields import FILE_NAME
+from hudiformat.storage.protocol import FileInfo, Storage
+from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudiformat.timeline.table_config import TableConfig
+from hudiformat.timeline.timeline import Instant
+
+CHANGE_SCHEMA = pa.schema([pa.field(name, pa.string()) for name in ("op", "ts_ms", "before", "after")])
+"""What a change query gives: ``i``, ``u`` or ``d``, the instant of the write, and the record as JSON before and after.
+
+Source: CDCRelation.FULL_CDC_SPARK_SCHEMA.
+"""
+
+_SILENT = ("COMPACT", "CLUSTER", "LOG_COMPACT", "INDEX", "ALTER_SCHEMA", "BUCKET_RESCALE", "UNKNOWN", None)
+"""Operations that change no record.  Source: WriteOperationType.yieldChanges."""
+
+_MOST_COMPARED = 8
+"""File slices whose rows are kept for the comparison with the next write."""
+
+_Rows = dict[str, tuple[str, str]]
+"""By record key: the row without its file name, which two versions are compared by, and its image."""
+
+_Change = tuple[str, str | None, str | None]
+"""The operation and the images before and after."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeReader:
+    """Reads the changes of a table's writes."""
+
+    storage: Storage
+    reader: SliceReader
+    _listed: dict[str, list[FileInfo]] = field(default_factory=dict)
+    _compared: dict[tuple[str, ...], _Rows] = field(default_factory=dict)
+
+    def changes(
+        self, writes: Sequence[Write], columns: Sequence[str] | None = None, condition: pc.Expression | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The changes of *writes*, in their order, a batch for each file: *columns* of those that fulfil *condition*.
+
+        Files of writes whose instants it rules out are not opened.
+
+        Raises:
+            FilesGoneError: a file of that time has been cleaned away.
+            CorruptTableError: a change-data log is damaged, or contradicts its file group.
+            SchemaError: *condition* does not fit the columns.
+        """
+        for batch in self._changes(self._asked(writes, condition)):
+            found = batch if condition is None else filtered(batch, condition)
+            yield found if columns is None else found.select(list(columns))
+
+    def _asked(self, writes: Sequence[Write], condition: pc.Expression | None) -> Iterator[Write]:
+        if condition is None or not fits(condition, CHANGE_SCHEMA):
+            yield from writes
+            return
+        instants = [pc.field("ts_ms") == instant.time for instant, _ in writes]
+        for write, may_hold in zip(writes, possible(condition, CHANGE_SCHEMA, instants), strict=True):
+            if may_hold:
+                yield write
+
+    def _changes(self, writes: Iterable[Write]) -> Iterator[pa.RecordBatch]:
+        for instant, metadata in writes:
+            if metadata.operation_type in _SILENT:
+                continue
+            with explaining(self.storage, self.reader.config, _read_for(metadata)):
+                for changes in self._of_write(instant, metadata):
+                    rows = [(op, instant.time, before, after) for op, before, after in changes]
+                    if rows:
+                        arrays = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
+                        yield pa.RecordBatch.from_arrays(arrays, schema=CHANGE_SCHEMA)
+
+    def _of_write(self, instant: Instant, metadata: CommitMetadata) -> Iterator[list[_Change]]:
+        # First the deletes: an overwrite may write a key again.
+        for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
+            replaced = [one for one in self._slices_before(partition, instant) if one.file_id in file_ids]
+            if missing := set(file_ids).difference(one.file_id for one in replaced):
+                refuse_cleaned_groups(self.storage, self.reader.config, partition, missing)
+            for file_slice in replaced:
+                yield [("d", image, None) for image in row_images(self._read(file_slice))]
+        for partition, stats in metadata.partition_to_write_stats.items():
+            for stat in stats:
+                if stat.cdc_stats:
+                    yield self._logged(partition, stat, instant)
+                elif stat.path:
+                    yield self._differences(partition, stat, instant)
+
+    def _logged(self, partition: str, stat: WriteStat, instant: Instant) -> list[_Change]:
+        """The changes in change-data logs; what these leave out, by their mode, is read from the base files."""
+        paths = sorted(stat.cdc_stats or {})
+        with naming_log_files(self.storage, paths):
+            batches = [block.to_arrow() for path in paths for block in self._whole_blocks(path)]
+        rows = pa.Table.from_batches(batches).combine_chunks()
+        operations = rows["op"].to_pylist()
+        if "after" in rows.column_names:
+            images = (avro_images(rows[name].combine_chunks()) for name in ("before", "after"))
+            return list(zip(operations, *images, strict=True))
+        keys = rows["record_key"].to_pylist()
+        later = self._images(self._base_slice(partition, stat))
+        after = [None if op == "d" else _image(later, key, stat) for op, key in zip(operations, keys, strict=True)]
+        if "before" in rows.column_names:
+            return list(zip(operations, avro_images(rows["before"].combine_chunks()), after, strict=True))
+        earlier = self._images(self._slice_before(partition, stat, instant))
+        before = [None if op == "i" else _image(earlier, key, stat) for op, key in zip(operations, keys, strict=True)]
+        return list(zip(operations, before, after, strict=True))
+
+    def _whole_blocks(self, path: str) -> list[LogBlock]:
+        """The blocks of a change-data log, of which none is lost."""
+        blocks = list(LogReader(path, storage=self.storage))
+        corrupt = next((block for block in blocks if block.type is BlockType.CORRUPT), None)
+        if corrupt is not None or not blocks:
+            why = "it is empty" if corrupt is None else f"at byte {corrupt.offset}: {corrupt.reason}"
+            raise CorruptTableError(f"{self.storage.root}/{path}: the change-data log is damaged: {why}", path=path)
+        return blocks
+
+    def _differences(self, partition: str, stat: WriteStat, instant: Instant) -> list[_Change]:
+        before = self._slice_before(partition, stat, instant)
+        after = self._slice_after(partition, stat, before)
+        if before is None:
+            return [("i", None, image) for image in row_images(self._read(after))]
+        earlier, later = self._by_key(before), self._by_key(after)
+        changes: list[_Change] = [("d", row[1], None) for key, row in earlier.items() if key not in later]
+        for key, (content, image) in later.items():
+            if key not in earlier:
+                changes.append(("i", None, image))
+            elif earlier[key][0] != content:
+                changes.append(("u", earlier[key][1], image))
+        return changes
+
+    def _slice_before(self, partition: str, stat: WriteStat, instant: Instant) -> FileSlice | None:
+        """What the file group of *stat* held before: under a base file the one before it, under a log what it names.
+
+        A log file that was written while a compaction of its group was planned names no base file: there was none in
+        its slice yet.
+        """
+        file_id = stat.file_id or ""
+        if not _is_log(stat):
+            return self._base_at(partition, file_id, stat.prev_commit)
+        names = [LogFileName.parse(name) for name in stat.log_files or ()]
+        own = LogFileName.parse(_name(stat))
+        logs = [LogFile(name, 0) for name in names if not name.is_cdc and name.sort_key < own.sort_key]
+        base = BaseFile(BaseFileName.parse(stat.base_file), 0) if stat.base_file else None
+        if base is None and (found := self._group_before(partition, own, instant)) is not None:
+            return found
+        if base is None and not logs:
+            return None
+        logs.sort(key=lambda log: log.name.sort_key)
+        return FileSlice(partition, file_id, base.name.instant if base else own.instant, base, tuple(logs))
+
+    def _group_before(self, partition: str, own: LogFileName, instant: Instant) -> FileSlice | None:
+        """The files of a file group that are older than *own*, a log file of the write *instant*."""
+        older = [info for info in self._files(partition) if _is_older(info.name, own, instant)]
+        slices = latest_slices(build_slices(partition, older, self.reader.visibility, as_of=instant.time))
+        return slices[0] if slices else None
+
+    def _slice_after(self, partition: str, stat: WriteStat, before: FileSlice | None) -> FileSlice:
+        if not _is_log(stat):
+            return self._base_slice(partition, stat)
+        own = LogFile(LogFileName.parse(_name(stat)), 0)
+        base, logs = (before.base_file, before.log_files) if before else (None, ())
+        return FileSlice(partition, stat.file_id or "", own.name.instant, base, (*logs, own))
+
+    def _base_slice(self, partition: str, stat: WriteStat) -> FileSlice:
+        name = BaseFileName.parse(_name(stat))
+        return FileSlice(partition, name.file_id, name.instant, BaseFile(name, stat.file_size_in_bytes))
+
+    def _base_at(self, partition: str, file_id: str, instant: str | None) -> FileSlice | None:
+        if instant is None or not instant.isdigit():
+            return None
+        for info in self._files(partition):
+            if info.name.startswith(f"{file_id}_") and info.name.partition(".")[0].endswith(f"_{instant}"):
+                name = BaseFileName.parse(info.name)
+                return FileSlice(partition, file_id, instant, BaseFile(name, info.size))
+        where = f"{self.storage.root}/{partition}"
+        raise StorageError(f"{where}: the base file of {file_id} at {instant} is not there (any more)", path=where)
+
+    def _slices_before(self, partition: str, instant: Instant) -> list[FileSlice]:
+        files = self._files(partition)
+        visibility = self.reader.visibility
+        unreplaced = {key: by for key, by in visibility.replaced.items() if by < instant.time}
+        return latest_slices(
+            build_slices(partition, _before(files, instant), visibility.with_replaced(unreplaced), as_of=instant.time)
+        )
+
+    def _files(self, partition: str) -> list[FileInfo]:
+        """The files of a partition; they are listed once."""
+        if partition not in self._listed:
+            self._listed[partition] = [info for info in self.storage.list(partition) if not info.is_dir]
+        return self._listed[partition]
+
+    def _read(self, file_slice: FileSlice) -> pa.Table:
+        return self.reader.read(self.storage, file_slice)
+
+    def _images(self, file_slice: FileSlice | None) -> Mapping[str, str]:
+        return {} if file_slice is None else {key: row[1] for key, row in self._by_key(file_slice).items()}
+
+    def _by_key(self, file_slice: FileSlice) -> _Rows:
+        """The rows of a slice by record key; the last few are kept, as writes are compared with the one before."""
+        files = (
+            str(file_slice.base_file and file_slice.base_file.name),
+            *(str(log.name) for log in file_slice.log_files),
+        )
+        if files not in self._compared:
+            self._compared[files] = self._rows_of(file_slice)
+            while len(self._compared) > _MOST_COMPARED:
+                del self._compared[next(iter(self._compared))]
+        return self._compared[files]
+
+    def _rows_of(self, file_slice: FileSlice) -> _Rows:
+        rows = self._read(file_slice)
+        keys = self.reader.merge_rule().keys(rows).to_pylist()
+        compared = row_images(rows.drop_columns([FILE_NAME]) if FILE_NAME in rows.column_names else rows)
+        return dict(zip(keys, zip(compared, row_images(rows), strict=True), strict=True))
+
+
+def change_schema(columns: Sequence[str] | None) -> pa.Schema:
+    """The schema of *columns* of changes, in their order.
+
+    Raises:
+        SchemaError: there is no such column.
+    """
+    known = frozenset(CHANGE_SCHEMA.names)
+    for name in columns or ():
+        if name not in known:
+            raise unknown_column(name, CHANGE_SCHEMA.names, prefix="changes: ")
+    return CHANGE_SCHEMA if columns is None else pa.schema([CHANGE_SCHEMA.field(name) for name in columns])
+
+
+def refuse_without_changes(config: TableConfig, root: str) -> None:
+    """Raise an UnsupportedFeatureError where a table keeps no change data.
+
+    Source: CDCRelation.getCDCRelation.
+    """
+    if not config.cdc_enabled:
+        raise UnsupportedFeatureError(
+            f"{root}: change queries of a table without hoodie.table.cdc.enabled", feature="change data"
+        )
+
+
+def _is_older(name: str, own: LogFileName, instant: Instant) -> bool:
+    """Whether a file of the group of *own* was written before it.  Log files of version 6 are named by their slice."""
+    if own.file_id not in name or f"_{instant.time}." in name:
+        return False
+    if not name.startswith("."):
+        return True
+    log = LogFileName.parse(name)
+    return log.instant != own.instant or log.sort_key < own.sort_key
+
+
+def _before(files: Sequence[FileInfo], instant: Instant) -> list[FileInfo]:
+    return [info for info in files if f"_{instant.time}." not in info.name]
+
+
+def _name(stat: WriteStat) -> str:
+    return base_name(stat.path or "")
+
+
+def _is_log(stat: WriteStat) -> bool:
+    return _name(stat).startswith(".")
+
+
+def _image(images: Mapping[str, str], key: str, stat: WriteStat) -> str:
+    if key not in images:
+        raise CorruptTableError(f"{stat.path}: a change-data log names the record {key!r}, which is not there")
+    return images[key]
+
+
+def _read_for(metadata: CommitMetadata) -> list[str]:
+    """The paths of the files that the changes of a write are read from, below the table."""
+    found: list[str] = []
+    for stat in metadata.write_stats:
+        beside = (stat.base_file, stat.prev_base_file, *(stat.log_files or ()))
+        found += [join_path(stat.partition_path or "", name) for name in beside if name]
+        found += [path for path in (stat.path, *(stat.cdc_stats or ())) if path]
+    return found

@@ -1,0 +1,51 @@
+"""Finding out what a scan reads, and what leaves out the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.read.explanation import FOOTER, PARTITION_PATH, ExplainedSlice, ScanExplanation
+from hudiformat.read.pruning import PartitionPruner
+from hudiformat.read.scan import SliceQuery
+from hudiformat.read.skipping import skipped_by_index
+from hudiformat.table.state import TableState
+
+
+def explain(
+    state: TableState, query: SliceQuery, slices: Sequence[FileSlice], pruner: PartitionPruner | None
+) -> ScanExplanation:
+    """What becomes of *slices*, of which nothing has been left out, in a scan with the filter of *pruner*.
+
+    Base files that the scan would open are opened for their footers.
+
+    Raises:
+        CorruptTableError: a base file is damaged.
+        StorageError: it cannot be read.
+    """
+    reasons = {} if pruner is None else _reasons(state, query, slices, pruner)
+    return ScanExplanation(
+        tuple(
+            ExplainedSlice(one, reasons[one]) if one in reasons else _opened(state, query, one, pruner)
+            for one in slices
+        )
+    )
+
+
+def _reasons(
+    state: TableState, query: SliceQuery, slices: Sequence[FileSlice], pruner: PartitionPruner
+) -> dict[FileSlice, str]:
+    paths = {one.partition_path for one in slices}
+    gone = {path for path in paths if not pruner.may_hold(path)}
+    reasons = {one: PARTITION_PATH for one in slices if one.partition_path in gone}
+    left = [one for one in slices if one not in reasons]
+    return reasons | skipped_by_index(state, left, pruner, with_logs=query.with_logs, is_newest=query.is_newest)
+
+
+def _opened(state: TableState, query: SliceQuery, one: FileSlice, pruner: PartitionPruner | None) -> ExplainedSlice:
+    if one.base_file is None:
+        return ExplainedSlice(one)
+    condition = None if pruner is None else pruner.filter
+    read, total = query.reader.row_groups(state.storage, one, with_logs=query.with_logs, may_hold=condition)
+    is_merged = query.with_logs and bool(one.log_files)
+    return ExplainedSlice(one, FOOTER if total and not read and not is_merged else None, read, total)

@@ -1,0 +1,67 @@
+"""What a scan reads and what it leaves out, slice by slice, and by what."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hudiformat.file_group.slices import FileSlice
+
+PARTITION_PATH = "partition path"
+FOOTER = "footer"
+_MOST_LINES = 20
+_MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedSlice:
+    """One file slice of a query.
+
+    *left_out_by* is None for a slice that is read.  Else it says what has shown that the filter is true of no row:
+    ``partition path``, the name of a partition of the metadata table (as ``column_stats``), or ``footer``, by which all
+    row groups of the base file are left out.  *row_groups* are those of the base file that are read, of *row_groups_in*
+    it; None where the file was not opened.
+    """
+
+    file_slice: FileSlice
+    left_out_by: str | None = None
+    row_groups: int | None = None
+    row_groups_in: int | None = None
+
+    def __str__(self) -> str:
+        one = self.file_slice
+        files = [] if one.base_file is None else ["base file"]
+        files += [f"{len(one.log_files)} log file{'s' * (len(one.log_files) > 1)}"] if one.log_files else []
+        done = "read" if self.left_out_by is None else f"left out by {self.left_out_by}"
+        groups = "" if self.row_groups is None else f", {self.row_groups} of {self.row_groups_in} row groups"
+        return f"{one.partition_path or '.'}  {one.file_id}  {' + '.join(files)}: {done}{groups}"
+
+
+@dataclass(frozen=True, slots=True)
+class ScanExplanation:
+    """What a scan reads, and what it leaves out by what; ``str()`` gives a text to read."""
+
+    slices: Sequence[ExplainedSlice]
+
+    @property
+    def read(self) -> list[FileSlice]:
+        """The file slices that are read."""
+        return [one.file_slice for one in self.slices if one.left_out_by is None]
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """How many file slices are left out, by what."""
+        return dict(Counter(one.left_out_by for one in self.slices if one.left_out_by is not None))
+
+    def __str__(self) -> str:
+        every = [one.file_slice for one in self.slices]
+        lines = [f"reads {len(self.read)} of {len(every)} file slices, {_size(self.read)} of {_size(every)}"]
+        lines += [f"  {count} left out by {reason}" for reason, count in self.left_out.items()]
+        lines += [str(one) for one in self.slices[:_MOST_LINES]]
+        more = len(self.slices) - _MOST_LINES
+        return "\n".join(lines + ([f"... and {more} more"] if more > 0 else []))
+
+
+def _size(slices: Sequence[FileSlice]) -> str:
+    return f"{sum(one.size for one in slices) / _MIB:.1f} MiB"

@@ -1,0 +1,126 @@
+"""Rows as the JSON texts of change data, in the two forms that Hudi writes them in."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from decimal import Context
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hudiformat.codec.avro.arrays import mapped_type
+from hudiformat.codec.avro.java_text import java_float
+
+_ESCAPES = re.compile(r"\\(?:u([0-9a-f]{4})|.)")
+_ESCAPED_BY_AVRO = re.compile("[\x7f-\x9f\u2000-\u20ff]")
+
+
+def avro_images(rows: pa.Array) -> list[str]:
+    """The texts of the rows of a struct array, as of what a change-data log holds: the text ``null`` for no row.
+
+    Source: HoodieCDCUtils.recordToJson, org.apache.avro.generic.GenericData.toString.
+    """
+    rows = _without_times(rows)
+    return [_AVRO.text(value, rows.type) for value in rows.to_pylist()]
+
+
+def row_images(rows: pa.Table) -> list[str]:
+    """The texts of rows as of what base and log files hold.
+
+    At every depth, columns and values of maps that are null are left out; elements of lists are not.
+
+    Source: InternalRowToJsonStringConverter, Hudi 1.2.0.
+    """
+    rows = pa.Table.from_arrays([_without_times(column) for column in rows.columns], names=rows.column_names)
+    columns = [column.to_pylist() for column in rows.columns]
+    return [_JACKSON.record(zip(rows.schema, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _without_times(values: pa.Array | pa.ChunkedArray) -> Any:
+    """*values* with the numbers that files hold in place of dates and times, of which Python has not all."""
+    kind = mapped_type(values.type, _numbers_of)
+    return values if kind == values.type else values.cast(kind)
+
+
+def _numbers_of(kind: pa.DataType) -> pa.DataType:
+    if not pa.types.is_temporal(kind):
+        return kind
+    return pa.int32() if pa.types.is_date32(kind) or pa.types.is_time32(kind) else pa.int64()
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How values become text; ``nulls``: whether objects name what is null in them."""
+
+    comma: str
+    colon: str
+    nulls: bool
+    quoted: Callable[[str], str]
+    binary: Callable[[bytes], str]
+    decimal: Callable[[Any, pa.DataType], str]
+
+    def record(self, values: Iterable[tuple[pa.Field, Any]]) -> str:
+        return self._object((field.name, value, field.type) for field, value in values)
+
+    def text(self, value: Any, kind: pa.DataType) -> str:
+        if value is None:
+            text = "null"
+        elif pa.types.is_struct(kind):
+            text = self.record((field, value[field.name]) for field in kind)
+        elif pa.types.is_map(kind):
+            text = self._object((key, item, kind.item_type) for key, item in value)
+        elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+            text = "[" + self.comma.join(self.text(item, kind.value_type) for item in value) + "]"
+        elif isinstance(value, bytes):
+            text = self.binary(value)
+        elif pa.types.is_decimal(kind):
+            text = self.decimal(value, kind)
+        else:
+            text = self.quoted(value) if isinstance(value, str) else _plain(value, kind)
+        return text
+
+    def _object(self, members: Iterable[tuple[str, Any, pa.DataType]]) -> str:
+        texts = (
+            f"{self.quoted(name)}{self.colon}{self.text(value, kind)}"
+            for name, value, kind in members
+            if self.nulls or value is not None
+        )
+        return "{" + self.comma.join(texts) + "}"
+
+
+def _plain(value: Any, kind: pa.DataType) -> str:
+    """Numbers and booleans."""
+    if pa.types.is_boolean(kind):
+        return "true" if value else "false"
+    if pa.types.is_floating(kind):
+        shortest = str(np.float32(value)) if pa.types.is_float32(kind) else None
+        text = java_float(value, shortest=shortest) or ""
+        return text if np.isfinite(value) else f'"{text}"'
+    return str(value)
+
+
+def _quoted(text: str) -> str:
+    """*text* in quotes; Java writes the digits of its escapes in capitals."""
+    quoted = json.dumps(text, ensure_ascii=False)
+    return _ESCAPES.sub(lambda match: f"\\u{match[1].upper()}" if match[1] else match[0], quoted)
+
+
+def _fixed_bytes(value: Any, kind: pa.DataType) -> str:
+    size = (10**kind.precision - 1).bit_length() // 8 + 1
+    unscaled = int(value.scaleb(kind.scale, context=Context(prec=kind.precision))).to_bytes(size, "big", signed=True)
+    return str(np.frombuffer(unscaled, np.int8).tolist())
+
+
+def _quoted_by_avro(text: str) -> str:
+    return _ESCAPED_BY_AVRO.sub(lambda match: f"\\u{ord(match[0]):04X}", _quoted(text))
+
+
+_AVRO = _Form(", ", ": ", True, _quoted_by_avro, lambda value: _quoted_by_avro(value.decode("latin-1")), _fixed_bytes)
+_JACKSON = _Form(
+    ",", ":", False, _quoted, lambda value: _quoted(base64.b64encode(value).decode()), lambda value, _: str(value)
+)

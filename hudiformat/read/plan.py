@@ -1,0 +1,268 @@
+"""What a query is going to read, planned on one state of the table.
+
+A plan is made at once: it names the file slices, or for change data the writes.  Their rows are read from it later, in
+this process or in others, without reading the timeline again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.arguments import one_or_more
+from hudiformat.conditions.taken import Filter, as_filter, fits
+from hudiformat.errors import FilesGoneError
+from hudiformat.file_group.reader import SliceReader, refuse_unreadable
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.read.changes import CHANGE_SCHEMA, ChangeReader, change_schema, refuse_without_changes
+from hudiformat.read.explain import explain
+from hudiformat.read.explanation import ScanExplanation
+from hudiformat.read.incremental import Span, Write, writes_within, written_by, written_slices
+from hudiformat.read.missing_files import refuse_missing
+from hudiformat.read.pruning import PartitionPruner
+from hudiformat.read.scan import Scan, SliceQuery
+from hudiformat.read.skipping import without_skipped
+from hudiformat.read.time_travel import Moment, as_instant, check_as_of, refuse_cleaned
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.one_state import MOST_ATTEMPTS, on_one_state
+from hudiformat.table.schema_files import schema_history
+from hudiformat.table.state import TableContext, TableState
+
+
+@dataclass(frozen=True, slots=True)
+class SlicePlan:
+    """The file slices of a query, and what it asks of each."""
+
+    query: SliceQuery
+    slices: Sequence[FileSlice]
+
+    def scan(self, storage: Storage, explain: Callable[[], ScanExplanation]) -> Scan:
+        """The rows, read when they are asked for; *explain* says why these slices.
+
+        Raises:
+            SchemaError: the table has no such column; from the scan, the filter does not fit the columns.
+        """
+        return self.query.scan(storage, self.slices, explain)
+
+    def read_all(self, storage: Storage) -> pa.Table:
+        """All rows, in memory.
+
+        Raises:
+            SchemaError: the table has no such column, or the filter does not fit the columns.
+        """
+        return pa.Table.from_batches(self.query.batches(storage, self.slices), self.query.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePlan:
+    """The writes of a change query, and what it asks of their changes."""
+
+    reader: ChangeReader
+    writes: Sequence[Write]
+    columns: Sequence[str] | None = None
+    filter: pc.Expression | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the changes.
+
+        Raises:
+            SchemaError: there is no such column.
+        """
+        return change_schema(self.columns)
+
+    def changes(self) -> Iterator[pa.RecordBatch]:
+        """The changes, in the order of the writes."""
+        return self.reader.changes(self.writes, self.columns, self.filter)
+
+
+def slice_reader(state: TableState, as_of: Moment | None = None) -> SliceReader:
+    """What reads single slices of the table, here or in another process, as of a moment or now.
+
+    Raises:
+        TableError: the rows of that moment are not known, or were cleaned.
+    """
+    moment = instant_of(state, as_of)
+    if moment is not None:
+        check_as_of(state, moment)
+    return SliceReader(
+        state.config,
+        state.schema if moment is None else state.schema_at(moment),
+        state.visibility,
+        moment,
+        merger=state.context.merger,
+        merge_memory=state.options.merge_memory,
+        damage=state.options.damage,
+        history=schema_history(state, moment) if state.has_ids(moment) else None,
+    )
+
+
+def instant_of(state: TableState, moment: Moment | None) -> str | None:
+    """A moment of time travel as an instant of the table.
+
+    Raises:
+        NameFormatError: a text that is no moment.
+    """
+    return None if moment is None else as_instant(moment, state.config.timeline_zone)
+
+
+def plan_snapshot(
+    context: TableContext,
+    *,
+    as_of: Moment | None = None,
+    columns: str | Sequence[str] | None = None,
+    filter: Filter | None = None,  # noqa: A002 - the name that users know
+    with_logs: bool = True,
+) -> SlicePlan:
+    """A snapshot query, or without logs a read-optimized one, as of a moment or now.
+
+    Raises:
+        TableError: the rows of that moment are not known, or were cleaned; or cleans overtake every attempt.
+        StorageError: a base file is missing that a commit names, unless ``hudiformat.damage`` is skip.
+    """
+    names = None if columns is None else one_or_more(columns)
+
+    def plan(state: TableState) -> SlicePlan:
+        refuse_unreadable(state.config)
+        reader = slice_reader(state, as_of)
+        condition = None if filter is None else as_filter(filter, reader.output_schema)
+        pruner = _pruner(reader, condition)
+        slices = state.slices(as_of=reader.as_of, pruner=pruner)
+        if reader.as_of is not None:
+            refuse_cleaned(state, slices, reader.as_of, pruner)
+        else:
+            refuse_missing(state, slices, reader.damage, pruner)
+        return _sliced(state, SliceQuery(reader, names, condition, with_logs), slices)
+
+    return on_one_state(context, plan, of_the_past=as_of is not None)
+
+
+def explain_snapshot(
+    context: TableContext,
+    *,
+    as_of: Moment | None = None,
+    filter: Filter | None = None,  # noqa: A002
+    with_logs: bool = True,
+) -> ScanExplanation:
+    """What :func:`plan_snapshot` leaves out, and by what, on the table as it is now.
+
+    Raises:
+        TableError: as for :func:`plan_snapshot`.
+        CorruptTableError: a base file is damaged.
+    """
+
+    def explained(state: TableState) -> ScanExplanation:
+        refuse_unreadable(state.config)
+        reader = slice_reader(state, as_of)
+        condition = None if filter is None else as_filter(filter, reader.output_schema)
+        query = SliceQuery(reader, None, condition, with_logs)
+        slices = state.slices(as_of=query.reader.as_of)
+        return explain(state, query, slices, _pruner(reader, condition))
+
+    return on_one_state(context, explained, of_the_past=as_of is not None)
+
+
+def plan_incremental(
+    context: TableContext,
+    span: Span,
+    *,
+    columns: str | Sequence[str] | None = None,
+    filter: Filter | None = None,  # noqa: A002
+) -> SlicePlan:
+    """An incremental query: the rows that were written within *span*, as the last of its writes left them.
+
+    Raises:
+        TableError: in a table of version 6, a write is pending that later ones have overtaken; or as for a snapshot.
+        UnsupportedFeatureError: the table has no meta fields.
+    """
+    names = None if columns is None else one_or_more(columns)
+
+    def plan(state: TableState) -> SlicePlan:
+        refuse_unreadable(state.config)
+        writes = writes_within(state, span)
+        written = written_by(state.config, state.storage.root, span, writes)
+        slices = written_slices(state, writes)
+        reader = replace(slice_reader(state), incremental=True)
+        query = SliceQuery(reader, names, as_filter(filter, reader.output_schema), written_by=written)
+        return _sliced(state, query, state.slices() if slices is None else slices)
+
+    return on_one_state(context, plan)
+
+
+def plan_changes(
+    context: TableContext,
+    span: Span,
+    *,
+    columns: str | Sequence[str] | None = None,
+    filter: Filter | None = None,  # noqa: A002
+) -> ChangePlan:
+    """A change query: what the writes within *span* did to each record.
+
+    Raises:
+        UnsupportedFeatureError: the table keeps no change data.
+    """
+    names = None if columns is None else one_or_more(columns)
+
+    def plan(state: TableState) -> ChangePlan:
+        refuse_unreadable(state.config)
+        refuse_without_changes(state.config, state.storage.root)
+        reader = ChangeReader(state.storage, slice_reader(state))
+        return ChangePlan(reader, writes_within(state, span), names, as_filter(filter, CHANGE_SCHEMA))
+
+    return on_one_state(context, plan, lists=False)
+
+
+def rows_of_state(
+    state: TableState,
+    columns: Sequence[str],
+    filter: Filter | None,  # noqa: A002
+) -> Iterator[tuple[FileSlice, pa.Table, pa.Table]]:
+    """The newest rows of the table as it is in *state*, by file slice, for a write that begins from there.
+
+    With them the columns of theirs that partition paths are made of, as the files have them: a path need not show the
+    value that made it.
+
+    Raises:
+        SchemaError, FilterError: the table has no such column, or the filter does not fit the columns.
+    """
+    reader = slice_reader(state)
+    query = SliceQuery(reader, columns, as_filter(filter, reader.output_schema))
+    for one in _sliced(state, query, state.slices(pruner=_pruner(reader, query.filter))).slices:
+        pairs = list(query.batches_with_stored(state.storage, [one]))
+        stored = pa.Table.from_batches([part for _, part in pairs], query.stored_schema)
+        yield one, pa.Table.from_batches([shown for shown, _ in pairs], query.schema), stored
+
+
+def read_rows(context: TableContext, plan: Callable[[], SlicePlan]) -> pa.Table:
+    """All rows of a query, which is planned again where others have deleted files of it before they were read.
+
+    Raises:
+        FilesGoneError: others were faster every time, or the same files are wanted again.
+    """
+    planned = plan()
+    for left in range(MOST_ATTEMPTS - 1, -1, -1):
+        try:
+            return planned.read_all(context.storage)
+        except FilesGoneError:  # noqa: PERF203 - an attempt is a whole query
+            before, planned = planned, plan()
+            if not left or list(planned.slices) == list(before.slices):
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _sliced(state: TableState, query: SliceQuery, slices: list[FileSlice]) -> SlicePlan:
+    """The plan, without slices in which the filter cannot be true."""
+    pruner = _pruner(query.reader, query.filter)
+    if pruner is not None:
+        slices = without_skipped(state, slices, pruner, with_logs=query.with_logs, is_newest=query.is_newest)
+    return SlicePlan(query, slices)
+
+
+def _pruner(reader: SliceReader, condition: pc.Expression | None) -> PartitionPruner | None:
+    """What a filter rules out before files are opened; None where it does not fit, which reading will report."""
+    if condition is None or not fits(condition, reader.output_schema):
+        return None
+    return PartitionPruner(reader.partition_columns, reader.output_schema, condition)

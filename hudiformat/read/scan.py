@@ -1,0 +1,152 @@
+"""The rows of a query, before they are read: file slice after file slice, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.conditions.taken import fits
+from hudiformat.file_group.reader import SliceReader
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.read.explanation import ScanExplanation
+from hudiformat.read.pruning import filtered
+from hudiformat.schema.meta_fields import COMMIT_TIME
+from hudiformat.storage.protocol import Storage
+
+_SHOWN = 8
+"""Columns that the repr of a scan names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Rows of a table that are read when they are asked for, as often as they are, batch by batch.
+
+    Anything that speaks Arrow's C stream takes it as it is: DuckDB, Polars, pandas, ``pa.table(scan)``.  *batches*
+    begins a new reading.  ``explain()`` says which file slices are read, and by what the others are left out: partition
+    paths, indexes of the metadata table, or footers of base files, for which it opens these.
+
+    Raises:
+        HudiFormatError: from whatever reads, what reading a slice raises.
+
+    Source: HoodieFileGroupReader.getClosableIterator.
+    """
+
+    schema: pa.Schema
+    batches: Callable[[], Iterator[pa.RecordBatch]]
+    explain: Callable[[], ScanExplanation] = field(repr=False)
+
+    def __repr__(self) -> str:
+        names = self.schema.names
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        return f"<Scan of {', '.join(names[:_SHOWN])}{more}>"
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self.batches()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.reader().__arrow_c_stream__(requested_schema)
+
+    def reader(self) -> pa.RecordBatchReader:
+        """The batches as a reader, which can be read once."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches())
+
+    def read_all(self) -> pa.Table:
+        """All rows, in memory.
+
+        Raises:
+            HudiFormatError: whatever reading a slice raises.
+        """
+        return pa.Table.from_batches(self.batches(), self.schema)
+
+    def to_pandas(self, **options: Any) -> Any:
+        """All rows as a pandas data frame; *options* are those of ``pyarrow.Table.to_pandas``."""
+        return self.read_all().to_pandas(**options)
+
+
+@dataclass(frozen=True)
+class SliceQuery:
+    """What a query asks of the slices that it found.
+
+    ``filter`` is asked of all columns, those that are not among ``columns`` too.  ``written_by`` is a further filter,
+    by commit time.
+    """
+
+    reader: SliceReader
+    columns: Sequence[str] | None = None
+    filter: pc.Expression | None = None
+    with_logs: bool = True
+    written_by: pc.Expression | None = None
+
+    @property
+    def is_newest(self) -> bool:
+        """Whether the newest rows are asked for, neither those of a moment before nor those of some writes."""
+        return self.reader.as_of is None and not self.reader.incremental
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows.
+
+        Raises:
+            SchemaError: the table has no such column, or one is asked for twice.
+        """
+        return self.reader.project(self.columns)
+
+    def scan(self, storage: Storage, slices: Sequence[FileSlice], explain: Callable[[], ScanExplanation]) -> Scan:
+        """The rows, a batch at a time; *explain* says why these slices.
+
+        Raises:
+            SchemaError: the table has no such column; from the scan, the filter does not fit the columns.
+        """
+        return Scan(self.schema, partial(self.batches, storage, slices), explain)
+
+    @property
+    def stored_schema(self) -> pa.Schema:
+        """Those of its columns that partition paths are made of."""
+        return pa.schema([field for field in self.schema if field.name in self.reader.partition_columns.fields])
+
+    def batches(self, storage: Storage, slices: Sequence[FileSlice]) -> Iterator[pa.RecordBatch]:
+        """The rows of *slices*, a batch at a time.
+
+        Raises:
+            SchemaError: the table has no such column, or the filter does not fit the columns.
+        """
+        names = self.schema.names
+        return (rows.select(names) for rows in self._rows(storage, slices, names))
+
+    def batches_with_stored(
+        self, storage: Storage, slices: Sequence[FileSlice]
+    ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+        """As :meth:`batches`, and with each batch its columns of ``stored_schema`` as the files have them.
+
+        Rows that are written back with the values that are shown could get another partition path.
+        """
+        names, schema = self.schema.names, self.stored_schema
+        for rows in self._rows(storage, slices, names, schema.names):
+            stored = rows.columns[rows.num_columns - len(schema) :]
+            yield rows.select(names), pa.RecordBatch.from_arrays(stored, schema=schema)
+
+    def _rows(
+        self, storage: Storage, slices: Sequence[FileSlice], names: list[str], stored: Sequence[str] = ()
+    ) -> Iterator[pa.RecordBatch]:
+        needed = self._needed(names)
+        conditions = [condition for condition in (self.written_by, self.filter) if condition is not None]
+        for file_slice in slices:
+            for rows in self.reader.scan(
+                storage, file_slice, columns=needed, with_logs=self.with_logs, may_hold=self.filter, stored=stored
+            ):
+                for condition in conditions:
+                    rows = filtered(rows, condition)  # noqa: PLW2901
+                yield rows
+
+    def _needed(self, names: list[str]) -> list[str]:
+        """The columns to read: *names*, and what is only filtered by."""
+        every = self.reader.output_schema
+        if self.filter is not None and not fits(self.filter, pa.schema([every.field(name) for name in names])):
+            return list(every.names)
+        missing = [COMMIT_TIME] if self.written_by is not None and COMMIT_TIME not in names else []
+        return [*names, *missing]

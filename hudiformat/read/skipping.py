@@ -1,0 +1,317 @@
+"""Which file slices a filter can be true in, by the metadata table's column statistics and bloom filters.
+
+A row of a slice takes each of its values from one of the slice's files, or has null, whichever way it is merged.  So a
+column's values lie between the bounds of all the files together, and where the filter cannot be true of such values
+nothing is opened.  Rules: spec/queries.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby, product
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.codec.avro.casts import keeps_order
+from hudiformat.codec.avro.schema import resolve
+from hudiformat.conditions.taken import columns_of
+from hudiformat.errors import DataError, HudiFormatError, SchemaError, warn
+from hudiformat.file_group.base_file.filters import possible
+from hudiformat.file_group.key_filter import key_filter, value_filter
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.metadata_table.bloom_filters import BLOOM_FILTERS, bloom_filters
+from hudiformat.metadata_table.column_stats import (
+    COLUMN_STATS,
+    PARTITION_STATS,
+    ColumnRange,
+    ColumnStats,
+    column_stats,
+    partition_ranges,
+)
+from hudiformat.metadata_table.definitions import load_definitions
+from hudiformat.metadata_table.kinds.record_index import RECORD_INDEX, is_partitioned
+from hudiformat.metadata_table.record_lookup import partitioned_locations, record_locations
+from hudiformat.metadata_table.secondary_keys import SECONDARY_INDEX, has_secondary_keys
+from hudiformat.metadata_table.secondary_locations import secondary_locations
+from hudiformat.read.pruning import PartitionPruner
+from hudiformat.table.schema_files import schema_history
+from hudiformat.table.state import TableState
+from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES
+
+_MOST_CASES = 64
+_MOST_KEYS = 1000
+"""Of more keys the files are read at once: each is a look-up of its own in the record index."""
+
+_MOST_RECORDS = 10_000
+"""Of more records with a value, their file groups are not looked up."""
+
+
+def without_skipped(
+    state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool, is_newest: bool = False
+) -> list[FileSlice]:
+    """Those of *slices* in which the pruner's filter can be true; their log files count only *with_logs*.
+
+    Where the query *is_newest*, asking for the newest rows of the table, indexes that know these alone are used too.  A
+    part of the metadata table that cannot be read is skipped with a warning.
+
+    Source: RecordLevelIndexSupport, SecondaryIndexSupport, PartitionStatsIndexSupport, ColumnStatsIndexSupport,
+    BloomFiltersIndexSupport, Hudi 1.2.0.
+    """
+    skipped = skipped_by_index(state, slices, pruner, with_logs=with_logs, is_newest=is_newest)
+    return [one for one in slices if one not in skipped]
+
+
+def skipped_by_index(
+    state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool, is_newest: bool = False
+) -> dict[FileSlice, str]:
+    """Those of *slices* in which the pruner's filter cannot be true, and the part of the metadata table that says so.
+
+    Arguments are those of :func:`without_skipped`.
+    """
+    skipped: dict[FileSlice, str] = {}
+    if not state.options.data_skipping:
+        return skipped
+    for partition, find in _indexes(state):
+        left = [one for one in slices if one not in skipped]
+        if not left or not state.has_metadata_partition(partition) or (_is_of_now(partition) and not is_newest):
+            continue
+        try:
+            skipped |= dict.fromkeys(find(state, left, pruner, with_logs=with_logs), partition)
+        except HudiFormatError as error:
+            message = f"{state.storage.root}: {partition} are not used, as they cannot be read: {error}"
+            warn(message)
+    return skipped
+
+
+def _columns_with_statistics(state: TableState, pruner: PartitionPruner) -> pa.Schema:
+    """The columns of the filter whose statistics can be used."""
+    stored = _stored(pruner)
+    if state.context.merger is not None or schema_history(state) is not None:
+        return pa.schema([])  # statistics are kept under names that columns may have had
+    names, there = columns_of(pruner.filter, pruner.schema), set(stored.names)
+    return pa.schema([stored.field(name) for name in names if name in there])
+
+
+def _by_partition_statistics(
+    state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, **_query: bool
+) -> set[FileSlice]:
+    columns = _columns_with_statistics(state, pruner)
+    # Below version 8 log files grow, and records of partitions are added to others that may lack their rows.
+    grows = state.config.version < VERSION_WITH_COMPLETION_TIMES
+    if not columns.names or not state.config.partition_fields or grows:
+        return set()
+    paths = list(dict.fromkeys(one.partition_path for one in slices))
+    known = partition_ranges(state.storage, state.config, state.timeline, paths, columns.names)
+    # A file without the column is not counted: its rows have null.
+    cases = [
+        (path, case)
+        for path in paths
+        for case in _cases(columns, {name: [found] for name, found in known[path].items()}, may_be_null=True)
+    ]
+    gone = _impossible(pruner, cases, lambda path: path)
+    return {one for one in slices if one.partition_path in gone}
+
+
+def _by_statistics(
+    state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool
+) -> set[FileSlice]:
+    columns = _columns_with_statistics(state, pruner)
+    if not columns.names:
+        return set()
+    grows = state.config.version < VERSION_WITH_COMPLETION_TIMES
+    asked = [one for one in slices if not (with_logs and one.log_files and grows)]
+    stats = column_stats(state.storage, state.config, state.timeline)
+    statistics = _SliceStatistics(stats, pruner, columns, with_logs)
+    return set(statistics.impossible(asked))
+
+
+def _by_bloom_filters(
+    state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool
+) -> set[FileSlice]:
+    where = key_filter(pruner.filter, state.config)
+    if where is None or where.keys is None:
+        return set()
+    keys = pa.array(sorted(where.keys), pa.string())
+    index = bloom_filters(state.storage, state.config, state.timeline)
+    skipped = set()
+    for one in slices:
+        if one.base_file is None or (with_logs and one.log_files):
+            continue
+        found = index.get(one.partition_path, str(one.base_file.name))
+        if found is not None and not any(bloom.might_contain(keys).any() for bloom in found):
+            skipped.add(one)
+    return skipped
+
+
+def _by_record_index(
+    state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool
+) -> set[FileSlice]:
+    of_paths = is_partitioned(load_definitions(state.storage, state.config).get(RECORD_INDEX))
+    where = key_filter(pruner.filter, state.config) if with_logs and (of_paths or _are_unique(state)) else None
+    if where is None or where.keys is None or len(where.keys) > _MOST_KEYS:
+        return set()
+    if of_paths:
+        paths = {one.partition_path for one in slices}
+        places = partitioned_locations(state.storage, state.config, state.timeline, where.keys, paths)
+        return {one for one in slices if (one.partition_path, one.file_id) not in places}
+    found = set(record_locations(state.storage, state.config, state.timeline, where.keys).values())
+    return {one for one in slices if (one.partition_path, one.file_id) not in found}
+
+
+def _are_unique(state: TableState) -> bool:
+    """Whether a key has one place, as the record index has it: where keys belong to partitions it may have several."""
+    return state.options.is_global or not state.config.partition_fields
+
+
+def _by_secondary_index(
+    state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool, name: str
+) -> set[FileSlice]:
+    definitions = load_definitions(state.storage, state.config)
+    definition = None if is_partitioned(definitions.get(RECORD_INDEX)) else definitions.get(name)
+    column = definition.fields[0] if definition is not None and len(definition.fields) == 1 else ""
+    stored = _stored(pruner)
+    if definition is None or stored.get_field_index(column) < 0 or not has_secondary_keys(stored.field(column).type):
+        return set()
+    if not (with_logs and _are_unique(state)) or state.context.merger is not None or schema_history(state) is not None:
+        return set()
+    values = value_filter(pruner.filter, column)
+    if values is None or len(values) > _MOST_KEYS:
+        return set()
+    found = secondary_locations(state.storage, state.config, state.timeline, definition, values, most=_MOST_RECORDS)
+    return set() if found is None else {one for one in slices if (one.partition_path, one.file_id) not in found}
+
+
+_Index = tuple[str, Callable[..., set[FileSlice]]]
+
+
+def _indexes(state: TableState) -> Iterator[_Index]:
+    """The parts of the metadata table, and what each rules out: the cheapest first."""
+    yield RECORD_INDEX, _by_record_index
+    for name in state.config.metadata_partitions:
+        if name.startswith(SECONDARY_INDEX):
+            yield name, partial(_by_secondary_index, name=name)
+    yield PARTITION_STATS, _by_partition_statistics
+    yield COLUMN_STATS, _by_statistics
+    yield BLOOM_FILTERS, _by_bloom_filters
+
+
+def _is_of_now(partition: str) -> bool:
+    """Whether a part knows only the rows that are there now, and has forgotten what was."""
+    return partition in (RECORD_INDEX, PARTITION_STATS) or partition.startswith(SECONDARY_INDEX)
+
+
+def _stored(pruner: PartitionPruner) -> pa.Schema:
+    """The columns that are shown as the files have them."""
+    hidden = {*pruner.columns.from_path, *pruner.columns.as_text}
+    return pa.schema([field for field in pruner.schema if field.name not in hidden])
+
+
+@dataclass(frozen=True, slots=True)
+class _SliceStatistics:
+    """The statistics of the slices of a table, held against a filter."""
+
+    stats: ColumnStats
+    pruner: PartitionPruner
+    columns: pa.Schema
+    with_logs: bool
+
+    def impossible(self, slices: Sequence[FileSlice]) -> Iterator[FileSlice]:
+        """The slices in which the filter cannot be true."""
+        for path, group in groupby(slices, key=lambda one: one.partition_path):
+            ranges = self.stats.ranges(path, self.columns.names)
+            cases = [(one, case) for one in group for case in self._cases(one, ranges)]
+            yield from _impossible(self.pruner, cases, lambda one: one.partition_path)
+
+    def _cases(self, file_slice: FileSlice, ranges: Mapping[tuple[str, str], ColumnRange]) -> list[pc.Expression]:
+        """What can be true of a row of a slice, one case or the other; none where nothing is known."""
+        logs = file_slice.log_files if self.with_logs else ()
+        base = file_slice.base_file
+        names = [str(file.name) for file in ([base] if base else []) + list(logs)]
+        found = {column: [ranges.get((name, column)) for name in names] for column in self.columns.names}
+        known = {column: [one for one in every if one is not None] for column, every in found.items()}
+        complete = {column: every for column, every in known.items() if len(every) == len(names)}
+        return _cases(self.columns, complete, may_be_null=bool(logs))
+
+
+_Whole = TypeVar("_Whole", FileSlice, str)
+"""A file slice, or a partition path."""
+
+
+def _impossible(
+    pruner: PartitionPruner, cases: Sequence[tuple[_Whole, pc.Expression]], path_of: Callable[[_Whole], str]
+) -> set[_Whole]:
+    """What the filter can be true of in none of its *cases*."""
+    known = {path: pruner.known(path) for path in {path_of(one) for one, _ in cases}}
+    guarantees = [case if (more := known[path_of(one)]) is None else more & case for one, case in cases]
+    flags = possible(pruner.filter, pruner.schema, guarantees)
+    return {one for one, _ in cases} - {one for (one, _), flag in zip(cases, flags, strict=True) if flag}
+
+
+def _cases(columns: pa.Schema, known: Mapping[str, Sequence[ColumnRange]], *, may_be_null: bool) -> list[pc.Expression]:
+    """What can be true of a row whose values are in one of the ranges of each column; none where nothing is known."""
+    by_column: list[list[pc.Expression]] = []
+    for field in columns:
+        cases = _of_column(field, known[field.name], may_be_null=may_be_null) if field.name in known else []
+        if cases and len(cases) * _count(by_column) <= _MOST_CASES:
+            by_column.append(cases)
+    return [_both(case) for case in product(*by_column)] if by_column else []
+
+
+def _count(cases: Sequence[Sequence[pc.Expression]]) -> int:
+    count = 1
+    for column in cases:
+        count *= len(column)
+    return count
+
+
+def _both(case: Sequence[pc.Expression]) -> pc.Expression:
+    first, *others = case
+    for other in others:
+        first &= other
+    return first
+
+
+def _of_column(field: pa.Field, ranges: Sequence[ColumnRange], *, may_be_null: bool) -> list[pc.Expression]:
+    """What a column's value can be: within bounds, null, or NaN, which no bounds show; none for anything."""
+    bounds = [_bounds(field, one) for one in ranges if not one.all_null]
+    column = pc.field(field.name)
+    cases = []
+    if may_be_null or any(one.may_be_null for one in ranges):
+        cases.append(column.is_null())
+    if not bounds:
+        return cases
+    lowest = _extreme("min", [lower for lower, _ in bounds])
+    highest = _extreme("max", [upper for _, upper in bounds])
+    if lowest is None and highest is None:
+        return []
+    within = [column >= lowest] if lowest is not None else []
+    within += [column <= highest] if highest is not None else []
+    if pa.types.is_floating(field.type):
+        cases.append(column == pa.scalar(float("nan"), field.type))
+    return [_both(within), *cases]
+
+
+def _bounds(field: pa.Field, known: ColumnRange) -> tuple[pa.Scalar, pa.Scalar]:
+    """The bounds in the column's type, null for what is not known."""
+    nothing = pa.scalar(None, field.type)
+    if known.kind is None or not keeps_order(known.kind, field.type):
+        return nothing, nothing
+    try:
+        values = pa.array([known.lower, known.upper], known.kind)
+        fitted = resolve(
+            pa.RecordBatch.from_arrays([values], [field.name]), pa.schema([field.with_nullable(True)])
+        ).column(0)
+    except (SchemaError, DataError, pa.ArrowException):  # the column was of another type, or is nested by now
+        return nothing, nothing
+    return fitted[0], fitted[1]
+
+
+def _extreme(which: str, bounds: Sequence[pa.Scalar]) -> pa.Scalar | None:
+    """The lowest or highest of bounds; None if one of them is not known."""
+    if any(not bound.is_valid for bound in bounds):
+        return None
+    return pc.min_max(pa.array(bounds))[which]

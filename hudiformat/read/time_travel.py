@@ -1,0 +1,253 @@
+"""Time travel: moments as text, and whether the rows of a moment are known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, timedelta, timezone
+from typing import Protocol, runtime_checkable
+
+from hudiformat.errors import BeforeFirstCommitError, NameFormatError, TableError, shown
+from hudiformat.file_group.missing_files import deleted_files
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.naming.file_names import BaseFileName, LogFileName, join_path
+from hudiformat.naming.instants import format_instant, is_instant, parse_instant
+from hudiformat.read.pruning import PartitionPruner
+from hudiformat.table.state import TableState
+from hudiformat.timeline.archive.archiving import read_archived
+from hudiformat.timeline.cleans import CleanerPlan, CleanMetadata
+from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES
+from hudiformat.timeline.plans import RequestedReplaceMetadata
+from hudiformat.timeline.table_config import TimelineZone
+from hudiformat.timeline.timeline import Action, Instant, State
+
+_ISO = re.compile(
+    r"(?P<date>\d{4}-\d\d-\d\d)"
+    r"([ Tt](?P<hours>\d\d)(:(?P<minutes>\d\d)(:(?P<seconds>\d\d)([.,](?P<fraction>\d+))?)?)?"
+    r"(?P<zone>Z|[+-]\d\d(:?\d\d(:\d\d(\.\d{6})?)?)?)?)?",
+    re.ASCII,
+)
+_EPOCH = re.compile(r"(\d{10})(\d{3})?", re.ASCII)
+_LAST_MILLISECOND = "999000"
+_AFTER_ALL = ":"  # as a text, higher than every instant
+
+
+@runtime_checkable
+class Written(Protocol):
+    """What a write returns: the ``Commit``."""
+
+    @property
+    def instant(self) -> str:
+        """When it was requested."""
+
+    @property
+    def completion_time(self) -> str | None:
+        """When it became visible."""
+
+
+Moment = str | date | Instant | Written
+"""What names a moment: an instant, as text or out of the timeline, a commit, a date, a datetime, or ISO 8601."""
+
+
+def as_instant(moment: Moment, zone: TimelineZone) -> str:
+    """An instant as text, out of whatever names a moment.
+
+    A datetime with a time zone is converted to *zone*, one without is of that zone.  A date is its first moment.  Text
+    in whole seconds is the last millisecond of its second; an instant of fourteen digits stays as it is, and so comes
+    before all instants of its second.  Ten digits are seconds since 1970, thirteen milliseconds.  A commit is its
+    instant.
+
+    Raises:
+        NameFormatError: none of these.
+
+    Source: HoodieSqlCommonUtils.formatQueryInstant, Hudi 1.2.0, which takes fewer forms.
+    """
+    if isinstance(moment, datetime):
+        return format_instant(_wall_clock(moment, zone))
+    if isinstance(moment, date):
+        return format_instant(datetime(moment.year, moment.month, moment.day))  # noqa: DTZ001 - the table's own zone
+    if not isinstance(moment, str):
+        return named_instant(moment)
+    if match := _EPOCH.fullmatch(moment):
+        seconds = datetime.fromtimestamp(int(match[1]), tz=timezone.utc)
+        return format_instant(_wall_clock(seconds + timedelta(milliseconds=int(match[2] or 0)), zone))
+    try:
+        if match := _ISO.fullmatch(moment):
+            return format_instant(_wall_clock(_parsed(match), zone))
+    except (ValueError, OverflowError) as error:
+        raise NameFormatError(f"{moment!r} is no time: {error}", name=moment) from None
+    if not is_instant(moment) and any(sign in moment for sign in "-:"):
+        raise NameFormatError(
+            f"expected an instant, a date such as 2024-02-29, or a time such as 2024-02-29T12:00:00.123+01:00; found "
+            f"{moment!r}",
+            name=moment,
+        )
+    parse_instant(moment)
+    return moment
+
+
+def moment_text(moment: Moment) -> str:
+    """A moment as text that :func:`as_instant` takes for the same."""
+    if isinstance(moment, datetime):
+        return moment.isoformat(timespec="microseconds")
+    return moment.isoformat() if isinstance(moment, date) else named_instant(moment)
+
+
+def named_instant(named: object) -> str:
+    """The instant that *named* is, or that it is of: text is taken as it is.
+
+    Raises:
+        NameFormatError: it is something else.
+    """
+    if isinstance(named, str):
+        return named
+    if isinstance(named, Instant):
+        return named.time
+    if isinstance(named, Written):
+        return named.instant
+    hint = "; columns are given as columns=" if isinstance(named, list | tuple) else ""
+    raise NameFormatError(f"expected an instant, a Commit, a date, a datetime or text, found {shown(named)}{hint}")
+
+
+def _wall_clock(moment: datetime, zone: TimelineZone) -> datetime:
+    """What the clock of the table's zone shows."""
+    if moment.tzinfo is None:
+        return moment
+    return moment.astimezone(timezone.utc if zone is TimelineZone.UTC else None)
+
+
+def _parsed(match: re.Match[str]) -> datetime:
+    hours, minutes, seconds, fraction = match["hours"], match["minutes"], match["seconds"], match["fraction"]
+    if hours is None:
+        return datetime.fromisoformat(match["date"])
+    # A fraction of any length; without one all of the second counts.
+    microseconds = f"{fraction:0<6}"[:6] if fraction else _LAST_MILLISECOND
+    zone = match["zone"] or ""
+    if zone == "Z":
+        zone = "+00:00"
+    elif zone and ":" not in zone:
+        zone = f"{zone[:3]}:{zone[3:] or '00'}"
+    return datetime.fromisoformat(f"{match['date']}T{hours}:{minutes or '00'}:{seconds or '00'}.{microseconds}{zone}")
+
+
+def check_as_of(state: TableState, moment: str) -> None:
+    """Raise where the rows of *moment* are not known.
+
+    A pending write may still complete, and would then have been visible; files that were cleaned no longer exist.
+    Every clean after *moment* counts, as one may have kept less than a later one; also those that are archived or at
+    work.
+
+    Raises:
+        BeforeFirstCommitError: the table had no commits at *moment*.
+        TableError: *moment* is not before the first pending write, or it is before what a clean kept.
+
+    Source: TimelineUtils.validateTimestampAsOf, Hudi 1.2.0.
+    """
+    root = state.storage.root
+    _refuse_before_all(state, moment)
+    pending = first_pending_write(state)
+    if pending is not None and moment >= pending.time:
+        raise TableError(
+            f"{root}: as of {moment} cannot be told, as the write {pending} is not complete;"
+            " ask for an earlier moment, or for the newest rows without as_of",
+            path=root,
+        )
+    for clean, content in _cleans_after(state, moment):
+        earliest = _earliest_kept(state, content)
+        if earliest is not None and moment < earliest:
+            raise TableError(
+                f"{root}: as of {moment} has been cleaned away; the earliest that was kept is {earliest}, by the clean"
+                f" {clean.time}",
+                path=root,
+            )
+
+
+def _refuse_before_all(state: TableState, moment: str) -> None:
+    done = state.timeline.completed_writes
+    if not done or done[0].time <= moment:
+        return
+    archived = [one.instant.time for one in read_archived(state.storage, state.config) if one.instant.action.is_write]
+    first = min([*archived, done[0].time])
+    if moment < first:
+        raise BeforeFirstCommitError(
+            f"{state.storage.root}: as of {moment} is before the first commit, {first}: ask for a later moment",
+            path=state.storage.root,
+        )
+
+
+def refuse_cleaned(state: TableState, slices: Sequence[FileSlice], moment: str, pruner: PartitionPruner | None) -> None:
+    """Raise where a clean by file versions, which knows no earliest moment, has deleted a file that *moment* needs.
+
+    *slices* are those of *moment*, in all partitions that *pruner* keeps.
+
+    Raises:
+        TableError: a slice of *moment* is gone, or a part of it.
+    """
+    then = {(one.partition_path, one.file_id): one.base_instant for one in slices}
+    now: set[tuple[str, str]] | None = None
+    for clean, content in _cleans_after(state, moment):
+        for path, name in deleted_files(content) if _is_by_versions(content) else ():
+            group = (path, name.file_id)
+            is_asked = (pruner is None or pruner.may_hold(path)) and name.instant <= moment
+            if not is_asked or then.get(group, "") > name.instant or _is_change_log(name):
+                continue
+            if now is None:
+                now = {(one.partition_path, one.file_id) for one in state.slices(pruner=pruner)}
+            # All files of a group are deleted where it was replaced, perhaps by a write that has been archived.
+            replaced_by = state.visibility.replaced.get(group, "")
+            if group in now or replaced_by > moment:
+                root = state.storage.root
+                raise TableError(
+                    f"{root}: as of {moment} has been cleaned away: the clean {clean.time} has deleted"
+                    f" {join_path(path, str(name))}",
+                    path=root,
+                )
+
+
+def _is_by_versions(content: object) -> bool:
+    if isinstance(content, CleanMetadata):
+        return not content.earliest_commit_to_retain
+    return isinstance(content, CleanerPlan) and content.earliest_instant_to_retain is None
+
+
+def _is_change_log(name: BaseFileName | LogFileName) -> bool:
+    return isinstance(name, LogFileName) and name.is_cdc
+
+
+def _cleans_after(state: TableState, moment: str) -> Iterator[tuple[Instant, object]]:
+    """The cleans that were begun after *moment*, the newest first, and what they have done or are going to do."""
+    cleans = [one for one in state.timeline.instants if one.action is Action.CLEAN]
+    for clean in reversed(cleans):
+        if clean.time > moment:
+            shown = clean if clean.is_completed else Instant(clean.time, clean.action, State.REQUESTED)
+            yield clean, state.content(shown)
+    if any(clean.time <= moment for clean in cleans):
+        return  # and all that are archived are older
+    if moment < (state.timeline.first_active or "") or state.config.version < VERSION_WITH_COMPLETION_TIMES:
+        for one in reversed(read_archived(state.storage, state.config)):
+            if one.instant.action is Action.CLEAN and one.instant.time > moment:
+                yield one.instant, one.metadata
+
+
+def first_pending_write(state: TableState) -> Instant | None:
+    """The first pending write that is not a clustering, which changes no rows."""
+    pending = (instant for instant in state.timeline.pending if instant.action.is_write)
+    return next((instant for instant in pending if not _is_clustering(state, instant)), None)
+
+
+def _is_clustering(state: TableState, pending: Instant) -> bool:
+    """Whether a replace commit is a clustering, by its plan."""
+    if pending.action is not Action.REPLACE_COMMIT:
+        return False
+    plan = state.content(Instant(pending.time, pending.action, State.REQUESTED))
+    return isinstance(plan, RequestedReplaceMetadata) and plan.clustering_plan is not None
+
+
+def _earliest_kept(state: TableState, content: object) -> str | None:
+    """The earliest moment whose rows a clean has kept; by file versions it is none before the active timeline."""
+    if isinstance(content, CleanerPlan):
+        earliest = content.earliest_instant_to_retain
+        return None if earliest is None else earliest.timestamp
+    if isinstance(content, CleanMetadata) and content.earliest_commit_to_retain:
+        return content.earliest_commit_to_retain
+    return next((done.time for done in state.timeline.completed_writes), None)

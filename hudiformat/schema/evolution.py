@@ -1,0 +1,278 @@
+"""How the columns of a write change those of a table: one function from both and the options to the new ones.  Pure.
+
+:func:`evolved` gives the columns that the write has and the table gets, or says why it is refused:
+
+1. The write's columns are brought in line with the table's: in the table's order, new ones at the end; nullable where
+   one of both is; and of the table's type where theirs can be promoted to that.
+2. What is missing is refused, filled with nulls, dropped, or taken over from the table, as the options say.
+3. The rows that are there must be readable with the new columns: types only grow, and new columns may be null.
+
+Source: HoodieSchemaUtils.deduceWriterSchema, AvroSchemaEvolutionUtils, SchemaChangeUtils, HoodieSchemaCompatibility,
+HoodieTable.validateSchema, Hudi 1.2.0; spec/schema-evolution.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from hudiformat.codec.avro.types import Column, Kind, Leaf, RecordType, decimal_of, inner_columns, with_inner_columns
+from hudiformat.errors import SchemaError
+
+_NUMBERS = ("int", "long", "float", "double")  # from narrow to wide
+_PROMOTED = {
+    "int": ("long", "float", "double", "string"),
+    "long": ("float", "double", "string"),
+    "float": ("double", "string"),
+    "double": ("string",),
+    "date": ("string",),
+    "binary": ("string",),
+    "string": ("date", "binary"),
+}
+"""What values of a type may become, besides decimals.  Source: SchemaChangeUtils.isTypeUpdateAllow."""
+_COARSER = {
+    "timestamp-millis": "timestamp",
+    "local-timestamp-millis": "local-timestamp-micros",
+    "time-millis": "time",
+}
+"""Units that fit a finer one; Spark, whose writes are always in microseconds, has no need of this."""
+
+
+def evolved(table: RecordType, incoming: RecordType, options: EvolutionOptions) -> RecordType:
+    """The columns of a table after a write of rows with the columns *incoming*.
+
+    Raises:
+        SchemaError: the rows cannot be written, or those that are there could not be read any more.
+    """
+    own = _in_line(incoming, table, reorders=not options.reconcile)
+    assert isinstance(own, RecordType)  # noqa: S101 - both are
+    if options.reconcile and _is_projection(own, table):
+        result = table
+    elif options.set_null and not (options.reconcile or options.may_drop or options.validate):
+        result = _with_missing(own, table)
+    else:
+        result = own
+    if not options.may_drop:
+        _refuse_missing(table, result, nested=not (options.validate or options.reconcile))
+    _refuse_unreadable(result, table, "")
+    _refuse_unwritable(own, result, "")
+    return table if result == table else result
+
+
+def _in_line(kind: Kind, table: Kind, *, reorders: bool) -> Kind:
+    """A type of the write's, with the order, the nullability and the types of the table's where they fit.
+
+    Source: AvroSchemaEvolutionUtils.reconcileSchemaRequirements.
+    """
+    if isinstance(kind, Leaf) or isinstance(table, Leaf) or type(kind) is not type(table):
+        return table if kind == table or may_become(kind, table) else kind
+    known = {column.name: column for column in inner_columns(table)}
+    columns = [_column_in_line(one, known.get(one.name), reorders=reorders) for one in inner_columns(kind)]
+    if reorders:
+        places = {name: place for place, name in enumerate(known)}
+        columns.sort(key=lambda column: places.get(column.name, len(places)))
+    return with_inner_columns(table, tuple(columns))
+
+
+def _column_in_line(column: Column, known: Column | None, *, reorders: bool) -> Column:
+    if known is None:
+        return column
+    kind = _in_line(column.kind, known.kind, reorders=reorders)
+    return replace(known, kind=kind, nullable=column.nullable or known.nullable)
+
+
+def may_become(kind: Kind, other: Kind) -> bool:
+    """Whether the values of a type may be brought to another: those of a write, or of a table by a schema change."""
+    if not isinstance(kind, Leaf) or not isinstance(other, Leaf):
+        return False
+    if other.word in _PROMOTED.get(kind.word, ()) or _COARSER.get(kind.word) == other.word:
+        return True
+    decimal = decimal_of(other)
+    if decimal_of(kind) is not None:
+        return other.word == "string" or (decimal is not None and _widens_decimal(kind, other))
+    return decimal is not None and kind.word in (*_NUMBERS, "string")
+
+
+def _widens_decimal(kind: Leaf, other: Leaf) -> bool:
+    """Source: SchemaChangeUtils.isDecimalFixedUpdateAllowInternal, Types.DecimalBase.isWiderThan."""
+    given, wanted = decimal_of(kind), decimal_of(other)
+    if given is None or wanted is None:
+        return False
+    whole = wanted[0] - wanted[1] >= given[0] - given[1]
+    return whole and wanted[1] >= given[1]
+
+
+def _is_projection(own: Kind, table: Kind) -> bool:
+    """Whether the table has every column of the write, of a type that the write's could be read from.
+
+    Source: HoodieSchemaProjectionChecker.isCompatibleProjectionOf.
+    """
+    if isinstance(own, RecordType) and isinstance(table, RecordType):
+        known = {column.name: column for column in table.columns}
+        return all(
+            column.name in known
+            and column.nullable == known[column.name].nullable
+            and _is_projection(column.kind, known[column.name].kind)
+            for column in own.columns
+        )
+    if isinstance(own, Leaf) or type(own) is not type(table):
+        return own == table or _reads(own, table)
+    ours, theirs = inner_columns(own)[0], inner_columns(table)[0]
+    return ours.nullable == theirs.nullable and _is_projection(ours.kind, theirs.kind)
+
+
+def _with_missing(kind: Kind, table: Kind) -> RecordType:
+    """The columns of the table and then the new ones of the write; those that are missing may be null.
+
+    Source: AvroSchemaEvolutionUtils.reconcileSchema.
+    """
+    result = _joined(kind, table)
+    assert isinstance(result, RecordType)  # noqa: S101 - both are
+    return result
+
+
+def _joined(kind: Kind, table: Kind) -> Kind:
+    if isinstance(kind, Leaf) or type(kind) is not type(table):
+        return kind
+    given = {column.name: column for column in inner_columns(kind)}
+    columns = []
+    for known in inner_columns(table):
+        one = given.pop(known.name, None)
+        joined = replace(known, nullable=True) if one is None else replace(one, kind=_joined(one.kind, known.kind))
+        columns.append(joined)
+    return with_inner_columns(kind, (*columns, *given.values()))
+
+
+def _refuse_missing(table: RecordType, result: RecordType, *, nested: bool) -> None:
+    """Refuse rows that lack columns of the table: nulls would take the place of what is there.
+
+    Source: HoodieSchemaCompatibility.checkValidEvolution, HoodieTable.validateSchema.
+    """
+    paths = list(_missing(table, result, "", nested=nested))
+    if paths:
+        named = ", ".join(paths)
+        raise SchemaError(
+            f"the rows lack columns of the table: {named}; nothing was written. Give them all columns, or choose "
+            f"what happens: {SET_NULL}=true writes nulls, {MAY_DROP}=true drops the columns from the table, and a "
+            f"partial update ({PARTIAL_SCHEMA}) changes some columns and keeps the others",
+            column=paths[0],
+        )
+
+
+def _missing(table: Kind, result: Kind, above: str, *, nested: bool) -> Iterator[str]:
+    if type(table) is not type(result):
+        return
+    found = {column.name: column for column in inner_columns(result)}
+    for column in inner_columns(table):
+        path = f"{above}{column.name}"
+        if column.name not in found:
+            yield path
+        elif nested:
+            yield from _missing(column.kind, found[column.name].kind, f"{path}.", nested=nested)
+
+
+def _refuse_unreadable(reader: Kind, writer: Kind, above: str) -> None:
+    """Refuse columns with which rows that have the columns of *writer* could not be read.
+
+    Source: HoodieSchemaCompatibilityChecker.checkReaderWriterCompatibility.
+    """
+    known = {column.name: column for column in inner_columns(writer)}
+    for column in inner_columns(reader):
+        path = f"{above}{column.name}"
+        if column.name not in known:
+            _refuse_required(column, path)
+            continue
+        old = known[column.name]
+        if old.nullable and not column.nullable:
+            raise SchemaError(f"column {path} may be null in the table and is required in the rows", column=path)
+        if isinstance(column.kind, Leaf) or type(column.kind) is not type(old.kind):
+            if column.kind != old.kind and not _reads(column.kind, old.kind):
+                raise _type_error(path, old.kind, column.kind)
+        else:
+            _refuse_unreadable(column.kind, old.kind, f"{path}.")
+
+
+def _refuse_required(column: Column, path: str) -> None:
+    if not column.has_default:
+        raise SchemaError(
+            f"column {path} of type {column.kind} is new and required, and the rows that the table has are without it: "
+            "make it nullable in the rows (in Arrow a field with nullable=True)",
+            column=path,
+        )
+
+
+def _refuse_unwritable(own: Kind, result: Kind, above: str) -> None:
+    """Refuse values of the write that cannot be brought to the type that their column is going to have."""
+    given = {column.name: column for column in inner_columns(own)}
+    for column in inner_columns(result):
+        path, one = f"{above}{column.name}", given.get(column.name)
+        if one is None:
+            continue
+        if isinstance(one.kind, Leaf) or type(one.kind) is not type(column.kind):
+            if one.kind != column.kind and not may_become(one.kind, column.kind):
+                raise _type_error(path, column.kind, one.kind)
+        else:
+            _refuse_unwritable(one.kind, column.kind, f"{path}.")
+
+
+def grows(written: Kind, kind: Kind) -> bool:
+    """Whether a type is wider than another: values that were written with that one can be read as this."""
+    return _reads(kind, written)
+
+
+def _reads(kind: Kind, written: Kind) -> bool:
+    """Whether values that were written with a type can be read as another.
+
+    Source: HoodieSchemaCompatibilityChecker.calculateCompatibility.
+    """
+    if not isinstance(kind, Leaf) or not isinstance(written, Leaf):
+        return False
+    decimal = decimal_of(kind)
+    if decimal is not None:
+        return _widens_decimal(written, kind)
+    if kind.word == "string":
+        return written.word in (*_NUMBERS, "binary") or decimal_of(written) is not None
+    if kind.word in _NUMBERS and written.word in _NUMBERS:
+        return _NUMBERS.index(written.word) < _NUMBERS.index(kind.word)
+    # Hudi lets a long become a timestamp too: of seconds where a file is read, of microseconds once it is rewritten.
+    return (kind.word, written.word) in (("binary", "string"), ("uuid", "string"))
+
+
+def _type_error(path: str, table: Kind, rows: Kind) -> SchemaError:
+    return SchemaError(
+        f"column {path} is of type {table} in the table and of type {rows} in the rows, which does not fit: cast it to "
+        f"{table}, or write it as a new column under another name (types may only grow: int, long, float, double, "
+        "string; string and binary either way; decimals with more digits)",
+        column=path,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EvolutionOptions:
+    """What a write may do to the columns of a table.
+
+    ``set_null`` fills columns that the rows lack with nulls, ``may_drop`` drops them from the table; ``reconcile`` is
+    Hudi's older way, in which the wider of both schemas counts; ``validate`` asks for a schema that rows of the table's
+    could be read with; ``schema_on_read`` keeps an internal schema, by which columns may be renamed and dropped.
+
+    Source: HoodieWriteConfig, HoodieCommonConfig, DataSourceWriteOptions, Hudi 1.2.0.
+    """
+
+    set_null: bool = False
+    may_drop: bool = False
+    reconcile: bool = False
+    validate: bool = False
+    schema_on_read: bool = False
+
+
+PARTIAL_SCHEMA = "hoodie.write.partial.update.schema"
+"""The option that makes an upsert one of some columns: their Avro schema, as JSON."""
+
+
+SET_NULL = "hoodie.write.set.null.for.missing.columns"
+
+
+SCHEMA_ON_READ = "hoodie.schema.on.read.enable"
+
+
+MAY_DROP = "hoodie.datasource.write.schema.allow.auto.evolution.column.drop"

@@ -1,0 +1,256 @@
+"""Hudi's internal schema: columns with ids, by which a column that was renamed or dropped is told from another.
+
+A table has one where ``latest_schema`` is in the extra metadata of the newest commit.  The versions that it had before
+are in the newest file of ``.hoodie/.schema``.
+
+Source: InternalSchema, SerDeHelper, FileBasedInternalSchemaStorageManager, Hudi 1.2.0; spec/schema-evolution.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from hudiformat.codec.avro.renaming import relabelled, renamed_schema, same_names, stored_schema
+from hudiformat.codec.avro.types import (
+    Column,
+    Kind,
+    Leaf,
+    ListType,
+    MapType,
+    RecordType,
+    avro_of,
+    avro_types,
+    inner_columns,
+    leaf_of,
+    walk,
+    with_inner_columns,
+)
+from hudiformat.errors import CorruptTableError, SchemaError
+
+LATEST_SCHEMA = "latest_schema"
+"""The key of the extra metadata under which a commit keeps the internal schema."""
+
+SCHEMA_FOLDER = ".hoodie/.schema"
+SCHEMA_ACTION = "schemacommit"
+
+_Parsed = TypeVar("_Parsed")
+
+
+@dataclass(frozen=True, slots=True)
+class InternalSchema:
+    """The columns of a table, meta fields among them, with ids; *version* is the instant since which they are so.
+
+    ``max_id`` is the highest id that was ever given to a column, of those that are dropped too.
+    """
+
+    version: int
+    max_id: int
+    record: RecordType
+
+    @classmethod
+    def first(cls, avro: str) -> InternalSchema:
+        """The internal schema of a table that had none, with the ids that Hudi gives; version 0."""
+        record = avro_types(avro)
+        return cls(0, max(_ids(record), default=-1), record)
+
+    @classmethod
+    def parse(cls, text: str) -> InternalSchema:
+        """The schema that a text of Hudi's says.
+
+        Raises:
+            CorruptTableError: it says none.
+        """
+        return _parsed(text, _schema)
+
+    @property
+    def text(self) -> str:
+        """The JSON text, as Hudi writes it."""
+        return json.dumps(self.content(), separators=(",", ":"), ensure_ascii=False)
+
+    def content(self) -> dict[str, Any]:
+        """What is in the JSON text."""
+        return {"max_column_id": self.max_id, "version_id": self.version, **_record_json(self.record)}
+
+    def avro(self, name: str) -> str:
+        """The Avro schema of the columns; *name* is the record's full name."""
+        return avro_of(replace(self.record, name=name))
+
+    def followed_by(self, avro: str, version: int) -> InternalSchema:
+        """The internal schema of a table whose columns are those of *avro* by now: ids go by names, new ones are new.
+
+        It is the same one where nothing has changed.
+        """
+        fresh = _Fresh(self.max_id + 1)
+        record = fresh.like(avro_types(avro), self.record)
+        assert isinstance(record, RecordType)  # noqa: S101 - both are
+        if record == self.record and _docs(record) == _docs(self.record):
+            return self
+        return InternalSchema(version, fresh.next - 1, record)
+
+    def with_new_ids(self, record: RecordType) -> InternalSchema:
+        """*record*, whose columns are all new, with the ids after those that there are."""
+        fresh = _Fresh(self.max_id + 1)
+        result = fresh.like(record, None)
+        assert isinstance(result, RecordType)  # noqa: S101 - as it was
+        return InternalSchema(self.version, fresh.next - 1, result)
+
+
+def _ids(record: RecordType) -> Iterable[int]:
+    for _, column in walk(record):
+        yield column.id
+        if isinstance(column.kind, MapType):
+            yield column.kind.key_id
+
+
+def _docs(record: RecordType) -> list[str | None]:
+    return [column.doc for _, column in walk(record)]
+
+
+class _Fresh:
+    """Gives ids: those of the columns that were there by their names, the next ones to others."""
+
+    def __init__(self, first: int) -> None:
+        self.next = first
+
+    def like(self, kind: Kind, known: Kind | None) -> Kind:
+        """*kind* with the ids of *known* where it has them."""
+        there = {} if known is None or type(kind) is not type(known) else {c.name: c for c in inner_columns(known)}
+        if isinstance(kind, MapType):
+            is_known = isinstance(known, MapType)
+            kind = replace(kind, key_id=known.key_id if is_known and isinstance(known, MapType) else self._take())
+        columns = []
+        for column in inner_columns(kind):
+            old = there.get(column.name)
+            columns.append(replace(column, id=self._take() if old is None else old.id))
+        inner = tuple(
+            replace(column, kind=self.like(column.kind, there[column.name].kind if column.name in there else None))
+            for column in columns
+        )
+        return with_inner_columns(kind, inner)
+
+    def _take(self) -> int:
+        self.next += 1
+        return self.next - 1
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaHistory:
+    """The internal schema that a query has, and those of the files that it reads, by the instants of their writes."""
+
+    query: InternalSchema
+    versions: tuple[InternalSchema, ...]
+
+    @classmethod
+    def parse(cls, query: InternalSchema, text: str) -> SchemaHistory:
+        """The history in the content of a file of Hudi's.
+
+        Raises:
+            CorruptTableError: it is none.
+        """
+        return cls(query, parse_versions(text))
+
+    def at(self, instant: str) -> RecordType | None:
+        """The columns of files that were written at *instant*; None where names are all that is known."""
+        if not instant.isdecimal():
+            return None
+        found = [one for one in self.versions if one.version <= int(instant)]
+        record = max(found, key=lambda one: one.version).record if found else None
+        return None if record is None or same_names(self.query.record, record) else record
+
+    def stored(self, schema: pa.Schema, instant: str) -> pa.Schema | None:
+        """*schema* under the names of the files written at *instant*; None where they are the same."""
+        record = self.at(instant)
+        return None if record is None else stored_schema(schema, self.query.record, record)
+
+    def written(self, avro: str, instant: str) -> str:
+        """The Avro schema of records that were written at *instant* under the names of the query."""
+        record = self.at(instant)
+        return avro if record is None else renamed_schema(avro, self.query.record, record)
+
+    @staticmethod
+    def shown(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+        """A batch that was read with what :meth:`stored` gave, under the names of *schema*."""
+        return relabelled(batch, schema)
+
+
+def parse_versions(text: str) -> tuple[InternalSchema, ...]:
+    """The schemas of a history, the newest first, as the file has them.
+
+    Raises:
+        CorruptTableError: the text is no history.
+    """
+    return _parsed(text, lambda content: tuple(_schema(one) for one in content["schemas"]))
+
+
+def format_versions(versions: Iterable[InternalSchema]) -> str:
+    """The content of a file of schemas; the newest comes first."""
+    contents = {"schemas": [one.content() for one in versions]}
+    return json.dumps(contents, separators=(",", ":"), ensure_ascii=False)
+
+
+def _parsed(text: str, parse: Callable[[Any], _Parsed]) -> _Parsed:
+    try:
+        return parse(json.loads(text))
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, SchemaError) as error:
+        raise CorruptTableError(f"expected an internal schema of Hudi's: {error!r}") from error
+
+
+def _schema(content: Any) -> InternalSchema:
+    record = _kind(content)
+    if not isinstance(record, RecordType):
+        raise TypeError(f"expected a record, found {content['type']}")
+    highest = max(_ids(record), default=-1)
+    return InternalSchema(int(content.get("version_id", 0)), int(content.get("max_column_id", highest)), record)
+
+
+def _kind(content: Any) -> Kind:
+    if isinstance(content, str):
+        return leaf_of(content)
+    if content["type"] == "record":
+        return RecordType(tuple(_column(one) for one in content["fields"]))
+    if content["type"] == "array":
+        optional, number = bool(content["element_optional"]), int(content["element_id"])
+        return ListType(Column("element", _kind(content["element"]), optional, id=number))
+    value = Column("value", _kind(content["value"]), bool(content["value_optional"]), id=int(content["value_id"]))
+    return MapType(value, int(content["key_id"]))
+
+
+def _column(content: Any) -> Column:
+    kind = _kind(content["type"])
+    return Column(str(content["name"]), kind, bool(content["optional"]), content.get("doc"), int(content["id"]))
+
+
+def _record_json(record: RecordType) -> dict[str, Any]:
+    fields = []
+    for column in record.columns:
+        content = {"id": column.id, "name": column.name, "optional": column.nullable, "type": _kind_json(column.kind)}
+        fields.append(content if column.doc is None else {**content, "doc": column.doc})
+    return {"type": "record", "fields": fields}
+
+
+def _kind_json(kind: Kind) -> Any:
+    if isinstance(kind, Leaf):
+        return kind.word
+    if isinstance(kind, RecordType):
+        return _record_json(kind)
+    if isinstance(kind, ListType):
+        element = kind.element
+        return {
+            "type": "array",
+            "element_id": element.id,
+            "element": _kind_json(element.kind),
+            "element_optional": element.nullable,
+        }
+    return {
+        "type": "map",
+        "key_id": kind.key_id,
+        "key": "string",
+        "value_id": kind.value.id,
+        "value": _kind_json(kind.value.kind),
+        "value_optional": kind.value.nullable,
+    }

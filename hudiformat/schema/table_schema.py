@@ -1,0 +1,376 @@
+"""The rows of a table: their schema in Avro and Arrow, and the record keys and partition paths made of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.codec.avro.schema import arrow_to_avro, avro_to_arrow, resolve
+from hudiformat.codec.avro.types import avro_of, avro_types
+from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError, did_you_mean
+from hudiformat.naming.keys import first_missing_key, partition_paths, record_keys, shown_row
+from hudiformat.schema.evolution import EvolutionOptions, evolved
+from hudiformat.schema.meta_fields import (
+    DELETED,
+    DELETED_FIELD,
+    META_FIELDS,
+    OPERATION,
+    PARTITION_PATH,
+    RECORD_KEY,
+    is_meta_field,
+    meta_schema,
+    without_meta_fields,
+)
+from hudiformat.timeline.table_config import KeyGenerator, TableConfig
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """The schema of a table's own columns; ``avro`` is JSON as in the commit metadata.
+
+    ``keeps_operations``: the files have the meta field of the operation too.  ``with_keys``: the rows of a write bring
+    their record keys and partition paths, last, in the meta fields for them: see ``transaction.made_keys``.
+    """
+
+    avro: str
+    keeps_operations: bool = False
+    with_keys: bool = False
+
+    @classmethod
+    def from_arrow(cls, schema: pa.Schema, table_name: str) -> TableSchema:
+        """The schema of *schema*, named as Hudi's Spark writer names it; meta fields are left out.
+
+        Raises:
+            SchemaError: a column whose type or name Avro cannot hold.
+        """
+        name = table_name.replace("-", "_").replace(".", "_")
+        avro = arrow_to_avro(without_meta_fields(schema), name=f"{name}_record", namespace=f"hoodie.{name}")
+        return cls(avro, keeps_operations=OPERATION in schema.names)
+
+    @classmethod
+    def of_commit(cls, avro: str) -> TableSchema:
+        """The schema that a commit names; where columns were changed by themselves, Hudi names meta fields too."""
+        if META_FIELDS[0] not in avro:
+            return cls(avro)
+        schema = json.loads(avro)
+        schema["fields"] = [field for field in schema["fields"] if field["name"] not in META_FIELDS]
+        return cls(json.dumps(schema, separators=(",", ":"), ensure_ascii=False))
+
+    @property
+    def arrow(self) -> pa.Schema:
+        """The table's own columns, and what rows ``with_keys`` bring."""
+        return pa.schema([*_own_columns(self.avro), *CARRIED]) if self.with_keys else _own_columns(self.avro)
+
+    @property
+    def arrow_with_meta(self) -> pa.Schema:
+        """The meta fields and the table's own columns."""
+        return _all_columns(self.avro, operation=self.keeps_operations)
+
+    @property
+    def avro_with_meta(self) -> str:
+        """The Avro schema of log records and base files, as JSON.
+
+        Source: HoodieAvroUtils.addMetadataFields.
+        """
+        return _avro_with_meta(self.avro, operation=self.keeps_operations)
+
+    @property
+    def record_name(self) -> str:
+        """The full name of the record in Avro."""
+        return avro_types(self.avro).name
+
+    def is_like(self, other: TableSchema) -> bool:
+        """Whether both have the same columns of the same types, in the same order."""
+        return self.avro == other.avro or avro_types(self.avro) == avro_types(other.avro)
+
+    @property
+    def delete_column(self) -> str | None:
+        """The column that flags deletes, where the table has it."""
+        schema = self.arrow
+        has_it = DELETED_FIELD in schema.names and pa.types.is_boolean(schema.field(DELETED_FIELD).type)
+        return DELETED_FIELD if has_it else None
+
+    def with_texts(self, names: Sequence[str]) -> TableSchema:
+        """The schema with those of *names* that it lacks as strings at the end.
+
+        Source: TableSchemaResolver.appendPartitionColumns, Hudi 1.2.0.
+        """
+        known = set(self.arrow.names)
+        missing = [name for name in names if name not in known]
+        schema = json.loads(self.avro)
+        schema["fields"] += [{"name": name, "type": ["null", "string"], "default": None} for name in missing]
+        avro = json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
+        return replace(self, avro=avro) if missing else self
+
+    def only(self, names: list[str]) -> TableSchema:
+        """The schema of some of the columns, in the order of *names*; rows ``with_keys`` bring them nevertheless."""
+        schema = json.loads(self.avro)
+        fields = {field["name"]: field for field in schema["fields"]}
+        chosen = [fields[name] for name in names if not (self.with_keys and is_meta_field(name))]
+        avro = json.dumps(schema | {"fields": chosen}, separators=(",", ":"))
+        return replace(self, avro=avro)
+
+    def evolved(self, rows: pa.Schema, options: EvolutionOptions) -> TableSchema:
+        """The schema of the table after a write of rows with the columns *rows*; meta fields are left out.
+
+        Raises:
+            SchemaError: the rows cannot be written, or those of the table could not be read any more.
+
+        Source: HoodieSchemaUtils.deduceWriterSchema; spec/schema-evolution.md.
+        """
+        own = without_meta_fields(rows)
+        if own.equals(self.arrow):  # as nearly always
+            return self
+        table = avro_types(self.avro)
+        scope, _, name = table.name.rpartition(".")
+        incoming = avro_types(arrow_to_avro(own, name=name, namespace=scope))
+        result = evolved(table, incoming, options)
+        return self if result is table else replace(self, avro=avro_of(result))
+
+    def fit(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """*batch* with the table's own columns, in the table's order and types; meta fields are dropped.
+
+        Columns that are missing become null where they may be.
+
+        Raises:
+            SchemaError: a column that the table does not have, that cannot be brought to the table's type, or that is
+                missing and may not be null.
+            DataError: a row that ``_hoodie_operation`` calls a delete.
+        """
+        _refuse_deletes(batch)
+        carried = CARRIED_NAMES if self.with_keys else ()
+        own = batch.select([name for name in batch.schema.names if not is_meta_field(name) or name in carried])
+        self.check(own.schema)
+        return resolve(own, self.arrow)
+
+    def check(self, schema: pa.Schema) -> None:
+        """Raise a SchemaError when rows of *schema* cannot be written to the table; no row is read."""
+        incoming, table = without_meta_fields(schema), self.arrow
+        arrow_to_avro(incoming, name="incoming", namespace="hoodie")  # refuses what Avro cannot hold
+        known = set(table.names)
+        for name in incoming.names:
+            if name not in known:
+                raise SchemaError(
+                    f"the column {name!r} is not in the table{did_you_mean(name, table.names)}; its columns are "
+                    f"{', '.join(table.names)}",
+                    column=name,
+                )
+        empty = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in incoming], schema=incoming)
+        resolve(empty, table)
+
+
+def as_reader(data: Any) -> pa.RecordBatchReader:
+    """The batches of anything that speaks Arrow's C stream: tables, batches, readers, data frames.
+
+    Raises:
+        DataError: *data* does not.
+    """
+    if isinstance(data, pa.RecordBatchReader):
+        return data
+    if isinstance(data, pa.Table):  # not by its stream: pyarrow 19.0.0 dies of views that come out of one
+        return data.to_reader()
+    if isinstance(data, pa.RecordBatch):
+        return pa.RecordBatchReader.from_batches(data.schema, [data])
+    if hasattr(data, "__arrow_c_stream__"):
+        try:
+            return pa.RecordBatchReader.from_stream(data)
+        except pa.ArrowInvalid as error:  # a stream of one column's values
+            raise DataError(f"expected rows, found {type(data).__name__}: {error}") from error
+    hint = "; pa.Table.from_pylist(rows) makes a table of a list of dicts" if isinstance(data, list) else ""
+    raise DataError(
+        f"expected rows with __arrow_c_stream__ (such as a pyarrow.Table), found {type(data).__name__}{hint}"
+    )
+
+
+def _refuse_deletes(batch: pa.RecordBatch) -> None:
+    """A change stream has rows that are none: they must not become rows of the table."""
+    kind = batch.schema.field(OPERATION).type if OPERATION in batch.schema.names else None
+    if kind not in (None, pa.string(), pa.large_string()):
+        raise SchemaError(f"column {OPERATION} of type {kind}: Hudi takes it for a text", column=OPERATION)
+    if kind is not None and pc.any(pc.is_in(batch[OPERATION], value_set=pa.array(DELETED, kind))).as_py():
+        kinds = " or ".join(DELETED)
+        raise DataError(f"a row whose {OPERATION} is {kinds} cannot be written: pass the keys of such rows to delete()")
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaChange:
+    """What a write does to a table's schema: what it was when the write was planned, and what the rows have."""
+
+    before: TableSchema
+    after: TableSchema
+
+    def fits(self, current: TableSchema) -> bool:
+        """Whether the rows can be written to a table that has the schema *current* by now."""
+        return current.is_like(self.before) or current.is_like(self.after)
+
+    def on(self, current: TableSchema) -> TableSchema | None:
+        """The schema after the write of a table that has *current* by now; None where two writes have changed it.
+
+        A write that changes nothing takes over what another has changed meanwhile.
+
+        Source: SimpleSchemaConflictResolutionStrategy, Hudi 1.2.0.
+        """
+        if self.fits(current):
+            return self.after
+        return current if self.after.is_like(self.before) else None
+
+
+@lru_cache(maxsize=64)
+def _avro_with_meta(avro: str, *, operation: bool) -> str:
+    avro_to_arrow(avro)  # raises a SchemaError for what is no schema
+    schema = json.loads(avro)
+    names = (*META_FIELDS, OPERATION) if operation else META_FIELDS
+    meta = [{"name": name, "type": ["null", "string"], "doc": "", "default": None} for name in names]
+    schema["fields"] = meta + [field for field in schema["fields"] if not is_meta_field(field["name"])]
+    return json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
+
+
+_Rows = TypeVar("_Rows", pa.Table, pa.RecordBatch)
+
+CARRIED_NAMES = (RECORD_KEY, PARTITION_PATH)
+CARRIED = pa.schema([pa.field(name, pa.string()) for name in CARRIED_NAMES])
+"""What rows bring to a table without a record key."""
+
+_SUPPORTED_GENERATORS = (KeyGenerator.SIMPLE, KeyGenerator.COMPLEX, KeyGenerator.NON_PARTITION, None)
+
+
+@dataclass(frozen=True, slots=True)
+class RowKeys:
+    """How a table's rows get their record key and partition path.
+
+    Source: KeyGenUtils, SimpleKeyGenerator, ComplexKeyGenerator, NonpartitionedKeyGenerator.
+    """
+
+    key_fields: tuple[str, ...]
+    partition_fields: tuple[str, ...]
+    complex_form: bool
+    hive_style: bool
+    url_encode: bool
+
+    @classmethod
+    def of(cls, config: TableConfig) -> RowKeys:
+        """The key generator of a table.
+
+        Raises:
+            UnsupportedFeatureError: the table has another key generator than those supported.
+        """
+        if config.key_generator not in _SUPPORTED_GENERATORS:
+            name = config.key_generator_class or config.key_generator.name
+            supported = ", ".join(generator.name for generator in _SUPPORTED_GENERATORS if generator)
+            raise UnsupportedFeatureError(
+                f"keys made by {name}; supported are {supported}", feature=f"key generator {name}"
+            )
+        fields = config.record_key_fields
+        return cls(
+            key_fields=fields or (RECORD_KEY,),
+            partition_fields=config.partition_fields,
+            complex_form=bool(fields) and config.uses_complex_keys,
+            hive_style=config.hive_style_partitioning,
+            url_encode=config.url_encode_partitioning,
+        )
+
+    @property
+    def carried(self) -> tuple[str, ...]:
+        """The meta fields in which rows bring their keys; none where the table has columns for them."""
+        return CARRIED_NAMES if self.key_fields == (RECORD_KEY,) else ()
+
+    @property
+    def columns(self) -> list[str]:
+        """What record keys and partition paths are made of, each once."""
+        return list(dict.fromkeys([*self.key_fields, *self.partition_fields, *self.carried]))
+
+    def of_rows(self, table: TableSchema) -> TableSchema:
+        """The schema of the rows of a write to a table with the columns of *table*."""
+        return replace(table, with_keys=bool(self.carried))
+
+    def stored(self, rows: _Rows) -> _Rows:
+        """*rows* without what they only bring; those of a delete may bring nothing else, and stay as they are."""
+        own = [name for name in rows.schema.names if name not in self.carried]
+        return rows.select(own) if own and self.carried else rows
+
+    def record_keys(self, rows: pa.RecordBatch | pa.Table) -> pa.Array:
+        """The record key of each row.
+
+        Raises:
+            DataError: a key column is missing, or a key is null or empty.
+        """
+        columns, fields = self._columns(rows, self.key_fields), list(self.key_fields)
+        try:
+            return record_keys(columns, fields, complex_form=self.complex_form)
+        except DataError as error:
+            if (first := first_missing_key(columns, fields)) is None:
+                raise
+            message = f"{error}, such as {shown_row(rows, first)}; fill it, or leave these rows out"
+            raise DataError(message, column=error.column) from None
+
+    def partition_paths(self, rows: pa.RecordBatch | pa.Table) -> pa.Array:
+        """The partition path of each row, ``""`` in a table without partitions.
+
+        Raises:
+            DataError: a partition column is missing.
+            SchemaError: a partition column of a type whose text Hudi does not define.
+        """
+        if self.carried and rows.schema.get_field_index(PARTITION_PATH) >= 0:
+            [known] = self._columns(rows, (PARTITION_PATH,))
+            if known.null_count:
+                known = pc.coalesce(known, self.partition_paths(rows.drop_columns([PARTITION_PATH])))
+            return known
+        if not self.partition_fields:
+            offsets = np.zeros(rows.num_rows + 1, np.int32)  # of which the system makes no memory
+            return pa.StringArray.from_buffers(rows.num_rows, pa.py_buffer(offsets), pa.py_buffer(b""))
+        return partition_paths(
+            self._columns(rows, self.partition_fields),
+            list(self.partition_fields),
+            hive_style=self.hive_style,
+            url_encode=self.url_encode,
+        )
+
+    def check(self, schema: pa.Schema) -> None:
+        """Raise when rows of *schema* can have no keys.
+
+        Raises:
+            DataError: a column that keys are made of is missing.
+            SchemaError: it is there twice, or has a type whose text Hudi does not define.
+        """
+        own = {*self.key_fields, *self.partition_fields}  # of some types of others Arrow makes no empty columns
+        empty = pa.schema([one if one.name in own else one.with_type(pa.null()) for one in schema]).empty_table()
+        self.record_keys(empty)
+        self.partition_paths(empty)
+
+    @staticmethod
+    def _columns(rows: pa.RecordBatch | pa.Table, names: tuple[str, ...]) -> list[pa.Array]:
+        columns, there = [], set(rows.schema.names)
+        for name in names:
+            if name not in there:
+                raise DataError(
+                    f"the column {name!r}, which the table's keys are made of, is missing"
+                    f"{did_you_mean(name, rows.schema.names)}; the columns are {', '.join(rows.schema.names)}",
+                    column=name,
+                )
+            if rows.schema.names.count(name) > 1:
+                raise SchemaError(f"column {name} is there twice: rename or drop one", column=name)
+            column = rows.column(name)
+            columns.append(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
+        return columns
+
+
+def stored_keys(rows: pa.Table) -> pa.ChunkedArray:
+    """The record keys of rows that have the meta fields."""
+    return rows[RECORD_KEY]
+
+
+@lru_cache(maxsize=64)
+def _own_columns(avro: str) -> pa.Schema:
+    return without_meta_fields(avro_to_arrow(avro))
+
+
+@lru_cache(maxsize=64)
+def _all_columns(avro: str, *, operation: bool) -> pa.Schema:
+    return meta_schema(_own_columns(avro), operation=operation)

@@ -1,0 +1,213 @@
+"""Maintenance in its own process: all services of a table, one after the other, as far as they are due.
+
+Each service looks at the table anew, for writers go on meanwhile.  The others run where one fails.  Beside writers that
+share a lock, services exclude each other and writers as they do by themselves: by the lock, and by heartbeats.  A
+single writer takes no lock, so nothing is done while it is writing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from hudiformat.errors import HudiFormatError, LockError, OptionError
+from hudiformat.file_group.slices import build_slices, latest_slices
+from hudiformat.metadata_table.kinds.files import FILES
+from hudiformat.naming.file_names import parse_data_file
+from hudiformat.services.cleaning import clean
+from hudiformat.services.clustering import cluster
+from hudiformat.services.compaction import compact
+from hudiformat.services.counting import archive_table
+from hudiformat.services.deciding import Decision, Service, decide
+from hudiformat.services.indexing import build_metadata_table
+from hudiformat.services.log_compaction import log_compact
+from hudiformat.services.maintenance_report import MaintenanceReport, ServiceReport, TableSize
+from hudiformat.services.metadata_services import serve_metadata_table
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.table.support import refuse_unwritable
+from hudiformat.timeline.cleans import CleanMetadata
+from hudiformat.write.commit.changing import changing, roll_back_failed_writes
+from hudiformat.write.commit.heartbeats import is_of_ended_process
+from hudiformat.write.commit.transaction import Commit
+from hudiformat.write.expiring import expire_partitions
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    text: str
+    instants: tuple[str, ...] = ()
+
+
+_NOTHING = "nothing was left to do"
+
+
+def maintain(
+    context: TableContext,
+    *,
+    only: Collection[Service] = (),
+    dry_run: bool = False,
+    is_stopped: Callable[[], bool] = lambda: False,
+) -> MaintenanceReport:
+    """Decide which services are due and run them; what was done, and why.
+
+    *only* names the services to look at, which turns them on; with *dry_run* nothing is changed.  No further service
+    begins once *is_stopped* says so.
+
+    Raises:
+        LockError: the table has a single writer, and it is writing.
+        UnsupportedFeatureError: the table cannot be written.
+    """
+    context = _turned_on(context, only)
+    state = context.state()
+    refuse_unwritable(state)
+    if not dry_run:
+        refuse_single_writer_at_work(state)
+    reports = []
+    for service in Service:
+        if is_stopped():
+            break
+        if not only or service in only:
+            reports.append(_served(context, service, dry_run=dry_run))
+    return MaintenanceReport(context.storage.root, dry_run, tuple(reports))
+
+
+def _turned_on(context: TableContext, only: Collection[Service]) -> TableContext:
+    """The table with options that turn on the services that somebody has named."""
+    options = context.options
+    services = replace(
+        options.services,
+        log_compaction=options.services.log_compaction or Service.LOG_COMPACTION in only,
+        clean_automatic=options.services.clean_automatic or Service.CLEANING in only,
+        archive_automatic=options.services.archive_automatic or Service.ARCHIVING in only,
+    )
+    clustering = replace(options.clustering, is_async=options.clustering.is_async or Service.CLUSTERING in only)
+    return replace(context, options=replace(options, services=services, clustering=clustering))
+
+
+def refuse_single_writer_at_work(state: TableState) -> None:
+    """Check that no write is pending in a table whose writers take no lock.
+
+    Such a writer gives no sign of life at first, so a pending write counts as alive unless its process has ended.
+
+    Raises:
+        LockError: one is pending.
+    """
+    if state.options.concurrency.has_other_writers:
+        return
+    alive = [one for one in state.pending_writes if not is_of_ended_process(state.storage, one.time)]
+    if alive:
+        raise LockError(
+            f"{state.storage.root}: expected no write to be under way, found {alive[0]}: without a lock, maintenance "
+            "beside a writer is refused; wait for it, or roll it back if its writer has died, or set "
+            "hoodie.write.concurrency.mode=OPTIMISTIC_CONCURRENCY_CONTROL and the options of the lock "
+            "(hoodie.write.lock.*) for all writers and for maintenance"
+        )
+
+
+def _served(context: TableContext, service: Service, *, dry_run: bool) -> ServiceReport:
+    """Decide about one service, and run it if it is due."""
+    began, decision, before = time.monotonic(), Decision(False, "not known"), None
+    try:
+        state = context.state_with_schema()
+        if not dry_run:
+            refuse_single_writer_at_work(state)
+        decision = decide(state, service)
+        if not decision.is_due or dry_run:
+            return ServiceReport(service.value, decision.is_due, decision.why, seconds=time.monotonic() - began)
+        before = size_of(state)
+        done = _RUNNERS[service](state, decision)
+        after = size_of(context.state())
+    except Exception as error:  # noqa: BLE001 - whatever it is, the other services can run
+        text = str(error) if isinstance(error, HudiFormatError) else f"{type(error).__name__}: {error}"
+        seconds = time.monotonic() - began
+        return ServiceReport(service.value, decision.is_due, decision.why, seconds=seconds, before=before, error=text)
+    return ServiceReport(
+        service=service.value,
+        is_due=True,
+        why=decision.why,
+        done=done.text,
+        instants=done.instants,
+        seconds=time.monotonic() - began,
+        before=before,
+        after=after,
+    )
+
+
+def size_of(state: TableState) -> TableSize:
+    """The files and bytes of a table."""
+    read: list[int] = []
+    stored: list[int] = []
+    for path, files in state.files():
+        stored += [file.size for file in files if parse_data_file(file.name) is not None]
+        for one in latest_slices(build_slices(path, files, state.visibility)):
+            base = () if one.base_file is None else (one.base_file,)
+            read += [file.size for file in (*base, *one.log_files)]
+    return TableSize(len(read), sum(read), len(stored), sum(stored))
+
+
+def _roll_back(state: TableState, _decision: Decision) -> _Done:
+    with changing(state.context) as now:
+        pending = {one.time for one in now.pending_writes}
+        left = {one.time for one in roll_back_failed_writes(now).timeline.instants}
+    gone = tuple(sorted(pending - left))
+    return _Done(f"{len(gone)} rolled back", gone)
+
+
+def _serve_metadata(state: TableState, _decision: Decision) -> _Done:
+    if FILES not in state.config.metadata_partitions:
+        build_metadata_table(state)
+        return _Done("the metadata table was built")
+    return _Done("served" if serve_metadata_table(state) else _NOTHING)
+
+
+def _commits(commits: Iterable[Commit]) -> _Done:
+    found = list(commits)
+    if not found:
+        return _Done(_NOTHING)
+    files = sum(len(commit.stats) for commit in found)
+    return _Done(f"{files} files written", tuple(commit.instant for commit in found))
+
+
+def _expire(state: TableState, decision: Decision) -> _Done:
+    expired = expire_partitions(state, decision.partitions)
+    return _Done(_NOTHING) if expired is None else _Done("removed", (expired[0].instant,))
+
+
+def _clean(state: TableState, _decision: Decision) -> _Done:
+    done = clean(state.context)
+    if done is None:
+        return _Done(_NOTHING)
+    content = state.context.state().content(done)
+    deleted = content.total_files_deleted if isinstance(content, CleanMetadata) else 0
+    return _Done(f"{deleted} files deleted", (done.time,))
+
+
+def _archive(state: TableState, _decision: Decision) -> _Done:
+    done = archive_table(state.context)
+    return _Done(f"{len(done)} instants archived")
+
+
+_RUNNERS: dict[Service, Callable[[TableState, Decision], _Done]] = {
+    Service.ROLLBACK: _roll_back,
+    Service.METADATA: _serve_metadata,
+    Service.COMPACTION: lambda state, _decision: _commits(compact(state.context)),
+    Service.LOG_COMPACTION: lambda state, _decision: _commits(log_compact(state.context)),
+    Service.CLUSTERING: lambda state, _decision: _commits(cluster(state.context)),
+    Service.EXPIRY: _expire,
+    Service.CLEANING: _clean,
+    Service.ARCHIVING: _archive,
+}
+
+
+def services_named(names: Sequence[str]) -> tuple[Service, ...]:
+    """The services with these names.
+
+    Raises:
+        OptionError: there is none of a name.
+    """
+    known = {service.value: service for service in Service}
+    for name in names:
+        if name not in known:
+            raise OptionError(f"only: expected names of services ({', '.join(known)}), found {name!r}", option="only")
+    return tuple(known[name] for name in names)

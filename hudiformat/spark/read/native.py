@@ -1,0 +1,147 @@
+"""File slices that Spark's own Parquet reader reads: no Python, columns and row groups pruned, rows in vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+import pyspark
+from pyspark.sql import Column, DataFrame, SparkSession, functions
+from pyspark.sql.types import DataType, DoubleType, FloatType, StructType
+
+from hudiformat.errors import SchemaError
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.naming.file_names import join_path
+from hudiformat.read.plan import SlicePlan
+from hudiformat.spark.read.stored_columns import stored_columns
+from hudiformat.spark.write.lookup.tagging import quoted
+from hudiformat.spark.write.schema import has_time_of_day, spark_schema
+from hudiformat.storage.protocol import Storage
+
+_AS_WRITTEN = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
+"""Times as they are in the files, in the calendar of today, whatever Spark's settings say of old dates."""
+
+_ITS_OWN = ("hdfs", "viewfs", "file")
+_OF_HADOOP = {"s3": "s3a", "abfs": "abfss"}
+_GLOB = frozenset("*?[]{}\\")
+_WIDENED = {("int", "bigint"), ("int", "double"), ("float", "double")}
+"""Types of files and of queries between which the reader of Spark 4 casts."""
+
+_THREADS = 16
+
+
+def native_slices(plan: SlicePlan, storage: Storage, *, asked: str) -> list[FileSlice]:
+    """The slices of *plan* that Spark's reader shows as the query has to; *asked* is ``hudiformat.spark.native``.
+
+    Raises:
+        CorruptTableError: a base file is no Parquet file.
+        StorageError: a base file cannot be read.
+    """
+    shown = plan.query.schema
+    if not _is_reachable(storage.root, asked) or _needs_python(shown):
+        return []
+    with_base = [one for one in plan.slices if _is_plain(one, with_logs=plan.query.with_logs)]
+
+    wanted = {field.name: field.dataType.simpleString() for field in spark_schema(shown)}
+
+    def is_native(one: FileSlice) -> bool:
+        stored = stored_columns(plan.query.reader, storage, one, shown.names)
+        return stored is not None and _fits(stored, wanted)
+
+    return _those(is_native, with_base, storage)
+
+
+def without_impossible(slices: Sequence[FileSlice], plan: SlicePlan, storage: Storage) -> list[FileSlice]:
+    """Those of *slices*, which need no merging, that have a row group in which the plan's filter can be true.
+
+    Raises:
+        CorruptTableError: a base file is no Parquet file.
+        StorageError: a base file cannot be read.
+    """
+    query = plan.query
+    if query.filter is None:
+        return list(slices)
+
+    def may_hold(one: FileSlice) -> bool:
+        wanted, _ = query.reader.row_groups(storage, one, with_logs=query.with_logs, may_hold=query.filter)
+        return wanted > 0
+
+    return _those(may_hold, slices, storage)
+
+
+def _those(asked: Callable[[FileSlice], bool], slices: Sequence[FileSlice], storage: Storage) -> list[FileSlice]:
+    """Those of *slices* for which *asked* is true; of remote ones several are read at a time."""
+    if storage.capabilities.map:  # threads would only wait for each other here
+        return list(filter(asked, slices))
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return [one for one, wanted in zip(slices, pool.map(asked, slices), strict=True) if wanted]
+
+
+def parquet(spark: SparkSession, root: str, slices: Sequence[FileSlice], schema: StructType) -> DataFrame:
+    """The base files of *slices* as Spark's scan."""
+    reader = spark.read.schema(schema).options(**_AS_WRITTEN)
+    start = f"{_scheme_for_spark(root)}/"
+    rows = reader.parquet(*(start + join_path(one.partition_path, str(_name(one))) for one in slices))
+    floats = {one.name: _with_nan(quoted(one.name), one.dataType) for one in schema if _has_floats(one.dataType)}
+    return rows.withColumns(floats) if floats else rows
+
+
+def _with_nan(name: str, kind: DataType) -> Column:
+    """The column *name*, so made that no condition on floating-point numbers in it reaches the scan: Spark loses rows.
+
+    To Spark NaN is above all numbers, but it is no bound of a row group that Arrow has written: ``n > 5`` would skip
+    those whose other numbers are lower.  Conditions on elements of arrays and maps do not reach it anyway.
+    """
+    if isinstance(kind, DoubleType | FloatType):
+        # As text: each call of a function of Spark's goes to the JVM and back.
+        return functions.expr(f"nanvl({name}, cast('NaN' as {kind.simpleString()}))")
+    value = functions.col(name)
+    for field in kind if isinstance(kind, StructType) else ():
+        if _has_floats(field.dataType):
+            value = value.withField(quoted(field.name), _with_nan(f"{name}.{quoted(field.name)}", field.dataType))
+    return value
+
+
+def _has_floats(kind: DataType) -> bool:
+    if isinstance(kind, StructType):
+        return any(_has_floats(field.dataType) for field in kind)
+    return isinstance(kind, DoubleType | FloatType)
+
+
+def _name(one: FileSlice) -> object:
+    assert one.base_file is not None  # noqa: S101 - only such slices are native
+    return one.base_file.name
+
+
+def _scheme_for_spark(root: str) -> str:
+    scheme, mark, rest = root.partition("://")
+    return f"{_OF_HADOOP.get(scheme, scheme)}://{rest}" if mark else f"file://{root}"
+
+
+def _is_reachable(root: str, asked: str) -> bool:
+    """Whether Spark reads from the storage by itself: others need Hadoop's jars and credentials of their own."""
+    scheme = root.partition("://")[0] if "://" in root else "file"
+    return asked == "true" or (asked == "auto" and scheme in _ITS_OWN)
+
+
+def _needs_python(shown: pa.Schema) -> bool:
+    """Whether names are alike but for their case, or a column has times of day, which Spark's reader has not."""
+    names = [name.lower() for name in shown.names]
+    return len(set(names)) < len(names) or any(has_time_of_day(field.type) for field in shown)
+
+
+def _is_plain(one: FileSlice, *, with_logs: bool) -> bool:
+    """Whether there is a base file alone, which has a name that Spark does not take for a pattern or a hidden file."""
+    if one.base_file is None or (with_logs and one.log_files):
+        return False
+    return not str(one.base_file.name).startswith((".", "_")) and not _GLOB.intersection(one.partition_path)
+
+
+def _fits(stored: pa.Schema, wanted: dict[str, str]) -> bool:
+    try:
+        types = {field.name: field.dataType.simpleString() for field in spark_schema(stored)}
+    except SchemaError:
+        return False
+    casts = _WIDENED if int(pyspark.__version__.partition(".")[0]) >= 4 else set()  # noqa: PLR2004 - PySpark 4
+    return all(kind == wanted[name] or (kind, wanted[name]) in casts for name, kind in types.items())

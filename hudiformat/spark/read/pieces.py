@@ -1,0 +1,162 @@
+"""Queries cut into pieces that travel to tasks: a file slice each, or for change data a write each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.conditions.translation import as_expression
+from hudiformat.errors import DataError, OptionError
+from hudiformat.file_group.reader import SliceReader
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.read.changes import CHANGE_SCHEMA, ChangeReader, change_schema
+from hudiformat.read.incremental import Span, Write
+from hudiformat.read.plan import SlicePlan, plan_changes, plan_incremental, plan_snapshot, slice_reader
+from hudiformat.read.scan import SliceQuery
+from hudiformat.spark.options import AS_OF, BEGIN, CDC, END, FILTER, INCREMENTAL, QUERY, SNAPSHOT, SourceOptions
+from hudiformat.storage.opening import open_storage
+
+
+@dataclass(frozen=True)
+class SlicePiece:
+    """The rows of one file slice that a query asks for."""
+
+    path: str
+    query: SliceQuery
+    file_slice: FileSlice
+
+    def read(self) -> Iterator[pa.RecordBatch]:
+        """The rows, read in this process."""
+        return self.query.batches(open_storage(self.path), [self.file_slice])
+
+
+@dataclass(frozen=True)
+class ChangePiece:
+    """What one write has changed."""
+
+    path: str
+    reader: SliceReader
+    write: Write
+    columns: Sequence[str]
+    filter: pc.Expression | None
+
+    def read(self) -> Iterator[pa.RecordBatch]:
+        """The changes, read in this process."""
+        return ChangeReader(open_storage(self.path), self.reader).changes([self.write], self.columns, self.filter)
+
+
+Piece = SlicePiece | ChangePiece
+
+
+def every_column(options: SourceOptions) -> pa.Schema:
+    """The columns of a query that picks none, the meta fields first."""
+    if options.query == CDC:
+        return CHANGE_SCHEMA
+    return slice_reader(options.table().context.state(), options.get(AS_OF)).output_schema
+
+
+def output_schema(options: SourceOptions) -> pa.Schema:
+    """The columns of the rows that are asked for.
+
+    Raises:
+        SchemaError: there is no such column.
+    """
+    if options.query == CDC:
+        return change_schema(options.columns)
+    return slice_reader(options.table().context.state(), options.get(AS_OF)).project(options.columns)
+
+
+def pieces(options: SourceOptions, columns: list[str]) -> list[Piece]:
+    """What the tasks of a batch query read.
+
+    Raises:
+        OptionError: an incremental query that does not name its begin, or that names a moment of time travel.
+        HudiFormatError: whatever stops the query.
+    """
+    table, query = options.table(), options.query
+    if query in (INCREMENTAL, CDC):
+        begin = options.get(BEGIN)
+        if begin is None:
+            raise OptionError(f"a query with {QUERY}={query} needs {BEGIN}", option=BEGIN)
+        return pieces_within(options, Span.of(table.config, begin, options.get(END)), columns)
+    plan = plan_snapshot(
+        table.context,
+        as_of=options.get(AS_OF),
+        columns=columns,
+        filter=_condition(options),
+        with_logs=query == SNAPSHOT,
+    )
+    return _pieces(table.path, plan)
+
+
+def pieces_within(options: SourceOptions, span: Span, columns: list[str]) -> list[Piece]:
+    """What the tasks read of what was written, or changed, within *span*.
+
+    Raises:
+        OptionError: a moment of time travel is named too.
+        HudiFormatError: whatever stops the query.
+    """
+    if options.get(AS_OF) is not None:
+        raise OptionError(
+            f"{AS_OF}: a query with {QUERY}={options.query} is not of one moment; name its span by {BEGIN} and {END}",
+            option=AS_OF,
+        )
+    table, condition = options.table(), _condition(options)
+    if options.query == CDC:
+        changes = plan_changes(table.context, span)
+        reader = changes.reader.reader
+        return [ChangePiece(table.path, reader, write, columns, condition) for write in changes.writes]
+    return _pieces(table.path, plan_incremental(table.context, span, columns=columns, filter=condition))
+
+
+def _condition(options: SourceOptions) -> pc.Expression | None:
+    """The filter, on all columns of the query.
+
+    Raises:
+        FilterError: it is no condition that is understood.
+        SchemaError: there is no such column.
+    """
+    text = options.get(FILTER)
+    return None if text is None else as_expression(text, every_column(options))
+
+
+def _pieces(path: str, plan: SlicePlan) -> list[Piece]:
+    return [SlicePiece(path, plan.query, one) for one in plan.slices]
+
+
+def read_piece(piece: object, target: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of a piece in the schema that was declared to Spark.
+
+    Where there is nothing to read, Spark makes up one task with a partition of its own.
+
+    Raises:
+        DataError: a value is none of the type that was declared.
+    """
+    if isinstance(piece, SlicePiece | ChangePiece):
+        for batch in piece.read():
+            yield _as_declared(batch.select(target.names), target)
+
+
+def _as_declared(rows: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
+    for field, column in zip(target, rows.columns, strict=True):
+        if not field.nullable and column.null_count:  # as of a path that was made of an empty text
+            raise DataError(
+                f"column {field.name} is required, and its partition path gives null in {column.null_count} rows; make "
+                f"it nullable: Table.evolve(nullable={field.name!r})",
+                column=field.name,
+            )
+    try:
+        return rows.cast(target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        changed = [
+            f"{one.name} of {one.type}"
+            for one, other in zip(rows.schema, target, strict=True)
+            if one.type != other.type
+        ]
+        raise DataError(
+            f"the schema that was given does not fit the table's columns {', '.join(changed)}: {error}; leave it "
+            "out, or give the table's types"
+        ) from None

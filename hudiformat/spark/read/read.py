@@ -1,0 +1,139 @@
+"""Reading a table as a data frame, on PySpark 3.5 too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+
+from hudiformat.arguments import checks_arguments, one_or_more
+from hudiformat.conditions.translation import columns_named
+from hudiformat.read.plan import plan_snapshot
+from hudiformat.read.time_travel import Moment, moment_text
+from hudiformat.spark.errors import reraised
+from hudiformat.spark.options import AS_OF, COLUMNS, FILTER, QUERY, READ_OPTIMIZED, SNAPSHOT, SourceOptions
+from hudiformat.spark.read.conditions import pruning
+from hudiformat.spark.read.native import native_slices, parquet, without_impossible
+from hudiformat.spark.read.pieces import Piece, SlicePiece, every_column, pieces, read_piece
+from hudiformat.spark.write.batches import tasks_at_once
+from hudiformat.spark.write.lookup.tagging import quoted
+from hudiformat.spark.write.schema import arrow_schema, spark_schema
+from hudiformat.spark.write.workers import in_task
+
+_LARGEST_TASK, _SMALLEST_TASK = 128 * 1024 * 1024, 4 * 1024 * 1024
+"""Bytes of files: spark.sql.files.maxPartitionBytes and openCostInBytes."""
+
+
+@checks_arguments
+def read(
+    spark: SparkSession,
+    path: str,
+    *,
+    as_of: Moment | None = None,
+    columns: str | Sequence[str] | None = None,
+    filter: str | None = None,  # noqa: A002 - the name that the other readers have
+    query: str | None = None,
+    options: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """The rows of the table at *path*, as they are now or were *as_of* an instant or a date.
+
+    *columns* picks columns, the meta fields included, and ``[]`` none, which is enough to count the rows; *filter* is a
+    condition of Spark SQL.  Partitions, files and columns are pruned by them now, when this is called; what the data
+    frame is asked afterwards prunes row groups and, where there are no log files to merge, columns.  *query* is
+    ``snapshot``, ``read_optimized``, ``incremental`` or ``cdc``, whose span *options* name as for the data source.
+    *options* may say all of this too; arguments go first.
+
+    Base files that need no merging are read by Spark's own Parquet reader, the other file slices by tasks in Python.
+    ``hudiformat.spark.native`` says for which storages: ``auto``, local files and HDFS; ``true``, all; ``false``, none.
+
+    Raises:
+        SchemaError: the table has no such column.
+        HudiFormatError: whatever stops the query.
+
+    Source: HoodieFileGroupReaderBasedFileFormat, Hudi 1.2.0; spec/spark.md.
+    """
+    given = {**SourceOptions(options or {}).given, "path": path}
+    given |= {} if query is None else {QUERY: query}
+    given |= {} if as_of is None else {AS_OF: moment_text(as_of)}
+    picked = None if columns is None else one_or_more(columns)
+    given |= {COLUMNS: ",".join(picked)} if picked else {}
+    of_options = given.pop(FILTER, None)  # Spark applies it
+    where, asked = of_options if filter is None else filter, SourceOptions(given)
+    with reraised():
+        every = every_column(asked)
+        wanted = [] if picked == [] else asked.columns or every.names
+        named = None if where is None else columns_named(where, every)
+        needed = every.names if where is not None and named is None else list(dict.fromkeys([*wanted, *(named or ())]))
+        needed = needed or [_smallest(every)]  # rows without columns cannot come from Python
+        rows = _rows(spark, asked, needed, None if where is None else pruning(spark, where, every))
+    if where is not None:
+        rows = rows.where(where)
+    return rows.select(*map(quoted, wanted)) if list(wanted) != needed else rows
+
+
+def _smallest(every: pa.Schema) -> str:
+    """The name of a column of numbers that are as short as any, or else of the first column."""
+    sizes: dict[str, int] = {field.name: field.type.bit_width for field in every if pa.types.is_primitive(field.type)}
+    return min(sizes, key=sizes.__getitem__, default=str(every.names[0]))
+
+
+def _rows(spark: SparkSession, asked: SourceOptions, columns: list[str], condition: pc.Expression | None) -> DataFrame:
+    if asked.query not in (SNAPSHOT, READ_OPTIMIZED):
+        return _in_python(spark, pieces(asked, columns), every_column(asked), columns)
+    context = asked.table().context
+    plan = plan_snapshot(
+        context,
+        as_of=asked.get(AS_OF),
+        columns=columns,
+        filter=condition,
+        with_logs=asked.query == SNAPSHOT,
+    )
+    native = native_slices(plan, context.storage, asked=asked.native)
+    by_spark = set(native)
+    root = context.storage.root
+    others = [SlicePiece(root, plan.query, one) for one in plan.slices if one not in by_spark]
+    native = without_impossible(native, plan, context.storage)
+    if not native:
+        return _in_python(spark, others, plan.query.schema, columns)
+    rows = parquet(spark, root, native, spark_schema(plan.query.schema))
+    if not others:
+        return rows
+    # What is merged comes first: its tasks take longest.
+    return _in_python(spark, others, plan.query.schema, columns).unionByName(rows)
+
+
+def _in_python(spark: SparkSession, found: Sequence[Piece], every: pa.Schema, columns: list[str]) -> DataFrame:
+    """The rows of *found*, read by tasks."""
+    kind = spark_schema(pa.schema([every.field(name) for name in columns]))
+    bins = _bins(found, tasks_at_once(spark))
+    numbers = spark.range(0, len(bins), 1, max(len(bins), 1))
+    return numbers.mapInArrow(in_task(_read, bins, arrow_schema(kind)), kind)
+
+
+def _read(
+    bins: Sequence[Sequence[Piece]], target: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of the pieces whose numbers are in *batches*."""
+    for number in (number for batch in batches for number in batch.column(0).to_pylist()):
+        for piece in bins[number]:
+            yield from read_piece(piece, target)
+
+
+def _bins(found: Sequence[Piece], tasks: int) -> list[list[Piece]]:
+    """The pieces of each task, of which there are about *tasks*, and more where these would read much.
+
+    Source: org.apache.spark.sql.execution.datasources.FilePartition.maxSplitBytes.
+    """
+    sizes = [piece.file_slice.size if isinstance(piece, SlicePiece) else _SMALLEST_TASK for piece in found]
+    most = min(_LARGEST_TASK, max(_SMALLEST_TASK, sum(sizes) // max(tasks, 1)))
+    bins: list[list[Piece]] = []
+    room = 0
+    for piece, size in zip(found, sizes, strict=True):
+        if not bins or size > room:
+            bins.append([])
+            room = most
+        bins[-1].append(piece)
+        room -= size
+    return bins

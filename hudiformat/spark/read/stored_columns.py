@@ -1,0 +1,76 @@
+"""Base files whose rows are shown as the files have them: any reader of Parquet may read these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudiformat.file_group.base_file.read import opened_base_file
+from hudiformat.file_group.damage import DamageMode
+from hudiformat.file_group.reader import SliceReader
+from hudiformat.file_group.renamed_columns import stored_schema_of
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.naming.file_names import join_path
+from hudiformat.schema.partition_columns import typed
+from hudiformat.storage.protocol import Storage
+
+
+def stored_columns(
+    reader: SliceReader, storage: Storage, file_slice: FileSlice, columns: Sequence[str]
+) -> pa.Schema | None:
+    """The columns of a slice's base file, where a query of *columns* shows them under these names with these values.
+
+    A column that the file lacks, and that is shown as null, is left out; types may be others than the query's.  None
+    where reading the file is not enough: names have changed, or partition columns are shown by the path alone.  Log
+    files are not looked at.
+
+    Raises:
+        CorruptTableError: the base file is no Parquet file.
+        StorageError: it cannot be read.
+    """
+    if file_slice.base_file is None or reader.damage is DamageMode.SKIP:
+        return None
+    path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
+    shown = reader.project(columns)
+    if stored_schema_of(path, shown, reader.history) is not None or reader.partition_columns.as_text & {*columns}:
+        return None
+    with opened_base_file(storage, path) as file:
+        stored = file.schema_arrow
+        there = set(stored.names)
+        if any(not shown.field(name).nullable for name in columns if name not in there):
+            return None
+        if not _has_values_of_path(reader, file, file_slice.partition_path, shown):
+            return None
+        return pa.schema([stored.field(name) for name in columns if name in there])
+
+
+def _has_values_of_path(reader: SliceReader, file: pq.ParquetFile, partition_path: str, shown: pa.Schema) -> bool:
+    """Whether each partition column of *shown* has in all rows of the file the value that the path gives."""
+    partition_columns = reader.partition_columns
+    texts = dict(zip(partition_columns.fields, partition_columns.texts(partition_path), strict=True))
+    wanted = set(partition_columns.from_path).intersection(shown.names)
+    if not wanted:
+        return True
+    metadata = file.metadata
+    numbers = {metadata.schema.column(number).path: number for number in range(metadata.num_columns)}
+    return all(
+        name in numbers and _is_constant(metadata, numbers[name], typed(texts[name], shown.field(name).type))
+        for name in wanted
+    )
+
+
+def _is_constant(metadata: pq.FileMetaData, number: int, value: pa.Scalar) -> bool:
+    """Whether the statistics say that a column has *value* in every row."""
+    for group in range(metadata.num_row_groups):
+        statistics = metadata.row_group(group).column(number).statistics
+        if statistics is None or not statistics.has_null_count:
+            return False
+        if value.is_valid:
+            alike = statistics.has_min_max and statistics.min == statistics.max == value.as_py()
+            if statistics.null_count or not alike:
+                return False
+        elif statistics.num_values:
+            return False
+    return True

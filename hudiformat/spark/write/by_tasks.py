@@ -1,0 +1,287 @@
+"""Rows of a data frame -> the tasks that write them: tagged, looked up, assigned, and shuffled to their file groups.
+
+    few rows for few files: the driver takes them as Arrow, and writes them itself
+    hash buckets: tag -> shuffle by bucket -> write
+    inserts: count the rows of each partition -> plan, once, on the driver -> assign -> shuffle by file group -> write
+    upserts and deletes: one pass over the keys: how many, in which partitions, and where they are few, which
+        no file slices in their partitions -> plan -> assign -> shuffle by file group -> write
+        few keys -> look them up in the slices, or in the record index -> plan -> tag, assign -> shuffle -> write
+        many keys, in partitions of which none is large -> shuffle by partition -> look up and write, a task for each
+        many keys -> tag -> join with the keys of the slices, or with what the record index says -> count the new rows
+                  -> plan -> assign -> shuffle -> write
+    bulk insert and overwriting, without buckets: sort as asked -> write, each task into file groups of its own
+
+One file group is written by one task, to which its rows go packed.  No Python per row.  Where rows are shuffled,
+nothing is written before every task has tagged its rows, for the shuffle waits for all of them: a record key that is
+null stops the job while the table is untouched.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, functions
+
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.schema.table_schema import TableSchema
+from hudiformat.sizing.spark import PartitionPlan
+from hudiformat.spark.write.batches import gathered, planned_once
+from hudiformat.spark.write.by_driver import seems_small, written_by_driver
+from hudiformat.spark.write.counting import Counts, counts_of_inserts, counts_of_new
+from hudiformat.spark.write.describing import phase
+from hudiformat.spark.write.lookup.live_rows import comparable
+from hudiformat.spark.write.lookup.located_keys import LocatedKeys, key_exists, known_keys, located_keys
+from hudiformat.spark.write.lookup.path_lookup import keys_by_index
+from hudiformat.spark.write.lookup.tagging import (
+    GROUP,
+    KEY,
+    NEW,
+    PATH,
+    TAGS,
+    cached,
+    key_columns,
+    quoted,
+    repeatable,
+    tag_rows,
+    with_tags,
+)
+from hudiformat.spark.write.packing import PACKED, packed, shuffled
+from hudiformat.spark.write.slices import slices_of
+from hudiformat.spark.write.summary import Summary, summarized
+from hudiformat.spark.write.tasks import decode_stats, opens_groups, write_partitions, write_rows
+from hudiformat.spark.write.workers import in_task
+from hudiformat.table.options.values import DuplicatePolicy, Operation, SortMode
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.index.rows import rows_by_value
+from hudiformat.write.placement import groups_of_new
+
+_ROWS_OF_A_PATH, _BYTES_OF_A_PATH = 5_000_000, 512 * 1024 * 1024
+"""The most of a partition that one task looks up: rows of the write, and bytes of files whose keys it reads."""
+
+
+def write_shuffled(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator[WriteStat]:
+    """Write the rows of *df*, which have the columns of *schema*, by tasks; a statistic for every file.
+
+    Few rows for few files are written by the driver, in this process.
+
+    Raises:
+        DataError: a record key is null, or exists where it must not.
+    """
+    with ExitStack() as stack:
+        rows = repeatable(df, stack) if not opens_groups(plan) or seems_small(df, plan) else df
+        known = None
+        if seems_small(rows, plan):
+            known = summarized(rows, plan, schema, with_data=True)
+            written = written_by_driver(rows, known.rows, plan, schema, data=known.data)
+            if written is not None:
+                return iter(written)
+        if opens_groups(plan):
+            return _written(_as_bulk_inserts_are_sorted(rows, plan, schema), plan, schema)
+        if plan.uses_buckets or (_only_adds(plan) and not plan.combines):
+            return _written_without_keys(rows, known, plan, schema)
+        return _written_by_keys(rows, known, plan, schema, stack)
+
+
+def _written_by_keys(
+    rows: DataFrame, known: Summary | None, plan: WritePlan, schema: TableSchema, stack: ExitStack
+) -> Iterator[WriteStat]:
+    """Write rows by tasks, once it is known where their keys are."""
+    if known is None:
+        known = summarized(rows, plan, schema)
+        written = written_by_driver(rows, known.rows, plan, schema)
+        if written is not None:
+            return iter(written)
+    slices = slices_of(plan, known.paths)
+    if plan.operation is Operation.DELETE and not slices:
+        return iter(())
+    stack.enter_context(planned_once(rows.sparkSession, known.rows))
+    if _only_adds(plan) or not slices:
+        plan = _planned(plan, known.upserts, slices)
+        return _written(_packed_where(rows, plan, schema, None), plan, schema)
+    if known.keys is not None:
+        located = located_keys(rows.sparkSession, plan, slices, known)
+        plan = _planned(plan, located.upserts(known.keys, plan), slices)
+        return _written(_packed_where(rows, plan, schema, located), plan, schema)
+    if _is_shared_by_paths(known, slices):
+        by_path = shuffled(rows.mapInArrow(in_task(_pack_by_path, plan, schema.only(key_columns(plan))), PACKED))
+        return _written(by_path, plan, schema, by=write_partitions)
+    found = _looked_up(with_tags(rows, plan, schema), plan, slices, stack)
+    return write_found(found, plan, schema, slices)
+
+
+def _is_shared_by_paths(known: Summary, slices: Sequence[FileSlice]) -> bool:
+    """Whether tasks may each take whole partitions: none has most of the rows, or too many keys for one task."""
+    counts = [sum(tasks.values()) for tasks in known.upserts.values()]
+    sizes: Counter[str] = Counter()
+    for one in slices:
+        sizes[one.partition_path] += one.size
+    is_even = len(known.paths) > 1 and 2 * max(counts, default=0) <= max(sum(counts), 1)
+    return is_even and max(counts, default=0) <= _ROWS_OF_A_PATH and max(sizes.values()) <= _BYTES_OF_A_PATH
+
+
+def _pack_by_path(plan: WritePlan, keys: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    tagged = tag_rows(replace(plan, placements={}), keys, gathered(batches))
+    return packed(batch.drop_columns(KEY) for batch in tagged)
+
+
+def _written_without_keys(
+    rows: DataFrame, known: Summary | None, plan: WritePlan, schema: TableSchema
+) -> Iterator[WriteStat]:
+    """Write rows whose file groups follow from their keys, or from how many there are."""
+    counts: Counts = {} if known is None else known.upserts
+    if known is not None:
+        count = 0  # they are too many for the driver
+    elif plan.uses_buckets:
+        count = rows.limit(plan.options.driver_rows + 1).count() if plan.options.driver_rows else 0
+    else:
+        with planned_once(rows.sparkSession, 0), phase(rows.sparkSession, plan, "count rows"):
+            counts = counts_of_inserts(rows, plan, schema)
+        count = sum(sum(tasks.values()) for tasks in counts.values())
+    written = written_by_driver(rows, count, plan, schema)
+    if written is not None:
+        return iter(written)
+    if plan.uses_buckets:
+        return _written(_packed(rows, plan, schema), plan, schema)
+    with planned_once(rows.sparkSession, sum(sum(tasks.values()) for tasks in counts.values())):
+        plan = _planned(plan, counts, slices_of(plan, counts))
+        return _written(_packed(rows, plan, schema), plan, schema)
+
+
+def write_found(
+    found: DataFrame, plan: WritePlan, schema: TableSchema, slices: Sequence[FileSlice] | None
+) -> Iterator[WriteStat]:
+    """Write rows that have been looked up; deletes have OUT.  *slices* are those of their partitions, where known.
+
+    Unless the plan has hash buckets, the rows have to be cached.
+    """
+    if plan.sizing is not None:
+        with phase(found.sparkSession, plan, "look up keys, count new rows"):
+            counts = counts_of_new(found, plan)
+        plan = _planned(plan, counts, slices_of(plan, counts) if slices is None else slices)
+    return write_placed(found, plan, schema)
+
+
+def write_placed(found: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator[WriteStat]:
+    """Write rows whose file groups are known, those of new ones by the plan; deletes have OUT."""
+    return _written(shuffled(found.mapInArrow(in_task(_pack_found, plan), PACKED)), plan, schema)
+
+
+def _written(
+    rows: DataFrame, plan: WritePlan, schema: TableSchema, *, by: Callable[..., Iterator[pa.RecordBatch]] | None = None
+) -> Iterator[WriteStat]:
+    with phase(rows.sparkSession, plan, "write files"):
+        messages = rows.mapInArrow(in_task(by or write_rows, plan, schema), "stats binary").collect()
+    return (stat for message in messages for stat in decode_stats(message["stats"]))
+
+
+def _packed(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
+    """The rows in the tasks that write them, where the file group of each follows from its key."""
+    return shuffled(df.mapInArrow(in_task(_pack_tagged, plan, schema.only(key_columns(plan))), PACKED))
+
+
+def _pack_tagged(plan: WritePlan, keys: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    tagged = (batch.drop_columns(KEY) for batch in tag_rows(plan, keys, gathered(batches)))
+    return packed(batch.append_column(NEW, pa.repeat(True, batch.num_rows)) for batch in tagged)
+
+
+def _packed_where(df: DataFrame, plan: WritePlan, schema: TableSchema, located: LocatedKeys | None) -> DataFrame:
+    """The rows in the tasks that write them: where their keys are *located*, or all as new ones."""
+    keys = schema.only(key_columns(plan))
+    return shuffled(df.mapInArrow(in_task(_pack_located, plan, keys, located), PACKED))
+
+
+def _pack_located(
+    plan: WritePlan, keys: TableSchema, located: LocatedKeys | None, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    bare = replace(plan, placements={})  # which are asked when it is known which rows are new
+    tagged = tag_rows(bare, keys, gathered(batches))
+    if located is None:
+        found = (batch.append_column(NEW, pa.repeat(True, len(batch))) for batch in tagged)
+    else:
+        found = (located.tagged(batch, plan.operation) for batch in tagged)
+    return _pack_found(plan, found)
+
+
+def _pack_found(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The new rows with the file groups that they go to; deletes of what is not there are left out."""
+    parts = (part for batch in gathered(batches) for part in ([batch] if plan.sizing is None else _placed(plan, batch)))
+    return packed(part.drop_columns(KEY) for part in parts)
+
+
+def _only_adds(plan: WritePlan) -> bool:
+    """Whether all rows are new, whatever is there."""
+    return plan.operation is Operation.INSERT and plan.options.insert_duplicates is DuplicatePolicy.NONE
+
+
+def _planned(plan: WritePlan, counts: Counts, slices: Sequence[FileSlice]) -> WritePlan:
+    sizing = plan.sizing
+    if sizing is None:  # nothing is new in a delete
+        return plan
+    there: dict[str, list[FileSlice]] = {}
+    for one in slices:
+        there.setdefault(one.partition_path, []).append(one)
+
+    def planned(path: str) -> PartitionPlan:
+        small = sizing.small_files(path, there.get(path, []))
+        if sizing.parallelism is None:
+            return sizing.plan(path, sum(counts[path].values()), small)
+        return sizing.tasks(plan.instant, path, lambda: small).plan(counts[path])
+
+    return replace(plan, placements={path: planned(path) for path in counts})
+
+
+def _as_bulk_inserts_are_sorted(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
+    """Source: GlobalSortPartitioner, RDDPartitionSortPartitioner, Hudi 1.2.0."""
+    mode = plan.options.bulk_insert_sort if plan.operation is Operation.BULK_INSERT else SortMode.NONE
+    if mode is SortMode.NONE and not plan.combines:
+        return df
+    tagged = with_tags(df, plan, schema)
+    if mode is SortMode.GLOBAL_SORT:
+        tagged = tagged.repartitionByRange(PATH, KEY)
+    elif plan.combines:
+        tagged = tagged.repartition(PATH, KEY)
+    fields = plan.ordering_fields if plan.combines else ()
+    return tagged.sortWithinPartitions(PATH, KEY, *comparable(tagged.schema, fields))
+
+
+def _looked_up(tagged: DataFrame, plan: WritePlan, slices: Sequence[FileSlice], stack: ExitStack) -> DataFrame:
+    """The rows with their file groups, once for each that has the key; new ones have none.
+
+    Spark compares the keys of the slices with the rows'.  Where the plan has a partitioned record index, that says
+    instead where keys are.
+
+    Source: HoodieSimpleIndex, Hudi 1.2.0, which joins as well.
+    """
+    if plan.record_index is not None:
+        known = keys_by_index(tagged, plan, plan.record_index)
+    else:
+        numbers = tagged.sparkSession.range(0, len(slices), 1, max(len(slices), 1))
+        known = numbers.mapInArrow(in_task(known_keys, plan, slices, None), TAGS)
+    # Spark takes them for as few as the slices are, and would send all keys of the table to all tasks.
+    known = known.hint("merge")
+    how = "inner" if plan.operation is Operation.DELETE else "left"
+    found = tagged.drop(GROUP).join(known, [PATH, KEY], how).select(*map(quoted, tagged.columns))
+    found = cached(found.withColumn(NEW, functions.col(GROUP).isNull()), stack)
+    if plan.operation is not Operation.INSERT:
+        return found
+    there = found.where(~functions.col(NEW))
+    if plan.options.insert_duplicates is DuplicatePolicy.FAIL and (row := there.select(PATH, KEY).first()) is not None:
+        raise key_exists(row[0], row[1])
+    return found.where(functions.col(NEW))
+
+
+def _placed(plan: WritePlan, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    yield batch.filter(pc.invert(batch[NEW]))
+    new = batch.filter(batch[NEW])
+    for path, rows in rows_by_value(new[PATH]):
+        placement = plan.placements.get(path)
+        if placement is not None:
+            part = new.take(pa.array(rows))
+            column = part.schema.get_field_index(GROUP)
+            yield part.set_column(column, part.schema.field(column), groups_of_new(placement, part[KEY]))

@@ -1,0 +1,86 @@
+"""How many new rows each partition gets, which is known before the tasks of a write run.
+
+Where Flink's tasks share the new rows, those of each task are counted: the hash of a record key says whose it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, functions
+
+from hudiformat.schema.table_schema import RowKeys, TableSchema
+from hudiformat.sizing.key_groups import Parallelism
+from hudiformat.spark.write.lookup.tagging import KEY, NEW, PATH, is_deleted, quoted, with_tags
+from hudiformat.spark.write.schema import fit_shown
+from hudiformat.spark.write.workers import in_task
+from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.index.rows import rows_by_value
+
+Counts = Mapping[str, Mapping[int, int]]
+"""By partition path, the rows of each task; all are task 0's where tasks do not share them."""
+
+_COUNT = "_hudiformat_count"
+_TASK = "_hudiformat_task"
+
+
+def counts_of_inserts(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Counts:
+    """The rows of an insert that combines none: Spark counts them by the values of the partition columns."""
+    parallelism = parallelism_of(plan)
+    if parallelism is not None:
+        return _by_task(with_tags(df.where(~is_deleted(df, plan)), plan, schema).select(PATH, KEY), parallelism)
+    names = list(RowKeys.of(plan.config).partition_fields)
+    rows = functions.count_if(~is_deleted(df, plan)).alias(_COUNT)
+    counted = df.groupBy(*(functions.col(quoted(name)) for name in names)).agg(rows).where(functions.col(_COUNT) > 0)
+    found = counted.mapInArrow(in_task(_with_paths, plan, schema.only(names)), f"{PATH} string, {_COUNT} long")
+    return summed((path, 0, count) for path, count in found.collect())  # a null and an empty text have one path
+
+
+def counts_of_new(found: DataFrame, plan: WritePlan) -> Counts:
+    """The rows of *found* that are new; of those with one key that are combined, one counts."""
+    new = found.where(functions.col(NEW) & ~is_deleted(found, plan))
+    parallelism = parallelism_of(plan)
+    if parallelism is not None:
+        keys = new.select(PATH, KEY)
+        return _by_task(keys.distinct() if plan.combines else keys, parallelism)
+    counted: Any = functions.count_distinct(KEY) if plan.combines else functions.count(functions.lit(1))
+    return summed((path, 0, count) for path, count in new.groupBy(PATH).agg(counted).collect())
+
+
+def parallelism_of(plan: WritePlan) -> Parallelism | None:
+    """Flink's tasks, where they share the new rows."""
+    return plan.sizing.parallelism if plan.sizing is not None else None
+
+
+def _by_task(keys: DataFrame, parallelism: Parallelism) -> Counts:
+    schema = f"{PATH} string, {_TASK} long, {_COUNT} long"
+    return summed(keys.mapInArrow(in_task(_counted_by_task, parallelism), schema).collect())
+
+
+def _counted_by_task(parallelism: Parallelism, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    found: Counter[tuple[str, int]] = Counter()
+    for batch in batches:
+        for path, rows in rows_by_value(batch[PATH]):
+            for task, count in parallelism.counts(batch[KEY].take(pa.array(rows))).items():
+                found[path, task] += count
+    columns = [[path for path, _ in found], [task for _, task in found], list(found.values())]
+    kinds = (pa.string(), pa.int64(), pa.int64())
+    arrays = [pa.array(values, kind) for values, kind in zip(columns, kinds, strict=True)]
+    yield pa.RecordBatch.from_arrays(arrays, names=[PATH, _TASK, _COUNT])
+
+
+def summed(parts: Iterable[tuple[str, int, int]]) -> Counts:
+    """Counts of rows by partition path and task, added up."""
+    counts: dict[str, Counter[int]] = {}
+    for path, task, count in parts:
+        counts.setdefault(path, Counter())[task] += count
+    return counts
+
+
+def _with_paths(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        paths = RowKeys.of(plan.config).partition_paths(fit_shown(schema, batch.drop_columns(_COUNT)))
+        yield pa.RecordBatch.from_arrays([paths, batch[_COUNT]], names=[PATH, _COUNT])

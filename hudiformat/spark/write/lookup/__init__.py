@@ -1,0 +1,1 @@
+"""Record keys -> file groups, by the tasks of Spark."""

@@ -1,0 +1,50 @@
+"""The keys of a data frame of few rows, which are sent to the tasks that look for them, instead of the table's keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from hudiformat.spark.write.lookup.tagging import KEY, PATH
+from hudiformat.spark.write.workers import in_task
+from hudiformat.write.index.rows import rows_by_value
+
+MOST = 100_000
+"""Up to so many keys are sent."""
+
+_COLUMN = "keys"
+
+
+def few_keys(rows: DataFrame) -> Mapping[str, pa.Array] | None:
+    """The record keys of *rows*, which have their tags, by partition path; None where there are more than ``MOST``."""
+    messages = rows.select(PATH, KEY).mapInArrow(in_task(packed_keys), f"{_COLUMN} binary").collect()
+    parts = [pa.ipc.open_stream(bytes(message[0])).read_all() for message in messages]
+    if not parts:
+        return {}
+    table = pa.concat_tables(parts)
+    if len(table) > MOST:
+        return None
+    keys = table[KEY].combine_chunks()
+    return {path: keys.take(pa.array(at)).unique() for path, at in rows_by_value(table[PATH].combine_chunks())}
+
+
+def packed_keys(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The tags of a task's rows as one Arrow stream, which ends once there are too many."""
+    found: list[pa.RecordBatch] = []
+    for batch in batches:
+        found.append(batch)
+        if sum(map(len, found)) > MOST:
+            break
+    yield from as_message(found, _COLUMN)
+
+
+def as_message(found: Sequence[pa.RecordBatch], column: str) -> Iterator[pa.RecordBatch]:
+    """The batches of a task as one Arrow stream: one row, in a *column* of bytes; nothing without any."""
+    if found:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, found[0].schema) as stream:
+            for batch in found:
+                stream.write_batch(batch)
+        yield pa.RecordBatch.from_arrays([pa.array([sink.getvalue().to_pybytes()], pa.binary())], names=[column])

@@ -1,0 +1,95 @@
+"""The rows of file slices as a data frame, and the one row of several with one key that counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, SparkSession, Window, functions
+from pyspark.sql.types import DecimalType, FractionalType, NumericType, StringType, StructField, StructType
+
+from hudiformat.file_group.reader import SliceReader
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.read.scan import SliceQuery
+from hudiformat.schema.meta_fields import RECORD_KEY
+from hudiformat.spark.write.lookup.tagging import KEY, PATH, quoted
+from hudiformat.spark.write.schema import arrow_schema, spark_schema
+from hudiformat.spark.write.workers import in_task
+from hudiformat.storage.opening import open_storage
+
+STORED = "_hudiformat_stored_"
+"""Begins the names of the columns of partition paths as the files have them; a path may show other values."""
+
+_RANK = "_hudiformat_rank"
+
+
+def live_rows(
+    spark: SparkSession,
+    root: str,
+    reader: SliceReader,
+    slices: Sequence[FileSlice],
+    columns: pa.Schema,
+    *,
+    group: str,
+    where: pc.Expression | None = None,
+    stored: bool = False,
+) -> DataFrame:
+    """The rows of *slices*: *columns*, their partition path and record key, and in the column *group* their file id.
+
+    With *where* only those for which it is true.  With *stored* the columns of :func:`as_stored` too.
+    """
+    query = SliceQuery(reader, list(dict.fromkeys([RECORD_KEY, *columns.names])), where)
+    more = [field.with_name(f"{STORED}{field.name}") for field in query.stored_schema] if stored else []
+    tags = [StructField(name, StringType()) for name in (PATH, KEY, group)]
+    kind = StructType([*spark_schema(pa.schema([*columns, *more])).fields, *tags])
+    numbers = spark.range(0, len(slices), 1, max(len(slices), 1))
+    return numbers.mapInArrow(in_task(_read, root, query, slices, arrow_schema(kind)), kind)
+
+
+def _read(
+    root: str, query: SliceQuery, slices: Sequence[FileSlice], target: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    storage = open_storage(root)
+    for number in (number for batch in batches for number in batch.column(0).to_pylist()):
+        one = slices[number]
+        for rows, stored in query.batches_with_stored(storage, [one]):
+            found = dict(zip(rows.schema.names, rows.columns, strict=True))
+            found |= {f"{STORED}{name}": stored[name] for name in stored.schema.names}
+            own = [found[name].cast(target.field(name).type) for name in target.names[:-3]]
+            tags = [pa.repeat(one.partition_path, len(rows)), rows[RECORD_KEY], pa.repeat(one.file_id, len(rows))]
+            yield pa.RecordBatch.from_arrays([*own, *tags], names=target.names)
+
+
+def as_stored(rows: DataFrame, names: Sequence[str]) -> DataFrame:
+    """*rows* with the columns *names* as the files have them, in place of what is shown: so they keep their paths."""
+    columns = {name: f"{STORED}{name}" for name in names}
+    return rows.withColumns({name: functions.col(quoted(own)) for name, own in columns.items()}).drop(*columns.values())
+
+
+def one_per_key(rows: DataFrame, keys: Sequence[str], ordering_fields: Sequence[str]) -> DataFrame:
+    """Of the rows that agree in *keys* the one with the greatest ordering values; without any, one of them."""
+    if not ordering_fields:
+        return rows.dropDuplicates(list(keys))
+    order = [one.desc_nulls_last() for one in comparable(rows.schema, ordering_fields)]
+    rank = functions.row_number().over(Window.partitionBy(*keys).orderBy(*order))
+    return rows.withColumn(_RANK, rank).where(functions.col(_RANK) == 1).drop(_RANK)
+
+
+def comparable(schema: StructType, names: Sequence[str], *, side: str = "") -> list[Column]:
+    """Columns that Spark sorts as ordering values compare in Hudi: those of *names* in *schema*, of *side*.
+
+    Null is zero among numbers, Hudi's default, and below all other values; -0.0, to Spark equal to 0.0, is below it.
+
+    Source: java.lang.Double.compare; hudiformat.file_group.merging.rule.comparable.
+    """
+    values = []
+    for name in names:
+        kind = schema[name].dataType
+        value = functions.col(side + quoted(name)).cast(kind)
+        if isinstance(kind, NumericType):
+            value = functions.coalesce(value, functions.lit(0).cast(kind))
+        values.append(value)
+        if isinstance(kind, FractionalType) and not isinstance(kind, DecimalType):
+            values.append(value.cast("string") != "-0.0")
+    return values

@@ -1,0 +1,90 @@
+"""Looking the keys of a write up in a partitioned record index, each in the partition of its row, as a Spark job.
+
+    few keys -> look up on the driver
+    many keys -> shuffle by the file group of the index -> look up, each task in its own file groups of the index
+
+Source: SparkMetadataTableRecordLevelIndex, Hudi 1.2.0, which partitions the keys in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+
+from hudiformat.metadata_table.record_lookup import RecordIndex
+from hudiformat.spark.write.lookup.tagging import KEY, PATH, TAGS
+from hudiformat.spark.write.schema import arrow_schema
+from hudiformat.spark.write.workers import in_task
+from hudiformat.storage.opening import open_storage
+from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.index.rows import NEW as UNKNOWN
+from hudiformat.write.index.rows import rows_by_value
+from hudiformat.write.index.tagging import Tagger
+
+_NUMBER = "_hudiformat_number"
+_NUMBERED = StructType(
+    [StructField(PATH, StringType()), StructField(KEY, StringType()), StructField(_NUMBER, IntegerType())]
+)
+_KEYS_AT_ONCE = 1_000_000
+
+
+def keys_by_index(rows: DataFrame, plan: WritePlan, index: RecordIndex) -> DataFrame:
+    """Those keys of *rows*, which have their tags, that the index has, with the tags that say where they are."""
+    session = rows.sparkSession
+    counts = index.opened(open_storage(plan.root)).counts()
+    wanted = max(sum(counts.values()), 1)
+    tasks = min(wanted, int(session.conf.get("spark.sql.shuffle.partitions") or wanted))
+    keys = rows.select(PATH, KEY).mapInArrow(in_task(_numbered, counts), _NUMBERED).repartition(tasks, PATH, _NUMBER)
+    return keys.mapInArrow(in_task(_found, plan), TAGS)
+
+
+def few_by_index(plan: WritePlan, few: Mapping[str, pa.Array]) -> Iterator[pa.RecordBatch]:
+    """Those of *few* keys, by partition path, that the index has, with their tags; looked up in this process."""
+    batches = [
+        pa.RecordBatch.from_arrays([keys, pa.repeat(path, len(keys))], names=[KEY, PATH]) for path, keys in few.items()
+    ]
+    return _found(plan, batches)
+
+
+def sent(found: Iterable[pa.RecordBatch], _batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """*found*, as a task gives it."""
+    yield from found
+
+
+def at_once(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """*batches*, as many together as are looked up at once."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(map(len, waiting)) >= _KEYS_AT_ONCE:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+def _numbered(counts: Mapping[str, int], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The keys with the number of their file group, among those of their partition path; others are left out."""
+    for batch in batches:
+        for path, rows in rows_by_value(batch[PATH]):
+            if path in counts:
+                keys = batch[KEY].take(pa.array(rows))
+                numbers = pa.array(RecordIndex.groups_of(keys, counts[path]), pa.int32())
+                yield pa.RecordBatch.from_arrays([pa.repeat(path, len(keys)), keys, numbers], names=_NUMBERED.names)
+
+
+def _found(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The tags of the keys of *batches* that the index has, each key once."""
+    tagger = Tagger(open_storage(plan.root), plan)
+    for part in at_once(batches):
+        for path, rows in rows_by_value(part[PATH].combine_chunks()):
+            keys = part[KEY].combine_chunks().take(pa.array(rows)).unique()
+            tags = tagger.partition(path).tag(keys)
+            known = np.flatnonzero(tags.codes != UNKNOWN)
+            groups = pa.array(tags.file_ids, pa.string()).take(pa.array(tags.codes[known]))
+            columns = [pa.repeat(path, len(known)), groups, keys.take(pa.array(known))]
+            yield pa.RecordBatch.from_arrays(columns, schema=arrow_schema(TAGS))

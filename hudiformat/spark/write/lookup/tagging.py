@@ -1,0 +1,152 @@
+"""The tags of a row: its partition path, its file group as far as that is known already, and its record key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, functions
+from pyspark.sql.types import StringType, StructField, StructType
+
+from hudiformat.schema.table_schema import RowKeys, TableSchema
+from hudiformat.spark.write.schema import arrow_schema, fit_shown
+from hudiformat.spark.write.workers import in_task, settle
+from hudiformat.storage.opening import open_storage
+from hudiformat.timeline.table_config import TableConfig
+from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.index.buckets import numbers_by_path
+from hudiformat.write.index.rows import rows_by_value
+from hudiformat.write.placement import FIRST_NEW, groups_of_new
+
+PATH, GROUP, KEY = "_hudiformat_path", "_hudiformat_group", "_hudiformat_key"
+TAGS = StructType([StructField(name, StringType()) for name in (PATH, GROUP, KEY)])
+NEW = "_hudiformat_new"
+"""Whether a row is new; others have their file group."""
+
+OUT = "_hudiformat_out"
+"""The file group that a row is deleted from, null in rows that are written."""
+
+_TAG = "_hudiformat_tag"
+
+
+def with_tags(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
+    """*df* with the tags of each row; where Spark can do so, only what keys are made of goes through Python."""
+    names = key_columns(plan)
+    keys = schema.only(names)
+    if not hasattr(functions, "arrow_udf"):  # before PySpark 4.1
+        return df.mapInArrow(in_task(tag_rows, plan, keys), StructType([*df.schema.fields, *TAGS.fields]))
+
+    def tag(*columns: pa.Array) -> pa.Array:
+        settle()
+        return _tags(plan, keys, pa.RecordBatch.from_arrays(list(columns), names=names)).to_struct_array()
+
+    made = functions.arrow_udf(tag, TAGS)(*(functions.col(quoted(name)) for name in names))
+    return df.withColumn(_TAG, made).select(*map(quoted, df.columns), f"{_TAG}.*")
+
+
+def paths_of(df: DataFrame, config: TableConfig, schema: TableSchema) -> list[str]:
+    """The partition paths of the rows of *df*, which have the columns of *schema*.
+
+    Raises:
+        DataError: a partition column is missing.
+    """
+    names = list(RowKeys.of(config).partition_fields)
+    if not names:
+        return [] if df.isEmpty() else [""]
+    check_has_paths(config, arrow_schema(df.schema))
+    rows = (
+        df.select(*map(quoted, names))
+        .distinct()
+        .mapInArrow(in_task(_paths, config, schema.only(names)), f"{PATH} string")
+    )
+    return sorted({row[0] for row in rows.collect()})
+
+
+def check_has_paths(config: TableConfig, columns: pa.Schema) -> None:
+    """Raise a DataError where rows with these *columns* have no partition path, as one is missing."""
+    keys = RowKeys.of(config)
+    own = [one if one.name in keys.partition_fields else one.with_type(pa.null()) for one in columns]
+    keys.partition_paths(pa.schema(own).empty_table())
+
+
+def _paths(config: TableConfig, schema: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        paths = RowKeys.of(config).partition_paths(fit_shown(schema, batch))
+        yield pa.RecordBatch.from_arrays([paths], names=[PATH])
+
+
+def key_columns(plan: WritePlan) -> list[str]:
+    """The columns that record keys and partition paths are made of."""
+    return RowKeys.of(plan.config).columns
+
+
+def quoted(name: str) -> str:
+    """*name* as an expression of Spark SQL, whatever is in it."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def is_deleted(df: DataFrame, plan: WritePlan) -> Column:
+    """Whether a row of *df* is a delete."""
+    column = plan.schema.delete_column
+    if column is None or column not in df.columns:
+        return functions.lit(False)
+    return functions.coalesce(functions.col(quoted(column)), functions.lit(False))
+
+
+def cached(df: DataFrame, stack: ExitStack) -> DataFrame:
+    """*df*, evaluated once: what is planned over its rows has to fit them when they are written."""
+    kept = df.persist()
+    stack.callback(kept.unpersist)
+    return kept
+
+
+_NOT_REPEATED = ("Exchange", "Python", "Arrow", "Pandas", "RDD", "Aggregate", "Window", "Join")
+"""What a plan of Spark has where it takes long, or where Spark cannot say that it gives the same rows again."""
+
+
+def repeatable(df: DataFrame, stack: ExitStack) -> DataFrame:
+    """*df*, which is asked for its rows more than once: cached, unless it is quick and surely gives the same ones."""
+    if df.storageLevel.useMemory or df.storageLevel.useDisk:
+        return df
+    execution = getattr(getattr(df, "_jdf", None), "queryExecution", None)  # with Spark Connect nobody says
+    if execution is not None and execution().analyzed().deterministic():
+        plan = execution().executedPlan().toString()
+        if not any(mark in plan for mark in _NOT_REPEATED):
+            return df
+    return cached(df, stack)
+
+
+def tag_rows(plan: WritePlan, keys: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """*batches* with the tags of each row; *keys* are the columns that they are made of."""
+    for batch in batches:
+        tags = _tags(plan, keys, batch.select(keys.arrow.names))
+        yield pa.RecordBatch.from_arrays(
+            [*batch.columns, *tags.columns], names=[*batch.schema.names, *tags.schema.names]
+        )
+
+
+def _tags(plan: WritePlan, schema: TableSchema, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Path, file group and record key of rows, of which *batch* has what keys are made of."""
+    rows, keys = fit_shown(schema, batch), RowKeys.of(plan.config)
+    record_keys, paths = keys.record_keys(rows), keys.partition_paths(rows)
+    groups = pa.repeat("", batch.num_rows)
+    if plan.uses_buckets:
+        numbers = numbers_by_path(open_storage(plan.root), plan, record_keys, dict(rows_by_value(paths)))
+        groups = pa.array(numbers).cast(pa.string())
+    elif plan.placements:
+        groups = _groups_of_new(plan, paths, record_keys)
+    return pa.RecordBatch.from_arrays([paths, groups, record_keys], names=TAGS.names)
+
+
+def _groups_of_new(plan: WritePlan, paths: pa.Array, record_keys: pa.Array) -> pa.Array:
+    """The file group of each row of an insert."""
+    groups, order = [pa.array([], pa.string())], [np.array([], np.int64)]
+    for path, rows in rows_by_value(paths):
+        placement = plan.placements.get(path)
+        # A source that gives other rows when it is asked again may have a partition that was not counted.
+        unplaced = pa.repeat(FIRST_NEW, len(rows))
+        groups.append(unplaced if placement is None else groups_of_new(placement, record_keys.take(pa.array(rows))))
+        order.append(rows)
+    return pa.concat_arrays(groups).take(pa.array(np.argsort(np.concatenate(order))))

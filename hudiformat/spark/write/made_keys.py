@@ -1,0 +1,34 @@
+"""Keys for the rows of a data frame, where the table has no record key columns: see ``transaction.made_keys``."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, functions
+
+from hudiformat.schema.table_schema import CARRIED_NAMES
+from hudiformat.spark.write.lookup.tagging import quoted
+from hudiformat.table.options.values import Operation
+from hudiformat.table.state import TableState
+from hudiformat.write.made_keys import keeps_keys, new_prefix
+
+
+def with_made_keys(df: DataFrame, state: TableState, operation: Operation) -> DataFrame:
+    """*df*, whose rows bring their keys where the table has no record key.
+
+    Raises:
+        DataError: the rows of a delete do not say which they are.
+    """
+    if state.config.record_key_fields:
+        return df
+    keeps = keeps_keys(state.config, operation, df.columns)
+    there = {name for name in CARRIED_NAMES if keeps and name in df.columns}
+    known, path = (
+        functions.col(name).cast("string") if name in there else functions.lit(None).cast("string")
+        for name in CARRIED_NAMES
+    )
+    # Numbers of their own for each partition of the frame, which may have others when it is asked again.
+    made = functions.concat_ws(
+        "_", functions.lit(new_prefix(state.next_instant)), functions.monotonically_increasing_id()
+    )
+    own = [functions.col(quoted(name)) for name in df.columns if name not in CARRIED_NAMES]
+    keys = functions.coalesce(known, made).alias(CARRIED_NAMES[0])
+    return df.select(*own, keys, functions.when(known.isNotNull(), path).alias(CARRIED_NAMES[1]))

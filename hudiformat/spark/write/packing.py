@@ -1,0 +1,83 @@
+"""Rows on their way to the task that writes their file group: packed, so that Spark moves few large values.
+
+A value holds rows of one file group, as an Arrow stream.  Spark would turn every row into a form of its own, sort it,
+and turn it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+
+from hudiformat.spark.write.batches import joined
+from hudiformat.spark.write.lookup.tagging import GROUP, PATH
+from hudiformat.write.index.rows import rows_by_code, taken
+
+_ROWS = "_hudiformat_rows"
+_SMALLEST_VALUE, _LARGEST_VALUE = 64 * 1024, 256 * 1024
+_PACKED_AT_ONCE = 16 * 1024 * 1024
+"""Bytes: each value is a stream with a schema, so small ones cost; and Java puts values that are larger than half a
+megabyte aside, where its heap fills up before they are cleared away."""
+
+PACKED = f"{PATH} string, {GROUP} string, {_ROWS} binary"
+"""What packed rows are to Spark."""
+
+
+def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """*batches*, which have PATH and GROUP, as rows of PACKED; some of them together, where file groups are many."""
+    waiting: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        waiting.append(batch)
+        size += batch.nbytes
+        if size >= min(_SMALLEST_VALUE * pc.count_distinct(batch[GROUP]).as_py(), _PACKED_AT_ONCE):
+            yield from map(_packed, joined(waiting))
+            waiting, size = [], 0
+    yield from map(_packed, joined(waiting))
+
+
+def _packed(rows: pa.RecordBatch) -> pa.RecordBatch:
+    paths, groups = (rows[name].dictionary_encode() for name in (PATH, GROUP))
+    codes = np.asarray(paths.indices).astype(np.int64) * len(groups.dictionary) + np.asarray(groups.indices)
+    rows = rows.drop_columns([PATH, GROUP])
+    numbers, ends, sink = [], [0], pa.BufferOutputStream()
+    most = max(len(rows) * _LARGEST_VALUE // max(rows.nbytes, 1), 1)
+    for code, chosen in rows_by_code(codes):
+        for start in range(0, len(chosen), most):
+            with pa.ipc.new_stream(sink, rows.schema) as writer:
+                writer.write_batch(taken(rows, chosen[start : start + most]))
+            numbers.append(code)
+            ends.append(sink.tell())
+    values = [None, pa.py_buffer(np.array(ends, np.int32)), sink.getvalue()]
+    of_path, of_group = np.divmod(np.array(numbers, np.int64), max(len(groups.dictionary), 1))
+    return pa.RecordBatch.from_arrays(
+        [
+            paths.dictionary.take(pa.array(of_path)),
+            groups.dictionary.take(pa.array(of_group)),
+            pa.Array.from_buffers(pa.binary(), len(numbers), values),
+        ],
+        names=[PATH, GROUP, _ROWS],
+    )
+
+
+def shuffled(values: DataFrame) -> DataFrame:
+    """Packed rows in the tasks that are to write them, one file group after the other."""
+    return values.repartition(PATH, GROUP).sortWithinPartitions(PATH, GROUP)
+
+
+def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, str, Iterator[pa.RecordBatch]]]:
+    """Each partition path and file group of values that are sorted by them, and its rows."""
+    values = (value for batch in batches for value in zip(*batch.columns, strict=True))
+    for (path, group), found in groupby(values, key=lambda value: (value[0].as_py(), value[1].as_py())):
+        yield path, group, _rows(map(itemgetter(2), found))
+
+
+def _rows(values: Iterable[pa.BinaryScalar]) -> Iterator[pa.RecordBatch]:
+    for value in values:
+        yield from pa.ipc.open_stream(value.as_buffer())

@@ -1,0 +1,159 @@
+"""Spark's types <-> Arrow's.
+
+PySpark has these mappings too, but as internal functions whose arguments change from release to release.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import types as spark
+
+from hudiformat.errors import DataError, SchemaError
+from hudiformat.schema.table_schema import TableSchema
+
+_SIMPLE: tuple[tuple[type[spark.DataType], pa.DataType], ...] = (
+    (spark.BooleanType, pa.bool_()),
+    (spark.ByteType, pa.int8()),
+    (spark.ShortType, pa.int16()),
+    (spark.IntegerType, pa.int32()),
+    (spark.LongType, pa.int64()),
+    (spark.FloatType, pa.float32()),
+    (spark.DoubleType, pa.float64()),
+    (spark.StringType, pa.string()),
+    (spark.CharType, pa.string()),
+    (spark.VarcharType, pa.string()),
+    (spark.BinaryType, pa.binary()),
+    (spark.DateType, pa.date32()),
+    (spark.TimestampType, pa.timestamp("us", tz="UTC")),
+    (spark.TimestampNTZType, pa.timestamp("us")),
+)
+
+_BARE_NUMBERS: tuple[tuple[type[spark.DataType], pa.DataType], ...] = (
+    # Spark before 4.1 has no time of day; Hudi on Spark reads the bare number, too.
+    (spark.IntegerType, pa.time32("ms")),
+    (spark.LongType, pa.time64("us")),
+)
+
+
+def arrow_schema(schema: spark.StructType) -> pa.Schema:
+    """The Arrow schema of rows of *schema*.
+
+    Raises:
+        SchemaError: a column that Hudi's Avro cannot hold.
+    """
+    return pa.schema([_arrow_field(field, field.name) for field in schema.fields])
+
+
+def spark_schema(schema: pa.Schema) -> spark.StructType:
+    """The Spark schema of rows that are read as *schema*."""
+    return spark.StructType([_spark_field(field) for field in schema])
+
+
+def as_table_has(columns: pa.Schema, table: pa.Schema) -> pa.Schema:
+    """*columns* of a data frame with the types of *table* where Spark shows these as those of the data frame."""
+    own = {one.name: one.type for one in table}
+    return pa.schema([one.with_type(_as_stored(one.type, own.get(one.name, one.type))) for one in columns])
+
+
+def fit_shown(schema: TableSchema, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """*batch*, which Spark has given, as :meth:`TableSchema.fit` does: what Spark has no type for is as in the table.
+
+    Raises:
+        DataError: a value that the column of the table cannot hold.
+        SchemaError: as for :meth:`TableSchema.fit`.
+    """
+    wanted = as_table_has(batch.schema, schema.arrow)
+    for number, (own, one) in enumerate(zip(batch.schema, wanted, strict=True)):
+        if own.type != one.type:
+            batch = batch.set_column(number, one, _cast(batch.column(number), one))
+    return schema.fit(batch)
+
+
+def _cast(values: pa.Array, field: pa.Field) -> pa.Array:
+    try:
+        return values.cast(field.type)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"column {field.name} of type {field.type} in the table: {error}", column=field.name) from None
+
+
+def _as_stored(given: pa.DataType, own: pa.DataType) -> pa.DataType:
+    """*own* where Spark shows it as *given*, else *given*; so are the types inside of nested ones."""
+    if given == own or pa.types.is_null(given):
+        return given
+    if pa.types.is_struct(given) and pa.types.is_struct(own):
+        inner = {one.name: one.type for one in own.fields}
+        return pa.struct([one.with_type(_as_stored(one.type, inner.get(one.name, one.type))) for one in given.fields])
+    if pa.types.is_list(given) and pa.types.is_list(own):
+        return pa.list_(given.value_field.with_type(_as_stored(given.value_type, own.value_type)))
+    if pa.types.is_map(given) and pa.types.is_map(own):
+        return pa.map_(given.key_type, given.item_field.with_type(_as_stored(given.item_type, own.item_type)))
+    if pa.types.is_nested(own):
+        return given
+    is_moment = pa.types.is_timestamp(given) and given.tz  # in the zone of the session
+    known = pa.timestamp(given.unit, "UTC") if is_moment else given
+    return own if arrow_schema(spark_schema(pa.schema([("", own)]))).field(0).type == known != own else given
+
+
+def has_time_of_day(kind: pa.DataType) -> bool:
+    """Whether values of *kind* are times of day, or have some."""
+    if pa.types.is_nested(kind):
+        return any(has_time_of_day(kind.field(number).type) for number in range(kind.num_fields))
+    return bool(pa.types.is_time(kind))
+
+
+def _arrow_field(field: spark.StructField, path: str) -> pa.Field:
+    return pa.field(field.name, _arrow_type(field.dataType, path), nullable=field.nullable)
+
+
+def _arrow_type(kind: spark.DataType, path: str) -> pa.DataType:
+    if isinstance(kind, spark.StructType):
+        return pa.struct([_arrow_field(field, f"{path}.{field.name}") for field in kind.fields])
+    if isinstance(kind, spark.ArrayType):
+        return pa.list_(pa.field("element", _arrow_type(kind.elementType, path), nullable=kind.containsNull))
+    if isinstance(kind, spark.MapType):
+        value = pa.field("value", _arrow_type(kind.valueType, path), nullable=kind.valueContainsNull)
+        return pa.map_(_arrow_type(kind.keyType, path), value)
+    if isinstance(kind, spark.DecimalType):
+        return pa.decimal128(kind.precision, kind.scale)
+    for simple, arrow in _SIMPLE:
+        if isinstance(kind, simple):
+            return arrow
+    raise SchemaError(
+        f"the column {path!r} has the type {kind.simpleString()}, which Hudi's Avro cannot hold; cast it "
+        "or leave it out",
+        column=path,
+    )
+
+
+def _spark_field(field: pa.Field) -> spark.StructField:
+    return spark.StructField(field.name, _spark_type(field.type, field.name), field.nullable)
+
+
+def _spark_type(kind: pa.DataType, path: str) -> spark.DataType:
+    if pa.types.is_nested(kind):
+        return _spark_nested_type(kind, path)
+    if pa.types.is_decimal128(kind):
+        return spark.DecimalType(kind.precision, kind.scale)
+    if pa.types.is_timestamp(kind):
+        return spark.TimestampType() if kind.tz else spark.TimestampNTZType()
+    if pa.types.is_fixed_size_binary(kind):
+        return spark.BinaryType()
+    for simple, arrow in (*_SIMPLE, *_BARE_NUMBERS):
+        if arrow == kind:
+            return simple()
+    raise _no_type_in_spark(kind, path)
+
+
+def _spark_nested_type(kind: pa.DataType, path: str) -> spark.DataType:
+    if pa.types.is_struct(kind):
+        return spark.StructType([_spark_field(field) for field in kind.fields])
+    if pa.types.is_list(kind):
+        return spark.ArrayType(_spark_type(kind.value_type, path), kind.value_field.nullable)
+    if pa.types.is_map(kind):
+        value = kind.item_field
+        return spark.MapType(_spark_type(kind.key_type, path), _spark_type(value.type, path), value.nullable)
+    raise _no_type_in_spark(kind, path)
+
+
+def _no_type_in_spark(kind: pa.DataType, path: str) -> SchemaError:
+    return SchemaError(f"the column {path!r} of type {kind} has no type in Spark", column=path)

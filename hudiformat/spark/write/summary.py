@@ -1,0 +1,145 @@
+"""What the driver knows of the rows of a write after one pass over the columns that their keys are made of."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+
+from hudiformat.file_group.merging.keys import key_hashes
+from hudiformat.schema.table_schema import TableSchema
+from hudiformat.sizing.key_groups import Parallelism
+from hudiformat.spark.write.counting import Counts, parallelism_of, summed
+from hudiformat.spark.write.describing import phase
+from hudiformat.spark.write.lookup.distinct import DistinctCounts, spread
+from hudiformat.spark.write.lookup.tagging import KEY, PATH, TAGS, key_columns, quoted, tag_rows
+from hudiformat.spark.write.workers import in_task
+from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.index.rows import rows_by_value
+
+MOST = 100_000
+"""Of up to so many rows the driver takes the keys."""
+
+GONE = "_hudiformat_gone"
+"""Whether a row is a delete."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The rows of a write: how many; their partition ``paths``; the PATH, KEY and GONE of each, unless there are many.
+
+    ``upserts`` counts what is no delete, by partition path and task; where rows with one key are combined, each key
+    once, which of many keys is an estimate.  ``data`` are the rows themselves, where they were asked for and are few.
+    """
+
+    rows: int
+    paths: tuple[str, ...]
+    upserts: Counts
+    keys: pa.Table | None
+    data: pa.Table | None = None
+
+    def few_keys(self) -> Mapping[str, pa.Array] | None:
+        """The record keys by partition path, each once; None where there are many."""
+        if self.keys is None:
+            return None
+        keys = self.keys[KEY].combine_chunks()
+        return {path: keys.take(pa.array(at)).unique() for path, at in rows_by_value(self.keys[PATH].combine_chunks())}
+
+
+@dataclass
+class _Part:
+    """What a task says."""
+
+    rows: int = 0
+    counts: dict[tuple[str, int], int] = field(default_factory=dict)
+    different: DistinctCounts[tuple[str, int]] = field(default_factory=DistinctCounts)
+    paths: set[str] = field(default_factory=set)
+    keys: list[pa.RecordBatch] | None = field(default_factory=list)
+    data: list[pa.RecordBatch] | None = None
+
+
+def summarized(df: DataFrame, plan: WritePlan, schema: TableSchema, *, with_data: bool = False) -> Summary:
+    """Go over the keys of *df*, as one job; *with_data* over all columns, which the driver gets if they are few.
+
+    Raises:
+        DataError: a record key is null.
+    """
+    names = key_columns(plan)
+    deletes = schema.delete_column if schema.delete_column in df.columns else None
+    wanted = df if with_data else df.select(*map(quoted, dict.fromkeys([*names, *([deletes] if deletes else [])])))
+    taken = in_task(_taken, plan, schema.only(names), deletes, with_data)
+    with phase(df.sparkSession, plan, "look at the keys"):
+        messages = wanted.mapInArrow(taken, "part binary").collect()
+    return _joined([pickle.loads(bytes(message[0])) for message in messages], plan)  # noqa: S301 - of our own tasks
+
+
+def _taken(
+    plan: WritePlan,
+    keys: TableSchema,
+    deletes: str | None,
+    with_data: bool,  # noqa: FBT001 - a partial function gives it
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    part, shares = _Part(data=[] if with_data else None), parallelism_of(plan)
+    for batch in tag_rows(plan, keys, batches):
+        _keep(part, batch.drop_columns(TAGS.names), plan)
+        tags = batch.select([PATH, KEY]).append_column(GONE, _flags(batch, deletes))
+        part.rows += len(tags)
+        if part.keys is not None:
+            part.keys.append(tags)
+            if part.rows > MOST:
+                part.keys = None
+        _count(part, tags, shares, combines=plan.combines)
+    yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(part)], pa.binary())], names=["part"])
+
+
+def _keep(part: _Part, rows: pa.RecordBatch, plan: WritePlan) -> None:
+    """Keep the rows for the driver, unless there are too many."""
+    if part.data is not None:
+        part.data.append(rows)
+        is_much = sum(one.nbytes for one in part.data) > plan.options.driver_bytes
+        if is_much or part.rows + len(rows) > plan.options.driver_rows:
+            part.data = None
+
+
+def _flags(batch: pa.RecordBatch, deletes: str | None) -> pa.Array:
+    if deletes is None:
+        return pa.repeat(False, len(batch))
+    return pc.fill_null(batch[deletes], False)
+
+
+def _count(part: _Part, tags: pa.RecordBatch, shares: Parallelism | None, *, combines: bool) -> None:
+    for path, rows in rows_by_value(tags[PATH]):
+        part.paths.add(path)
+        chosen = tags.take(pa.array(rows))
+        keys = chosen[KEY].filter(pc.invert(chosen[GONE]))
+        owners = np.zeros(len(keys), np.int64) if shares is None else shares.owners(keys)
+        for task in np.unique(owners).tolist():
+            mine = keys.filter(pa.array(owners == task))
+            if combines:
+                part.different.add((path, task), spread(key_hashes(pa.chunked_array([mine]))))
+            else:
+                part.counts[path, task] = part.counts.get((path, task), 0) + len(mine)
+
+
+def _joined(parts: list[_Part], plan: WritePlan) -> Summary:
+    rows = sum(part.rows for part in parts)
+    different: DistinctCounts[tuple[str, int]] = DistinctCounts()
+    for part in parts:
+        different.merge(part.different)
+    counts = [different.counts()] if plan.combines else [part.counts for part in parts]
+    upserts = summed((path, task, count) for one in counts for (path, task), count in one.items())
+    keys = None
+    if rows <= MOST:
+        found = [batch for part in parts for batch in part.keys or ()]
+        keys = pa.Table.from_batches(found) if found else None
+    data = None
+    if parts and all(part.data is not None for part in parts):
+        batches = [batch for part in parts for batch in part.data or ()]
+        data = pa.Table.from_batches(batches) if batches else None
+    return Summary(rows, tuple(sorted(set().union(*(part.paths for part in parts)))), upserts, keys, data)

@@ -1,0 +1,1 @@
+"""Every option: its key in Hudi, its parser, its default."""

@@ -1,0 +1,177 @@
+"""Checking that a write's options agree with the table's properties.
+
+Hudi's users pass the table's name, type, keys and so on with every write.
+Source: HoodieWriterUtils.validateTableConfig.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from hudiformat.errors import OptionError, UnsupportedFeatureError
+from hudiformat.table.options.answers import current_name
+from hudiformat.table.options.keys import FACT_KEYS, PERSISTED_KEYS, TABLE_KEYS, parse_write_options
+from hudiformat.table.options.values import SUPPORTED_INDEX_TYPES, IndexType, WriteOptions
+from hudiformat.timeline.table_config import MergeMode, TableConfig
+
+_INDEX_TYPE = "hoodie.index.type"
+
+
+def options_of(config: TableConfig, options: Mapping[str, str]) -> WriteOptions:
+    """What *options* ask for, and what the table's properties keep for all its writers.
+
+    The properties may name an index that is not supported yet: the table can be read all the same.
+
+    Raises:
+        OptionError: an unknown option, a bad value, or an option that contradicts the table.
+        UnsupportedFeatureError: a value that Hudi has and hudiformat does not support.
+    """
+    asked = _without_facts(config, options)
+    index = asked.get(_INDEX_TYPE, "").upper()
+    if config.properties.get(_INDEX_TYPE) is None or index in {one.value for one in SUPPORTED_INDEX_TYPES}:
+        return parse_write_options(asked)
+    del asked[_INDEX_TYPE]
+    return replace(parse_write_options(asked), index_type=_index_type(index))
+
+
+def _index_type(word: str) -> IndexType:
+    known = {one.value: one for one in IndexType}
+    return known.get(word, IndexType.UNKNOWN)
+
+
+def _without_facts(config: TableConfig, options: Mapping[str, str]) -> dict[str, str]:
+    options = {key if key in FACT_KEYS or key in TABLE_KEYS else current_name(key): options[key] for key in options}
+    _refuse_other_merging(config, options)
+    options = {key: value for key, value in options.items() if key not in _MERGING}
+    own = config.properties
+    options = {key: value for key, value in options.items() if key in PERSISTED_KEYS or own.get(key) != str(value)}
+    facts = _facts(config)
+    kept = {key: config.properties[key] for key in PERSISTED_KEYS if key in config.properties}
+    for key, value in {**facts, **kept}.items():
+        if key in options and not _agree(key, str(options[key]), value):
+            raise OptionError(
+                f"{key} is {value!r} in the table's properties, and cannot be {str(options[key])!r}", option=key
+            )
+    chosen = {key: value for key, value in options.items() if key not in facts}
+    return {**kept, **chosen}
+
+
+_PAYLOADS = {
+    "OverwriteWithLatestAvroPayload": MergeMode.COMMIT_TIME_ORDERING,
+    "DefaultHoodieRecordPayload": MergeMode.EVENT_TIME_ORDERING,
+    "EventTimeAvroPayload": MergeMode.EVENT_TIME_ORDERING,
+}
+_STRATEGIES = {
+    "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5": MergeMode.EVENT_TIME_ORDERING,
+    "ce9acb64-bde0-424c-9b91-f6ebba25356d": MergeMode.COMMIT_TIME_ORDERING,
+}
+_MODES = {mode.value: mode for mode in MergeMode}
+_MERGING: Mapping[str, Mapping[str, MergeMode]] = {
+    "hoodie.record.merge.mode": _MODES,
+    "hoodie.write.record.merge.mode": _MODES,
+    **dict.fromkeys(("hoodie.record.merge.strategy.id", "hoodie.write.record.merge.strategy.id"), _STRATEGIES),
+    **dict.fromkeys(
+        ("hoodie.datasource.write.payload.class", "hoodie.write.payload.class", "hoodie.compaction.payload.class"),
+        _PAYLOADS,
+    ),
+}
+"""For each key that says how records are merged, what its values mean; of a class, the name without its package."""
+
+
+def merge_mode_of(options: Mapping[str, str]) -> MergeMode | None:
+    """How *options* ask for records to be merged; None where they do not.
+
+    Raises:
+        OptionError: two of them disagree.
+        UnsupportedFeatureError: in a way that cannot be written.
+
+    Source: HoodieTableConfig.inferMergingConfigsForV9TableCreation, Hudi 1.2.0.
+    """
+    found: dict[MergeMode, str] = {}
+    for key, meanings in _MERGING.items():
+        text = str(options.get(key, "")).strip()
+        if not text:
+            continue
+        name = text.rpartition(".")[2]
+        mode = next((mode for word, mode in meanings.items() if word.lower() == name.lower()), None)
+        if mode is None or mode is MergeMode.CUSTOM:
+            takes = ", ".join(word for word, one in meanings.items() if one is not MergeMode.CUSTOM)
+            raise UnsupportedFeatureError(
+                f"{key}={text}: supported are {takes}", feature=f"merge mode {text}" if "mode" in key else text
+            )
+        found[mode] = key
+    if len(found) > 1:
+        keys = list(found.values())
+        raise OptionError(f"{' and '.join(keys)} ask for different merge modes", option=keys[0])
+    return next(iter(found), None)
+
+
+def _refuse_other_merging(config: TableConfig, options: Mapping[str, str]) -> None:
+    own = {str(name).rpartition(".")[2] for name in (config.payload_class, config.legacy_payload_class) if name}
+    for key in _MERGING:
+        text = str(options.get(key, "")).strip()
+        if not text or text.rpartition(".")[2] in own or text == config.merge_strategy_id:
+            continue
+        if text.lower() == config.merge_mode.value.lower():
+            continue
+        if merge_mode_of({key: text}) is not config.merge_mode:
+            raise OptionError(
+                f"{key} cannot be {text!r}: the merge mode of the table is {config.merge_mode.value}",
+                option=key,
+            )
+
+
+def _facts(config: TableConfig) -> dict[str, str]:
+    ordering = ",".join(config.ordering_fields)
+    return {
+        "hoodie.table.name": config.name,
+        "hoodie.datasource.write.table.name": config.name,
+        "hoodie.datasource.write.table.type": config.table_type.value,
+        "hoodie.write.table.version": str(config.version),
+        "hoodie.datasource.write.recordkey.field": ",".join(config.record_key_fields),
+        "hoodie.datasource.write.partitionpath.field": ",".join(config.partition_fields),
+        "hoodie.table.recordkey.fields": ",".join(config.record_key_fields),
+        "hoodie.table.partition.fields": ",".join(config.partition_fields),
+        "hoodie.table.type": config.table_type.value,
+        "hoodie.timeline.layout.version": str(config.layout_version),
+        "hoodie.payload.ordering.field": ordering,
+        **_generators(config),
+        "hoodie.table.ordering.fields": ordering,
+        "hoodie.table.precombine.field": ordering,
+        "hoodie.datasource.write.precombine.field": ordering,
+        "hoodie.datasource.write.hive_style_partitioning": str(config.hive_style_partitioning),
+        "hoodie.datasource.write.partitionpath.urlencode": str(config.url_encode_partitioning),
+        "hoodie.table.timeline.timezone": config.timeline_zone.value,
+    }
+
+
+def _generators(config: TableConfig) -> dict[str, str]:
+    if config.key_generator is None:
+        return {}
+    name = config.key_generator_class or config.key_generator.value
+    return {
+        **dict.fromkeys(("hoodie.table.keygenerator.class", "hoodie.datasource.write.keygenerator.class"), name),
+        **dict.fromkeys(
+            ("hoodie.table.keygenerator.type", "hoodie.datasource.write.keygenerator.type"), config.key_generator.name
+        ),
+    }
+
+
+_FAMILIES = (
+    {"SIMPLE", "BLOOM", "RECORD_LEVEL_INDEX"},
+    {"GLOBAL_SIMPLE", "GLOBAL_BLOOM", "RECORD_INDEX", "GLOBAL_RECORD_LEVEL_INDEX"},
+)
+"""Indexes that find the same keys: a table may change between those of one set."""
+
+
+def _agree(key: str, asked: str, own: str) -> bool:
+    if key == _INDEX_TYPE and any({asked.upper(), own.upper()} <= family for family in _FAMILIES):
+        return True
+    return _normal(asked) == _normal(own)
+
+
+def _normal(value: object) -> str:
+    """A value without its spaces, its package, and how it writes a partition column or a class for Avro records."""
+    text = str(value).replace(" ", "").lower().replace(":simple", "")
+    return text.rpartition(".")[2].replace("avrokeygenerator", "keygenerator").removesuffix("_avro")

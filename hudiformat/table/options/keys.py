@@ -1,0 +1,312 @@
+"""Hudi's keys of options, and what becomes of each: the field that it sets, and the parser of its text.
+
+An unknown key is an error that names the closest known one.  ``answers.py`` says what becomes of Hudi's other keys: one
+that is refused is an error, and one that has no effect here warns once, unless its value asks for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from hudiformat.errors import OptionError, UnsupportedFeatureError, did_you_mean, warn
+from hudiformat.file_group.damage import DamageMode
+from hudiformat.schema.evolution import MAY_DROP, PARTIAL_SCHEMA, SCHEMA_ON_READ, SET_NULL
+from hudiformat.table.options.answers import Answer, asks_for_nothing, current_name, hudi_keys, rule_of
+from hudiformat.table.options.buckets import BUCKETING_KEYS, BucketEngine
+from hudiformat.table.options.clustering import CLUSTERING_KEYS
+from hudiformat.table.options.expiry import EXPIRY_KEYS
+from hudiformat.table.options.parsers import (
+    Keys,
+    member_of,
+    one_of,
+    parse_any_integer,
+    parse_boolean,
+    parse_count,
+    parse_fields,
+    parse_integer,
+    parse_share,
+    parse_text,
+    supporting,
+)
+from hudiformat.table.options.values import (
+    FAILED_WRITES_POLICY,
+    FILE_SYSTEM_PROVIDER,
+    IN_PROCESS_PROVIDER,
+    SUPPORTED_INDEX_TYPES,
+    CleanPolicy,
+    ConcurrencyMode,
+    DuplicatePolicy,
+    FailedWritesPolicy,
+    IndexType,
+    SizingEngine,
+    SortMode,
+    WriteOptions,
+)
+
+KEEP_OPERATIONS = "hoodie.allow.operation.metadata.field"
+"""The option that gives records the meta field of the operation."""
+
+_OTHER_SORT_MODES = ("PARTITION_PATH_REPARTITION", "PARTITION_PATH_REPARTITION_AND_SORT")
+_NO_HFILES = (
+    "are avro and parquet; Hudi 1.x writes HFile blocks into tables of Parquet files, and cannot read them on Spark"
+)
+
+
+def parse_write_options(options: Mapping[str, str] | None) -> WriteOptions:
+    """The options that *options* gives; ``hoodie.*`` keys of table properties may be among them.
+
+    Raises:
+        OptionError: an unknown key, or a value that a key does not take.
+        UnsupportedFeatureError: a value that Hudi has and hudiformat does not support.
+    """
+    given = {_known_name(key): str(value) for key, value in (options or {}).items()}
+    for key, value in given.items():
+        if not is_honoured(key):
+            _judge(key, value)
+    defaults = WriteOptions()
+    parts = {name: replace(getattr(defaults, name), **_parsed(keys, given)) for name, keys in _PARTS.items()}
+    result = replace(defaults, **_parsed(_KEYS, given), **parts)
+    result.concurrency.check()
+    return result
+
+
+def _parsed(keys: Keys, given: Mapping[str, str]) -> dict[str, Any]:
+    return {keys[key][0]: keys[key][1](key, value) for key, value in given.items() if key in keys}
+
+
+def is_honoured(key: str) -> bool:
+    """Whether a key sets something, or has to agree with the table's properties."""
+    return any(key in keys for keys in (*_PARTS.values(), _KEYS, TABLE_KEYS, FACT_KEYS))
+
+
+def _known_name(key: str) -> str:
+    """The name under which a key is known; an older name of Hudi's may be known by itself."""
+    return key if is_honoured(key) else current_name(key)
+
+
+def _judge(key: str, value: str) -> None:
+    """Raise for an unknown or a refused key; warn once for a key of Hudi's that has no effect here."""
+    if key not in hudi_keys():
+        known = {*_KEYS, *TABLE_KEYS}.union(*_PARTS.values())
+        hint = did_you_mean(key, known | hudi_keys().keys(), most=3) or _NOTHING_ALIKE
+        raise OptionError(f"unknown option {key!r}{hint}", option=key)
+    if asks_for_nothing(key, value):
+        return
+    rule = rule_of(key)
+    if rule.answer is Answer.REFUSED:
+        raise UnsupportedFeatureError(f"{key}={value} is refused: {rule.why}", feature=key)
+    if key not in _warned:
+        _warned.add(key)
+        message = f"the option {key!r} of Hudi's means nothing to hudiformat and is left out: {rule.why}"
+        warn(message)
+
+
+_warned: set[str] = set()
+_NOTHING_ALIKE = "; no option has a name like it: see docs/options.md"
+
+
+def _drops_duplicates(key: str, value: str) -> DuplicatePolicy:
+    return DuplicatePolicy.DROP if parse_boolean(key, value) else DuplicatePolicy.NONE
+
+
+_KEYS: Keys = {
+    "hoodie.index.type": (
+        "index_type",
+        supporting(
+            member_of(SUPPORTED_INDEX_TYPES),
+            supported=f"are {', '.join(one.value for one in SUPPORTED_INDEX_TYPES)}",
+            others=tuple(one.value for one in IndexType if not one.is_supported and one is not IndexType.UNKNOWN),
+            feature="index",
+        ),
+    ),
+    "hoodie.bucket.index.num.buckets": ("num_buckets", parse_integer),
+    "hoodie.bucket.index.hash.field": ("hash_fields", parse_fields),
+    "hoodie.index.bucket.engine": (
+        "bucket_engine",
+        member_of(BucketEngine),
+    ),
+    "hoodie.simple.index.update.partition.path": ("simple_moves", parse_boolean),
+    "hoodie.bloom.index.update.partition.path": ("bloom_moves", parse_boolean),
+    "hoodie.record.index.update.partition.path": ("record_moves", parse_boolean),
+    "hoodie.logfile.max.size": ("log_max_size", parse_integer),
+    "hoodie.logfile.data.block.max.size": ("block_max_size", parse_integer),
+    "hoodie.logfile.data.block.format": (
+        "block_format",
+        supporting(one_of("avro", "parquet"), supported=_NO_HFILES, others=("hfile",)),
+    ),
+    "hoodie.parquet.compression.codec": ("parquet_compression", one_of("gzip", "snappy", "zstd", "uncompressed")),
+    "hoodie.parquet.bloom.filter.enabled": ("bloom_filter", parse_boolean),
+    "hoodie.combine.before.insert": ("combine_before_insert", parse_boolean),
+    "hoodie.combine.before.upsert": ("combine_before_upsert", parse_boolean),
+    "hoodie.merge.allow.duplicate.on.inserts": ("allow_duplicates", parse_boolean),
+    "hoodie.datasource.write.insert.drop.duplicates": ("insert_duplicates", _drops_duplicates),
+    "hoodie.datasource.insert.dup.policy": ("insert_duplicates", member_of(DuplicatePolicy)),
+    "hoodie.bulkinsert.sort.mode": (
+        "bulk_insert_sort",
+        supporting(
+            member_of(SortMode), supported=f"are {', '.join(one.value for one in SortMode)}", others=_OTHER_SORT_MODES
+        ),
+    ),
+    "hoodie.write.record.positions": ("record_positions", parse_boolean),
+    PARTIAL_SCHEMA: ("partial_schema", parse_text),
+    "hoodie.metadata.enable": ("metadata_enable", parse_boolean),
+    KEEP_OPERATIONS: ("keep_operations", parse_boolean),
+    "hoodie.enable.data.skipping": ("data_skipping", parse_boolean),
+    "hoodie.memory.merge.max.size": ("merge_memory", parse_integer),
+    "hudiformat.damage": ("damage", member_of(DamageMode)),
+    "hudiformat.sizing": ("sizing_engine", member_of(SizingEngine)),
+    "hudiformat.sizing.tasks": ("sizing_tasks", parse_count),
+    "hudiformat.spark.driver.rows": ("driver_rows", parse_count),
+    "hudiformat.spark.driver.bytes": ("driver_bytes", parse_integer),
+    "hudiformat.sync": ("sync", parse_boolean),
+}
+
+_SIZING_KEYS: Keys = {
+    "hoodie.parquet.max.file.size": ("max_file_size", parse_integer),
+    "hoodie.parquet.small.file.limit": ("small_file_limit", parse_any_integer),
+    "hoodie.merge.small.file.group.candidates.limit": ("candidates_limit", parse_any_integer),
+    "hoodie.logfile.to.parquet.compression.ratio": ("log_ratio", parse_share),
+    "hoodie.parquet.compression.ratio": ("spare_share", parse_share),
+    "hoodie.copyonwrite.insert.split.size": ("insert_split_size", parse_integer),
+    "hoodie.copyonwrite.insert.auto.split": ("auto_split", parse_boolean),
+    "hoodie.copyonwrite.record.size.estimate": ("record_size_estimate", parse_integer),
+    "hoodie.record.size.estimation.threshold": ("estimation_threshold", parse_share),
+    "hoodie.record.size.estimator.average.metadata.size": ("metadata_size", parse_any_integer),
+    "_hoodie.record.size.estimator.max.commits": ("estimation_commits", parse_any_integer),
+}
+
+TABLE_KEYS = (
+    "hoodie.table.timeline.timezone",
+    "hoodie.datasource.write.hive_style_partitioning",
+    "hoodie.datasource.write.partitionpath.urlencode",
+    "hoodie.record.merge.mode",
+    "hoodie.write.record.merge.mode",
+    "hoodie.datasource.write.payload.class",
+    "hoodie.write.payload.class",
+    "hoodie.compaction.payload.class",
+    "hoodie.write.record.merge.strategy.id",
+    "hoodie.record.merge.strategy.id",
+    "hoodie.table.cdc.enabled",
+    "hoodie.table.cdc.supplemental.logging.mode",
+)
+"""Keys that a table is created with and that stay in its properties."""
+
+FACT_KEYS = (
+    "hoodie.table.name",
+    "hoodie.datasource.write.table.name",
+    "hoodie.table.type",
+    "hoodie.datasource.write.table.type",
+    "hoodie.write.table.version",
+    "hoodie.timeline.layout.version",
+    "hoodie.table.recordkey.fields",
+    "hoodie.datasource.write.recordkey.field",
+    "hoodie.table.partition.fields",
+    "hoodie.datasource.write.partitionpath.field",
+    "hoodie.table.ordering.fields",
+    "hoodie.table.precombine.field",
+    "hoodie.datasource.write.precombine.field",
+    "hoodie.payload.ordering.field",
+    "hoodie.table.keygenerator.class",
+    "hoodie.datasource.write.keygenerator.class",
+    "hoodie.table.keygenerator.type",
+    "hoodie.datasource.write.keygenerator.type",
+)
+"""Keys that repeat what the arguments of a creation, or the properties of a table, say: they have to agree."""
+
+PERSISTED_KEYS = (
+    "hoodie.index.type",
+    "hoodie.bucket.index.num.buckets",
+    "hoodie.bucket.index.hash.field",
+    "hoodie.index.bucket.engine",
+    "hoodie.bucket.index.partition.expressions",
+    KEEP_OPERATIONS,
+)
+"""Keys that belong to a write in Hudi, but that all writers of a table have to agree on: kept in its properties."""
+
+
+def _lock_provider(key: str, value: str) -> str:
+    if value not in (FILE_SYSTEM_PROVIDER, IN_PROCESS_PROVIDER):
+        raise UnsupportedFeatureError(
+            f"{key}={value}: supported are {FILE_SYSTEM_PROVIDER} and {IN_PROCESS_PROVIDER}",
+            feature=f"lock provider {value}",
+        )
+    return value
+
+
+CONCURRENCY_KEYS: Keys = {
+    "hoodie.write.concurrency.mode": ("mode", member_of(ConcurrencyMode)),
+    FAILED_WRITES_POLICY: ("failed_writes", member_of(FailedWritesPolicy)),
+    "hoodie.cleaner.policy.failed.writes": ("failed_writes", member_of(FailedWritesPolicy)),
+    "hoodie.write.num.retries.on.conflict.failures": ("conflict_retries", parse_count),
+    "hoodie.write.lock.provider": ("lock_provider", _lock_provider),
+    "hoodie.write.lock.filesystem.path": ("lock_path", parse_text),
+    "hoodie.write.lock.filesystem.expire": ("lock_expire_minutes", parse_count),
+    "hoodie.write.lock.client.num_retries": ("lock_retries", parse_count),
+    "hoodie.write.lock.client.wait_time_ms_between_retry": ("lock_retry_wait_ms", parse_integer),
+    "hoodie.client.heartbeat.interval_in_ms": ("heartbeat_interval_ms", parse_integer),
+    "hoodie.client.heartbeat.tolerable.misses": ("heartbeat_misses", parse_integer),
+}
+
+
+SERVICE_KEYS: Keys = {
+    "hoodie.compact.inline": ("compact_inline", parse_boolean),
+    "hoodie.compact.inline.max.delta.commits": ("compact_delta_commits", parse_integer),
+    "hoodie.compaction.target.io": ("compaction_target_io_mb", parse_integer),
+    "hoodie.compaction.logfile.size.threshold": ("compaction_log_size", parse_count),
+    "hoodie.compaction.logfile.num.threshold": ("compaction_log_files", parse_count),
+    "hoodie.log.compaction.enable": ("log_compaction", parse_boolean),
+    "hoodie.log.compaction.blocks.threshold": ("log_compaction_blocks", parse_integer),
+    "hoodie.clean.automatic": ("clean_automatic", parse_boolean),
+    "hoodie.clean.policy": ("clean_policy", member_of(CleanPolicy)),
+    "hoodie.cleaner.policy": ("clean_policy", member_of(CleanPolicy)),
+    "hoodie.clean.commits.retained": ("clean_commits", parse_integer),
+    "hoodie.cleaner.commits.retained": ("clean_commits", parse_integer),
+    "hoodie.clean.fileversions.retained": ("clean_versions", parse_integer),
+    "hoodie.cleaner.fileversions.retained": ("clean_versions", parse_integer),
+    "hoodie.clean.hours.retained": ("clean_hours", parse_integer),
+    "hoodie.cleaner.hours.retained": ("clean_hours", parse_integer),
+    "hoodie.archive.automatic": ("archive_automatic", parse_boolean),
+    "hoodie.keep.max.commits": ("archive_max_commits", parse_integer),
+    "hoodie.keep.min.commits": ("archive_min_commits", parse_integer),
+    "hoodie.metadata.compact.max.delta.commits": ("metadata_delta_commits", parse_integer),
+}
+
+
+_EVOLUTION_KEYS: Keys = {
+    SET_NULL: ("set_null", parse_boolean),
+    MAY_DROP: ("may_drop", parse_boolean),
+    "hoodie.datasource.write.reconcile.schema": ("reconcile", parse_boolean),
+    "hoodie.avro.schema.validate": ("validate", parse_boolean),
+    SCHEMA_ON_READ: ("schema_on_read", parse_boolean),
+}
+
+_INDEXING_KEYS: Keys = {
+    "hoodie.metadata.index.drop": ("drop", parse_fields),
+    "hoodie.metadata.index.column.stats.enable": ("column_stats", parse_boolean),
+    "hoodie.metadata.index.column.stats.column.list": ("columns", parse_fields),
+    "hoodie.metadata.index.column.stats.max.columns.to.index": ("most_columns", parse_integer),
+    "hoodie.metadata.index.column.stats.file.group.count": ("column_groups", parse_integer),
+    "hoodie.metadata.index.partition.stats.enable": ("partition_stats", parse_boolean),
+    "hoodie.metadata.index.partition.stats.file.group.count": ("partition_groups", parse_integer),
+    "hoodie.metadata.index.bloom.filter.enable": ("bloom_filters", parse_boolean),
+    "hoodie.metadata.index.bloom.filter.file.group.count": ("bloom_groups", parse_integer),
+    "hoodie.metadata.record.index.enable": ("record_index", parse_boolean),
+    "hoodie.metadata.global.record.level.index.enable": ("record_index", parse_boolean),
+    "hoodie.metadata.record.level.index.enable": ("partitioned_record_index", parse_boolean),
+    "hoodie.metadata.record.index.min.filegroup.count": ("record_groups", parse_integer),
+    "hoodie.metadata.global.record.level.index.min.filegroup.count": ("record_groups", parse_integer),
+}
+
+_PARTS: Mapping[str, Keys] = {
+    "sizing": _SIZING_KEYS,
+    "concurrency": CONCURRENCY_KEYS,
+    "services": SERVICE_KEYS,
+    "evolution": _EVOLUTION_KEYS,
+    "indexing": _INDEXING_KEYS,
+    "bucketing": BUCKETING_KEYS,
+    "clustering": CLUSTERING_KEYS,
+    "expiry": EXPIRY_KEYS,
+}
+"""The parts of WriteOptions that are made of several options each."""

@@ -1,0 +1,365 @@
+"""The options of a write and of the services after it: enumerations and frozen values.  ``keys.py`` parses them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from hudiformat.errors import OptionError
+from hudiformat.file_group.damage import DEFAULT_MERGE_MEMORY, DamageMode
+from hudiformat.schema.evolution import EvolutionOptions
+from hudiformat.sizing.record_size import SizingOptions
+from hudiformat.table.options.buckets import BucketEngine, BucketingOptions
+from hudiformat.table.options.clustering import ClusteringOptions
+from hudiformat.table.options.expiry import ExpiryOptions
+
+
+class Operation(Enum):
+    """What a write does with its rows.
+
+    Source: org.apache.hudi.common.model.WriteOperationType.
+    """
+
+    INSERT = "INSERT"
+    UPSERT = "UPSERT"
+    BULK_INSERT = "BULK_INSERT"
+    DELETE = "DELETE"
+    INSERT_OVERWRITE = "INSERT_OVERWRITE"
+    INSERT_OVERWRITE_TABLE = "INSERT_OVERWRITE_TABLE"
+    DELETE_PARTITION = "DELETE_PARTITION"
+    ALTER_SCHEMA = "ALTER_SCHEMA"
+
+
+REPLACING = (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE, Operation.DELETE_PARTITION)
+"""The operations that remove file groups from the table; they complete as replace commits."""
+
+
+class IndexType(Enum):
+    """How the file group of a record key is found (``hoodie.index.type``).
+
+    Source: org.apache.hudi.index.HoodieIndex.IndexType, Hudi 1.2.0.
+    """
+
+    SIMPLE = "SIMPLE"
+    BLOOM = "BLOOM"
+    INMEMORY = "INMEMORY"
+    BUCKET = "BUCKET"
+    GLOBAL_SIMPLE = "GLOBAL_SIMPLE"
+    GLOBAL_BLOOM = "GLOBAL_BLOOM"
+    RECORD_INDEX = "RECORD_INDEX"
+    GLOBAL_RECORD_LEVEL_INDEX = "GLOBAL_RECORD_LEVEL_INDEX"
+    RECORD_LEVEL_INDEX = "RECORD_LEVEL_INDEX"
+    FLINK_STATE = "FLINK_STATE"
+    HBASE = "HBASE"
+    UNKNOWN = "UNKNOWN"
+    """A word in a table's properties that Hudi does not know either."""
+
+    @property
+    def is_supported(self) -> bool:
+        """Whether hudiformat can write a table with this index."""
+        return self in SUPPORTED_INDEX_TYPES
+
+    @property
+    def is_global(self) -> bool:
+        """Whether a record key is looked up in all partitions."""
+        return self in (IndexType.GLOBAL_SIMPLE, IndexType.GLOBAL_BLOOM) or self.uses_record_index
+
+    @property
+    def uses_record_index(self) -> bool:
+        """Whether record keys are looked up in the global record index of the metadata table."""
+        return self in BY_RECORD_INDEX
+
+    @property
+    def uses_partitioned_index(self) -> bool:
+        """Whether record keys are looked up in the partitioned record index, each in the partition of its row."""
+        return self is IndexType.RECORD_LEVEL_INDEX
+
+    @property
+    def uses_bloom_filters(self) -> bool:
+        """Whether the bloom filters of base files are read before their keys."""
+        return self in (IndexType.BLOOM, IndexType.GLOBAL_BLOOM)
+
+    @property
+    def indexes_log_files(self) -> bool:
+        """Whether the index finds keys that only log files contain, so that new rows may go to log files."""
+        return self is IndexType.INMEMORY
+
+
+BY_RECORD_INDEX = (IndexType.RECORD_INDEX, IndexType.GLOBAL_RECORD_LEVEL_INDEX)
+"""The indexes that look record keys up in the global record index of the metadata table."""
+SUPPORTED_INDEX_TYPES = (
+    IndexType.SIMPLE,
+    IndexType.BLOOM,
+    IndexType.INMEMORY,
+    IndexType.BUCKET,
+    IndexType.GLOBAL_SIMPLE,
+    IndexType.GLOBAL_BLOOM,
+    IndexType.RECORD_INDEX,
+    IndexType.GLOBAL_RECORD_LEVEL_INDEX,
+    IndexType.RECORD_LEVEL_INDEX,
+)
+"""The indexes that hudiformat writes with."""
+
+
+class ConcurrencyMode(Enum):
+    """Whether other writers may write to the table at the same time (``hoodie.write.concurrency.mode``).
+
+    Source: org.apache.hudi.common.model.WriteConcurrencyMode.
+    """
+
+    SINGLE_WRITER = "SINGLE_WRITER"
+    OPTIMISTIC = "OPTIMISTIC_CONCURRENCY_CONTROL"
+    NON_BLOCKING = "NON_BLOCKING_CONCURRENCY_CONTROL"
+
+
+class FailedWritesPolicy(Enum):
+    """When failed writes are rolled back (``hoodie.clean.failed.writes.policy``).
+
+    Source: org.apache.hudi.common.model.HoodieFailedWritesCleaningPolicy.
+    """
+
+    EAGER = "EAGER"
+    LAZY = "LAZY"
+    NEVER = "NEVER"
+
+
+class CleanPolicy(Enum):
+    """Which file slices a clean keeps (``hoodie.clean.policy``).
+
+    Source: org.apache.hudi.common.model.HoodieCleaningPolicy.
+    """
+
+    BY_COMMITS = "KEEP_LATEST_COMMITS"
+    BY_VERSIONS = "KEEP_LATEST_FILE_VERSIONS"
+    BY_HOURS = "KEEP_LATEST_BY_HOURS"
+
+
+class CdcMode(Enum):
+    """What a change-data log records (``hoodie.table.cdc.supplemental.logging.mode``).
+
+    Source: org.apache.hudi.common.table.cdc.HoodieCDCSupplementalLoggingMode.
+    """
+
+    KEYS_ONLY = "OP_KEY_ONLY"
+    BEFORE = "DATA_BEFORE"
+    BEFORE_AFTER = "DATA_BEFORE_AFTER"
+
+
+class DuplicatePolicy(Enum):
+    """What an insert does with a record key that the table already has (``hoodie.datasource.insert.dup.policy``)."""
+
+    NONE = "none"
+    """It adds the row without looking the key up."""
+    DROP = "drop"
+    """It leaves the row out."""
+    FAIL = "fail"
+    """It raises a DataError."""
+
+
+class SortMode(Enum):
+    """The order in which a bulk insert writes rows (``hoodie.bulkinsert.sort.mode``).
+
+    Source: org.apache.hudi.execution.bulkinsert.BulkInsertSortMode.
+    """
+
+    NONE = "NONE"
+    GLOBAL_SORT = "GLOBAL_SORT"
+    PARTITION_SORT = "PARTITION_SORT"
+
+
+class SizingEngine(Enum):
+    """Whose rules assign new rows to file groups (``hudiformat.sizing``)."""
+
+    SPARK = "spark"
+    FLINK = "flink"
+
+
+FILE_SYSTEM_PROVIDER = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
+IN_PROCESS_PROVIDER = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
+
+FAILED_WRITES_POLICY = "hoodie.clean.failed.writes.policy"
+
+
+@dataclass(frozen=True, slots=True)
+class ConcurrencyOptions:
+    """Whether there are other writers, and how they keep out of each other's way.
+
+    ``mode`` and ``failed_writes`` are words of Hudi's WriteConcurrencyMode and HoodieFailedWritesCleaningPolicy.
+
+    Source: HoodieWriteConfig, HoodieLockConfig, HoodieCleanConfig, Hudi 1.2.0.
+    """
+
+    mode: ConcurrencyMode = ConcurrencyMode.SINGLE_WRITER
+    failed_writes: FailedWritesPolicy | None = None
+    conflict_retries: int = 0
+    lock_provider: str = FILE_SYSTEM_PROVIDER
+    lock_path: str = ""
+    lock_expire_minutes: int = 0
+    lock_retries: int = 50
+    lock_retry_wait_ms: int = 5000
+    heartbeat_interval_ms: int = 60_000
+    heartbeat_misses: int = 2
+
+    @property
+    def is_non_blocking(self) -> bool:
+        """Whether writers that meet in a file group all commit."""
+        return self.mode is ConcurrencyMode.NON_BLOCKING
+
+    @property
+    def has_other_writers(self) -> bool:
+        """Whether other writers may be at work on the table at the same time."""
+        return self.mode is not ConcurrencyMode.SINGLE_WRITER
+
+    @property
+    def failed_writes_policy(self) -> FailedWritesPolicy:
+        """When failed writes of others are rolled back; beside other writers only those without a heartbeat are."""
+        return self.failed_writes or (FailedWritesPolicy.LAZY if self.has_other_writers else FailedWritesPolicy.EAGER)
+
+    @property
+    def lock_patience(self) -> float:
+        """How long a writer waits for the lock, in seconds."""
+        return self.lock_retries * self.lock_retry_wait_ms / 1000
+
+    @property
+    def heartbeat_tolerance(self) -> float:
+        """After how many seconds without a heartbeat a writer is taken for dead."""
+        return self.heartbeat_interval_ms * self.heartbeat_misses / 1000
+
+    def check(self) -> None:
+        """Raise an OptionError for options that contradict each other."""
+        if self.has_other_writers and self.failed_writes is FailedWritesPolicy.EAGER:
+            raise OptionError(
+                f"{FAILED_WRITES_POLICY}=EAGER deletes what other writers are writing:"
+                f" with {self.mode.value} it is LAZY",
+                option=FAILED_WRITES_POLICY,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceOptions:
+    """When services run after a write or in ``maintain``, and how much they keep.
+
+    ``log_compaction`` counts in ``maintain`` alone.
+
+    Source: HoodieCleanConfig, HoodieArchivalConfig, HoodieCompactionConfig, Hudi 1.2.0.
+    """
+
+    compact_inline: bool = False
+    compact_delta_commits: int = 5
+    compaction_target_io_mb: int = 512_000
+    compaction_log_size: int = 0
+    compaction_log_files: int = 0
+    log_compaction: bool = False
+    log_compaction_blocks: int = 5
+    clean_automatic: bool = True
+    clean_policy: CleanPolicy = CleanPolicy.BY_COMMITS
+    clean_commits: int = 10
+    clean_versions: int = 3
+    clean_hours: int = 24
+    archive_automatic: bool = True
+    archive_max_commits: int = 30
+    archive_min_commits: int = 20
+    metadata_delta_commits: int = 10
+
+    def may_clean(self, commits: int) -> bool:
+        """Whether a table with so many completed commits can have anything to clean."""
+        return self.clean_policy is not CleanPolicy.BY_COMMITS or commits > self.clean_commits
+
+
+@dataclass(frozen=True, slots=True)
+class IndexingOptions:
+    """Which partitions a new metadata table gets beside the list of files, and of how many file groups.
+
+    ``columns`` are those with statistics; without any the first ``most_columns``.  ``drop`` are partitions of an
+    existing metadata table that a write drops.
+
+    Source: HoodieMetadataConfig, Hudi 1.2.0.
+    """
+
+    column_stats: bool = True
+    columns: tuple[str, ...] = ()
+    most_columns: int = 32
+    column_groups: int = 2
+    partition_stats: bool = True
+    partition_groups: int = 1
+    bloom_filters: bool = False
+    bloom_groups: int = 4
+    record_index: bool = False
+    partitioned_record_index: bool = False
+    record_groups: int = 10
+    drop: tuple[str, ...] = ()
+
+
+_MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """What a write was asked to do.  Sizes are bytes.
+
+    ``sync`` makes every append return only once its data is on disk.  ``num_buckets`` is per partition.
+    ``parquet_compression`` is for base files and for Parquet blocks in log files.  ``sizing_engine`` chooses whose
+    rules assign new rows, Spark's or Flink's, and ``sizing_tasks`` among how many tasks Flink's divide them.
+    ``simple_moves``, ``bloom_moves``, ``record_moves``: whether a row that
+    a global index finds in another partition moves to its own.  ``allow_duplicates`` lets an insert add a key to a file
+    that has it.
+    ``keep_operations``: log records and base files have the meta field of the operation, as in a changelog of Flink's.
+    ``driver_rows`` and ``driver_bytes`` are the most that Spark's driver writes in its own process: rows, and bytes of
+    rows and of the files that are read or rewritten for them.
+    ``partial_schema`` is an Avro schema, as JSON, of the columns that an upsert brings; empty for all.
+    """
+
+    index_type: IndexType = IndexType.SIMPLE
+    num_buckets: int = 256
+    hash_fields: tuple[str, ...] = ()
+    bucket_engine: BucketEngine = BucketEngine.SIMPLE
+    bucketing: BucketingOptions = field(default_factory=BucketingOptions)
+    simple_moves: bool = True
+    bloom_moves: bool = True
+    record_moves: bool = False
+    log_max_size: int = 1024 * _MIB
+    block_max_size: int = 256 * _MIB
+    block_format: str = "avro"
+    sizing: SizingOptions = field(default_factory=SizingOptions)
+    sizing_engine: SizingEngine = SizingEngine.SPARK
+    sizing_tasks: int = 1
+    parquet_compression: str = "gzip"
+    bloom_filter: bool = True
+    combine_before_insert: bool = False
+    combine_before_upsert: bool = True
+    allow_duplicates: bool = True
+    insert_duplicates: DuplicatePolicy = DuplicatePolicy.NONE
+    bulk_insert_sort: SortMode = SortMode.NONE
+    record_positions: bool = True
+    partial_schema: str = ""
+    metadata_enable: bool | None = None
+    keep_operations: bool = False
+    data_skipping: bool = True
+    damage: DamageMode = DamageMode.HUDI
+    merge_memory: int = DEFAULT_MERGE_MEMORY
+    sync: bool = True
+    driver_rows: int = 50_000
+    driver_bytes: int = 128 * _MIB
+    concurrency: ConcurrencyOptions = field(default_factory=ConcurrencyOptions)
+    services: ServiceOptions = field(default_factory=ServiceOptions)
+    evolution: EvolutionOptions = field(default_factory=EvolutionOptions)
+    indexing: IndexingOptions = field(default_factory=IndexingOptions)
+    clustering: ClusteringOptions = field(default_factory=ClusteringOptions)
+    expiry: ExpiryOptions = field(default_factory=ExpiryOptions)
+
+    @property
+    def is_global(self) -> bool:
+        """Whether a record key is looked up in all partitions."""
+        return self.index_type.is_global
+
+    @property
+    def moves_partitions(self) -> bool:
+        """Whether a row that a global index finds in another partition moves to its own."""
+        if self.index_type.uses_record_index:
+            return self.record_moves
+        return self.bloom_moves if self.index_type.uses_bloom_filters else self.simple_moves
+
+    @property
+    def parquet_codec(self) -> str:
+        """``parquet_compression`` by the name that it has in Arrow."""
+        return "none" if self.parquet_compression == "uncompressed" else self.parquet_compression

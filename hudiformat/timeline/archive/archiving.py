@@ -1,0 +1,249 @@
+"""Archiving: moving the oldest instants that are no longer needed from the active to the archived timeline.
+
+The caller must hold the lock of the table.  An instant is archived before it is deleted.  If a writer crashes in
+between, the instant is on both timelines, and the next writer deletes it from the active one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from hudiformat.errors import OptionError
+from hudiformat.storage.folder import FolderStorage
+from hudiformat.storage.protocol import Storage
+from hudiformat.timeline.archive.archive_log import read_archive_logs, write_archive_log
+from hudiformat.timeline.archive.archived import ArchivedInstant, InstantFiles
+from hudiformat.timeline.archive.history import read_history, write_history
+from hudiformat.timeline.archive.history_merging import merge_history
+from hudiformat.timeline.cleans import SAVEPOINTED_TIMESTAMPS, CleanerPlan
+from hudiformat.timeline.config_files import MARKER_FOLDER, METADATA_FOLDER, VERSION_WITH_COMPLETION_TIMES
+from hudiformat.timeline.contents import read_content
+from hudiformat.timeline.table_config import TableConfig, TableType
+from hudiformat.timeline.timeline import Action, Instant, State, Timeline, instant_path, list_instants, load_timeline
+
+_AFTER_ALL = ":"  # as a text, higher than every instant
+_SERVICES = (Action.CLEAN, Action.ROLLBACK)
+_OTHERS = (*_SERVICES, Action.RESTORE, Action.INDEXING)
+"""Archived with the commits around them.
+
+Hudi 1.2.0 leaves restores and indexings on the active timeline, and then does not look for the completion times of
+archived instants after the first of them (CompletionTimeQueryViewV2.cursorInstant): it reads log files of theirs, long
+compacted, as the newest ones.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveLimits:
+    """How many instants remain on the active timeline; the comments have the keys of Hudi's properties.
+
+    If there are more than *max_commits* completed writes, the oldest are archived until *min_commits* remain.  The
+    newest *compaction_delta_commits* delta commits since the last compaction remain, because the next compaction is
+    scheduled by their number.  Instants from *retain_from* on remain: for a metadata table, that is the earliest
+    pending instant of its data table.
+
+    Source: HoodieArchivalConfig, HoodieCompactionConfig, Hudi 1.2.0.
+    """
+
+    max_commits: int = 30  # hoodie.keep.max.commits
+    min_commits: int = 20  # hoodie.keep.min.commits
+    compaction_delta_commits: int = 5  # hoodie.compact.inline.max.delta.commits
+    beyond_savepoint: bool = False  # hoodie.archive.beyond.savepoint
+    retain_from: str | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.min_commits < self.max_commits:
+            raise OptionError(
+                f"expected 0 < hoodie.keep.min.commits < hoodie.keep.max.commits, found {self.min_commits} and "
+                f"{self.max_commits}",
+                option="hoodie.keep.min.commits",
+            )
+
+
+def read_archived(storage: Storage, config: TableConfig, *, contents: bool = True) -> tuple[ArchivedInstant, ...]:
+    """Return the archived timeline by requested time; without *contents* only the instants, which is faster.
+
+    Raises:
+        CorruptTableError: a file of the archived timeline is damaged.
+    """
+    layout_1 = config.version < VERSION_WITH_COMPLETION_TIMES
+    states = read_archive_logs(storage, config) if layout_1 else read_history(storage, config, contents=contents)
+    newest = {(archived.instant.time, archived.instant.action): archived for archived in states}
+    return tuple(sorted(newest.values(), key=lambda archived: archived.instant.sort_key))
+
+
+def archive(
+    storage: Storage,
+    config: TableConfig,
+    limits: ArchiveLimits = ArchiveLimits(),  # a frozen default
+    *,
+    confirm: Callable[[], None] = lambda: None,
+) -> tuple[Instant, ...]:
+    """Move the instants of :func:`instants_to_archive` to the archived timeline; return those that were completed.
+
+    Their files are deleted in Hudi's order.  First come the files of pending states: without the completed state they
+    would look like unfinished work.  Then come those of completed states, the oldest first, so that there is no gap.
+    *confirm* is called before each change; it raises where the caller has lost the table's lock.
+
+    Raises:
+        CorruptTableError: a file to be archived is damaged; nothing has been deleted then.
+
+    Source: TimelineArchiverV1 and V2.archiveIfRequired and deleteArchivedActions, and
+    LSMTimelineWriter.compactAndClean, Hudi 1.2.0.
+    """
+    chosen = instants_to_archive(storage, config, limits)
+    groups = _files_of(storage, config, chosen)
+    if not groups:
+        return ()
+    layout_1 = config.version < VERSION_WITH_COMPLETION_TIMES
+    confirm()
+    (write_archive_log if layout_1 else write_history)(storage, config, groups)
+    for instant in (pending for files in groups for pending in files.pending):
+        confirm()
+        storage.delete(instant_path(config, instant))
+    for files in groups:
+        confirm()
+        storage.delete(instant_path(config, files.completed))
+        storage.delete_folder(f"{MARKER_FOLDER}/{files.completed.time}")
+    if not layout_1:
+        confirm()
+        merge_history(storage, config)
+    return tuple(files.completed for files in groups)
+
+
+def instants_to_archive(
+    storage: Storage, config: TableConfig, limits: ArchiveLimits = ArchiveLimits()
+) -> tuple[Instant, ...]:
+    """Return the completed instants that are no longer needed on the active timeline, the oldest first.
+
+    Source: TimelineArchiverV1 and V2.getInstantsToArchive, Hudi 1.2.0.
+    """
+    timeline = load_timeline(storage, config)
+    commits = _commits_to_archive(storage, config, timeline, limits)
+    layout_1 = config.version < VERSION_WITH_COMPLETION_TIMES
+    others = [one for one in timeline.completed if one.action in (_SERVICES if layout_1 else _OTHERS)]
+    if layout_1:
+        chosen = [*commits, *_by_count(others, limits)]
+        compacted = _last_metadata_compaction(storage, config)
+        chosen = [instant for instant in chosen if compacted is None or instant.time < compacted]
+    else:
+        chosen = [*commits, *(other for other in others if commits and other.time < commits[-1].time)]
+    return tuple(sorted(chosen, key=lambda instant: instant.sort_key))
+
+
+def _commits_to_archive(
+    storage: Storage, config: TableConfig, timeline: Timeline, limits: ArchiveLimits
+) -> Sequence[Instant]:
+    commits = timeline.completed_writes
+    if len(commits) <= limits.max_commits:
+        return ()
+    needed = [
+        limits.retain_from,
+        _first_beside_pending(timeline),
+        _first_for_compaction(config, timeline, limits.compaction_delta_commits),
+        _first_replace_not_cleaned(storage, config, timeline),
+        _first_not_in_metadata_table(storage, config, timeline),
+    ]
+    bound = min((time for time in needed if time is not None), default=_AFTER_ALL)
+    savepoints = [instant.time for instant in timeline.completed if instant.action is Action.SAVEPOINT]
+    if savepoints and not limits.beyond_savepoint:
+        bound = min(bound, savepoints[0])
+    old = [instant for instant in commits if instant.time < bound and instant.time not in savepoints]
+    return old[: len(commits) - limits.min_commits]
+
+
+def _by_count(instants: Iterable[Instant], limits: ArchiveLimits) -> list[Instant]:
+    """Return the cleans and rollbacks to archive in layout 1: each action separately, by the limits of commits."""
+    chosen: list[Instant] = []
+    for _, group in groupby(sorted(instants, key=lambda instant: instant.action.value), lambda instant: instant.action):
+        same_action = list(group)
+        chosen += same_action[: -limits.min_commits] if len(same_action) > limits.max_commits else []
+    return chosen
+
+
+def _first_beside_pending(timeline: Timeline) -> str | None:
+    """Return the newest completed write before the first pending one, so that archiving leaves no gap there."""
+    pending = next((instant.time for instant in timeline.pending if instant.action.completed_as.is_write), None)
+    if pending is None:
+        return None
+    return max((instant.time for instant in timeline.completed_writes if instant.time < pending), default=pending)
+
+
+def _first_for_compaction(config: TableConfig, timeline: Timeline, count: int) -> str | None:
+    """Return the first of the *count* newest delta commits since the last compaction; if there are fewer, that itself.
+
+    Source: CompactionUtils.getEarliestInstantToRetainForCompaction, Hudi 1.2.0.
+    """
+    if config.table_type is not TableType.MERGE_ON_READ:
+        return None
+    deltas = [instant for instant in timeline.instants if instant.action is Action.DELTA_COMMIT]
+    compactions = [instant.time for instant in timeline.completed if instant.action is Action.COMMIT]
+    first = max(compactions, default=deltas[0].time if deltas else None)
+    if compactions:
+        completed = [delta for delta in deltas if delta.is_completed]
+        deltas = [delta for delta in completed if (delta.completion_time or delta.time) > compactions[-1]]
+    return deltas[-count].time if len(deltas) >= count else first
+
+
+def _first_replace_not_cleaned(storage: Storage, config: TableConfig, timeline: Timeline) -> str | None:
+    """Return the first replace commit whose replaced files may still exist.
+
+    Without it they would be in the table again.
+
+    Source: ClusteringUtils.getEarliestInstantToRetainForClustering, Hudi 1.2.0.
+    """
+    replaces = [instant for instant in timeline.instants if instant.action.completed_as is Action.REPLACE_COMMIT]
+    cleans = [instant.time for instant in timeline.completed if instant.action is Action.CLEAN]
+    if not replaces or not cleans:
+        return replaces[0].time if replaces else None
+    plan = read_content(storage, config, Instant(cleans[-1], Action.CLEAN, State.REQUESTED))
+    bound = _cleaned_up_to(plan, replaces, at=cleans[-1]) if isinstance(plan, CleanerPlan) else cleans[-1]
+    return next((instant.time for instant in replaces if instant.time >= bound), None)
+
+
+def _cleaned_up_to(plan: CleanerPlan, replaces: Sequence[Instant], *, at: str) -> str:
+    """Return the instant up to which a clean, run *at* an instant, deleted files.
+
+    It is the first savepoint of that time if that kept replaced files.  (Hudi ignores savepoints where file versions
+    are kept, and then has the files in the table again.)
+    """
+    earliest = plan.earliest_instant_to_retain
+    bound = (earliest.timestamp if earliest else "") or at
+    savepoint = min((plan.extra_metadata or {}).get(SAVEPOINTED_TIMESTAMPS, "").split(","))
+    is_kept = any(instant.is_completed and savepoint <= instant.time <= bound for instant in replaces)
+    return savepoint if savepoint and savepoint < bound and is_kept else bound
+
+
+def _first_not_in_metadata_table(storage: Storage, config: TableConfig, timeline: Timeline) -> str | None:
+    compacted = _last_metadata_compaction(storage, config)
+    if compacted is None:
+        return None
+    writes = timeline.completed_writes
+    return next((instant.time for instant in writes if (instant.completion_time or instant.time) > compacted), None)
+
+
+def _last_metadata_compaction(storage: Storage, config: TableConfig) -> str | None:
+    """Return the last compaction of the metadata table, which may read the timeline of the table from there on.
+
+    The result is empty if there has been none yet, and None without a metadata table.
+
+    Source: HoodieBackedTableMetadata.getLatestCompactionTime, Hudi 1.2.0.
+    """
+    if not config.metadata_partitions:
+        return None
+    own = FolderStorage(storage, METADATA_FOLDER)
+    instants = list_instants(own, config.timeline_folder, layout=config.layout_version)
+    return max(
+        (instant.time for instant in instants if instant.action is Action.COMMIT and instant.is_completed), default=""
+    )
+
+
+def _files_of(storage: Storage, config: TableConfig, chosen: Iterable[Instant]) -> list[InstantFiles]:
+    states: dict[tuple[str, Action], list[Instant]] = {}
+    for instant in list_instants(storage, config.timeline_folder, layout=config.layout_version):
+        states.setdefault((instant.time, instant.action.completed_as), []).append(instant)
+    return [
+        InstantFiles(tuple(state for state in states[instant.time, instant.action] if not state.is_completed), instant)
+        for instant in chosen
+    ]

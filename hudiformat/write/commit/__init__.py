@@ -1,0 +1,1 @@
+"""Begin and publish a commit: conflicts, markers, rollback, locks and heartbeats."""

@@ -1,0 +1,204 @@
+"""Whether a write may commit after what other writers have done since it began.
+
+Of two writes that run at the same time, the one that commits second must leave the table as if it had begun after the
+first.  It conflicts
+
+- when both write to, or remove, one file group (as in Hudi);
+- when one of them overwrites or removes a partition that the other writes to;
+- when it has looked up its keys and added those that it did not find, and the other has added keys where it looked.
+
+Keys are compared by partition, or with a global index not at all: which keys another write has added is not known.
+With a bucket index the file group says it.  Rules and the table of all pairs: spec/writing.md.
+
+Source: SimpleConcurrentFileWritesConflictResolutionStrategy and the variant for bucket indexes, Hudi 1.2.0, which know
+the first of these rules only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+
+from hudiformat.naming.file_names import base_name
+from hudiformat.table.options.buckets import BucketEngine
+from hudiformat.table.options.values import DuplicatePolicy, IndexType, Operation, WriteOptions
+from hudiformat.table.state import TableState
+from hudiformat.timeline.archive.archiving import read_archived
+from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudiformat.timeline.timeline import Action, Instant, Timeline
+
+Group = tuple[str, str]
+"""A partition path and a file id; with a bucket index, the bucket instead of the file id."""
+
+_BUCKET_DIGITS = 8
+_NO_COMMIT = (None, "", "null")
+_ADDS_NO_KEYS = ("DELETE", "DELETE_PREPPED", "DELETE_PARTITION", "COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX")
+"""Operations whose new rows, if there are any, have keys that were there; of all others, Hudi's too, any may be new."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a write has done, as far as others may not do the same."""
+
+    groups: frozenset[Group]
+    rewritten: frozenset[Group]
+    """Groups whose base file it replaces: no compaction may do the same."""
+    partitions: frozenset[str]
+    """Partitions that it has written to, or removed file groups from."""
+    grown: frozenset[str]
+    """Partitions into which it has put keys that may be new."""
+    overwrites: bool
+    """Whether it stands for all rows of its partitions."""
+    overwrites_table: bool
+
+    @classmethod
+    def of(cls, metadata: CommitMetadata, *, by_bucket: bool) -> Claim:
+        """The claim of a write that commits, or has committed, with this metadata."""
+        every, name = metadata.write_stats, metadata.operation_type
+        replaced = _replaced(metadata, by_bucket=by_bucket)
+        return cls(
+            groups=frozenset(_group(stat, by_bucket=by_bucket) for stat in every) | replaced,
+            rewritten=frozenset(_group(stat, by_bucket=by_bucket) for stat in every if _replaces_base(stat)),
+            partitions=frozenset([*(stat.partition_path or "" for stat in every), *(path for path, _ in replaced)]),
+            grown=frozenset(
+                stat.partition_path or "" for stat in every if name not in _ADDS_NO_KEYS and (stat.num_inserts or 0) > 0
+            ),
+            overwrites=name in (Operation.INSERT_OVERWRITE.value, Operation.DELETE_PARTITION.value),
+            overwrites_table=name == Operation.INSERT_OVERWRITE_TABLE.value,
+        )
+
+    def overwritten_of(self, other: Claim) -> frozenset[str]:
+        """The partitions of *other* that this write stands for alone."""
+        if self.overwrites_table:
+            return other.partitions
+        return self.partitions & other.partitions if self.overwrites else frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """How a write looks for its keys before it adds them."""
+
+    before_adding: bool
+    """Without it, a key may be there twice: an insert that does not look."""
+    everywhere: bool = False
+    by_bucket: bool = False
+
+    @classmethod
+    def of(cls, operation: Operation, options: WriteOptions) -> LookUp:
+        """That of a write with *options*."""
+        checks = operation is Operation.INSERT and options.insert_duplicates is not DuplicatePolicy.NONE
+        return cls(
+            before_adding=operation is Operation.UPSERT or checks,
+            everywhere=options.is_global,
+            by_bucket=options.index_type is IndexType.BUCKET and options.bucket_engine is BucketEngine.SIMPLE,
+        )
+
+
+def conflict_of(
+    state: TableState, operation: Operation, own: Instant, metadata: CommitMetadata, *, seen: Timeline
+) -> str | None:
+    """Why the write *own* cannot commit with *metadata*; None when it can.
+
+    *state* was read under the table's lock, *seen* is the timeline when the write began.
+
+    Raises:
+        CorruptTableError: the archived timeline is damaged.
+    """
+    if (archived := _archived_since(state, seen)) is not None:
+        return f"{archived} was completed and archived since it began, and what it has done is not looked up any more"
+    known = frozenset(seen.completed)
+    look_up = LookUp.of(operation, state.options)
+    claim = Claim.of(metadata, by_bucket=look_up.by_bucket)
+    for done in state.timeline.completed_writes:
+        if done not in known:
+            other = state.metadata(done)
+            # In table version 6 log files belong to the slice that was the newest when the write began.
+            is_behind = state.logs_name_slices and done.time > own.time
+            is_compaction = done.action is Action.COMMIT and other.operation_type == "COMPACT" and not is_behind
+            reason = conflict_with_commit(claim, look_up, done, other, is_compaction=is_compaction)
+            if reason is not None:
+                return reason
+    for instant, groups in groupby(state.pending_groups, key=lambda group: group.instant):
+        if instant.action is not Action.LOG_COMPACTION and instant.time != own.time:
+            planned = [(one.partition_path, _group_id(one.file_id, by_bucket=look_up.by_bucket)) for one in groups]
+            rewrites = instant.action is not Action.COMPACTION or (state.logs_name_slices and instant.time > own.time)
+            if (reason := conflict_with_plan(claim, instant, planned, rewrites=rewrites)) is not None:
+                return reason
+    return None
+
+
+def _archived_since(state: TableState, seen: Timeline) -> Instant | None:
+    """A write that was pending in *seen*, and has been completed and archived since.
+
+    Archiving goes up to the newest completed write before the first pending one.  A write that began before that one
+    may be completed after it, and archived while it goes on.
+    """
+    first = state.timeline.first_active or ""
+    left = {one.time for one in state.timeline.instants}
+    gone = {one.time for one in seen.pending if one.time not in left and one.time < first}
+    archived = read_archived(state.storage, state.config, contents=False) if gone else ()
+    return next((one.instant for one in archived if one.instant.time in gone and one.instant.is_completed), None)
+
+
+def conflict_with_commit(
+    claim: Claim, look_up: LookUp, other: Instant, metadata: CommitMetadata, *, is_compaction: bool
+) -> str | None:
+    """Why a write with *claim* cannot commit beside the completed *other*; None when it can."""
+    theirs = Claim.of(metadata, by_bucket=look_up.by_bucket)
+    shared = theirs.groups & (claim.rewritten if is_compaction else claim.groups)
+    if shared:
+        return _shared_group(other, shared)
+    if is_compaction:
+        return None
+    return _overwritten(claim, theirs, other) or _both_added(claim, look_up, theirs, other)
+
+
+def _overwritten(claim: Claim, theirs: Claim, other: Instant) -> str | None:
+    if shared := claim.overwritten_of(theirs):
+        return f"this write overwrites or removes the partition {min(shared)!r}, which {other} has written to"
+    if shared := theirs.overwritten_of(claim):
+        return f"{other} has overwritten or removed the partition {min(shared)!r}, which this write has written to"
+    return None
+
+
+def _both_added(claim: Claim, look_up: LookUp, theirs: Claim, other: Instant) -> str | None:
+    if not look_up.before_adding or look_up.by_bucket or not claim.grown:
+        return None
+    if look_up.everywhere and theirs.grown:
+        return f"both this write and {other} have put new keys into the table, whose index is global"
+    if both := claim.grown & theirs.grown:
+        return f"both this write and {other} have put new keys into the partition {min(both)!r}"
+    return None
+
+
+def conflict_with_plan(claim: Claim, other: Instant, groups: Iterable[Group], *, rewrites: bool) -> str | None:
+    """Why a write with *claim* cannot commit while *other*, which is going to rewrite *groups*, is pending.
+
+    A compaction (*rewrites* false) is in the way only of a write that replaces base files itself; in table version 6 of
+    every write that had begun when it was planned.
+    """
+    shared = frozenset(groups) & (claim.groups if rewrites else claim.rewritten)
+    return _shared_group(other, shared) if shared else None
+
+
+def _shared_group(other: Instant, shared: Iterable[Group]) -> str:
+    partition, file_id = min(shared)
+    return f"{other} has the file group {file_id} in the partition {partition!r} as well"
+
+
+def _group(stat: WriteStat, *, by_bucket: bool) -> Group:
+    return stat.partition_path or "", _group_id(stat.file_id or "", by_bucket=by_bucket)
+
+
+def _group_id(file_id: str, *, by_bucket: bool) -> str:
+    return file_id[:_BUCKET_DIGITS] if by_bucket else file_id
+
+
+def _replaced(metadata: CommitMetadata, *, by_bucket: bool) -> frozenset[Group]:
+    replaced: Mapping[str, tuple[str, ...]] = metadata.partition_to_replace_file_ids or {}
+    return frozenset((path, _group_id(name, by_bucket=by_bucket)) for path, names in replaced.items() for name in names)
+
+
+def _replaces_base(stat: WriteStat) -> bool:
+    return not base_name(stat.path or "").startswith(".") and stat.prev_commit not in _NO_COMMIT

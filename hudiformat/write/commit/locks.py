@@ -1,0 +1,306 @@
+"""Locks: how the writers of a table exclude each other.
+
+The file-system lock is the one of Hudi's FileSystemBasedLockProvider, file for file: Java's writers and these exclude
+each other.  It is held for the moments of a state change on the timeline, never while rows are written.
+
+A lock that expires can be lost: its owner was stopped for longer than that, and another writer has taken the lock.  So
+the file names its owner, who renews it, and looks whether it is still the owner before it changes what others see.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from hudiformat.errors import LockError, StorageError, UnsupportedFeatureError, warn
+from hudiformat.naming.file_names import join_path
+from hudiformat.storage.opening import open_storage
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.options.values import FILE_SYSTEM_PROVIDER, ConcurrencyOptions
+from hudiformat.timeline.config_files import META_FOLDER
+from hudiformat.write.commit.ticking import Ticker
+
+_LOCK_FILE = "lock"
+_FIRST_WAIT, _LONGEST_WAIT = 0.005, 0.25  # seconds
+_SURE = 1.0
+"""For this many seconds after a look at the lock its owner need not look again: locks expire after minutes."""
+
+
+class Lock(Protocol):
+    """Something that one writer at a time can have; each value is one writer."""
+
+    @property
+    def expires_after(self) -> float:
+        """After how many seconds without renewal others may take the lock; 0 means never."""
+        ...
+
+    def try_acquire(self) -> bool:
+        """Take the lock; False, at once, where another writer has it."""
+        ...
+
+    def is_own(self) -> bool:
+        """Whether this writer has the lock, and no other has taken it since."""
+        ...
+
+    def renew(self) -> None:
+        """Begin the time anew after which the lock expires, unless another writer has taken it."""
+        ...
+
+    def release(self, *, is_sure: bool = False) -> None:
+        """Give the lock back, unless another writer has taken it; where it *is_sure*, without a look."""
+        ...
+
+    def describe(self) -> str:
+        """Where the lock is and who has it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FileSystemLock:
+    """A file that only one writer can create, and that says which one has.
+
+    A lock file older than *expire_minutes* is deleted, as left by a writer that died; 0 means never.
+
+    Source: FileSystemBasedLockProvider, Hudi 1.2.0.
+    """
+
+    storage: Storage
+    folder: str
+    expire_minutes: int = 0
+    token: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+    @property
+    def expires_after(self) -> float:
+        """As the protocol says."""
+        return self.expire_minutes * 60.0
+
+    def try_acquire(self) -> bool:
+        """Take the lock; an expired lock of another writer is deleted first."""
+        if self.expire_minutes and not self._remove_expired():
+            return False
+        content = self._content()
+        try:
+            self.storage.create(self._path, content, sync=False)
+        except StorageError as error:
+            is_final = isinstance(error.__cause__, PermissionError | NotADirectoryError)  # waiting does not help
+            if not is_final and (self.storage.exists(self._path) or self.storage.exists(self.folder)):
+                # Another writer has it, or had it a moment ago; or it was created, and the answer was lost.
+                return self._read() == content
+            raise
+        return True
+
+    def is_own(self) -> bool:
+        """As the protocol says."""
+        return self.token.encode() in self._read()
+
+    def renew(self) -> None:
+        """As the protocol says."""
+        if self.is_own():
+            self.storage.create(self._path, self._content(), overwrite=True, sync=False)
+
+    def release(self, *, is_sure: bool = False) -> None:
+        """As the protocol says."""
+        if is_sure or self.is_own():
+            self.storage.delete(self._path)
+
+    def describe(self) -> str:
+        """As the protocol says."""
+        return f"{self.storage.root}/{self._path} {self._read().decode(errors='replace')}".rstrip()
+
+    def _content(self) -> bytes:
+        created = time.strftime("%Y-%m-%d %H:%M:%S.000")
+        written = {"lockCreateTime": created, "lockThreadName": _owner(), "owner": self.token, "id": str(uuid.uuid4())}
+        return json.dumps(written).encode()
+
+    def _read(self) -> bytes:
+        try:
+            return self.storage.read(self._path)
+        except StorageError:
+            return b""  # it has just been given back
+
+    def _remove_expired(self) -> bool:
+        """Delete the lock file if it has expired; False where another writer is doing so.
+
+        Two writers may find one expired lock.  The one that creates a file with the name of that lock's content
+        removes it; the other would delete the first one's new lock.
+        """
+        if not self._is_old(_LOCK_FILE):
+            return True
+        expired = self._read()
+        claim = f"{_LOCK_FILE}.expired-{hashlib.sha256(expired).hexdigest()[:16]}"
+        try:
+            self.storage.create(join_path(self.folder, claim), self.token.encode(), sync=False)
+        except StorageError:
+            if self._is_old(claim):  # its writer has died, too
+                self.storage.delete(join_path(self.folder, claim))
+            return False
+        if self._read() == expired and self._is_old(_LOCK_FILE):
+            self.storage.delete(self._path)
+        self.storage.delete(join_path(self.folder, claim))
+        return True
+
+    def _is_old(self, name: str) -> bool:
+        found = next((entry for entry in self.storage.list(self.folder) if entry.name == name), None)
+        if found is None or found.modified is None:
+            return False
+        return time.time() * 1000 - found.modified > self.expires_after * 1000
+
+    @property
+    def _path(self) -> str:
+        return join_path(self.folder, _LOCK_FILE)
+
+
+@dataclass(frozen=True, slots=True)
+class InProcessLock:
+    """A lock among the threads of this process, one per table.  Source: InProcessLockProvider, Hudi 1.2.0."""
+
+    root: str
+
+    @property
+    def expires_after(self) -> float:
+        """As the protocol says."""
+        return 0.0
+
+    def try_acquire(self) -> bool:
+        """As the protocol says."""
+        return self._lock.acquire(blocking=False)
+
+    def is_own(self) -> bool:
+        """As the protocol says."""
+        return self._lock.locked()
+
+    def renew(self) -> None:
+        """As the protocol says."""
+
+    def release(self, *, is_sure: bool = False) -> None:  # noqa: ARG002 - of the protocol
+        """As the protocol says."""
+        self._lock.release()
+
+    def describe(self) -> str:
+        """As the protocol says."""
+        return f"the lock of {self.root} in this process"
+
+    @property
+    def _lock(self) -> threading.Lock:
+        with _registry_lock:
+            return _in_process.setdefault(self.root, threading.Lock())
+
+
+_in_process: dict[str, threading.Lock] = {}
+_registry_lock = threading.Lock()
+
+
+def lock_of(storage: Storage, options: ConcurrencyOptions) -> Lock:
+    """The lock that all writers of a table with these *options* share.
+
+    Raises:
+        UnsupportedFeatureError: two writers could both create the lock file on this storage.
+    """
+    if options.lock_provider != FILE_SYSTEM_PROVIDER:
+        return InProcessLock(storage.root)
+    storage_of_lock = open_storage(options.lock_path) if options.lock_path else storage
+    if not storage_of_lock.capabilities.atomic_create:
+        raise UnsupportedFeatureError(
+            f"{storage_of_lock.root}: a lock file needs a storage where only one of several writers can create a file",
+            feature="file-system lock without atomic create",
+        )
+    return FileSystemLock(storage_of_lock, "" if options.lock_path else META_FOLDER, options.lock_expire_minutes)
+
+
+class Hold:
+    """A lock that this writer has taken."""
+
+    def __init__(self, lock: Lock) -> None:
+        self.lock = lock
+        self._looked: tuple[float, float] | None = None  # when it was last known to be this writer's, on both clocks
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the last look is so recent that the lock cannot have been lost since."""
+        if self._looked is None:
+            return False
+        passed = (now - then for now, then in zip(_now(), self._looked, strict=True))
+        return all(0 <= seconds < _SURE for seconds in passed)
+
+    def confirm(self) -> None:
+        """Look whether the lock is still this writer's.
+
+        Raises:
+            LockError: another writer has taken it, because it expired or was deleted.
+        """
+        if self.is_sure:
+            return
+        now = _now()  # before the look: a pause after it counts
+        if not self.lock.is_own():
+            raise LockError(
+                f"the lock is no longer this writer's, which had it for too long without a sign of life: "
+                f"{self.lock.describe() or 'it was deleted'}; nothing was published, write again "
+                "(hoodie.write.lock.filesystem.expire says after how many minutes a lock expires)"
+            )
+        self._looked = now
+
+
+def _now() -> tuple[float, float]:
+    """The monotonic clock stands still while the machine sleeps; the other one may be set."""
+    return time.monotonic(), time.time()
+
+
+@contextmanager
+def held(lock: Lock, *, patience: float) -> Iterator[Hold]:
+    """Have *lock* for as long as the block lasts, after waiting for it for at most *patience* seconds.
+
+    A lock that expires is renewed meanwhile.  Where the lock cannot be given back, a warning says so: what was done
+    under it is done.
+
+    Raises:
+        LockError: another writer has had it all the time.
+    """
+    _acquire(lock, patience)
+    ticker = Ticker(lock.renew, interval=lock.expires_after / 3, name="lock") if lock.expires_after else None
+    if ticker is not None:
+        ticker.start()
+    hold = Hold(lock)
+    try:
+        yield hold
+    finally:
+        if ticker is not None:
+            ticker.stop()
+        _release(hold)
+
+
+def _acquire(lock: Lock, patience: float) -> None:
+    deadline = time.monotonic() + patience
+    wait = _FIRST_WAIT
+    while not lock.try_acquire():
+        if time.monotonic() >= deadline:
+            raise LockError(
+                f"the lock was not free for {patience:g} seconds: {lock.describe()}; if its writer is dead, delete it, "
+                "or set hoodie.write.lock.filesystem.expire"
+            )
+        time.sleep(wait)
+        wait = min(wait * 2, _LONGEST_WAIT)
+
+
+def _release(hold: Hold) -> None:
+    try:
+        hold.lock.release(is_sure=hold.is_sure)
+    except StorageError as error:
+        with contextlib.suppress(StorageError):
+            hold.lock.release()
+            return
+        message = f"the lock could not be given back, others wait until it expires or is deleted: {error}"
+        warn(message)
+
+
+def _owner() -> str:
+    return f"hudiformat {socket.gethostname()} {os.getpid()} {threading.current_thread().name}"

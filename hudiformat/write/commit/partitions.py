@@ -1,0 +1,137 @@
+"""Partitions as folders: entering one makes its metadata file, and a failed write leaves the one that it has made.
+
+A folder is a partition by its metadata file; a listing shows nothing below it.  So no partition is inside another one.
+Writers enter and leave without a lock.  Whoever leaves deletes single files and empty folders only, and looks again
+afterwards; whoever commits checks, under the lock, that its partitions are still there.
+
+Source: HoodiePartitionMetadata, FSUtils.getAllPartitionPaths, Hudi 1.2.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+
+from hudiformat.errors import DataError, StorageError
+from hudiformat.file_group.partitions import PARTITION_METADATA_FILE
+from hudiformat.naming.file_names import join_path
+from hudiformat.storage.protocol import Storage
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.timeline.config_files import META_FOLDER
+from hudiformat.write.commit.plan import WritePlan
+
+
+def enter_partition(storage: Storage, plan: WritePlan, path: str) -> None:
+    """Make the folder *path* a partition, unless it is one: without its metadata file Hudi reads no rows from it.
+
+    Raises:
+        DataError: it is inside another partition, or has one inside.
+    """
+    target = join_path(path, PARTITION_METADATA_FILE)
+    if storage.exists(target):
+        return
+    refuse_nested(storage, path)
+    if not _create(storage, target, partition_metadata(path, plan.instant), sync=plan.options.sync):
+        return
+    if plan.in_tasks or plan.options.concurrency.has_other_writers:
+        try:
+            refuse_nested(storage, path)  # another may have looked, and then made its own, at the same time
+        except DataError:
+            storage.delete(target)
+            raise
+
+
+def refuse_nested(storage: Storage, path: str) -> None:
+    """Raise a DataError if a partition at *path* would be inside another one, or would have one inside."""
+    for outer in list(accumulate(path.split("/"), join_path))[:-1]:
+        if storage.exists(join_path(outer, PARTITION_METADATA_FILE)):
+            raise _nested(storage, path, inner=path, outer=outer)
+    inner = next(_partitions_below(storage, path), None)
+    if inner is not None:
+        raise _nested(storage, path, inner=inner, outer=path)
+
+
+def leave_partition(storage: Storage, folder: str, instant: str) -> None:
+    """Undo :func:`enter_partition` of a failed write, if no file has been written to the partition since."""
+    metadata = join_path(folder, PARTITION_METADATA_FILE)
+    if _files(storage, folder) != [PARTITION_METADATA_FILE]:
+        return
+    try:
+        content = storage.read(metadata)
+    except StorageError:  # another process was faster
+        return
+    if f"commitTime={instant}\n".encode() not in content:
+        return
+    storage.delete(metadata)
+    if _files(storage, folder):  # a writer has seen the partition in the meantime, and relies on it
+        _create(storage, metadata, content, sync=True)
+        return
+    while folder and storage.delete_empty_folder(folder):
+        folder = folder.rpartition("/")[0]
+
+
+def keep_partitions(storage: Storage, instant: str, by_partition: Mapping[str, Sequence[WriteStat]]) -> None:
+    """Make sure, under the lock, that the partitions which *instant* is about to commit to are partitions.
+
+    A writer that gave up may have left one that it had made, after this write had seen it; not one where the statistics
+    name an earlier commit, or where there were rows to update.
+
+    Raises:
+        DataError: as for :func:`enter_partition`.
+    """
+    for path, stats in by_partition.items():
+        target = join_path(path, PARTITION_METADATA_FILE)
+        is_new = all(_is_first(stat, instant) for stat in stats)
+        if is_new and not storage.exists(target):
+            refuse_nested(storage, path)
+            _create(storage, target, partition_metadata(path, instant), sync=True)
+
+
+def _is_first(stat: WriteStat, instant: str) -> bool:
+    return stat.prev_commit in (None, "", "null", instant) and not stat.num_update_writes
+
+
+def partition_metadata(path: str, instant: str) -> bytes:
+    """The content of a partition metadata file.
+
+    Source: HoodiePartitionMetadata.
+    """
+    depth = path.count("/") + 1 if path else 0
+    return f"#partition metadata\ncommitTime={instant}\npartitionDepth={depth}\n".encode()
+
+
+def _create(storage: Storage, path: str, content: bytes, *, sync: bool) -> bool:
+    """Create a metadata file; False where another writer or task was faster."""
+    try:
+        storage.create(path, content, sync=sync)
+    except StorageError:
+        if not storage.exists(path):
+            raise
+        return False
+    return True
+
+
+def _files(storage: Storage, folder: str) -> list[str]:
+    return [entry.name for entry in storage.list(folder) if not entry.is_dir]
+
+
+def _partitions_below(storage: Storage, path: str) -> Iterator[str]:
+    """The partitions inside the folder *path*."""
+    waiting = [path]
+    while waiting:
+        folder = waiting.pop()
+        entries = storage.list(folder)
+        if folder != path and any(entry.name == PARTITION_METADATA_FILE for entry in entries):
+            yield folder
+        else:
+            waiting += [
+                join_path(folder, entry.name) for entry in entries if entry.is_dir and entry.name != META_FOLDER
+            ]
+
+
+def _nested(storage: Storage, path: str, *, inner: str, outer: str) -> DataError:
+    return DataError(
+        f"{storage.root}: cannot write to the partition {path!r}: {inner!r} would be inside the partition {outer!r}, "
+        "and listings of a table show no partition inside another one; give them paths of one depth, for instance with "
+        "hoodie.datasource.write.partitionpath.urlencode"
+    )

@@ -1,0 +1,354 @@
+"""What the tasks of a write have to know of the table, sizing included.  It is pickled: plain values only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import count
+from typing import Any
+
+from hudiformat.errors import warn
+from hudiformat.file_group.base_file.indexed import FileIndexer, Indexes
+from hudiformat.file_group.merging.behaviour import merge_mode
+from hudiformat.file_group.merging.rule import RecordMerger
+from hudiformat.file_group.reader import SliceReader
+from hudiformat.file_group.slices import FileSlice, Visibility
+from hudiformat.metadata_table.record_lookup import RecordIndex
+from hudiformat.naming.file_names import new_file_id, new_group_uuid
+from hudiformat.schema.internal_schema import SchemaHistory
+from hudiformat.schema.table_schema import TableSchema
+from hudiformat.sizing.flink import FlinkAssigner, Profile, plan_in_order
+from hudiformat.sizing.flink_tasks import FlinkTasks
+from hudiformat.sizing.key_groups import Parallelism
+from hudiformat.sizing.record_size import Commits, RecordSize, SizingOptions, flink_record_size, spark_record_size
+from hudiformat.sizing.small_files import GroupVerdict, Kind, Pending, flink_small_files, spark_small_files
+from hudiformat.sizing.spark import PartitionPlan, plan_partition
+from hudiformat.table.bucket_config import with_bucket_rules
+from hudiformat.table.options.buckets import BucketEngine
+from hudiformat.table.options.values import REPLACING, DuplicatePolicy, IndexType, Operation, SizingEngine, WriteOptions
+from hudiformat.table.schema_files import schema_history
+from hudiformat.table.state import TableState
+from hudiformat.timeline.table_config import MergeMode, TableConfig, TableType
+from hudiformat.timeline.timeline import Action, Instant, State
+from hudiformat.write.metadata.kinds import indexes_of
+
+Groups = frozenset[tuple[str, str]]
+"""File groups as (partition path, file id)."""
+
+
+@dataclass(frozen=True)
+class SizingProfile:
+    """What sizing has to know of a table besides its file slices.
+
+    ``commits`` reads the completed commits, the newest first.  That costs a request each, so it happens when the record
+    size is first needed: not for updates that only go to log files.  A pickled profile has the size itself.  With
+    ``parallelism``, Flink's tasks share the new rows by their keys.
+    """
+
+    kind: Kind
+    engine: SizingEngine
+    options: SizingOptions
+    commits: Callable[[], Commits]
+    in_compaction: Groups = frozenset()
+    in_clustering: Groups = frozenset()
+    parallelism: Parallelism | None = None
+
+    def __reduce__(self) -> tuple[Callable[..., SizingProfile], tuple[object, ...]]:
+        known = (self.kind, self.engine, self.options, self.in_compaction, self.in_clustering, self.parallelism)
+        return _with_record_size, (self.record_size, *known)
+
+    @cached_property
+    def record_size(self) -> RecordSize:
+        """The bytes of a record in a base file, and the commit that they are known from.
+
+        Raises:
+            CorruptTableError: a commit that is needed is damaged.
+        """
+        estimate = flink_record_size if self.engine is SizingEngine.FLINK else spark_record_size
+        return estimate(self.commits(), self.options)
+
+    def small_files(self, partition_path: str, slices: Sequence[FileSlice]) -> tuple[GroupVerdict, ...]:
+        """The file groups of a partition in the order in which they are filled; *slices* are the newest of each."""
+        pending = Pending(_ids_in(self.in_compaction, partition_path), _ids_in(self.in_clustering, partition_path))
+        chosen = flink_small_files if self.engine is SizingEngine.FLINK else spark_small_files
+        return chosen(slices, self.kind, self.options, pending)
+
+    def plan(self, partition_path: str, inserts: int, groups: Sequence[GroupVerdict]) -> PartitionPlan:
+        """Where *inserts* new rows of a partition go; *groups* as :meth:`small_files` gives them."""
+        if self.engine is SizingEngine.FLINK:
+            numbers = count()
+            profile = Profile(lambda _path: groups, self.record_size)
+            assigner = FlinkAssigner(profile, self.options, lambda: f"new {next(numbers)}")
+            return plan_in_order(partition_path, inserts, assigner)
+        return plan_partition(partition_path, inserts, groups, self.record_size, self.options)
+
+    def tasks(self, instant: str, partition_path: str, small_files: Callable[[], Sequence[GroupVerdict]]) -> FlinkTasks:
+        """What plans by tasks where the new rows of a partition go; *small_files* are asked for when the first come.
+
+        No other task of the write opens file groups in the partition.
+        """
+        assert self.parallelism is not None  # noqa: S101 - the callers have checked
+        numbers = count()
+        return FlinkTasks(
+            partition_path,
+            self.parallelism,
+            Profile(lambda _path: small_files(), self.record_size),
+            self.options,
+            lambda: new_file_id(new_group_uuid(instant, partition_path, 0, next(numbers))),
+        )
+
+
+def _with_record_size(size: RecordSize, *known: Any) -> SizingProfile:
+    """A profile whose record size is known; *known* are the other values that it is pickled with."""
+    kind, engine, options, *others = known
+    profile = SizingProfile(kind, engine, options, lambda: iter(()), *others)
+    profile.__dict__["record_size"] = size
+    return profile
+
+
+def _ids_in(groups: Iterable[tuple[str, str]], partition_path: str) -> frozenset[str]:
+    return frozenset(file_id for path, file_id in groups if path == partition_path)
+
+
+_VERSION_WITH_POSITIONS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class WritePlan:
+    """One write of a table, between the moment its instant is chosen and its commit.
+
+    ``sizing`` assigns new rows to file groups; None where it is not used.  ``in_clustering`` are file groups, as
+    (partition path, file id), that a pending clustering is going to replace.  ``placements``, by partition path, assign
+    new rows of a write whose rows have been counted before its tasks run.  ``compactions`` are the pending compactions
+    of file groups, in table version 6, where their log files are named by them.  With ``in_tasks``, tasks write, whose
+    failed attempts may leave files behind.  ``history`` are the names that columns have in files of other instants.
+    ``indexes`` say what the metadata table keeps of the files.  ``record_index`` says where record keys are, if it is
+    the index of the write.  With ``merges_in_tasks``, what a task reads of a file group after its write is what the
+    commit leaves there: no other writer may append to it, and merging takes no merger of the user's own.
+    """
+
+    root: str
+    config: TableConfig
+    schema: TableSchema
+    options: WriteOptions
+    operation: Operation
+    instant: str
+    visibility: Visibility
+    sizing: SizingProfile | None = None
+    in_clustering: Groups = frozenset()
+    placements: Mapping[str, PartitionPlan] = field(default_factory=dict)
+    compactions: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    in_tasks: bool = True
+    history: SchemaHistory | None = None
+    indexes: Indexes | None = None
+    record_index: RecordIndex | None = None
+    merges_in_tasks: bool = True
+
+    @property
+    def inflight(self) -> Instant:
+        """The instant of the write on the timeline, until it is committed."""
+        return Instant(self.instant, action_of(self.config, self.operation), State.INFLIGHT)
+
+    @property
+    def row_size(self) -> int:
+        """What a row is taken to have in a base file, in bytes, until that can be measured."""
+        return self.sizing.record_size.size if self.sizing else self.options.sizing.record_size_estimate
+
+    @property
+    def logs_name_slices(self) -> bool:
+        """Whether a log file's name carries the instant of its slice, as below table version 8."""
+        return self.visibility.logs_name_slices
+
+    @property
+    def uses_buckets(self) -> bool:
+        """Whether the hash of a record key determines its file group."""
+        return self.options.index_type is IndexType.BUCKET
+
+    @property
+    def writes_positions(self) -> bool:
+        """Whether blocks record the rows of the base file that their records belong to, where all of these are known.
+
+        Source: HoodieAppendHandle; table versions below 8 have none.
+        """
+        return self.options.record_positions and self.config.version >= _VERSION_WITH_POSITIONS
+
+    @property
+    def partial(self) -> TableSchema | None:
+        """The columns that an upsert changes in rows that are there, where those are not all."""
+        partial = partial_schema(self.operation, self.options)
+        return partial and replace(partial, keeps_operations=self.schema.keeps_operations)
+
+    @property
+    def looks_everywhere(self) -> bool:
+        """Whether record keys are looked up in all partitions."""
+        if self.operation is Operation.INSERT:
+            return self.options.is_global and self.options.insert_duplicates is not DuplicatePolicy.NONE
+        return self.options.is_global and self.operation in (Operation.UPSERT, Operation.DELETE)
+
+    @property
+    def looks_keys_up(self) -> bool:
+        """Whether record keys are looked up, in all partitions or in those of their rows, and not by their hash."""
+        if self.options.is_global:
+            return self.looks_everywhere
+        checks = self.operation is Operation.INSERT and self.options.insert_duplicates is not DuplicatePolicy.NONE
+        return not self.uses_buckets and (checks or self.operation in (Operation.UPSERT, Operation.DELETE))
+
+    @property
+    def combines(self) -> bool:
+        """Whether the write keeps one row of several with one key."""
+        if self.operation in (Operation.INSERT, Operation.BULK_INSERT, *REPLACING):
+            return self.options.combine_before_insert
+        return self.operation is Operation.DELETE or self.options.combine_before_upsert
+
+    @property
+    def ordering_fields(self) -> tuple[str, ...]:
+        """The columns that decide which row of several with one key is kept; without any, the last one is."""
+        by_event_time = merge_mode(self.config) is MergeMode.EVENT_TIME_ORDERING
+        return self.config.ordering_fields if by_event_time and self.operation is not Operation.DELETE else ()
+
+    def indexer(self) -> FileIndexer | None:
+        """What collects what the metadata table keeps of a file, if it keeps anything."""
+        return None if self.indexes is None else FileIndexer(self.indexes, self.schema.arrow_with_meta)
+
+    def slice_reader(self, merger: RecordMerger | None = None) -> SliceReader:
+        """What reads the file slices that existed when the write began."""
+        return SliceReader(
+            self.config,
+            self.schema,
+            self.visibility,
+            merger=merger,
+            merge_memory=self.options.merge_memory,
+            history=self.history,
+        )
+
+
+def action_of(config: TableConfig, operation: Operation) -> Action:
+    """The action under which a write is on the timeline."""
+    if operation in REPLACING:
+        return Action.REPLACE_COMMIT
+    return Action.COMMIT if config.table_type is TableType.COPY_ON_WRITE else Action.DELTA_COMMIT
+
+
+def write_plan(
+    state: TableState, operation: Operation, instant: str, *, in_tasks: bool = True, schema: TableSchema | None = None
+) -> WritePlan:
+    """What the tasks of a write at *instant* have to know of the table; *schema* is its new one, where that changes.
+
+    Raises:
+        CorruptTableError: a commit or a pending plan that is needed is damaged.
+        UnsupportedFeatureError: the record index, by which keys are to be found, cannot be read.
+    """
+    plan = WritePlan(
+        root=state.storage.root,
+        config=state.config,
+        schema=_schema_of_files(state, schema),
+        options=_options_of(state),
+        operation=operation,
+        instant=instant,
+        visibility=state.visibility,
+        sizing=sizing_profile(state, operation) if _is_sized(state, operation) else None,
+        in_clustering=state.in_clustering,
+        in_tasks=in_tasks,
+        history=schema_history(state) if state.has_ids() else None,
+        indexes=indexes_of(state, schema) if state.config.metadata_partitions else None,
+        merges_in_tasks=state.context.merger is None and not state.options.concurrency.is_non_blocking,
+        compactions=(
+            {key: group.instant.time for key, group in state.in_compaction.items()} if state.logs_name_slices else {}
+        ),
+    )
+    return replace(plan, record_index=_record_index(state)) if plan.looks_keys_up else plan
+
+
+def plan_of_service(state: TableState, instant: str) -> WritePlan:
+    """What the tasks of a compaction or a clustering at *instant* have to know of the table."""
+    return WritePlan(
+        root=state.storage.root,
+        config=state.config,
+        schema=state.schema_of_files,
+        options=state.options,
+        operation=Operation.UPSERT,
+        instant=instant,
+        visibility=state.visibility,
+        history=schema_history(state),
+        indexes=indexes_of(state) if state.config.metadata_partitions else None,
+    )
+
+
+def _options_of(state: TableState) -> WriteOptions:
+    """The options, and what the table itself says of its buckets."""
+    options = state.options
+    if options.index_type is not IndexType.BUCKET or options.bucket_engine is not BucketEngine.SIMPLE:
+        return options
+    return with_bucket_rules(options, state.storage, state.timeline)
+
+
+def _record_index(state: TableState) -> RecordIndex | None:
+    """The record index, where it is the index of a write; a warning where it would be and the table has none."""
+    used, asked = state.options.index_type, state.context.options.index_type
+    if used.uses_record_index or used.uses_partitioned_index:
+        partitioned = used.uses_partitioned_index
+        return RecordIndex.of(state.storage, state.config, state.timeline, partitioned=partitioned)
+    if asked.uses_record_index:
+        _warn_of_no_index(state, asked, "no record index", "all its keys", "global.record")
+    if asked.uses_partitioned_index:
+        _warn_of_no_index(state, asked, "no partitioned record index", "the keys of the rows' partitions", "record")
+    return None
+
+
+def _warn_of_no_index(state: TableState, asked: IndexType, lacks: str, reads: str, key: str) -> None:
+    warn(
+        f"{state.storage.root}: hoodie.index.type is {asked.value}, but the table has {lacks}: {reads} are read, as "
+        f"with {state.options.index_type.value}; create tables with hoodie.metadata.enable=true and "
+        f"hoodie.metadata.{key}.level.index.enable=true to have one",
+    )
+
+
+def _schema_of_files(state: TableState, schema: TableSchema | None) -> TableSchema:
+    files = state.schema_of_files
+    return files if schema is None else replace(schema, keeps_operations=files.keeps_operations)
+
+
+def partial_schema(operation: Operation, options: WriteOptions) -> TableSchema | None:
+    """The columns that a write brings, where those are not all that a row has."""
+    return TableSchema(options.partial_schema) if options.partial_schema and operation is Operation.UPSERT else None
+
+
+def _is_sized(state: TableState, operation: Operation) -> bool:
+    """Whether sizing assigns new rows to file groups; with a bucket index, the hash of the key does."""
+    # The user's own merger is called when rows are read, so the rows have to go to log files.
+    if state.context.merger is not None or state.options.index_type is IndexType.BUCKET:
+        return False
+    return operation in (Operation.INSERT, Operation.UPSERT)
+
+
+def sizing_profile(state: TableState, operation: Operation) -> SizingProfile:
+    """The profile of a table; its commits are read, from the newest on, until one gives the record size."""
+    options = state.options
+    sizing = options.sizing
+    if partial_schema(operation, options) is not None:
+        # No file group is small: a new row may not rewrite one that gets partial updates.  Hudi rewrites its base file
+        # with what the updates bring alone, and loses the other columns.
+        sizing = replace(sizing, small_file_limit=0)
+    return SizingProfile(
+        kind=_kind_of(state),
+        engine=options.sizing_engine,
+        options=sizing,
+        commits=lambda: ((done, state.metadata(done)) for done in reversed(state.timeline.completed_writes)),
+        in_compaction=frozenset(state.in_compaction),
+        in_clustering=state.in_clustering,
+        parallelism=_parallelism(options),
+    )
+
+
+def _parallelism(options: WriteOptions) -> Parallelism | None:
+    """The tasks among which Flink's way of sizing divides new rows; None for a single one."""
+    is_divided = options.sizing_engine is SizingEngine.FLINK and options.sizing_tasks > 1
+    return Parallelism.of(options.sizing_tasks) if is_divided else None
+
+
+def _kind_of(state: TableState) -> Kind:
+    """What decides where new rows of a table may go."""
+    if state.config.table_type is TableType.COPY_ON_WRITE:
+        return Kind.COW
+    return Kind.MOR if state.options.index_type.indexes_log_files else Kind.MOR_BLIND

@@ -1,0 +1,250 @@
+"""Announcing, checking and completing instants, as long as the writer has the table's lock.
+
+An instant is completed in the metadata table first, and then on the timeline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from hudiformat.errors import (
+    CommitError,
+    HudiFormatError,
+    LockError,
+    StorageError,
+    WriteConflictError,
+    warn,
+)
+from hudiformat.metadata_table.kinds.files import FILES
+from hudiformat.naming.instants import next_instant
+from hudiformat.schema.table_schema import TableSchema
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.options.values import Operation
+from hudiformat.table.state import TableState
+from hudiformat.timeline.commit_metadata import CommitMetadata
+from hudiformat.timeline.contents import Metadata, Plan, complete, create_requested, remove_pending
+from hudiformat.timeline.rollbacks import RollbackPlan
+from hudiformat.timeline.timeline import Action, Instant, instant_path, load_timeline
+from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.metadata.definitions import name_new_columns
+from hudiformat.write.metadata.kinds import indexes_of
+from hudiformat.write.metadata.metadata_table import MetadataTable
+
+_PARALLEL_REQUESTS = 16
+_SHARED = "; several writers need hoodie.write.concurrency.mode=OPTIMISTIC_CONCURRENCY_CONTROL"
+
+
+def announce(state: TableState, action: Action, plan: Plan) -> Instant:
+    """Put a new requested instant with its *plan* on the timeline; *state* was read under the table's lock.
+
+    Raises:
+        LockError: this writer has lost the lock, and others may have changed what was planned; nothing is announced.
+        StorageError: the file cannot be created.
+    """
+    state.context.confirm()
+    requested = create_requested(state.storage, state.config, state.next_instant, action, plan)
+    try:
+        state.context.confirm()
+    except LockError:
+        with suppress(StorageError):
+            remove_pending(state.storage, state.config, requested)
+        raise
+    return requested
+
+
+def publish(state: TableState, instant: Instant, metadata: Metadata) -> Instant:
+    """Complete an inflight instant, with what it did in *metadata*.
+
+    *state* was read under the table's lock.  The metadata table is written first, and is valid once the timeline
+    has the completed instant; in the other order a reader would miss files for a moment.
+
+    Raises:
+        CommitError: the instant is not inflight any more.
+        LockError: this writer has lost the lock; the instant is not completed.
+        StorageError: a file cannot be created.
+
+    Source: BaseHoodieWriteClient.commitStats, Hudi 1.2.0.
+    """
+    recorded = None
+    if FILES in state.config.metadata_partitions:
+        recorded = MetadataTable.of(state).record(instant, metadata)
+    latest = state.timeline.latest_instant_time
+    now = next_instant(state.context.clock(), max(filter(None, (latest, instant.time, recorded)), default=None))
+    state.context.confirm()
+    done = complete(state.storage, state.config, instant, metadata, completion_time=now, timeline=state.timeline)
+    _take_back_if_lost(state, instant, done)
+    if recorded is not None and isinstance(metadata, CommitMetadata) and metadata.schema is not None:
+        with suppress(StorageError):  # the instant is completed; the next one names them
+            name_new_columns(state, TableSchema(metadata.schema))
+    return done
+
+
+def _take_back_if_lost(state: TableState, instant: Instant, done: Instant) -> None:
+    """Remove the completed *done* where the lock was lost just before it appeared, and others have used that.
+
+    No file system completes an instant on the condition that a lock is held.  A writer that was stopped between its
+    last look at the lock and this moment finds out here.
+    """
+    try:
+        state.context.confirm()
+    except LockError as error:
+        known = {one.time for one in state.timeline.instants}
+        others = [one for one in load_timeline(state.storage, state.config).instants if one.time not in known]
+        if not others and state.storage.exists(instant_path(state.config, instant)):
+            return  # nobody has done anything under the lock
+        with suppress(StorageError):
+            state.storage.delete(instant_path(state.config, done))
+        root = state.storage.root
+        raise CommitError(f"{root}: {instant} is not committed: {error}", path=root) from error
+
+
+def check_publishable(state: TableState, seen: TableState, instant: Instant, metadata: CommitMetadata) -> None:
+    """Check what is about to become visible; *state* was read under the table's lock.
+
+    The instant is still on the timeline, so is every write that it has *seen* when it began, unless that is archived,
+    and every file that *metadata* names exists and has its size.
+
+    Raises:
+        CommitError: the instant is not, or a file is not.
+        WriteConflictError: another writer has rolled back what this one builds on.
+    """
+    root = state.storage.root
+    _refuse_undone(state, seen, instant)
+    if instant.time not in {pending.time for pending in state.timeline.pending}:
+        raise CommitError(
+            f"{root}: {instant} is no longer on the timeline: it has been rolled back by another writer, as "
+            "happens to one that gives no sign of life for too long; nothing was committed, write again",
+            path=root,
+        )
+    for path, expected, found in _sizes(state.storage, _named(metadata)):
+        if found != expected:
+            there = "it does not exist" if found is None else f"it has {found}"
+            raise CommitError(
+                f"{root}/{path}: {instant} has written {expected} bytes to this file, and {there}; nothing was "
+                "committed, write again",
+                path=f"{root}/{path}",
+            )
+
+
+def _refuse_undone(state: TableState, seen: TableState, instant: Instant) -> None:
+    left, first = {done.time for done in state.timeline.completed}, state.timeline.first_active or ""
+    undone = [done for done in seen.timeline.completed_writes if done.time not in left and done.time >= first]
+    if undone:
+        root = state.storage.root
+        raise WriteConflictError(
+            f"{root}: the write {instant.time} cannot commit: {undone[0]} has been rolled back since it began; nothing "
+            "was written, write again",
+            path=root,
+        )
+
+
+def refuse_new_indexes(state: TableState, plan: WritePlan, instant: Instant, schema: TableSchema | None = None) -> None:
+    """Check that the files of a write have been indexed as the metadata table needs it by now.
+
+    *schema* is the table's after the write, if that is another: columns that it takes away need no statistics.
+
+    Raises:
+        WriteConflictError: an index was built since the write began.
+    """
+    needed = indexes_of(state, schema) if state.config.metadata_partitions else None
+    if needed is not None and not needed.are_in(plan.indexes):
+        root = state.storage.root
+        raise WriteConflictError(
+            f"{root}: {instant} cannot commit: an index of the metadata table was built since it began, and its files "
+            "are not indexed; nothing was committed, write again",
+            path=root,
+        )
+
+
+def refuse_others(state: TableState, seen: TableState, instant: Instant) -> None:
+    """Check before a commit without a lock that no other write was begun or completed since *seen*.
+
+    Of two writers that begin at once at least one finds the other: each has put its instant on the timeline before it
+    looks.  Services add no rows, and do no harm, but for a clustering: it takes file groups from the table that the
+    write may have added to.
+
+    Raises:
+        WriteConflictError: another write was.
+    """
+    known = {one.time for one in seen.timeline.instants} | {instant.time}
+    for other in state.timeline.instants:
+        if other.time not in known and other.action.completed_as.is_write and not _is_harmless(state, other):
+            root = state.storage.root
+            raise WriteConflictError(
+                f"{root}: the write {instant.time} cannot commit: another writer has begun {other.time} meanwhile, and "
+                f"neither uses a lock; nothing was committed, write again{_SHARED}",
+                path=root,
+            )
+
+
+def _is_harmless(state: TableState, other: Instant) -> bool:
+    if other.is_completed:
+        return state.metadata(other).operation_type not in {*Operation.__members__, "CLUSTER"}
+    if state.is_clustering(other):
+        return False
+    return any(group.instant.time == other.time for group in state.pending_groups)
+
+
+def refuse_rolled_back(state: TableState, instant: Instant, done: Instant) -> None:
+    """Check after a commit without a lock that no other writer was rolling it back; then it is taken back.
+
+    Where that cannot be looked up, the commit stays, with a warning.
+
+    Raises:
+        CommitError: one was.
+    """
+    root = state.storage.root
+    try:
+        is_committed = not _is_rolled_back(state.again(), instant, done)
+    except HudiFormatError as error:
+        message = f"{root}: {instant} is committed; whether another writer was rolling it back is not known: {error}"
+        warn(message)
+        return
+    if is_committed:
+        return
+    with suppress(StorageError):
+        state.storage.delete(instant_path(state.config, done))
+    raise CommitError(
+        f"{root}: {instant} is not committed: another writer has rolled it back; write again{_SHARED}", path=root
+    )
+
+
+def _is_rolled_back(now: TableState, instant: Instant, done: Instant) -> bool:
+    later = [one for one in now.timeline.instants if one.action is Action.ROLLBACK and one.time > instant.time]
+    is_there = any(one.time == done.time and one.is_completed for one in now.timeline.instants)
+    return not is_there or any(_is_of(now, rollback, instant) for rollback in later)
+
+
+def _is_of(state: TableState, rollback: Instant, target: Instant) -> bool:
+    plan = state.plan(rollback)
+    rolled_back = plan.instant_to_rollback if isinstance(plan, RollbackPlan) else None
+    return rolled_back is None or rolled_back.commit_time == target.time
+
+
+def _named(metadata: CommitMetadata) -> Iterator[tuple[str, int]]:
+    """The files that a commit names, and their sizes."""
+    for stat in metadata.write_stats:
+        if stat.path is not None:
+            yield stat.path, stat.file_size_in_bytes or 0
+        yield from (stat.cdc_stats or {}).items()
+
+
+def _sizes(storage: Storage, named: Iterator[tuple[str, int]]) -> Iterator[tuple[str, int, int | None]]:
+    """Each path, the size that it should have, and the size that it has."""
+    files = list(named)
+    if storage.capabilities.map:
+        yield from ((path, size, _size(storage, path)) for path, size in files)
+        return
+    with ThreadPoolExecutor(_PARALLEL_REQUESTS) as pool:
+        found = pool.map(lambda file: _size(storage, file[0]), files)
+        yield from ((path, size, now) for (path, size), now in zip(files, found, strict=True))
+
+
+def _size(storage: Storage, path: str) -> int | None:
+    try:
+        with storage.open_input(path) as file:  # its size is known then
+            return int(file.size())
+    except StorageError:
+        return None

@@ -1,0 +1,270 @@
+"""Rolling back writes: those that did not complete, and completed ones that the user wants removed.
+
+A rollback is an instant of its own.  Its plan is on the timeline before the first file is deleted: if the process is
+stopped half-way, the next writer finishes the rollback.
+
+In table version 6 a log file may contain blocks of several writes.  Blocks that the write added to an existing file
+group stay, and a command block in a further log file makes readers skip them.  Base files, and the log files that began
+a file group, are deleted.
+
+Source: BaseRollbackPlanActionExecutor, BaseRollbackActionExecutor, MarkerBasedRollbackStrategy, RollbackHelperV1, Hudi
+1.2.0; spec/timeline.md.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from hudiformat.codec.log.build import rollback_block
+from hudiformat.codec.log.writer import LogWriter
+from hudiformat.errors import CommitError, CorruptTableError
+from hudiformat.file_group.partitions import list_partitions
+from hudiformat.naming.file_names import BaseFileName, LogFileName, WriteToken, base_name, join_path, parse_data_file
+from hudiformat.storage.protocol import FileInfo, Storage
+from hudiformat.table.state import TableState
+from hudiformat.timeline.contents import remove_pending, transition_inflight
+from hudiformat.timeline.rollbacks import (
+    InstantInfo,
+    RollbackMetadata,
+    RollbackPartitionMetadata,
+    RollbackPlan,
+    RollbackRequest,
+)
+from hudiformat.timeline.timeline import Action, Instant, State, instant_path, load_timeline
+from hudiformat.write.commit.files import (
+    delete_files,
+    delete_torn_logs,
+    delete_traces,
+    files_of,
+    log_instants,
+    marked_files,
+)
+from hudiformat.write.commit.heartbeats import forget
+from hudiformat.write.commit.publishing import announce, publish
+
+
+def rollback_requests(storage: Storage, target: str, *, ends_slice: bool = False) -> Iterator[RollbackRequest]:
+    """What has to be done to roll back the write *target*; its log files are recognised by their blocks.
+
+    Where it *ends_slice*, all that was written later to the slices that *target* began is rolled back already: all of
+    their log files are deleted.  Those of a compaction would hide the slices before them.
+
+    Markers would name the files faster, but Hudi keeps them in forms of its own, and a commit has none any more.
+
+    Source: ListingBasedRollbackStrategy, Hudi 1.2.0.
+    """
+    for folder, files in list_partitions(storage):
+        blocks: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+        for file, name in _candidates(files, target):
+            path = join_path(folder, file.name)
+            instants = {target} if isinstance(name, BaseFileName) else log_instants(storage, path)
+            if name.instant == target and (ends_slice or instants <= {target}):
+                yield RollbackRequest(folder, name.file_id, target, (f"{storage.root}/{path}",), {})
+            elif target in instants:
+                blocks[name.file_id, name.instant][f"{storage.root}/{path}"] = file.size
+        for (file_id, instant), logs in blocks.items():
+            yield RollbackRequest(folder, file_id, instant, (), logs)
+
+
+def run_requests(
+    storage: Storage, requests: Iterable[RollbackRequest], *, target: str, at: str
+) -> dict[str, dict[str, int]]:
+    """Run *requests*, *at* the instant of the rollback; the new log files and their sizes by partition.
+
+    Doing it twice does no harm.
+    """
+    added: dict[str, dict[str, int]] = defaultdict(dict)
+    for request in requests:
+        folder = request.partition_path
+        for path in request.files_to_be_deleted:
+            storage.delete(join_path(folder, base_name(path)))
+        if request.log_blocks_to_be_deleted:
+            file_id, instant = request.file_id or "", request.latest_base_instant or ""
+            version = _newest_version(storage, folder, file_id, instant) + 1
+            log = LogFileName(file_id, instant, version, str(WriteToken(0, 0, 0)))
+            with LogWriter(folder, log, storage=storage) as writer:
+                result = writer.append(rollback_block(instant=at, target=target))
+            added[folder][result.path] = result.size
+    return added
+
+
+def _candidates(files: Iterable[FileInfo], target: str) -> Iterator[tuple[FileInfo, LogFileName | BaseFileName]]:
+    """Base files of *target*, and the log files of those slices that were the newest when it was begun."""
+    named = [(file, parse_data_file(file.name)) for file in files]
+    newest: dict[str, str] = {}
+    for _, name in named:
+        if isinstance(name, LogFileName) and name.instant <= target:
+            newest[name.file_id] = max(newest.get(name.file_id, ""), name.instant)
+    for file, name in named:
+        is_log = isinstance(name, LogFileName)
+        if name is not None and name.instant == (newest.get(name.file_id) if is_log else target):
+            yield file, name
+
+
+def _newest_version(storage: Storage, folder: str, file_id: str, instant: str) -> int:
+    names = (parse_data_file(file.name) for file in storage.list(folder))
+    logs = [name for name in names if isinstance(name, LogFileName)]
+    return max((log.version for log in logs if (log.file_id, log.instant) == (file_id, instant)), default=0)
+
+
+def roll_back(state: TableState, target: Instant) -> Instant:
+    """Delete all that the pending *target* has written, and then the instant itself; the rollback's own instant.
+
+    Raises:
+        CommitError: the write has a savepoint, which only a completed one gets: the file that says so is lost.
+        StorageError: a file cannot be deleted; the rollback stays pending, and the next writer finishes it.
+    """
+    if [done.action for done in state.timeline.completed if done.time == target.time] == [Action.SAVEPOINT]:
+        raise CommitError(
+            f"{state.storage.root}: the write {target} has a savepoint and is not complete: the file of its completion "
+            "is lost. Put a copy of it back, or delete the savepoint to have the write rolled back",
+            path=state.storage.root,
+        )
+    requests = tuple(_requests(state, target.time))
+    plan = RollbackPlan(InstantInfo(target.time, target.action.value), requests)
+    begun = announce(state, Action.ROLLBACK, plan)
+    now = state.context.state()
+    if not target.is_completed and any(
+        done.time == target.time for done in now.timeline.completed
+    ):  # its writer was alive: it has been faster
+        remove_pending(state.storage, state.config, begun)
+        return begun
+    return _run(now, begun, plan)
+
+
+def finish_rollbacks(state: TableState) -> TableState:
+    """Finish the rollbacks that were stopped half-way; the table after that.
+
+    One whose plan is gone is taken off the timeline: a restore has done it, and has deleted it before its writer, which
+    had lost the lock, began it.  So is a plan for a write with a savepoint: Hudi plans a rollback before it refuses it.
+    """
+    pending = [one for one in state.timeline.pending if one.action is Action.ROLLBACK]
+    for one in pending:
+        planned = Instant(one.time, one.action, State.REQUESTED)
+        if one.state is State.INFLIGHT and not state.storage.exists(instant_path(state.config, planned)):
+            remove_pending(state.storage, state.config, one)
+            continue
+        plan = _plan(state, one)
+        if _is_kept(state, _target(plan).commit_time):
+            remove_pending(state.storage, state.config, one)
+        else:
+            _run(state.context.state(), one, plan)
+    return state.context.state() if pending else state
+
+
+def _is_kept(state: TableState, time: str) -> bool:
+    """Whether a write is complete, and has a savepoint."""
+    found = {one.action is Action.SAVEPOINT for one in state.timeline.completed if one.time == time}
+    return found == {True, False}
+
+
+def remove_write(state: TableState, target: InstantInfo, *, at: str) -> RollbackMetadata:
+    """Delete what *target* has written, and the instant itself, as a part of the restore that began *at*."""
+    return _execute(state, target, tuple(_requests(state, target.commit_time)), at=at)
+
+
+def _run(state: TableState, rollback: Instant, plan: RollbackPlan) -> Instant:
+    if rollback.state is State.REQUESTED:
+        rollback = transition_inflight(state.storage, state.config, rollback)
+    metadata = _execute(state, _target(plan), plan.rollback_requests or (), at=rollback.time)
+    return publish(state, rollback, metadata)
+
+
+def _execute(
+    state: TableState, target: InstantInfo, requests: Sequence[RollbackRequest], *, at: str
+) -> RollbackMetadata:
+    began = time.monotonic()
+    storage, config = state.storage, state.config
+    state.context.confirm()
+    _hide(state, target)
+    appended: dict[str, dict[str, int]] = {}
+    if state.logs_name_slices:
+        appended = run_requests(storage, requests, target=target.commit_time, at=at)
+        delete_torn_logs(storage, config, target.commit_time)
+        delete_traces(storage, target.commit_time)
+    else:
+        delete_files(storage, config, target.commit_time)
+    forget(storage, target.commit_time)
+    _remove(state, target)
+    return RollbackMetadata(
+        start_rollback_time=at,
+        time_taken_in_millis=int((time.monotonic() - began) * 1000),
+        total_files_deleted=sum(len(request.files_to_be_deleted) for request in requests),
+        commits_rollback=(target.commit_time,),
+        partition_metadata=_partition_metadata(requests, appended),
+        instants_rollback=(target,),
+    )
+
+
+def _hide(state: TableState, target: InstantInfo) -> None:
+    """Make a completed write a pending one again: nobody may read its files while they are deleted."""
+    for instant in load_timeline(state.storage, state.config).completed:
+        if instant.time == target.commit_time and instant.action.is_write:
+            state.storage.delete(instant_path(state.config, instant))
+
+
+def _remove(state: TableState, target: InstantInfo) -> None:
+    # A new look: the completed state is gone by now, and shows under which action the instant was requested.
+    for instant in load_timeline(state.storage, state.config).pending:
+        if instant.time == target.commit_time and instant.action is not Action.ROLLBACK:
+            remove_pending(state.storage, state.config, instant)
+
+
+def _requests(state: TableState, instant: str) -> Iterator[RollbackRequest]:
+    storage = state.storage
+    if state.logs_name_slices:
+        yield from rollback_requests(storage, instant, ends_slice=_ends_slice(state, instant))
+        return
+    for path in sorted({*marked_files(storage, instant), *files_of(storage, instant)}):
+        folder, _, name = path.rpartition("/")
+        parsed = parse_data_file(name)
+        if parsed is None:
+            continue  # a marker of no data file
+        yield RollbackRequest(
+            partition_path=folder,
+            file_id=parsed.file_id,
+            latest_base_instant=instant,
+            files_to_be_deleted=(f"{storage.root}/{path}",),
+            log_blocks_to_be_deleted={},
+        )
+
+
+def _ends_slice(state: TableState, target: str) -> bool:
+    """Whether no write is left that came after *target*."""
+    instants = load_timeline(state.storage, state.config).instants
+    return not any(one.time > target and one.action.completed_as.is_write for one in instants)
+
+
+def _plan(state: TableState, rollback: Instant) -> RollbackPlan:
+    requested = Instant(rollback.time, rollback.action, State.REQUESTED)
+    plan = state.content(requested)
+    if not isinstance(plan, RollbackPlan) or plan.instant_to_rollback is None:
+        path = f"{state.storage.root}/{instant_path(state.config, requested)}"
+        raise CorruptTableError(f"{path}: expected the plan of a rollback that names an instant", path=path)
+    return plan
+
+
+def _target(plan: RollbackPlan) -> InstantInfo:
+    assert plan.instant_to_rollback is not None  # noqa: S101 - _plan has checked
+    return plan.instant_to_rollback
+
+
+def _partition_metadata(
+    requests: Sequence[RollbackRequest], taken_back: Mapping[str, Mapping[str, int]]
+) -> dict[str, RollbackPartitionMetadata]:
+    files: dict[str, list[str]] = defaultdict(list)
+    logs: dict[str, dict[str, int]] = defaultdict(dict)
+    for request in requests:
+        files[request.partition_path] += request.files_to_be_deleted
+        logs[request.partition_path] |= request.log_blocks_to_be_deleted or {}
+    return {
+        path: RollbackPartitionMetadata(
+            path,
+            tuple(deleted),
+            rollback_log_files=taken_back.get(path, {}),
+            log_files_from_failed_commit=logs[path],
+        )
+        for path, deleted in files.items()
+    }

@@ -1,0 +1,119 @@
+"""Deleting files that count no more: of tasks whose write was over, and those that a power cut has brought back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from hudiformat.file_group.partitions import list_partitions
+from hudiformat.metadata_table.kinds.files import FILES
+from hudiformat.naming.file_names import LogFileName, base_name, join_path, parse_data_file
+from hudiformat.table.state import TableState
+from hudiformat.timeline.rollbacks import RestoreMetadata, RollbackMetadata
+from hudiformat.timeline.timeline import Action, Instant, Timeline
+from hudiformat.write.commit.files import delete_files, delete_markers, delete_strays, log_instants
+
+_MERGES = (Action.COMPACTION, Action.LOG_COMPACTION)
+
+
+def sweep_orphans(state: TableState, marked: Sequence[str]) -> None:
+    """Delete the files of tasks that were still writing when their write was rolled back, or was committed.
+
+    *marked* are the instants that have markers, listed before *state* was made: an instant is on the timeline before
+    its first marker.  All files are deleted of an instant that is not on the timeline, unless it is earlier than the
+    timeline's first: it may have been archived.  Of a commit, those files are deleted that have a marker and that the
+    commit does not name.  These wait while a compaction is pending, whose plan may name them.
+    """
+    on_timeline = {instant.time for instant in state.timeline.instants}
+    first = state.timeline.first_active or ""
+    for instant in marked:
+        if instant > first and instant not in on_timeline:
+            delete_files(state.storage, state.config, instant)
+    if not any(pending.action in _MERGES for pending in state.timeline.pending):
+        for done in state.timeline.completed:
+            if done.time in marked and done.action.is_write:
+                delete_strays(state.storage, state.config, done.time, state.metadata(done).write_stats)
+                delete_markers(state.storage, done.time)
+
+
+def sweep_before_archiving(state: TableState, chosen: Sequence[Instant]) -> None:
+    """Delete the files of rolled-back writes that are there again, before the instants *chosen* are archived.
+
+    The writer of such a write was taken for dead, and was only slow; or a power cut undid the deletion.  Once the
+    timeline begins after its instant, its files would count as those of an archived commit.  In table version 6 those
+    that the metadata table lists stay: the rollback has kept them, and has hidden their blocks.
+
+    The same goes for file groups that a replace commit among *chosen* has removed from the table.  A clean has deleted
+    them, or it would not be archived; a power cut may have undone that.  Nor may one undo it afterwards, so what is
+    deleted is synced.
+    """
+    _sweep_replaced(state, chosen)
+    known = {instant.time for instant in state.timeline.instants}
+    first = state.timeline.first_active or ""
+    left = Timeline(tuple(one for one in state.timeline.instants if one.time not in {done.time for done in chosen}))
+    bound = left.first_active or state.timeline.latest_instant_time or ""
+    gone = {time for time in _rolled_back(state) if first <= time < bound and time not in known}
+    if not gone:
+        return
+    planned = {(group.partition_path, name) for group in state.pending_groups for name in group.files}
+    for folder, files in list_partitions(state.storage, incomplete=True):
+        for file in files:
+            path = join_path(folder, file.name)
+            instants = _instants_of(state, path)
+            is_over = instants and instants <= gone and (folder, file.name) not in planned
+            if is_over and not _is_kept(state, folder, file.name):
+                state.context.confirm()
+                state.storage.delete(path)
+        sync_deletions(state, [folder])
+
+
+def _sweep_replaced(state: TableState, chosen: Sequence[Instant]) -> None:
+    """Delete the files of file groups that the replace commits among *chosen* have removed from the table."""
+    removed: dict[str, set[str]] = {}
+    for one in chosen:
+        if one.action is Action.REPLACE_COMMIT:
+            for path, ids in (state.metadata(one).partition_to_replace_file_ids or {}).items():
+                removed.setdefault(path, set()).update(ids)
+    for folder, gone in sorted(removed.items()):
+        for file in state.storage.list(folder):
+            name = parse_data_file(file.name)
+            if name is not None and name.file_id in gone:
+                state.context.confirm()
+                state.storage.delete(join_path(folder, file.name))
+    sync_deletions(state, removed)
+
+
+def sync_deletions(state: TableState, folders: Iterable[str]) -> None:
+    """Return once no power cut brings back what was deleted from *folders*, unless the table is not to be synced."""
+    if state.options.sync:
+        for folder in folders:
+            state.storage.sync_deletions(folder)
+
+
+def _is_kept(state: TableState, folder: str, name: str) -> bool:
+    """Whether the metadata table lists a file of a rolled-back write, as it does in version 6 alone."""
+    if not state.logs_name_slices or FILES not in state.config.metadata_partitions:
+        return False
+    return any(file.name == name for file in state.partition_files(folder))
+
+
+def _rolled_back(state: TableState) -> set[str]:
+    """The instants that the rollbacks and restores on the timeline have removed."""
+    found: set[str] = set()
+    for done in state.timeline.completed:
+        if done.action in (Action.ROLLBACK, Action.RESTORE):
+            metadata = state.content(done)
+            if isinstance(metadata, RollbackMetadata):
+                found |= set(metadata.commits_rollback)
+            elif isinstance(metadata, RestoreMetadata):
+                found |= set(metadata.instants_to_rollback)
+    return found
+
+
+def _instants_of(state: TableState, path: str) -> frozenset[str]:
+    """The writes whose data a file has; in table version 6 the blocks of a log file say that."""
+    name = parse_data_file(base_name(path))
+    if name is None:
+        return frozenset()
+    if state.logs_name_slices and isinstance(name, LogFileName):
+        return frozenset(log_instants(state.storage, path))
+    return frozenset([name.instant])

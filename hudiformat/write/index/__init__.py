@@ -1,0 +1,1 @@
+"""Indexes: record keys -> file groups."""

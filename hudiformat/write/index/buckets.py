@@ -1,0 +1,187 @@
+"""File groups of a partition by bucket number.
+
+Source: HoodieSimpleBucketIndex, HoodieConsistentBucketIndex, BucketIdentifier, NumBucketsFunction, Hudi 1.2.0;
+spec/bucket-index.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudiformat.errors import CorruptTableError, OptionError
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.naming.bucket_hash import record_key_buckets
+from hudiformat.naming.file_names import bucket_file_id, fixed_bucket_file_id, join_path, new_bucket_uuid, parse_bucket
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.options.buckets import BucketEngine
+from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.index.hash_ring import HashRing
+from hudiformat.write.index.ring_files import first_ring, ring_of
+from hudiformat.write.index.rows import Integers, Tags
+
+
+class Buckets(Protocol):
+    """The buckets of one partition, numbered from 0."""
+
+    def numbers(self, record_keys: pa.Array) -> npt.NDArray[np.integer]:
+        """The bucket of each record key."""
+        ...
+
+    def number_of(self, file_id: str) -> int | None:
+        """The bucket of a file group; None where it is of none."""
+        ...
+
+    def new_id(self, number: int) -> str:
+        """The file id of a bucket that the write opens."""
+        ...
+
+
+def buckets_of(storage: Storage, plan: WritePlan, path: str) -> Buckets:
+    """The buckets of a partition, as the write found them.
+
+    Raises:
+        CorruptTableError: what the table says of its buckets is damaged.
+    """
+    if plan.options.bucket_engine is BucketEngine.SIMPLE:
+        return SimpleBuckets(plan, path, buckets_in(plan, path))
+    return RingBuckets(plan, _RINGS.get(storage, plan, path))
+
+
+def buckets_in(plan: WritePlan, path: str) -> int:
+    """How many buckets a partition has at first.
+
+    Source: NumBucketsFunction, RegexRuleEngine, Hudi 1.2.0.
+    """
+    rules = plan.options.bucketing.rules
+    return next((rule.count for rule in rules if re.search(rule.pattern, path)), plan.options.num_buckets)
+
+
+@dataclass(frozen=True, slots=True)
+class SimpleBuckets:
+    """Buckets by the remainder of the hash."""
+
+    plan: WritePlan
+    path: str
+    count: int
+
+    def numbers(self, record_keys: pa.Array) -> npt.NDArray[np.integer]:
+        """The bucket of each record key."""
+        return record_key_buckets(record_keys, _hash_fields(self.plan), self.count)
+
+    def number_of(self, file_id: str) -> int | None:
+        """The bucket that a file id begins with."""
+        number = parse_bucket(file_id)
+        return None if number is None or number >= self.count else number
+
+    def new_id(self, number: int) -> str:
+        """The file id of a bucket that the write opens."""
+        plan, path = self.plan, self.path
+        if not plan.options.concurrency.is_non_blocking:
+            return bucket_file_id(number, new_bucket_uuid(plan.instant, path, number))
+        # Other writers may be opening the same bucket: it has to be the same file group.  One that was removed from the
+        # table would hide the new one, if that had its id.
+        ids = (fixed_bucket_file_id(number, index) for index in count())
+        return next(one for one in ids if not plan.visibility.is_replaced(path, one, None))
+
+
+@dataclass(frozen=True, slots=True)
+class RingBuckets:
+    """Buckets by the range that the hash falls into; each has had its file id from the beginning."""
+
+    plan: WritePlan
+    ring: HashRing
+
+    def numbers(self, record_keys: pa.Array) -> npt.NDArray[np.integer]:
+        """The bucket of each record key."""
+        return self.ring.numbers(record_keys, _hash_fields(self.plan))
+
+    def number_of(self, file_id: str) -> int | None:
+        """The bucket that has a file id."""
+        return self.ring.number_of(file_id)
+
+    def new_id(self, number: int) -> str:
+        """The file id of the bucket."""
+        return self.ring.nodes[number].file_id
+
+
+class _Rings:
+    """The rings that a process has read for its newest write: they do not change until that is over."""
+
+    def __init__(self) -> None:
+        self._newest: tuple[WritePlan | None, dict[str, HashRing]] = (None, {})
+
+    def get(self, storage: Storage, plan: WritePlan, path: str) -> HashRing:
+        of, known = self._newest
+        if of is not plan:
+            known = {}
+        if path not in known:
+            known[path] = ring_of(storage, path, plan.visibility) or first_ring(storage, path, buckets_in(plan, path))
+        self._newest = plan, known
+        return known[path]
+
+
+_RINGS = _Rings()
+
+
+def numbers_by_path(
+    storage: Storage, plan: WritePlan, record_keys: pa.Array, rows_by_path: Mapping[str, Integers]
+) -> Integers:
+    """The bucket of each record key, whose rows are those of partition paths."""
+    numbers = np.zeros(len(record_keys), np.int64)
+    for path, rows in rows_by_path.items():
+        numbers[rows] = buckets_of(storage, plan, path).numbers(record_keys.take(pa.array(rows)))
+    return numbers
+
+
+def bucket_tags(buckets: npt.NDArray[np.integer], group_of: Callable[[int], tuple[str, bool]]) -> Tags:
+    """Tags by bucket number; *group_of* gives a bucket's file group, and whether it existed before this write."""
+    numbers = np.flatnonzero(np.bincount(buckets))
+    code_of = np.zeros(int(numbers.max(initial=0)) + 1, np.int64)
+    code_of[numbers] = np.arange(len(numbers))
+    found = [group_of(number) for number in numbers.tolist()]
+    return Tags(
+        rows=np.arange(len(buckets)),
+        codes=code_of[buckets],
+        file_ids=tuple(file_id for file_id, _ in found),
+        existing=tuple(existing for _, existing in found),
+    )
+
+
+def existing_buckets(plan: WritePlan, buckets: Buckets, path: str, slices: Sequence[FileSlice]) -> dict[int, str]:
+    """The file ids of the buckets that a partition has.
+
+    Raises:
+        OptionError: a file group is none of the buckets that the options name.
+        CorruptTableError: two file groups have one bucket.
+    """
+    found: dict[int, str] = {}
+    for file_slice in slices:
+        number = buckets.number_of(file_slice.file_id)
+        if number is None:
+            raise OptionError(
+                f"the file group {file_slice.file_id} in partition {path!r} is none of "
+                f"{buckets_in(plan, path)} buckets; hoodie.index.type, hoodie.index.bucket.engine and "
+                "hoodie.bucket.index.num.buckets have to be those that the table was written with",
+                option="hoodie.bucket.index.num.buckets",
+            )
+        if number in found:
+            raise CorruptTableError(
+                f"{plan.root}: expected one file group for bucket {number} of partition {path!r}, "
+                f"found {found[number]} and {file_slice.file_id}, and both may have a row of one key; "
+                "overwrite the partition with what it should have",
+                path=join_path(plan.root, path),
+            )
+        found[number] = file_slice.file_id
+    return found
+
+
+def _hash_fields(plan: WritePlan) -> tuple[str, ...]:
+    return tuple(plan.options.hash_fields or plan.config.record_key_fields)

@@ -1,0 +1,145 @@
+"""Record keys that are looked up in all partitions: where each row of a write belongs, and which rows relocate.
+
+Memory is bounded by the rows of the write and a few row groups of the table; of log files, by what a read takes.
+Source: HoodieGlobalSimpleIndex, HoodieGlobalBloomIndex, HoodieIndexUtils.tagGlobalLocationBackToRecords, Hudi 1.2.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.errors import DataError
+from hudiformat.file_group.merging.keys import KeyIndex
+from hudiformat.file_group.merging.rule import comparable
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.options.values import DuplicatePolicy, Operation
+from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.index.existing import GROUP, NUMBER, PATH, ExistingRows
+from hudiformat.write.index.rows import Booleans, Integers, KeyedRows, LocatedRows, rows_by_value
+
+_BATCH_ROWS = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """Each of ``rows`` goes to the partition ``paths[i]`` and the file group ``groups[i]``, which is null for new rows.
+
+    ``moved`` are the record keys that leave a file group for another partition, by partition path and file id.
+    """
+
+    rows: pa.Table
+    keys: pa.Array
+    paths: pa.Array
+    groups: pa.Array
+    moved: dict[tuple[str, str], pa.Array]
+
+    def located(self) -> Iterator[LocatedRows]:
+        """The rows, by partition; new ones apart."""
+        start = 0
+        for batch in self.rows.combine_chunks().to_batches(max_chunksize=_BATCH_ROWS):
+            keys, paths, groups = (array.slice(start, batch.num_rows) for array in (self.keys, self.paths, self.groups))
+            for path, at in rows_by_value(paths):
+                is_new = np.asarray(groups.take(pa.array(at)).is_null())
+                if is_new.any():
+                    yield LocatedRows(path, KeyedRows(batch, keys).at(at[is_new]), is_new=True)
+                if not is_new.all():
+                    known = at[~is_new]
+                    encoded = groups.take(pa.array(known)).dictionary_encode()
+                    codes = np.asarray(encoded.indices).astype(np.int64)
+                    yield LocatedRows(
+                        path, KeyedRows(batch, keys).at(known), tuple(encoded.dictionary.to_pylist()), codes
+                    )
+            start += batch.num_rows
+
+
+def route(plan: WritePlan, storage: Storage, rows: pa.Table, record_keys: pa.Array, paths: pa.Array) -> Routes:
+    """Where *rows* belong, whose keys and partition paths are given.
+
+    A row whose key exists with a higher ordering value stays in its partition, and so do deletes.  Deletes of keys that
+    do not exist are left out.
+
+    Raises:
+        DataError: an insert of an existing key, where ``hoodie.datasource.insert.dup.policy`` says fail.
+    """
+    fields = plan.ordering_fields
+    index = KeyIndex.of(pa.chunked_array([record_keys]))
+    parts = list(ExistingRows(plan, storage, record_keys, paths, index, fields).found())
+    if not parts:
+        every = np.arange(0 if plan.operation is Operation.DELETE else rows.num_rows)
+        return _unmoved(rows, record_keys, paths, every)
+    live = pa.concat_tables(parts)
+    at, of_row = _pairs(index.numbers(), np.asarray(live[NUMBER]), len(index))
+    if plan.operation is Operation.INSERT:
+        _refuse_duplicates(plan, record_keys, at)
+        return _unmoved(rows, record_keys, paths, np.setdiff1d(np.arange(rows.num_rows), at))
+    existing = live.take(pa.array(of_row))
+    found_in, groups = existing[PATH].combine_chunks(), existing[GROUP].combine_chunks()
+    moves: Booleans = np.array(pc.not_equal(found_in, paths.take(pa.array(at))))
+    moves[moves] = _may_move(plan, rows.take(pa.array(at[moves])), existing.filter(pa.array(moves)), fields)
+    new = np.setdiff1d(np.arange(rows.num_rows), at[~moves])  # also rows that leave every partition that has their key
+    if plan.operation is Operation.DELETE:
+        new = np.empty(0, np.int64)
+    kept = _once(at[~moves], found_in.filter(pa.array(~moves)), groups.filter(pa.array(~moves)))
+    order = pa.array(np.append(kept["row"], new).astype(np.int64))
+    return Routes(
+        rows.take(order),
+        record_keys.take(order),
+        pa.concat_arrays([kept["path"].combine_chunks(), paths.take(pa.array(new))]),
+        pa.concat_arrays([kept["group"].combine_chunks(), pa.nulls(len(new), pa.string())]),
+        _by_group(found_in.filter(moves), groups.filter(moves), record_keys.take(pa.array(at[moves]))),
+    )
+
+
+def _unmoved(rows: pa.Table, record_keys: pa.Array, paths: pa.Array, indices: Integers) -> Routes:
+    """The rows at *indices*, all of them new, in their own partitions."""
+    chosen = pa.array(indices)
+    return Routes(
+        rows.take(chosen), record_keys.take(chosen), paths.take(chosen), pa.nulls(len(chosen), pa.string()), {}
+    )
+
+
+def _pairs(numbers: Integers, live: Integers, count: int) -> tuple[Integers, Integers]:
+    """The rows of the write, by their keys' *numbers*, each with every *live* row of the same key."""
+    order = np.argsort(live, kind="stable")
+    counts = np.bincount(live, minlength=count)
+    first = np.cumsum(counts) - counts
+    times = counts[numbers]
+    at = np.repeat(np.arange(len(numbers)), times)
+    which = np.arange(len(at)) - np.repeat(np.cumsum(times) - times, times)
+    return at, order[first[numbers[at]] + which]
+
+
+def _may_move(plan: WritePlan, rows: pa.Table, existing: pa.Table, fields: tuple[str, ...]) -> Booleans:
+    """Which rows may leave the partition where their key is: those that win, and are no deletes."""
+    if plan.operation is Operation.DELETE or not plan.options.moves_partitions:
+        return np.zeros(rows.num_rows, np.bool_)
+    both = tuple(pa.chunked_array([*rows[name].chunks, *existing[name].chunks], rows[name].type) for name in fields)
+    ranks = comparable(both, 2 * rows.num_rows)
+    wins: Booleans = ranks[: rows.num_rows] >= ranks[rows.num_rows :]
+    if plan.schema.delete_column is not None:
+        wins &= ~np.asarray(pc.fill_null(rows[plan.schema.delete_column], False))
+    return wins
+
+
+def _once(rows: Integers, paths: pa.Array, groups: pa.Array) -> pa.Table:
+    """Each row once for each file group, however often that has its key."""
+    table = pa.table({"row": rows, "path": paths, "group": groups})
+    return table.group_by(table.schema.names, use_threads=False).aggregate([])
+
+
+def _refuse_duplicates(plan: WritePlan, record_keys: pa.Array, existing: Integers) -> None:
+    """Source: HoodieSparkSqlWriter, DataSourceUtils.resolveDuplicates."""
+    if len(existing) and plan.options.insert_duplicates is DuplicatePolicy.FAIL:
+        raise DataError(f"the record key {record_keys[int(existing[0])].as_py()!r} is in the table already")
+
+
+def _by_group(paths: pa.Array, groups: pa.Array, record_keys: pa.Array) -> dict[tuple[str, str], pa.Array]:
+    """Keys by partition path and file id."""
+    table = pa.table({"path": paths, "group": groups, "key": record_keys})
+    gathered = table.group_by(["path", "group"], use_threads=False).aggregate([("key", "list")])
+    return {(row["path"], row["group"]): pa.array(row["key_list"], pa.string()) for row in gathered.to_pylist()}

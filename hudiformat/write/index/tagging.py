@@ -1,0 +1,394 @@
+"""Finding the file group of each row: by the hash of its key, or by looking the key up in the file groups.
+
+``Tagger`` has a ``PartitionIndex`` for each partition, which reads the record keys that it needs into ``KnownKeys``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hudiformat.codec.log.block import LogBlock
+from hudiformat.codec.log.damaged import naming_log_files
+from hudiformat.codec.log.frame import BlockType
+from hudiformat.codec.log.reader import LogReader
+from hudiformat.errors import DataError
+from hudiformat.file_group.base_file.file_keys import FileKeys
+from hudiformat.file_group.base_file.read import read_file_keys, scan_base_file
+from hudiformat.file_group.merging.candidates import counting_blocks
+from hudiformat.file_group.partitions import PARTITION_METADATA_FILE
+from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile, build_slices, latest_slices
+from hudiformat.naming.file_names import base_name, join_path
+from hudiformat.schema.meta_fields import RECORD_KEY
+from hudiformat.storage.protocol import FileInfo, Storage
+from hudiformat.table.options.values import REPLACING, DuplicatePolicy, Operation
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.index.buckets import Buckets, bucket_tags, buckets_of, existing_buckets
+from hudiformat.write.index.known_keys import GroupKeys, Kept, KeptSlices, KnownKeys, SliceKeys, no_keys
+from hudiformat.write.index.listed_index import ListedIndex
+from hudiformat.write.index.rows import NEW, NOT_IN_BASE_FILE, Booleans, KeyedRows, LocatedRows, Tags, rows_by_value
+
+_DELETED_KEY = "record_key"
+_KEY_SCHEMA = pa.schema([pa.field(RECORD_KEY, pa.string())])
+_READ_ROWS = 1 << 18
+_FEW_KEYS = 20_000
+"""Keys of a batch for which a slice is read once without keeping its other keys: the next batch may never come."""
+
+
+def merged_tags(every: Sequence[Tags], count: int) -> Tags:
+    """The tags of *count* records out of several look-ups; a record that none of them has found is NEW."""
+    if len(every) == 1:
+        return every[0]
+    file_ids = tuple(dict.fromkeys(file_id for tags in every for file_id in tags.file_ids))
+    code_of = {file_id: code for code, file_id in enumerate(file_ids)}
+    none = np.empty(0, np.int64)
+    found, positions = [none], [none]
+    for tags in every:
+        codes = np.array([code_of[file_id] for file_id in tags.file_ids], np.int64)
+        known = tags.codes != NEW
+        found.append(tags.rows[known] * len(file_ids) + codes[tags.codes[known]])
+        positions.append(np.full(len(found[-1]), NOT_IN_BASE_FILE) if tags.positions is None else tags.positions[known])
+    pairs, first = np.unique(np.concatenate(found), return_index=True)
+    rows, codes = np.divmod(pairs, max(len(file_ids), 1))
+    new = np.setdiff1d(np.arange(count), rows)
+    rows = np.append(rows, new)
+    order = np.argsort(rows, kind="stable")
+    return Tags(
+        rows=rows[order],
+        codes=np.append(codes, np.full(len(new), NEW))[order],
+        file_ids=file_ids,
+        existing=(True,) * len(file_ids),
+        positions=np.append(np.concatenate(positions)[first], np.full(len(new), NOT_IN_BASE_FILE))[order],
+    )
+
+
+_INSERTS = (Operation.INSERT, Operation.BULK_INSERT, *REPLACING)
+
+
+class Tagger:
+    """Finds the file group of each row of a write, partition by partition; a partition is listed once."""
+
+    def __init__(self, storage: Storage, plan: WritePlan, *, kept: dict[Any, Any] | None = None) -> None:
+        self._storage = storage
+        self._plan = plan
+        self._kept = None if kept is None else Kept.of(kept)
+        if self._kept is not None:
+            self._kept.begin()
+        self._partitions: dict[str, PartitionIndex] = {}
+        self._record_index = None if plan.record_index is None else ListedIndex(storage, plan)
+
+    def partition(self, path: str) -> PartitionIndex:
+        """The file groups of one partition path."""
+        if path not in self._partitions:
+            self._partitions[path] = PartitionIndex(
+                self._storage, self._plan, path, record_index=self._record_index, kept=self._kept
+            )
+        return self._partitions[path]
+
+    def locate(self, rows: KeyedRows, paths: pa.Array) -> Iterator[LocatedRows]:
+        """Where *rows* belong, whose partition paths are *paths*.
+
+        The rows of a partition that are new come apart from the others.  A row comes once for each file group that has
+        its key.  A delete of a key that no file group has is left out.
+
+        Raises:
+            DataError: an insert of an existing key, where ``hoodie.datasource.insert.dup.policy`` says fail.
+            OptionError: the table's buckets contradict the options.
+        """
+        plan = self._plan
+        checks_duplicates = plan.operation is Operation.INSERT and (
+            plan.options.insert_duplicates is not DuplicatePolicy.NONE
+        )
+        is_looked_up = plan.uses_buckets or checks_duplicates or plan.operation not in _INSERTS
+        for path, indices in rows_by_value(paths):
+            part = rows.at(indices)
+            if not is_looked_up:
+                yield LocatedRows(path, part, is_new=True)
+                continue
+            tags = self.partition(path).tag(part.keys)
+            if checks_duplicates:
+                self._refuse_duplicates(path, part, tags)
+            is_new = tags.codes == NEW
+            if is_new.any() and plan.operation is not Operation.DELETE:
+                yield LocatedRows(path, _tagged(part, tags, is_new), is_new=True)
+            known = ~is_new
+            if plan.operation is Operation.DELETE:
+                known[known] = np.array(tags.existing, np.bool_)[tags.codes[known]]
+            if known.any() and not checks_duplicates:
+                yield LocatedRows(path, _tagged(part, tags, known), tags.file_ids, tags.codes[known])
+
+    def locate_bucket(self, path: str, bucket: int, rows: KeyedRows) -> Iterator[LocatedRows]:
+        """Where rows of one partition belong whose bucket is known.
+
+        Raises:
+            OptionError: the table's buckets contradict the options.
+        """
+        file_id, existing = self.partition(path).bucket(bucket)
+        if existing or self._plan.operation is not Operation.DELETE:
+            yield LocatedRows(path, rows, (file_id,))
+
+    def note_written(self, stats: Iterable[WriteStat]) -> None:
+        """Note what the write has appended: log files of updates alone need not be read in order to know their keys."""
+        for stat in stats if self._kept is not None else ():
+            is_log = stat.log_version is not None and stat.path is not None
+            if is_log and not (stat.num_inserts or stat.num_deletes) and stat.partition_path in self._partitions:
+                self._partitions[stat.partition_path].add_updates(stat)
+
+    def _refuse_duplicates(self, path: str, rows: KeyedRows, tags: Tags) -> None:
+        """Source: HoodieSparkSqlWriter, DataSourceUtils.resolveDuplicates."""
+        existing = tags.rows[tags.codes != NEW]
+        if len(existing) and self._plan.options.insert_duplicates is DuplicatePolicy.FAIL:
+            key = rows.keys[int(existing[0])].as_py()
+            raise DataError(f"the record key {key!r} is in partition {path!r} already")
+
+
+class PartitionIndex:
+    """The file groups of one partition, and their record keys as far as they are needed.
+
+    *record_index* is that of the write, if it has one, and is partitioned: it says where keys are.  *kept* has what a
+    table object keeps from one commit to the next.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        plan: WritePlan,
+        path: str,
+        *,
+        record_index: ListedIndex | None = None,
+        kept: Kept | None = None,
+    ) -> None:
+        self._storage = storage
+        self._plan = plan
+        self._path = path
+        self._record_index = record_index
+        self._kept = None if kept is None else KeptSlices(kept, path)
+        self._known: list[KnownKeys | SliceKeys] = []
+        self._searched: set[str] = set()
+        self._file_keys: dict[str, FileKeys] = {}
+        self._deleted: dict[str, pa.Array] = {}
+
+    @cached_property
+    def base_instants(self) -> dict[str, str]:
+        """By file id, the instant of the base file whose rows the positions in tags count."""
+        return {one.file_id: one.base_file.name.instant for one in self.slices if one.base_file}
+
+    def tag(self, record_keys: pa.Array) -> Tags:
+        """The file group of each record.
+
+        Raises:
+            OptionError: the table's buckets contradict the options.
+        """
+        if self._plan.uses_buckets:
+            return bucket_tags(self._numbering.numbers(record_keys), self.bucket)
+        if self._plan.record_index is not None:
+            listed = self._record_index or ListedIndex(self._storage, self._plan)
+            return listed.tag(record_keys, self._path, set(self.slice_of))
+        known = [*self._known_beside(record_keys), *self._known]
+        return merged_tags([tags for one in known for tags in one.tags(record_keys)], len(record_keys))
+
+    def bucket(self, number: int) -> tuple[str, bool]:
+        """The file group of a bucket, and whether it existed before this write.
+
+        Raises:
+            OptionError: the table's buckets contradict the options.
+            CorruptTableError: two file groups have one bucket.
+        """
+        if self._plan.operation not in REPLACING and number in self._buckets:  # replacing opens all of them again
+            return self._buckets[number], True
+        return self._numbering.new_id(number), False
+
+    @cached_property
+    def slices(self) -> list[FileSlice]:
+        """The newest slice of each file group."""
+        return latest_slices(build_slices(self._path, self._files, self._plan.visibility))
+
+    @cached_property
+    def slice_of(self) -> dict[str, FileSlice]:
+        """The newest slice of each file group, by file id."""
+        return {one.file_id: one for one in self.slices}
+
+    @property
+    def is_listed_as_partition(self) -> bool:
+        """Whether the folder has been listed, and had a partition metadata file then."""
+        listed = self.__dict__.get("_files", ())
+        return any(entry.name == PARTITION_METADATA_FILE for entry in listed)
+
+    @cached_property
+    def _files(self) -> list[FileInfo]:
+        return [entry for entry in self._storage.list(self._path) if not entry.is_dir]
+
+    @cached_property
+    def _unread(self) -> list[FileSlice]:
+        return self.slices
+
+    @cached_property
+    def _numbering(self) -> Buckets:
+        return buckets_of(self._storage, self._plan, self._path)
+
+    @cached_property
+    def _buckets(self) -> dict[int, str]:
+        return existing_buckets(self._plan, self._numbering, self._path, self.slices)
+
+    def _known_beside(self, record_keys: pa.Array) -> list[KnownKeys]:
+        """The keys of slices that may have one of *record_keys* and have not been read as a whole before.
+
+        For few record keys a slice is read without keeping the others; asked again, it is read as a whole and kept.
+        """
+        if self._kept is not None:
+            self._take_kept([one for one in self._unread if self._kept.known(one) is not None])
+        wanted = [file_slice for file_slice in self._unread if self.may_hold(file_slice, record_keys)]
+        if self._kept is not None:
+            self._take_kept([one for one in wanted if self._kept.is_asked_again(one)])
+            wanted = [one for one in wanted if one in self._unread]
+        is_few = len(record_keys) <= _FEW_KEYS
+        once = [one for one in wanted if is_few and one.file_id not in self._searched]
+        kept = [one for one in wanted if one not in once]
+        self._searched |= {one.file_id for one in once}
+        if kept:
+            self._known.append(self._read(kept))
+            self._unread = [one for one in self._unread if one not in kept]
+        return [self._read(once, among=record_keys)] if once else []
+
+    def add_updates(self, stat: WriteStat) -> None:
+        """Note a log file that has only updates: of keys that were found among those that are kept of the slice."""
+        looked_up = {one.file_id for one in self._known if isinstance(one, SliceKeys)}
+        if self._kept is not None and stat.file_id in looked_up:
+            self._kept.add_updates(
+                self.slice_of[stat.file_id], base_name(stat.path or ""), stat.file_size_in_bytes or 0
+            )
+
+    def _take_kept(self, slices: Iterable[FileSlice]) -> None:
+        """Look up among the keys of *slices* that are kept between commits, with those of further log files."""
+        assert self._kept is not None  # noqa: S101 - whoever asks has looked
+        taken = {}
+        for one in slices:
+            found = self._slice_keys(one, self._kept.known(one))
+            self._kept.keep(one, found)
+            if found is not None:
+                taken[one.file_id] = found
+                self._deleted[one.file_id] = found.deleted
+        self._known += taken.values()
+        self._unread = [one for one in self._unread if one.file_id not in taken]
+
+    def _slice_keys(self, file_slice: FileSlice, known: SliceKeys | None) -> SliceKeys | None:
+        """The keys of a slice; what is *known* of an earlier state is not read again.
+
+        None where a log file has blocks of another instant than that in its name, which may come to count, or not.
+        """
+        logs = frozenset[tuple[str, int]]() if known is None else known.logs
+        further = [log for log in file_slice.log_files if (str(log.name), log.size) not in logs]
+        keys, deleted = [no_keys()], [no_keys()]
+        for log in further:
+            blocks = list(self._reader(log))
+            if self._plan.logs_name_slices or any(block.instant != log.name.instant for block in blocks):
+                return None
+            with self._naming([log]):
+                for block in self._counting(blocks):
+                    _add_keys(block, keys, deleted)
+        if known is None:
+            known = SliceKeys.of_base(file_slice, self._base_keys(file_slice))
+        return known.with_logs(further, pa.chunked_array(keys), pa.chunked_array(deleted)) if further else known
+
+    def _base_keys(self, file_slice: FileSlice) -> Iterator[pa.Array]:
+        if file_slice.base_file is not None:
+            path = join_path(self._path, str(file_slice.base_file.name))
+            for batch in scan_base_file(self._storage, path, _KEY_SCHEMA, batch_rows=_READ_ROWS):
+                yield batch.column(0)
+
+    def _read(self, slices: Iterable[FileSlice], *, among: pa.Array | None = None) -> KnownKeys:
+        groups = {}
+        for one in slices:
+            groups[one.file_id] = self._keys_of(one, among=among)
+        return KnownKeys(groups)
+
+    def may_hold(self, file_slice: FileSlice, record_keys: pa.Array) -> bool:
+        """Whether a slice may hold one of *record_keys*, by its footer; of log files nothing is known beforehand.
+
+        Source: HoodieBloomIndex, HoodieKeyLookupHandle.
+        """
+        if file_slice.base_file is None or file_slice.log_files:
+            return True
+        found = self._footer(file_slice.base_file)
+        near = found.in_range(record_keys)
+        if not self._plan.options.index_type.uses_bloom_filters:
+            return bool(near.any())
+        return found.might_contain(record_keys.filter(pa.array(near)))
+
+    def _footer(self, base: BaseFile) -> FileKeys:
+        """The key range and bloom filters of a base file; they are read once."""
+        name = str(base.name)
+        found = self._file_keys.get(name)
+        if found is None and self._kept is not None:
+            found = self._kept.footer(name, base.size)
+        if found is None:
+            found = read_file_keys(self._storage, join_path(self._path, name))
+            if self._kept is not None:
+                self._kept.keep_footer(name, base.size, found)
+        self._file_keys[name] = found
+        return found
+
+    def slice_keys(self, file_slice: FileSlice, *, among: pa.Array | None = None) -> pa.Array:
+        """Every record key of a slice, deleted ones too: the base file still holds those, and Hudi finds them there.
+
+        With *among* only those that are in it.
+        """
+        return self._keys_of(file_slice, among=among).keys.combine_chunks()
+
+    def deleted_keys(self, file_slice: FileSlice | None) -> pa.Array:
+        """The record keys that log files of a slice have deleted, whether or not that counts."""
+        if file_slice is None:
+            return no_keys()
+        if file_slice.file_id not in self._deleted:
+            blocks = (block for block in self._log_blocks(file_slice) if block.type is BlockType.DELETE)
+            with self._naming(file_slice.log_files):
+                deleted = [block.deletes()[_DELETED_KEY] for block in blocks]
+            self._deleted[file_slice.file_id] = pa.chunked_array([no_keys(), *deleted]).combine_chunks()
+        return self._deleted[file_slice.file_id]
+
+    def _keys_of(self, file_slice: FileSlice, *, among: pa.Array | None = None) -> GroupKeys:
+        found, keys, deleted = GroupKeys(among=among), [no_keys()], [no_keys()]
+        for rows in self._base_keys(file_slice):
+            found.add_base(rows)
+        with self._naming(file_slice.log_files):
+            for block in self._log_blocks(file_slice):
+                _add_keys(block, keys, deleted)
+        for part in keys:
+            found.add_logged(part)
+        self._deleted[file_slice.file_id] = pa.chunked_array(deleted).combine_chunks()
+        return found
+
+    def _log_blocks(self, file_slice: FileSlice) -> Iterator[LogBlock]:
+        """The blocks of the log files of a slice that count, those of one file after the other."""
+        for log in file_slice.log_files:
+            yield from self._counting(self._reader(log))
+
+    def _reader(self, log: LogFile) -> LogReader:
+        return LogReader(join_path(self._path, str(log.name)), storage=self._storage)
+
+    def _naming(self, logs: Iterable[LogFile]) -> AbstractContextManager[None]:
+        return naming_log_files(self._storage, (join_path(self._path, str(log.name)) for log in logs))
+
+    def _counting(self, blocks: Iterable[LogBlock]) -> list[LogBlock]:
+        return counting_blocks(blocks, counts=self._plan.visibility.counts_block)
+
+
+def _tagged(rows: KeyedRows, tags: Tags, chosen: Booleans) -> KeyedRows:
+    """Of the *rows* that *tags* are of, those of the *chosen* tags, with the positions that these know."""
+    positions = None if tags.positions is None else tags.positions[chosen]
+    return replace(rows.at(tags.rows[chosen]), positions=positions)
+
+
+def _add_keys(block: LogBlock, keys: list[pa.Array], deleted: list[pa.Array]) -> None:
+    """Add the keys of a block to those of rows, or to the *deleted* ones."""
+    if block.type is BlockType.DELETE:
+        deleted.append(block.deletes()[_DELETED_KEY])
+    else:
+        keys.append(block.to_arrow(columns=[RECORD_KEY])[RECORD_KEY])

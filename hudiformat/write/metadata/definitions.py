@@ -1,0 +1,38 @@
+"""The definitions of a table's indexes, as its writes and services change them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hudiformat.metadata_table.column_stats import COLUMN_STATS
+from hudiformat.metadata_table.definitions import DEFINITIONS_KEY, encode_definitions, load_definitions
+from hudiformat.schema.table_schema import TableSchema
+from hudiformat.table.state import TableState
+from hudiformat.write.metadata.kinds import statistics_of
+
+
+def name_new_columns(state: TableState, schema: TableSchema) -> None:
+    """Name the columns of *schema* in the definition of the columns' statistics that the last commit has indexed first.
+
+    Raises:
+        CorruptTableError: the definitions of the table's indexes are damaged.
+        StorageError: they cannot be written.
+
+    Source: HoodieColumnStatsIndexUtils.updateColsToIndex, Hudi 1.2.0, which does so once the commit is completed.
+    """
+    if COLUMN_STATS not in state.config.metadata_partitions:
+        return
+    definitions = load_definitions(state.storage, state.config)
+    definition = definitions.get(COLUMN_STATS)
+    if definition is None or (fields := statistics_of(state, definition, schema)) == definition.fields:
+        return
+    changed = {**definitions, COLUMN_STATS: replace(definition, fields=fields)}
+    state.storage.create(state.config.properties[DEFINITIONS_KEY], encode_definitions(changed), overwrite=True)
+
+
+def forget_definitions(state: TableState, gone: set[str]) -> None:
+    """Remove the definitions of what is dropped: Hudi takes an index that is defined for one that there is."""
+    definitions = load_definitions(state.storage, state.config)
+    left = {name: one for name, one in definitions.items() if name not in gone}
+    if left != definitions:
+        state.storage.create(state.config.properties[DEFINITIONS_KEY], encode_definitions(left), overwrite=True)

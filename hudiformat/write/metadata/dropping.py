@@ -1,0 +1,31 @@
+"""Dropping partitions of a metadata table, or all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime, timezone
+
+from hudiformat.table.state import TableState
+from hudiformat.timeline.config_files import METADATA_FOLDER, update_table_config
+from hudiformat.write.metadata.definitions import forget_definitions
+
+PARTITIONS_KEY = "hoodie.table.metadata.partitions"
+INFLIGHT_KEY = "hoodie.table.metadata.partitions.inflight"
+
+
+def drop_partitions(
+    state: TableState, partitions: Iterable[str], *, remove: Callable[[str], object] | None = None
+) -> TableState:
+    """Remove *partitions*, or the whole table if none is left, from the properties, and then delete them.
+
+    In this order: a reader that finds no folder under properties that name one would fail.  *remove* does something
+    else with their folders than deleting them.
+    """
+    gone = set(partitions)
+    left = [name for name in state.config.metadata_partitions if name not in gone]
+    changes = {PARTITIONS_KEY: ",".join(left), **({} if left else {INFLIGHT_KEY: ""})}
+    update_table_config(state.storage, changes, saved_at=datetime.now(timezone.utc))
+    for folder in sorted(f"{METADATA_FOLDER}/{name}" for name in gone) if left else [METADATA_FOLDER]:
+        (remove or state.storage.delete_folder)(folder)
+    forget_definitions(state, gone)
+    return state.context.state()

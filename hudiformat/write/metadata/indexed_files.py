@@ -1,0 +1,142 @@
+"""What the indexes of the metadata table keep of files that exist: an index is built from it.
+
+Statistics come from the footers of base files.  A column is read where its footer says too little, and log files are
+read block by block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from hudiformat.codec.log.block import LogBlock
+from hudiformat.codec.log.damaged import naming_log_files
+from hudiformat.codec.log.frame import BlockType
+from hudiformat.codec.log.reader import LogReader
+from hudiformat.codec.statistics import ColumnStatistics, StatisticsCollector
+from hudiformat.file_group.base_file.footers import read_footer
+from hudiformat.file_group.base_file.indexed import FileIndexer, Indexes
+from hudiformat.file_group.merging.candidates import read_records
+from hudiformat.file_group.reader import SliceReader
+from hudiformat.file_group.renamed_columns import named_block, scan_batches, stored_schema_of
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.naming.file_names import join_path
+from hudiformat.schema.meta_fields import RECORD_KEY
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.schema_files import schema_history
+from hudiformat.table.state import TableState
+from hudiformat.timeline.indexed_file import IndexedFile
+
+_ROWS_OF_LOG = 64
+"""Bytes of a record in a log file, at least, where the number of records is estimated."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileReader:
+    """Reads what *indexes* keep of files that ``slices`` reads.  It travels to other processes: plain values only."""
+
+    slices: SliceReader
+    indexes: Indexes
+
+    @classmethod
+    def of(cls, state: TableState, indexes: Indexes) -> FileReader:
+        """The reader of a table's files.
+
+        Raises:
+            CorruptTableError: the table's internal schemas cannot be read.
+        """
+        slices = SliceReader(
+            state.config,
+            state.schema_of_files,
+            state.visibility,
+            merger=state.context.merger,
+            merge_memory=state.options.merge_memory,
+            history=schema_history(state) if state.has_ids() else None,
+        )
+        return cls(slices, indexes)
+
+    def base_file(self, storage: Storage, folder: str, name: str) -> IndexedFile:
+        """The statistics and the bloom filter of a base file.
+
+        Raises:
+            CorruptTableError: it is not a Parquet file.
+            StorageError: it cannot be read.
+        """
+        path, schema = join_path(folder, name), self._schema
+        renamed = stored_schema_of(path, schema, self.slices.history) is not None
+        footer = read_footer(storage, path, schema, () if renamed else self.indexes.columns)
+        read = self._read(storage, path, self.indexes.columns if renamed else footer.unknown)
+        return IndexedFile(
+            {
+                column: replace(found, size=size, uncompressed=uncompressed)
+                for column in self.indexes.columns
+                if (found := footer.columns.get(column) or read.get(column)) is not None
+                for size, uncompressed in [footer.sizes.get(column, (0, 0))]
+            },
+            footer.keys.filter_text if self.indexes.filters else None,
+            bloom_type=footer.keys.filter_type,
+        )
+
+    def log_file(self, storage: Storage, folder: str, name: str) -> IndexedFile:
+        """The statistics of a log file, of all its records; one block is in memory at a time.
+
+        Raises:
+            DecodeError: a block is damaged.
+            StorageError: it cannot be read.
+        """
+        schema = self._schema
+        indexer = FileIndexer(replace(self.indexes, keys=False), schema)
+        path = join_path(folder, name)
+        with naming_log_files(storage, [path]):
+            for block in filter(_has_records, LogReader(path, storage=storage)):
+                for batch, written in read_records([named_block(block, self.slices.history)], schema):
+                    indexer.add(batch if written is None else _only(batch, written))
+        return indexer.finish()
+
+    def keys(self, storage: Storage, file_slice: FileSlice) -> Iterator[pa.Array]:
+        """The record keys of the rows of a slice, by batches.
+
+        Raises:
+            CorruptTableError, DecodeError, StorageError: a file is missing or damaged.
+        """
+        for batch in self.slices.scan(storage, file_slice, columns=[RECORD_KEY]):
+            yield batch.column(0).cast(pa.string())
+
+    def estimated_rows(self, storage: Storage, file_slice: FileSlice) -> int:
+        """About how many rows a slice has, rather too many.
+
+        Raises:
+            CorruptTableError, StorageError: its base file cannot be read.
+        """
+        base, rows = file_slice.base_file, file_slice.log_bytes // _ROWS_OF_LOG
+        if base is not None:
+            path = join_path(file_slice.partition_path, str(base.name))
+            rows += read_footer(storage, path, self._schema, ()).rows
+        return rows
+
+    @property
+    def _schema(self) -> pa.Schema:
+        return self.slices.schema.arrow_with_meta
+
+    def _read(self, storage: Storage, path: str, columns: Sequence[str]) -> dict[str, ColumnStatistics]:
+        if not columns:
+            return {}
+        schema = self._schema
+        roots = set(schema.names)
+        needed = {name if name in roots else name.partition(".")[0] for name in columns}
+        some = pa.schema([field for field in schema if field.name in needed], metadata=schema.metadata)
+        collector = StatisticsCollector(columns, some)
+        for batch in scan_batches(storage, path, some, history=self.slices.history):
+            collector.add(batch)
+        return collector.finish()
+
+
+def _has_records(block: LogBlock) -> bool:
+    return block.type in (BlockType.AVRO_DATA, BlockType.HFILE_DATA, BlockType.PARQUET_DATA)
+
+
+def _only(batch: pa.RecordBatch, written: frozenset[str]) -> pa.RecordBatch:
+    """The columns that partial records have: any value may be in the others."""
+    return batch.select([name for name in batch.schema.names if name in written])

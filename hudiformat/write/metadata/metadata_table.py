@@ -1,0 +1,324 @@
+"""Keeping up a table's metadata table: each action is recorded in all of its partitions.
+
+Rules: spec/metadata-table.md.  Source: HoodieBackedTableMetadataWriter, Hudi 1.2.0.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from hudiformat.codec.log.build import delete_block, rollback_block
+from hudiformat.codec.log.reader import LogReader
+from hudiformat.codec.log.writer import LogWriter
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.metadata_table.changes import IndexKind, KeyedRecords
+from hudiformat.metadata_table.kinds.files import FILES
+from hudiformat.metadata_table.kinds.record_index import group_of_path
+from hudiformat.metadata_table.listing import Listing
+from hudiformat.metadata_table.partition import OpenMetadata
+from hudiformat.metadata_table.record_locations import RecordLocation
+from hudiformat.metadata_table.updates import encode_log_blocks, file_groups_of
+from hudiformat.naming.file_names import LogFileName, WriteToken, base_name, join_path, parse_data_file
+from hudiformat.naming.instants import next_instant
+from hudiformat.schema.table_schema import TableSchema
+from hudiformat.storage.closing import CompleteFiles
+from hudiformat.storage.folder import FolderStorage
+from hudiformat.table.options.values import WriteOptions
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.timeline.cleans import CleanMetadata
+from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudiformat.timeline.config_files import META_FOLDER, METADATA_FOLDER, load_table_config
+from hudiformat.timeline.contents import Metadata, begin_instant, complete, remove_pending
+from hudiformat.timeline.plans import IndexCommitMetadata
+from hudiformat.timeline.rollbacks import RestoreMetadata, RollbackMetadata
+from hudiformat.timeline.timeline import Action, Instant, State, instant_path
+from hudiformat.write.metadata.changes import MetadataChanges, kept_files
+from hudiformat.write.metadata.correcting import Correction
+from hudiformat.write.metadata.kinds import indexed_columns, is_of_records, kinds_of
+
+_TOKEN = str(WriteToken(0, 0, 0))
+_ROLLBACK_SUFFIX = "006"
+"""Source: HoodieBackedTableMetadataWriterTableVersionSix.getRollbackOperationSuffix."""
+FILE_ID = "files-0000-0"
+"""The one file group of the partition ``files``.  Source: HoodieTableMetadataUtil.getFileIDForFileGroup."""
+
+
+@dataclass(frozen=True)
+class MetadataTable:
+    """The metadata table of a table: the states of both, as the metadata table is a table too."""
+
+    outer: TableState
+    own: TableState
+
+    @classmethod
+    def of(cls, outer: TableState) -> MetadataTable:
+        """The metadata table of the table with the state *outer*, which has one with the partition ``files``."""
+        known = outer.under_the_lock.get(METADATA_FOLDER)
+        if known is not None:
+            return cls(outer, known)
+        storage, parsed = FolderStorage(outer.storage, METADATA_FOLDER), outer.context.parsed.of_metadata_table
+        config = load_table_config(storage) if parsed.config is None else parsed.config
+        return cls(outer, TableContext(storage, config, WriteOptions(), outer.context.clock, parsed=parsed).state())
+
+    def keep(self) -> None:
+        """Have :meth:`of` give this once more for the same state of the table, whose lock is held until then."""
+        self.outer.under_the_lock[METADATA_FOLDER] = self.own
+
+    @property
+    def next_instant(self) -> str:
+        """An instant after all of both timelines."""
+        times = (self.outer.timeline.latest_instant_time, self.own.timeline.latest_instant_time)
+        return next_instant(self.outer.context.clock(), max(filter(None, times), default=None))
+
+    def refreshed(self) -> MetadataTable:
+        """The same with the state of the metadata table as it is after a change."""
+        return replace(self, own=self.own.context.state())
+
+    def opened(self) -> OpenMetadata:
+        """The metadata table for reading."""
+        return OpenMetadata.of(
+            self.outer.storage, self.outer.config, self.outer.timeline, self.own.config, self.own.timeline
+        )
+
+    def kinds(self, schema: TableSchema | None = None) -> list[IndexKind]:
+        """The kinds of its partitions; *schema* is that of the table's columns, if it is not that of *outer*."""
+        return kinds_of(self.outer, schema, self.own.schema.avro_with_meta)
+
+    def record(self, instant: Instant, metadata: Metadata) -> str | None:
+        """Commit what *instant* changes in the table; the completion time, or None where it changes nothing.
+
+        What an earlier attempt at the same instant recorded is removed first.
+        """
+        if isinstance(metadata, IndexCommitMetadata):
+            return None  # its delta commit has built a partition
+        self.outer.under_the_lock.clear()  # from here on it is another
+        table = self.without(instant.time)
+        if isinstance(metadata, RollbackMetadata):
+            return table._undo(instant.time, [metadata])  # noqa: SLF001 - of the same class
+        if isinstance(metadata, RestoreMetadata):
+            every = (rollback for group in metadata.hoodie_restore_metadata.values() for rollback in group)
+            return table._undo(instant.time, [one for one in every if one is not None])  # noqa: SLF001
+        if isinstance(metadata, CommitMetadata):
+            schema = None if metadata.schema is None else TableSchema(metadata.schema)
+            change = table._changes(schema).of_commit(instant.time, metadata, done=table.next_instant)  # noqa: SLF001
+            kinds = table.kinds(schema)
+            return table._commit(instant.time, [(kind, kind.records(change)) for kind in kinds])  # noqa: SLF001
+        if isinstance(metadata, CleanMetadata):
+            change = MetadataChanges.of_clean(metadata)
+            records = [(kind, kind.records(change)) for kind in table.kinds()]
+            return table._commit(instant.time, records)  # noqa: SLF001
+        return None
+
+    def without(self, time: str) -> MetadataTable:
+        """Remove the delta commit *time*, where there is one; the metadata table after that.
+
+        It has never been valid, as its instant is not completed on the table's timeline.  So there is no rollback on
+        the metadata table's timeline.
+        """
+        storage, config = self.own.storage, self.own.config
+        recorded = [
+            instant
+            for instant in self.own.timeline.instants
+            if instant.time == time and instant.action is Action.DELTA_COMMIT
+        ]
+        for instant in recorded:
+            if instant.is_completed:
+                storage.delete(instant_path(config, instant))
+            self._take_back(time)
+            for path in self._files_of(time):
+                storage.delete(path)
+            remove_pending(storage, config, Instant(time, Action.DELTA_COMMIT, State.INFLIGHT))
+        return self.refreshed() if recorded else self
+
+    def _files_of(self, time: str) -> list[str]:
+        """The paths of the files of a delta commit, in all partitions: from table version 8 on, their names say it."""
+        storage = self.own.storage
+        folders = [entry.name for entry in storage.list("") if entry.is_dir and entry.name != META_FOLDER]
+        files = [f"{folder}/{entry.name}" for folder in folders for entry in storage.list(folder) if not entry.is_dir]
+        if self.own.logs_name_slices:
+            logs = (path for path in files if isinstance(parse_data_file(base_name(path)), LogFileName))
+            # A file without a whole block is of a writer that died: all others write theirs under the lock.
+            return [path for path in logs if self._blocks_of(path) <= {time, ""}]
+        return [path for path in files if (name := parse_data_file(base_name(path))) and name.instant == time]
+
+    def _take_back(self, time: str) -> None:
+        """Hide the blocks of a delta commit in log files that have blocks of others too, as version 6 may have them."""
+        if not self.own.logs_name_slices:
+            return
+        for name in self.outer.config.metadata_partitions:
+            for one in self.own.slices(name):
+                if any({time} < self._blocks_of(path) for path in one.log_paths):
+                    with LogWriter(name, self._log_name(one), storage=self.own.storage) as writer:
+                        writer.append(rollback_block(instant=f"{time}{_ROLLBACK_SUFFIX}", target=time))
+
+    def _blocks_of(self, path: str) -> set[str]:
+        """The instants of the blocks of a log file; an empty text stands for a block that is damaged."""
+        return {block.instant or "" for block in LogReader(path, storage=self.own.storage)}
+
+    def _log_name(self, one: FileSlice) -> LogFileName:
+        """The name of the next log file of a slice in version 6, where it says the slice, not the delta commit."""
+        planned = self.own.in_compaction.get((one.partition_path, one.file_id))
+        instant = one.base_instant if planned is None else planned.instant.time
+        versions = (log.name.version for log in one.log_files if log.name.instant == instant)
+        return LogFileName(one.file_id, instant, max(versions, default=0) + 1, str(WriteToken(0, 0, 0)))
+
+    def _changes(self, schema: TableSchema | None = None) -> MetadataChanges:
+        return MetadataChanges(self.outer, self.own, indexed_columns(self.outer, schema))
+
+    def _undo(self, time: str, rollbacks: list[RollbackMetadata]) -> str | None:
+        """Drop the delta commits of rolled-back writes; those that are in a base file are undone by records."""
+        every = [target for rollback in rollbacks for target in rollback.commits_rollback]
+        recorded = {one.time for one in self.own.timeline.instants if one.action is Action.DELTA_COMMIT}
+        listed = self._listed_of({target for target in every if target not in recorded or self._is_compacted(target)})
+        compacted = [target for target in every if self._is_compacted(target) or target in listed]
+        has_records = any(is_of_records(name) for name in self.outer.config.metadata_partitions)
+        touched = self._groups_of(every) if compacted and has_records else set[RecordLocation]()
+        current = self
+        for target in every:
+            if target not in compacted:
+                current = current.without(target)
+        if not (compacted or (self.own.logs_name_slices and kept_files(rollbacks))):
+            return None
+        table = MetadataTable.of(self.outer.context.state())  # without what was rolled back, whose files are gone
+        changes, kinds = table._changes(), table.kinds()  # noqa: SLF001 - of the same class
+        change = changes.of_rollbacks(rollbacks, compacted, listed)
+        records = [(kind, kind.records(change)) for kind in kinds if not is_of_records(kind.name)]
+        if compacted and len(records) < len(kinds):
+            schema, left = table.own.schema.avro_with_meta, changes.visibility_without(every)
+            records += Correction(changes, table.opened(), schema, touched, left).records(kinds, time)
+        return table._commit(time, records)  # noqa: SLF001
+
+    def _groups_of(self, times: Collection[str]) -> set[RecordLocation]:
+        """The file groups that have files of writes, as far as the metadata table lists them."""
+        return {
+            RecordLocation(path, name.file_id)
+            for path, files in Listing(self.opened().parts(FILES), self.outer.storage.root)
+            for file in files
+            if (name := parse_data_file(file.name)) is not None and name.instant in times
+        }
+
+    def _is_compacted(self, time: str) -> bool:
+        timeline = self.own.timeline
+        recorded = (one for one in timeline.instants if one.time == time and one.action is Action.DELTA_COMMIT)
+        instant = next(recorded, None)
+        if instant is None:
+            return time < (timeline.first_active or "")
+        end = time if self.own.logs_name_slices and instant.is_completed else instant.completion_time
+        if end is None:
+            return False
+        return any(one.action is Action.COMMIT and one.time > end for one in timeline.completed) or any(
+            built > end for built in self._built
+        )
+
+    @cached_property
+    def _built(self) -> list[str]:
+        """When the indexes that were built later than the list of files were completed, those that have a base file."""
+        slices = (one for name in self.outer.config.metadata_partitions for one in self.own.slices(name))
+        times = {one.base_instant for one in slices if one.base_file is not None}
+        deltas = (one for one in self.own.timeline.completed if one.action is Action.DELTA_COMMIT)
+        return [one.completion_time or one.time for one in deltas if one.time in times]
+
+    def _listed_of(self, times: Collection[str]) -> dict[str, dict[str, list[str]]]:
+        """The files of the writes at *times* that are listed, by write and partition path.
+
+        A write may have no delta commit here, where the metadata table was made after it.  A restore that was stopped
+        has deleted some files of a write before it goes on, and does not know their names any more.
+        """
+        found: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for path, files in Listing(self.opened().parts(FILES), self.outer.storage.root) if times else ():
+            for file in files:
+                name = parse_data_file(file.name)
+                if name is not None and name.instant in times:
+                    found[name.instant][path].append(file.name)
+        return {time: dict(paths) for time, paths in found.items()}
+
+    def _commit(self, time: str, records: Sequence[tuple[IndexKind, KeyedRecords]]) -> str | None:
+        given = [(kind, found) for kind, found in records if found]
+        if not given:
+            return None
+        storage, config, schema = self.own.storage, self.own.config, self.own.schema
+        begun = begin_instant(storage, config, time, Action.DELTA_COMMIT, CommitMetadata("UPSERT_PREPPED"))
+        with CompleteFiles(sync=self.outer.options.sync and storage.capabilities.sync) as files:
+            appended = ((kind.name, tuple(self._append(kind, time, found, files))) for kind, found in given)
+            stats = {partition: found for partition, found in appended if found}
+        metadata = CommitMetadata("UPSERT_PREPPED", stats, {"schema": schema.avro})
+        # The instant itself is on the timeline by now.
+        now = next_instant(self.outer.context.clock(), max(time, self.next_instant))
+        complete(storage, config, begun, metadata, completion_time=now)
+        return now
+
+    def _append(self, kind: IndexKind, time: str, records: KeyedRecords, files: CompleteFiles) -> Iterator[WriteStat]:
+        """Write the log files of a partition: a key belongs to the file group that its hash says."""
+        names = self._log_names(kind.name, time)
+        if not records.parts:
+            yield from self._append_to(kind, names, time, records, files)
+        for path, part in records.parts.items():
+            prefix = group_of_path(path)
+            own = [name for name in names if name.file_id.startswith(prefix)]
+            first = LogFileName(f"{prefix}0000-0", time, 1, _TOKEN)
+            yield from self._append_to(kind, own or [first], time, part, files, begins=not own)
+
+    def _append_to(
+        self,
+        kind: IndexKind,
+        names: Sequence[LogFileName],
+        time: str,
+        records: KeyedRecords,
+        files: CompleteFiles,
+        *,
+        begins: bool = False,
+    ) -> Iterator[WriteStat]:
+        """Write the log files *names*; all where it *begins* them, with an empty block first, as Hudi does.
+
+        They are on disk once *files* are.
+        """
+        partition = kind.name
+        for name, found in zip(names, _split(records, kind, len(names)), strict=True):
+            if not (found or begins):
+                continue
+            schema = self.own.schema.avro_with_meta
+            with LogWriter(partition, name, storage=self.own.storage, sync=False, on_complete=files.add) as writer:
+                blocks = [delete_block(found.dropped.slice(0, 0), instant=time, partition_path=partition)] * begins
+                blocks += encode_log_blocks(found, partition=partition, instant=time, schema=schema)
+                appended = writer.append(*blocks)
+            yield WriteStat(
+                file_id=name.file_id,
+                path=join_path(partition, base_name(appended.path)),  # Hudi deletes by it, below the metadata table
+                prev_commit=name.instant,
+                partition_path=partition,
+                num_writes=len(found.keys),
+                num_update_writes=len(found.keys),
+                num_deletes=len(found.dropped),
+                total_write_bytes=appended.size,
+                file_size_in_bytes=appended.size,
+                log_version=LogFileName.parse(base_name(appended.path)).version,
+                log_offset=appended.offset,
+                base_file="",
+                log_files=(base_name(appended.path),),
+            )
+
+    def _log_names(self, partition: str, time: str) -> list[LogFileName]:
+        """The names of the log files of a partition's file groups, in their order."""
+        if self.own.logs_name_slices:
+            return [self._log_name(one) for one in self.own.slices(partition)]
+        groups = [FILE_ID] if partition == FILES else [one.file_id for one in self.own.slices(partition)]
+        return [LogFileName(file_id, time, 1, _TOKEN) for file_id in groups]
+
+
+def _split(records: KeyedRecords, kind: IndexKind, count: int) -> list[KeyedRecords]:
+    """The records of each of *count* file groups."""
+    if count == 1:
+        return [records]
+    numbers, dropped = (file_groups_of(kind.hashed(keys), count) for keys in (records.keys, records.dropped))
+    rows = [pa.array(np.flatnonzero(numbers == group)) for group in range(count)]
+    gone = [pa.array(np.flatnonzero(dropped == group)) for group in range(count)]
+    return [
+        KeyedRecords(records.keys.take(one), records.values.take(one), records.dropped.take(other))
+        for one, other in zip(rows, gone, strict=True)
+    ]

@@ -1,0 +1,131 @@
+"""Making sure that a metadata table can be kept up before anything is changed, or that it is dropped on request.
+
+A partition that hudiformat does not keep up would go on showing readers what was, so a write is refused unless the
+options drop it.  A metadata table in an unknown state is dropped as a whole: Hudi's readers list files from it, so the
+files of the write would be invisible.
+
+Rules: spec/metadata-table.md.  Source: HoodieTable.deleteMetadataTableIfNecessary,
+HoodieTableMetadataUtil.deleteMetadataTable, Hudi 1.2.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from hudiformat.errors import (
+    CorruptTableError,
+    NotATableError,
+    SchemaError,
+    UnsupportedFeatureError,
+    warn,
+)
+from hudiformat.metadata_table.column_stats import COLUMN_STATS, PARTITION_STATS
+from hudiformat.metadata_table.kinds.files import FILES
+from hudiformat.metadata_table.kinds.record_index import RECORD_INDEX
+from hudiformat.table.state import TableState
+from hudiformat.timeline.timeline import Action
+from hudiformat.write.metadata.dropping import INFLIGHT_KEY, drop_partitions
+from hudiformat.write.metadata.kinds import DROP_KEY, is_of_records, not_kept_up
+from hudiformat.write.metadata.metadata_table import MetadataTable
+
+_BY_OTHERS = "built by a writer that has it on: Hudi's by default, hudiformat's with hoodie.metadata.enable=true"
+
+
+def prepare_metadata_table(state: TableState, *, refuses: bool = True) -> TableState:
+    """Make sure that the metadata table can be kept up, or is dropped; the state of the table after that.
+
+    To be called under the table's lock, before the first change.  A warning reports what is dropped, unless the options
+    switch the whole metadata table off.  Without *refuses*, nothing is going to be recorded in it.
+
+    Raises:
+        UnsupportedFeatureError: it has a partition that is not kept up, and the options do not drop it.
+    """
+    config, root = state.config, state.storage.root
+    if not config.metadata_partitions:
+        return state
+    if state.options.metadata_enable is False:
+        return drop_partitions(state, config.metadata_partitions)
+    reason = _why_not(state)
+    if reason is not None:
+        again = "built again after the write" if state.options.metadata_enable else _BY_OTHERS
+        _warn(f"{root}: the metadata table {reason}, and is dropped; it is {again}")
+        state.context.parsed.dropped_indexes = config.metadata_partitions
+        return drop_partitions(state, config.metadata_partitions)
+    unwanted = _unwanted(state)
+    if refuses:
+        _refuse_others(state, unwanted)
+    if not unwanted:
+        return state
+    refuse_pending_services(state, unwanted)
+    _warn(f"{root}: {', '.join(unwanted)} of the metadata table are dropped, as {DROP_KEY} says")
+    return drop_partitions(state, unwanted)
+
+
+def refuse_pending_services(state: TableState, unwanted: Collection[str]) -> None:
+    """Refuse to drop some partitions of the metadata table while it is compacted: all of it can go, or none.
+
+    Raises:
+        UnsupportedFeatureError: a service of the metadata table is pending.
+    """
+    if set(unwanted) >= set(state.config.metadata_partitions):
+        return
+    pending = [one for one in MetadataTable.of(state).own.timeline.pending if one.action is not Action.DELTA_COMMIT]
+    if pending:
+        raise UnsupportedFeatureError(
+            f"{state.storage.root}: {', '.join(unwanted)} cannot be dropped while {pending[0]} of the metadata table "
+            "is pending: let Hudi finish it, or set hoodie.metadata.enable=false, which drops the whole metadata table",
+            feature="dropping a partition of a metadata table that is being compacted",
+        )
+
+
+def _unwanted(state: TableState) -> list[str]:
+    """The partitions that the options drop, and those that cannot do without them."""
+    asked = set(state.options.indexing.drop)
+    if COLUMN_STATS in asked:
+        asked.add(PARTITION_STATS)
+    if RECORD_INDEX in asked:
+        asked.update(name for name in state.config.metadata_partitions if is_of_records(name))
+    return [name for name in state.config.metadata_partitions if name in asked and name != FILES]
+
+
+def _refuse_others(state: TableState, unwanted: Iterable[str]) -> None:
+    """Raise an UnsupportedFeatureError for a partition that is neither kept up nor dropped."""
+    others = [name for name in not_kept_up(state) if name not in unwanted]
+    if others:
+        names = ",".join(others)
+        raise UnsupportedFeatureError(
+            f"{state.storage.root}: a write would have to keep up {', '.join(others)} of the metadata table, which "
+            f"hudiformat cannot do yet: set {DROP_KEY}={names} to drop what it cannot keep up, which Hudi builds anew "
+            "where it is enabled",
+            feature=f"metadata table with {', '.join(others)}",
+        )
+
+
+def _why_not(state: TableState) -> str | None:
+    """Why the metadata table cannot be kept up, as the rest of a sentence; None where it can."""
+    config = state.config
+    if FILES not in config.metadata_partitions:
+        return f"has no partition {FILES}"
+    if being_built := config.properties.get(INFLIGHT_KEY):
+        return f"is being built ({being_built})"
+    return _why_not_as_it_is(state)
+
+
+def _why_not_as_it_is(state: TableState) -> str | None:
+    config = state.config
+    state.under_the_lock.clear()  # what was read when this writer had the lock before may be old
+    try:
+        table = MetadataTable.of(state)
+        if table.own.config.version != config.version:
+            return f"has version {table.own.config.version}, the table {config.version}"
+        _ = table.own.schema
+        table.keep()
+    except SchemaError:
+        return "has no commit"
+    except (CorruptTableError, NotATableError, UnsupportedFeatureError) as error:
+        return f"cannot be read ({error})"
+    return None
+
+
+def _warn(message: str) -> None:
+    warn(message)

@@ -1,0 +1,70 @@
+"""Records decoded by numpy, by kernels that Python runs, and by compiled ones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+
+from hudiformat.codec.avro import compiled
+from hudiformat.codec.avro.decode import decode_records, find_records
+from hudiformat.errors import HudiFormatError
+
+
+def _without_numba(function: compiled.Function, _signature: str, _size: int) -> compiled.Function:
+    return function
+
+
+@contextmanager
+def by_numpy() -> Iterator[None]:
+    with patch.dict(os.environ, {compiled.VARIABLE: "0"}):
+        yield
+
+
+@contextmanager
+def by_numba() -> Iterator[None]:
+    with patch.dict(os.environ, {compiled.VARIABLE: "1"}):
+        yield
+
+
+@contextmanager
+def by_python() -> Iterator[None]:
+    with by_numba(), patch.object(compiled, "kernel", _without_numba):
+        yield
+
+
+EVERY_PATH = (by_numpy, by_python, by_numba)
+KERNELS = (by_python, by_numba)
+
+
+def outcome(data: bytes, count: int, schema: str, *, columns: Sequence[str] | None = None, views: bool = False) -> Any:
+    """The batch of the records, or the error with its message and offset."""
+    try:
+        batch = find_records(data, count, schema).decode(columns, views=views)
+    except HudiFormatError as error:
+        return type(error), str(error), getattr(error, "offset", None)
+    batch.validate(full=True)
+    return batch
+
+
+def outcomes(*arguments: Any, **options: Any) -> list[Any]:
+    """What comes out on every path."""
+    found = []
+    for path in EVERY_PATH:
+        with path():
+            found.append(outcome(*arguments, **options))
+    return found
+
+
+def in_chunks_of(rows: int) -> Callable[[], Any]:
+    """Let the kernel decode so many records first, so that its memory has to grow."""
+    return patch("hudiformat.codec.avro.compiled.decoded._PROBED", rows)  # type: ignore[return-value]
+
+
+def decoded_by(path: Callable[[], Any], data: bytes, count: int, schema: str) -> pa.RecordBatch:
+    with path():
+        return decode_records(data, count, schema)

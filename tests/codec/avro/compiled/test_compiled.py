@@ -1,0 +1,71 @@
+"""When kernels are used: after enough work, or as the environment variable says."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from hudiformat.codec.avro import compiled
+
+
+def twice(number: int) -> int:
+    return 2 * number
+
+
+SIGNATURE = "int64(int64)"
+pytest.importorskip("numba")
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(compiled.VARIABLE, raising=False)
+    monkeypatch.setattr(compiled, "handled", [0])
+    monkeypatch.setattr(compiled, "_kernels", {})
+
+
+def test_a_process_with_little_work_loads_no_kernel() -> None:
+    assert compiled.kernel(twice, SIGNATURE, compiled.LOAD_AFTER - 1) is None
+
+
+def test_a_process_with_much_work_loads_kernels_once() -> None:
+    assert compiled.kernel(twice, SIGNATURE, compiled.LOAD_AFTER - 1) is None
+    loaded = compiled.kernel(twice, SIGNATURE, 1)
+    assert loaded is not None
+    assert loaded(21) == 42
+    assert compiled.kernel(twice, SIGNATURE, 1) is loaded
+
+
+def test_kernels_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(compiled.VARIABLE, "0")
+    assert compiled.kernel(twice, SIGNATURE, compiled.LOAD_AFTER) is None
+
+
+def test_kernels_can_be_used_from_the_first_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(compiled.VARIABLE, "1")
+    assert compiled.kernel(twice, SIGNATURE, 0) is not None
+
+
+@pytest.fixture
+def no_numba(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.delitem(sys.modules, "hudiformat.codec.avro.compiled.native", raising=False)
+    monkeypatch.setitem(sys.modules, "numba", None)  # importing it raises an ImportError
+    compiled._native.cache_clear()
+    yield
+    compiled._native.cache_clear()
+
+
+@pytest.mark.usefixtures("no_numba")
+def test_without_numba_there_are_no_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(compiled.VARIABLE, "1")
+    assert compiled.kernel(twice, SIGNATURE, 0) is None
+    assert not compiled.is_active()
+
+
+def test_machines_that_are_not_little_endian_have_no_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(compiled.VARIABLE, "1")
+    monkeypatch.setattr(sys, "byteorder", "big")
+    compiled._native.cache_clear()
+    assert not compiled.is_active()
+    compiled._native.cache_clear()

@@ -1,0 +1,146 @@
+"""A filter decides what is looked at: partitions, row groups, columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from hudiformat import SchemaError, Table, open_table
+from hudiformat.file_group.base_file.read import read_base_file
+from hudiformat.read.pruning import PartitionPruner
+from hudiformat.schema.partition_columns import PartitionColumns
+from hudiformat.storage.local import LocalStorage
+from tests.tables import GoldenTable, multiset, new_table, rows
+
+P, YEAR, KEY = pc.field("p"), pc.field("year"), pc.field("k")
+SHOWN = pa.schema([("k", pa.string()), ("p", pa.string()), ("year", pa.int32())])
+PATHS = ("a/2023", "a/2024", "b/2023", "__HIVE_DEFAULT_PARTITION__/2023", "p=b/year=2024")
+
+
+def columns(*, escaped: bool = True) -> PartitionColumns:
+    none: frozenset[str] = frozenset()
+    return PartitionColumns(("p", "year"), none, none, whole_path=False, escaped=escaped, unescapes=True)
+
+
+@pytest.mark.parametrize(
+    ("filter_", "left"),
+    [
+        (P == "a", PATHS[:2]),
+        ((P == "a") & (YEAR == 2024) & (KEY > "x"), PATHS[1:2]),
+        ((P == "a") | (KEY > "x"), PATHS),
+        (P.is_null(), PATHS[3:4]),
+        (~(P == "a"), (PATHS[2], PATHS[4])),
+        (P.isin(["b", "c"]), (PATHS[2], PATHS[4])),
+        (YEAR > 2023, (PATHS[1], PATHS[4])),
+        (KEY == "x", PATHS),
+    ],
+    ids=str,
+)
+def test_partitions_in_which_a_filter_can_be_true(filter_: pc.Expression, left: tuple[str, ...]) -> None:
+    pruner = PartitionPruner(columns(), SHOWN, filter_)
+    assert tuple(path for path in PATHS if pruner.may_hold(path)) == left
+    assert pruner.may_hold("no/such/depth") is (filter_.equals(P.is_null()) or pruner.may_hold(PATHS[3]))
+
+
+def test_only_a_whole_path_without_slashes_in_values_can_be_left_out_unseen() -> None:
+    pruner = PartitionPruner(columns(), SHOWN, P == "a")
+    assert [pruner.may_enter(folder) for folder in ("b", "b/2023", "a/2023")] == [True, False, True]
+    unsure = PartitionPruner(columns(escaped=False), SHOWN, P == "a")
+    assert unsure.may_enter("b/2023")
+
+
+class Listed(LocalStorage):
+    """Notes the folders that are listed."""
+
+    def list(self, path: str):  # type: ignore[no-untyped-def]  # noqa: ANN201
+        seen.append(path)
+        return super().list(path)
+
+
+seen: list[str] = []
+
+
+def test_escaped_partitions_are_left_out_before_they_are_listed(golden: Callable[[str], GoldenTable]) -> None:
+    case = golden("v9-mor-multilevel-hive-h120")
+    table = open_table(Listed(str(case.table)))
+    seen.clear()
+    found = table.snapshot(filter=(pc.field("year") == 2023) & (pc.field("city") == "Oslo"))
+    expected = case.answer("expected/snapshot.parquet")
+    kept = expected.filter((pc.field("year") == 2023) & (pc.field("city") == "Oslo"))
+    assert kept.num_rows
+    assert multiset(found) == multiset(kept)
+    assert [path for path in seen if "city=" in path] == ["year=2023/city=Oslo"]
+
+
+@pytest.mark.parametrize("name", ["v9-mor-metadata-table-h120", "v9-mor-avro-h120", "v6-cow-multilevel-h0150"])
+def test_a_filter_of_partitions_and_rows_gives_the_rows_for_which_it_is_true(
+    name: str, golden: Callable[[str], GoldenTable]
+) -> None:
+    case = golden(name)
+    table, expected = open_table(case.table), case.answer("expected/snapshot.parquet")
+    (partition,) = set(case.manifest["partition_fields"][-1:])
+    values = sorted({value for value in expected[partition].to_pylist() if value is not None})
+    for condition in (
+        pc.field(partition) == values[0],
+        (pc.field(partition) != values[0]) & (pc.field("k") > "key-0020"),
+        pc.field("_hoodie_commit_time") > expected["_hoodie_commit_time"].to_pylist()[0],
+    ):
+        assert multiset(table.snapshot(filter=condition)) == multiset(expected.filter(condition))
+        found = table.snapshot(columns=["k"], filter=condition)
+        assert multiset(found) == multiset(expected.filter(condition).select(["k"])), "a filter of other columns"
+
+
+def test_a_filter_that_fits_no_column(table: Table) -> None:
+    table.insert(rows(("a", 1, "x", 1)))
+    with pytest.raises(SchemaError, match="does not fit the columns"):
+        table.snapshot(filter=pc.field("nothing") == 1)
+
+
+def test_row_groups_that_hold_nothing_are_not_read(tmp_path: Path) -> None:
+    content = pa.table({"n": list(range(100)), "t": [str(i) for i in range(100)]})
+    pq.write_table(content, tmp_path / "f.parquet", row_group_size=10)
+    storage, schema = LocalStorage(str(tmp_path)), content.schema
+
+    def read(expression: pc.Expression) -> list[int]:
+        found: list[int] = read_base_file(storage, "f.parquet", schema, may_hold=expression)["n"].to_pylist()
+        return found
+
+    assert read(pc.field("n") == 25) == list(range(20, 30))
+    assert read(pc.field("n") > 1000) == []
+    assert read(pc.field("newer") == 1) == list(range(100)), "a column that the file does not have yet"
+    assert read(pc.field("t") > 5) == list(range(100)), "a column of another type"
+
+
+def test_row_groups_whose_statistics_leave_nan_out_are_read(tmp_path: Path) -> None:
+    point = [{"y": 1.0}, {"y": 2.0}]
+    content = pa.table({"x": [1.0, math.nan], "n": [1, 2], "s": point})
+    pq.write_table(content, tmp_path / "f.parquet")
+    storage, schema = LocalStorage(str(tmp_path)), content.schema
+
+    def count(expression: pc.Expression) -> int:
+        return int(read_base_file(storage, "f.parquet", schema, may_hold=expression).num_rows)
+
+    assert count(~(pc.field("x") <= 5)) == 2, "true of a NaN"
+    assert count(~(pc.field("s", "y") <= 5)) == 2
+    assert count(pc.field("x") > 5) == 0
+    assert count(~(pc.field("n") <= 5)) == 0
+
+
+def test_a_filter_is_not_pushed_under_log_files(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "table", partition_by=[])
+    table.insert(rows(("a", 1, None, 1), ("b", 1, None, 1)))
+    table.upsert(rows(("a", 2, None, 9)))
+    assert table.snapshot(columns=["k"], filter=pc.field("v") == 1)["k"].to_pylist() == ["b"]
+
+
+def test_a_column_is_filtered_by_what_is_shown_not_by_what_is_stored(tmp_path: Path) -> None:
+    """An empty text names the default partition, and so is shown as null."""
+    table = new_table(tmp_path / "table")
+    table.insert(rows(("a", 1, "", 1), ("b", 1, "x", 1)))
+    assert table.snapshot(columns=["k", "p"], filter=pc.field("p").is_null()).to_pylist() == [{"k": "a", "p": None}]

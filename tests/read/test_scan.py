@@ -1,0 +1,56 @@
+"""The answer to a query speaks Arrow's C stream, as often as it is asked."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hudiformat import Table
+from hudiformat.read.explanation import ScanExplanation
+from hudiformat.read.scan import Scan
+from tests.tables import new_table, rows
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    table = new_table(tmp_path / "t")
+    table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 2), ("c", 1, "x", 3)))
+    table.upsert(rows(("a", 2, "x", 10)))
+    return table
+
+
+def test_a_scan_can_be_read_again_and_in_several_ways(table: Table) -> None:
+    scan = table.scan(columns=["k", "v"])
+    expected = {("a", 10), ("b", 2), ("c", 3)}
+    for found in (pa.table(scan), scan.read_all(), pa.Table.from_batches(scan), scan.reader().read_all()):
+        assert found.schema == scan.schema == pa.schema([("k", pa.string()), ("v", pa.int32())]) or found.num_rows
+        assert {tuple(row.values()) for row in found.to_pylist()} == expected
+
+
+def test_a_scan_becomes_a_data_frame(table: Table) -> None:
+    frame = table.scan(columns=["k", "v"]).to_pandas()
+    assert sorted(frame["v"].tolist()) == [2, 3, 10]
+
+
+def test_an_empty_scan_has_its_schema() -> None:
+    scan = Scan(pa.schema([("k", pa.string())]), lambda: iter(()), lambda: ScanExplanation(()))
+    assert pa.table(scan).schema == scan.read_all().schema == scan.schema
+
+
+def test_duckdb_and_polars_take_a_scan(table: Table) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    polars = pytest.importorskip("polars")
+    scan = table.scan(columns=["k", "v"], filter=pa.compute.field("v") > 2)
+    assert duckdb.sql("select sum(v) from scan").fetchall() == [(13,)]
+    assert polars.DataFrame(scan)["v"].sum() == 13
+
+
+def test_a_scan_goes_to_other_processes(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", options={"hoodie.index.type": "INMEMORY"})
+    table.upsert(rows(("a", 1, "x", 1), ("b", 1, "y", 2)))
+    scan = pickle.loads(pickle.dumps(table.scan(columns="k", filter="p = 'y'")))  # noqa: S301
+    assert scan.read_all().to_pylist() == [{"k": "b"}]
+    assert scan.explain() == table.scan(columns="k", filter="p = 'y'").explain()

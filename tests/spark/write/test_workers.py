@@ -1,0 +1,159 @@
+"""Spark's Python workers, whose imported code is kept from the garbage collector."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import gc
+import itertools
+import os
+import re
+import socket
+import sys
+from collections.abc import Iterable, Iterator
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import hudiformat
+from hudiformat.spark.write import workers
+from hudiformat.spark.write.workers import Settling, in_task, settle
+
+pytest.importorskip("pyspark.sql")
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(hudiformat.__file__).parent
+MODULES = [path for path in sorted(ROOT.rglob("*.py")) if ".mapInArrow(" in path.read_text()]
+SPARKS_READERS = {"DataSourceReader", "DataSourceStreamReader"}
+READERS = [
+    path
+    for path in sorted(ROOT.rglob("*.py"))
+    if re.search(r"^class .*\bDataSource(Stream)?Reader\b", path.read_text(), re.MULTILINE)
+]
+
+
+class Reader(Settling):
+    """What it reads."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+
+@pytest.fixture
+def in_worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """This process seems to be a worker that has had no task yet."""
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", ModuleSpec("pyspark.daemon", None), raising=False)
+    monkeypatch.setattr(workers, "_tasks", itertools.count())
+    yield
+    gc.unfreeze()
+
+
+def looked_at(things: list[object]) -> bool:
+    """Whether the garbage collector goes through *things*: it does so until they are put aside."""
+    return any(each is things for each in gc.get_objects())
+
+
+@pytest.mark.usefixtures("in_worker")
+def test_what_is_there_as_the_first_two_tasks_begin_is_put_aside() -> None:
+    kept: list[list[object]] = []
+    for _ in range(4):
+        kept.append([[]])
+        settle()
+    assert [looked_at(things) for things in kept] == [False, False, True, True]
+
+
+def test_elsewhere_nothing_is_put_aside() -> None:
+    kept: list[object] = [[]]
+    settle()
+    assert looked_at(kept)
+
+
+def connected() -> tuple[socket.socket, socket.socket]:
+    """The two ends of a connection, of which the first delays its acknowledgements, as after an answer."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        here = socket.create_connection(server.getsockname())
+        there, _ = server.accept()
+    here.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
+    return here, there
+
+
+def quick(connection: socket.socket) -> bool:
+    return bool(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK))
+
+
+LINUX = pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="only Linux can be told to acknowledge at once")
+
+
+@LINUX
+@pytest.mark.usefixtures("in_worker")
+def test_what_spark_sends_is_acknowledged_at_once_and_other_descriptors_stay_as_they_are(tmp_path: Path) -> None:
+    here, there = connected()
+    left, right = socket.socketpair()  # of no TCP
+    with here, there, left, right, (tmp_path / "file").open("w+") as file:
+        assert not quick(here)
+        settle()
+        assert quick(here)
+        for sender, receiver in ((here, there), (left, right)):
+            sender.sendall(b"rows")
+            assert receiver.recv(4) == b"rows"
+        assert file.write("rows") == 4
+        assert os.fstat(file.fileno()).st_nlink == 1
+
+
+@LINUX
+@pytest.mark.usefixtures("in_worker")
+def test_a_reader_settles_the_worker_that_it_arrives_in() -> None:
+    here, there = connected()
+    with here, there:
+        assert copy.copy(Reader("rows")).what == "rows"
+        assert quick(here)
+
+
+@pytest.mark.parametrize("path", READERS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_reader_does(path: Path) -> None:
+    classes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)]
+    bases = [[ast.unparse(base) for base in each.bases] for each in classes]
+    found = [each for each in bases if set(each) & SPARKS_READERS]
+    assert found
+    assert all(each[0] == "Settling" for each in found)
+
+
+@LINUX
+def test_elsewhere_connections_stay_as_they_are() -> None:
+    here, there = connected()
+    with here, there:
+        settle()
+        assert not quick(here)
+
+
+@pytest.mark.usefixtures("in_worker")
+def test_systems_that_cannot_be_told_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(socket, "TCP_QUICKACK", raising=False)
+    monkeypatch.setattr(Path, "iterdir", None)
+    settle()
+
+
+def frozen(name: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    list(batches)
+    yield pa.record_batch({name: [gc.get_freeze_count()]})
+
+
+def test_a_task_puts_aside_what_its_worker_has_imported(spark: SparkSession) -> None:
+    rows = spark.range(0, 4, 1, 2).mapInArrow(in_task(frozen, "n"), "n long").collect()
+    assert len(rows) == 2
+    assert min(row[0] for row in rows) > 10_000
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_task_is_begun_so(path: Path) -> None:
+    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    given = [node.args[0] for node in calls if isinstance(node.func, ast.Attribute) and node.func.attr == "mapInArrow"]
+    assert given
+    for one in given:
+        made = isinstance(one, ast.Call) and isinstance(one.func, ast.Name) and one.func.id == "in_task"
+        assert made or (isinstance(one, ast.Name) and f"{one.id} = in_task(" in path.read_text())

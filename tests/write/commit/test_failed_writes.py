@@ -1,0 +1,68 @@
+"""What is done with writes that did not complete: those that show signs of life, and those that do not."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from hudiformat import CommitError, LockError, open_table
+from hudiformat.table.options.values import Operation
+from hudiformat.timeline.timeline import Action
+from hudiformat.write.commit.changing import dead_writes, roll_back_failed_writes
+from hudiformat.write.commit.heartbeats import Heartbeat
+from hudiformat.write.commit.transaction import begin_write
+from tests.tables import content, new_table, rows
+from tests.write.commit.support import begun, shared_table
+from tests.write.commit.test_single_writer import HASTY, PATIENT
+
+
+def test_a_living_write_is_left_alone_and_a_dead_one_is_rolled_back(tmp_path: Path) -> None:
+    table = shared_table(tmp_path)
+    alive, stats = begun(table, ("a", 2, "x", 2))
+    dead, _ = begun(table, ("b", 2, "y", 2))
+    heartbeat = tmp_path / ".hoodie" / ".heartbeat" / dead.plan.instant
+    os.utime(heartbeat, (time.time() - 1000,) * 2)
+    table.insert(rows(("c", 1, "z", 1)))
+    assert [pending.time for pending in table.timeline.pending] == [alive.plan.instant]
+    assert not list((tmp_path / "y").glob("*")) or not (tmp_path / "y").exists()
+    assert [done.action for done in table.timeline.completed].count(Action.ROLLBACK) == 1
+    alive.commit(stats)
+    assert content(table, columns=["k"]) == [("a",), ("c",)]
+    with pytest.raises(CommitError, match="it has been rolled back"):
+        dead.commit([])
+    dead.abandon()
+
+
+def test_failed_writes_stay_when_nobody_shall_clean(tmp_path: Path) -> None:
+    table = new_table(tmp_path, options={"hoodie.clean.failed.writes.policy": "NEVER"})
+    left, _ = begun(table, ("a", 2, "x", 2))
+    table.insert(rows(("c", 1, "z", 1)))
+    assert [pending.time for pending in table.timeline.pending] == [left.plan.instant]
+
+
+def test_a_dead_write_is_named_and_the_state_after_its_rollback_has_it_no_more(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    assert roll_back_failed_writes(state := table.context.state()) is state
+    with begin_write(table.context, Operation.UPSERT) as write:
+        time_of = write.instant.time
+        assert [one.time for one in dead_writes(table.context.state())] == [time_of]  # of the thread that asks
+        after = roll_back_failed_writes(table.context.state())
+    assert not after.timeline.pending
+    assert dead_writes(after) == []
+
+
+def test_a_heartbeat_of_another_process_is_respected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = new_table(tmp_path / "t")
+    write = begin_write(table.context, Operation.UPSERT)
+    other = Heartbeat(table.context.storage, write.instant.time, interval=60)
+    other.start()
+    hasty = open_table(table.path, options=HASTY, clock=table.context.clock)
+    with pytest.raises(LockError, match="another process writes to the table: .* has a heartbeat"):
+        hasty.upsert(rows(("a", 1, "x")))
+    assert [one.time for one in hasty.timeline.pending] == [write.instant.time]
+    monkeypatch.setattr(time, "sleep", lambda _seconds: other.stop())
+    open_table(table.path, options=PATIENT, clock=table.context.clock).upsert(rows(("b", 1, "x")))
+    assert content(table, ["k"]) == [("b",)]

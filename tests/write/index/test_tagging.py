@@ -1,0 +1,140 @@
+"""Which file group a record belongs to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hudiformat.table.options.values import Operation
+from hudiformat.write.commit.plan import write_plan
+from hudiformat.write.index.known_keys import GroupKeys, KnownKeys
+from hudiformat.write.index.rows import NEW, NOT_IN_BASE_FILE, Tags
+from hudiformat.write.index.tagging import PartitionIndex, merged_tags
+from tests.tables import new_table, rows
+
+
+def places(tags: Tags) -> list[tuple[int, str | None]]:
+    """Each record with a file group it is tagged with."""
+    return [
+        (row, None if code == NEW else tags.file_ids[code])
+        for row, code in zip(tags.rows.tolist(), tags.codes.tolist(), strict=True)
+    ]
+
+
+def group_keys(base: pa.Array, logged: pa.Array, among: pa.Array | None = None) -> GroupKeys:
+    found = GroupKeys(among=among)
+    for start in range(0, len(base), 2):
+        found.add_base(base[start : start + 2])
+    found.add_logged(logged)
+    return found
+
+
+def known_keys(groups: dict[str, pa.Array], base_rows: dict[str, int] | None = None) -> KnownKeys:
+    """The keys of file groups; *base_rows* says how many of them are in the base file, if not all."""
+    rows = {name: len(keys) for name, keys in groups.items()} if base_rows is None else base_rows
+    return KnownKeys({name: group_keys(keys[: rows[name]], keys[rows[name] :]) for name, keys in groups.items()})
+
+
+def test_a_key_is_looked_up_in_every_file_group() -> None:
+    known = {"f": pa.array(["a", "b"]), "g": pa.array([], pa.string()), "h": pa.array(["c"])}
+    tags = known_keys(known).tag(pa.array(["c", "new", "a", "c"]))
+    assert places(tags) == [(0, "h"), (1, None), (2, "f"), (3, "h")]
+    assert tags.existing == (True, True, True)
+
+
+def test_a_key_in_several_file_groups_belongs_to_each() -> None:
+    known = {"f": pa.array(["a", "b", "a"]), "g": pa.array(["a"])}
+    assert places(known_keys(known).tag(pa.array(["b", "a", "new"]))) == [(0, "f"), (1, "f"), (1, "g"), (2, None)]
+
+
+def test_without_file_groups_every_record_is_new() -> None:
+    assert places(known_keys({}).tag(pa.array(["a"]))) == [(0, None)]
+    assert places(known_keys({"f": pa.array([], pa.string())}).tag(pa.array(["a"]))) == [(0, None)]
+
+
+def test_no_records_to_look_up() -> None:
+    assert places(known_keys({"f": pa.array(["a"])}).tag(pa.array([], pa.string()))) == []
+    assert places(known_keys({}).tag(pa.array([], pa.string()))) == []
+
+
+KEYS = st.lists(st.sampled_from("abcdef"), max_size=8)
+
+
+@settings(deadline=None)
+@given(KEYS, st.lists(KEYS, max_size=4))
+def test_looking_up_is_looking_through_every_list(keys: list[str], groups: list[list[str]]) -> None:
+    known = {f"g{i}": pa.array(group, pa.string()) for i, group in enumerate(groups)}
+    expected: list[tuple[int, str | None]] = []
+    for row, key in enumerate(keys):
+        owners = [f"g{i}" for i, group in enumerate(groups) if key in group]
+        expected += [(row, owner) for owner in owners] or [(row, None)]
+    assert places(known_keys(known).tag(pa.array(keys, pa.string()))) == expected
+
+
+@settings(deadline=None)
+@given(KEYS, st.lists(KEYS, max_size=5), st.integers(0, 5))
+def test_several_look_ups_say_what_one_says(keys: list[str], groups: list[list[str]], cut: int) -> None:
+    known = {f"g{i}": pa.array(group, pa.string()) for i, group in enumerate(groups)}
+    names = list(known)
+    parts = [{name: known[name] for name in some} for some in (names[:cut], names[cut:], names[:1])]
+    wanted = pa.array(keys, pa.string())
+    tags = merged_tags([known_keys(part).tag(wanted) for part in parts], len(keys))
+    assert places(tags) == places(known_keys(known).tag(wanted))
+    assert all(tags.existing)
+
+
+def test_no_look_up_finds_nothing() -> None:
+    assert places(merged_tags([], 2)) == [(0, None), (1, None)]
+
+
+def test_a_key_has_its_row_in_the_base_file_of_each_group() -> None:
+    known = {"f": pa.array(["a", "b", "log"]), "g": pa.array(["c", "a"])}
+    tags = known_keys(known, {"f": 2, "g": 2}).tag(pa.array(["log", "b", "new", "a"]))
+    assert places(tags) == [(0, "f"), (1, "f"), (2, None), (3, "f"), (3, "g")]
+    assert tags.positions is not None
+    assert tags.positions.tolist() == [NOT_IN_BASE_FILE, 1, NOT_IN_BASE_FILE, 0, 1]
+
+
+def test_of_several_rows_with_one_key_the_first_counts() -> None:
+    tags = known_keys({"f": pa.array(["b", "a", "b", "a", "b"])}, {"f": 4}).tag(pa.array(["a", "b"]))
+    assert tags.positions is not None
+    assert tags.positions.tolist() == [1, 0]
+
+
+def test_positions_of_several_look_ups() -> None:
+    wanted = pa.array(["c", "a", "new"])
+    every = [known_keys({"f": pa.array(["a"])}, {"f": 1}), known_keys({"g": pa.array(["b", "c", "a"])}, {"g": 3})]
+    tags = merged_tags([known.tag(wanted) for known in every], 3)
+    assert places(tags) == [(0, "g"), (1, "f"), (1, "g"), (2, None)]
+    assert tags.positions is not None
+    assert tags.positions.tolist() == [1, 0, 2, NOT_IN_BASE_FILE]
+
+
+@settings(deadline=None)
+@given(KEYS, KEYS, KEYS)
+def test_keys_that_are_searched_for_have_the_rows_of_a_full_look_up(
+    keys: list[str], base: list[str], logged: list[str]
+) -> None:
+    chunks = (pa.array(base, pa.string()), pa.array(logged, pa.string()))
+    full, some = group_keys(*chunks), group_keys(*chunks, among=pa.array(keys, pa.string()))
+    every = zip(full.keys.to_pylist(), full.positions.tolist(), strict=True)
+    found = list(zip(some.keys.to_pylist(), some.positions.tolist(), strict=True))
+    assert found == [one for one in every if one[0] in keys]
+
+
+@pytest.mark.parametrize("index", ["SIMPLE", "BLOOM"])
+def test_a_slice_is_kept_once_a_second_batch_asks_for_it(tmp_path: Path, index: str) -> None:
+    table = new_table(tmp_path / "t", options={"hoodie.index.type": index})
+    table.upsert(rows(("a", 1, "x", 1), ("b", 1, "x", 1), ("c", 1, "x", 1)))
+    table.upsert(rows(("b", 2, "x", 2)))
+    state = table.context.state()
+    plan = write_plan(state, Operation.UPSERT, "20991231000000000")
+    partition = PartitionIndex(table.context.storage, plan, "x")
+    asked = [["a", "new"], ["b", "c"], ["c"], ["new"]]
+    found = [partition.tag(pa.array(keys)) for keys in asked]
+    assert [[None if code == NEW else 0 for code in tags.codes] for tags in found] == [[0, None], [0, 0], [0], [None]]
+    assert [tags.positions.tolist() for tags in found if tags.positions is not None] == [[0, -1], [1, 2], [2], [-1]]

@@ -1,0 +1,63 @@
+"""A metadata table that cannot be kept up is refused, or dropped on request."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hudiformat import HudiFormatWarning, Table
+from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.storage.folder import FolderStorage
+from hudiformat.timeline.config_files import load_table_config
+from hudiformat.timeline.contents import create_requested
+from hudiformat.timeline.timeline import Action
+from tests.metadata_statistics import check_statistics
+from tests.metadata_table.tables import check_listing
+from tests.metadata_tables import PARTITIONS, indexed_table, properties, set_properties, with_options
+from tests.tables import content, rows, tree
+
+DROP = "hoodie.metadata.index.drop"
+
+
+def with_partition(path: Path, name: str) -> Table:
+    table = indexed_table(path)
+    set_properties(path, {PARTITIONS: f"column_stats,files,partition_stats,{name}"})
+    return table
+
+
+def test_a_partition_that_is_not_kept_up_is_refused_by_name_before_anything_is_written(tmp_path: Path) -> None:
+    table = with_partition(tmp_path / "t", "expr_index_a")
+    before = tree(tmp_path / "t")
+    with pytest.raises(UnsupportedFeatureError, match=f"set {DROP}=expr_index_a to drop"):
+        table.insert(rows(("a", 1, "x", 1)))
+    assert tree(tmp_path / "t") == before
+
+
+def test_it_is_dropped_alone_on_request(tmp_path: Path) -> None:
+    table = with_options(with_partition(tmp_path / "t", "expr_index_a"), {DROP: "expr_index_a"})
+    with pytest.warns(HudiFormatWarning, match="expr_index_a of the metadata table are dropped"):
+        table.insert(rows(("a", 1, "x", 1)))
+    assert properties(tmp_path / "t")[PARTITIONS] == "column_stats,files,partition_stats"
+    check_listing(tmp_path / "t")
+    check_statistics(tmp_path / "t")
+
+
+def test_statistics_of_partitions_go_with_those_of_files_and_with_their_definition(tmp_path: Path) -> None:
+    table = with_options(indexed_table(tmp_path / "t"), {DROP: "column_stats"})
+    with pytest.warns(HudiFormatWarning, match="column_stats, partition_stats of the metadata table are dropped"):
+        table.insert(rows(("a", 1, "x", 1)))
+    assert properties(tmp_path / "t")[PARTITIONS] == "files"
+    definitions = json.loads((tmp_path / "t/.hoodie/.index_defs/index.json").read_text())
+    assert definitions == {"indexDefinitions": {}}
+    check_listing(tmp_path / "t")
+    assert content(table) == [("a", 1, "x", 1)]
+
+
+def test_nothing_is_dropped_while_it_may_be_compacted(tmp_path: Path) -> None:
+    table = with_options(indexed_table(tmp_path / "t"), {DROP: "column_stats"})
+    own = FolderStorage(table.context.storage, ".hoodie/metadata")
+    create_requested(own, load_table_config(own), "20000101000000001", Action.COMPACTION)
+    with pytest.raises(UnsupportedFeatureError, match=r"cannot be dropped while 20000101000000001 compaction"):
+        table.insert(rows(("a", 1, "x", 1)))
