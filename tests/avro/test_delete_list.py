@@ -173,7 +173,7 @@ def test_columns_of_unlike_length_are_refused() -> None:
     ids=str,
 )
 def test_an_ordering_value_without_wrapper_is_refused(kind: pa.DataType) -> None:
-    with pytest.raises(SchemaError, match="Hudi takes"):
+    with pytest.raises(SchemaError, match="Hudi expects"):
         encode_delete_list(pa.array(["k"]), "p", pa.nulls(1, kind))
 
 

@@ -152,7 +152,7 @@ def test_columns_of_unlike_length_are_refused() -> None:
 
 
 def test_ordering_values_without_wrapper_are_refused() -> None:
-    with pytest.raises(SchemaError, match="Hudi takes"):
+    with pytest.raises(SchemaError, match="Hudi expects"):
         delete_block(["k"], instant="001", ordering=pa.array([1], pa.uint64()))
 
 
