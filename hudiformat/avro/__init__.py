@@ -1,4 +1,4 @@
-"""Avro schema <-> Arrow schema, and Avro records <-> RecordBatch, column by column.  Pure: no files, no clock."""
+"""Convert Avro schemas to Arrow schemas, and Avro records to record batches, and back.  Pure: no files, no clock."""
 
 from __future__ import annotations
 

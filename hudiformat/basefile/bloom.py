@@ -118,7 +118,7 @@ def parse_filters(text: str, kind: str) -> tuple[BloomFilter, ...]:
     if kind != "DYNAMIC_V0":
         raise CorruptTableError(f"not a bloom filter: expected type SIMPLE or DYNAMIC_V0, found {kind!r}")
     data = _decode_base64(text)
-    num_hashes, num_bits = _parse_header(data)
+    _, num_bits = _parse_header(data)
     size = _HEADER.size + -(-num_bits // 8)
     start = _HEADER.size + _DYNAMIC.size
     _, _, count = _DYNAMIC.unpack_from(data, _HEADER.size) if len(data) >= start else (0, 0, -1)

@@ -121,6 +121,6 @@ def _has_large_groups(metadata: pq.FileMetaData) -> bool:
 
 
 def _top_level_names(names: Sequence[str], schema: pa.Schema) -> list[str]:
-    """Return the columns of *schema* to which the fields *names* belong: ``a`` for ``a.b``, unless ``a.b`` is a column."""
+    """Return the columns of *schema* to which the fields *names* belong: ``a`` for ``a.b``, unless it is a column."""
     roots = set(schema.names)
     return [name if name in roots else name.partition(".")[0] for name in names]

@@ -53,9 +53,7 @@ class FileKeys:
             return None
 
     def filter_of(self, count: int) -> str | None:
-        """Return the filter's text if it has the size of a filter of *count* keys, else None: see
-        :meth:`BloomFilter.fits`.
-        """
+        """Return the filter's text if it has the size of a filter of *count* keys, as :meth:`BloomFilter.fits` says."""
         known = self.filters if self.filter_type == "SIMPLE" else None
         return self.filter_text if known and known[0].fits(count) else None
 

@@ -277,7 +277,7 @@ def opened_source(storage: Storage, path: str) -> Iterator[tuple[pa.NativeFile, 
     """Open a Parquet file for the body, in which damage raises the same errors.
 
     Raises:
-        CorruptTableError: the file is not a Parquet file, its row counts are impossible, or the body found damage in it.
+        CorruptTableError: the file is not a Parquet file, has impossible row counts, or the body found damage in it.
         StorageError: the file cannot be read.
     """
     source = storage.open_input(path)

@@ -131,7 +131,7 @@ def test_several_ordering_values_and_a_delete_by_operation() -> None:
 
 @pytest.mark.parametrize("items", [("18 02 02 06 02 00", "18 02 04 06 02 06 02 00"), ("18 00",), ("18 02 00",)])
 def test_several_ordering_values_of_unlike_length_are_corrupt(items: tuple[str, ...]) -> None:
-    with pytest.raises(CorruptBlockError, match="number of fields"):
+    with pytest.raises(CorruptBlockError, match="numbers of ordering fields"):
         _decode(*items)
 
 
