@@ -151,7 +151,7 @@ def encode_avro_file(schema_text: str, schema: Any, record: Mapping[str, object]
     try:
         fastavro.schemaless_writer(buffer, schema, record)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise EncodeError(f"the metadata does not fit Hudi's Avro schema: {error}") from error
+        raise EncodeError(f"the metadata does not fit Hudi's schema: {error}") from error
     data = buffer.getvalue()
     header = encode_header({SCHEMA_KEY: schema_text.encode()})
     block = encode_block_head(1, len(data)) + data

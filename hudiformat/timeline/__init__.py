@@ -1,6 +1,6 @@
 """The timeline: instants and their states, commit metadata, plans, and the properties of the table.
 
-The timeline alone decides what is in the table: a file is visible if the instant in its name is completed.
+The timeline alone decides which files are part of the table: a file is visible if the instant in its name is completed.
 """
 
 from hudiformat.timeline.cleans import (

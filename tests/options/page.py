@@ -16,8 +16,8 @@ from hudiformat.options.keys import FACT_KEYS, PERSISTED_KEYS, TABLE_KEYS, is_ho
 from hudiformat.options.values import WriteOptions
 from hudiformat.sink.options import _KEYS as SINK_KEYS
 from hudiformat.sink.options import SinkOptions
-from hudiformat.sink.options import _duration as duration
-from hudiformat.sink.options import _size as size
+from hudiformat.sink.options import _parse_duration as duration
+from hudiformat.sink.options import _parse_size as size
 
 PAGE = Path(__file__).parents[2] / "docs" / "options.md"
 OWN = {
