@@ -1,4 +1,4 @@
-"""Filters as people write them, ``"p = 'x' and v > 0"`` or tuples -> expressions of Arrow; the clauses of a merge."""
+"""Translate filters, text such as ``"p = 'x' and v > 0"`` or tuples, to expressions; the clauses of a merge."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Names: of files, file groups, instants, partitions and records.
+"""Names of files, file groups, instants, partitions and records.
 
-Text and columns in, text and columns out: no file, clock or randomness.  A parsed name is formatted back to the same
-text; text that does not parse raises a NameFormatError.
+Functions take and return texts and columns; they use no file, clock or randomness.  A parsed name is formatted back to
+the same text; text that does not parse raises a NameFormatError.
 """
 
 from hudiformat.naming.bucket_hash import bucket_numbers, hash_key_values, record_key_buckets, string_hashes

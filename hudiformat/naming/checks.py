@@ -1,4 +1,4 @@
-"""Checks of what comes from outside: names in a table's metadata, which may be forged, and arguments of public calls.
+"""Check names in a table's metadata, which may be forged, and arguments of public calls.
 
 The functions ``checked_*`` return the text that they are given, or raise a NameFormatError.
 """
@@ -24,71 +24,71 @@ _Check = tuple[str, Callable[[object], bool]]
 
 
 def checked_instant(text: str) -> str:
-    """*text*, if it is an instant.
+    """Return *text* if it is an instant.
 
     Raises:
-        NameFormatError: it is something else.
+        NameFormatError: it is not.
     """
     if not is_instant(text):
-        raise _refused("an instant", text)
+        raise _name_error("an instant", text)
     return text
 
 
 def checked_path_in_table(text: str) -> str:
-    """*text*, if it is the path of something in the table, relative to it.
+    """Return *text* if it is the path of something in the table, relative to it.
 
     Raises:
         NameFormatError: it is absolute, contains ``..`` or is no path.
     """
     if not is_below_root(text):
-        raise _refused("a path within the table", text)
+        raise _name_error("a path within the table", text)
     return text
 
 
 def checked_partition(text: str) -> str:
-    """*text*, if it can be the path of a partition: the empty one, or a folder of the table that holds data.
+    """Return *text* if it can be the path of a partition: the empty path, or a folder of the table that holds data.
 
     Raises:
         NameFormatError: it leads out of the table, or into ``.hoodie``.
     """
     if not is_below_root(text) or text.partition("/")[0] == _META_FOLDER:
-        raise _refused("the path of a partition", text)
+        raise _name_error("the path of a partition", text)
     return text
 
 
 def checked_data_file(text: str) -> str:
-    """*text*, if it is a name of Hudi's for a data file, or a path or URI that ends in one.
+    """Return *text* if it is Hudi's name of a data file, or a path or URI that ends in such a name.
 
     Raises:
         NameFormatError: the last part is no such name.
     """
     name = base_name(text)
     if parse_data_file(name) is None or not is_below_root(name):
-        raise _refused("the name or path of a data file", text)
+        raise _name_error("the name or path of a data file", text)
     return text
 
 
 def checked_file_id(text: str) -> str:
-    """*text*, if it can be the id of a file group in the name of a file.
+    """Return *text* if it can be the id of a file group in the name of a file.
 
     Raises:
         NameFormatError: it contains ``.``, ``_``, ``/`` or a NUL, or is empty.
     """
     if not _FILE_ID.fullmatch(text) or not is_below_root(text):
-        raise _refused("a file id", text)
+        raise _name_error("a file id", text)
     return text
 
 
-def _refused(expected: str, found: str) -> NameFormatError:
+def _name_error(expected: str, found: str) -> NameFormatError:
     beginning = f"{found[:_SHOWN]!r}"
     return NameFormatError(f"expected {expected}, found {beginning}", name=beginning)
 
 
 def one_or_more(names: str | Iterable[str]) -> list[str]:
-    """The names; a text by itself is one name, never its letters.
+    """Return the names as a list; a single text is one name, not the sequence of its letters.
 
     Raises:
-        ArgumentError: something else.
+        ArgumentError: *names* is something else.
     """
     if not _are_names(names):
         raise ArgumentError(f"expected {_NAMES[0]}, found {shown(names)}")
@@ -96,23 +96,23 @@ def one_or_more(names: str | Iterable[str]) -> list[str]:
 
 
 def checks_arguments(one: _T) -> _T:
-    """A function, or all public methods of a class, with a check of each argument before the call.
+    """Return a function, or a class with all its public methods, that checks each argument before the call.
 
-    Checked are parameters whose annotation is in the table below; what else there is, the call itself checks, because
-    it knows more: an instant, a filter, rows.
+    Arguments are checked if the annotation of their parameter is in the table below.  All others are checked by the
+    call itself, which knows more about them: an instant, a filter, rows.
 
     Raises:
-        ArgumentError: from the call, with the parameter, what it takes, and what was given.
+        ArgumentError: from the call, with the parameter, what it accepts, and what was passed.
     """
     if not inspect.isclass(one):
-        return cast("_T", _checked(cast("Callable[..., Any]", one)))
+        return cast("_T", _check_calls(cast("Callable[..., Any]", one)))
     for name, method in list(vars(one).items()):
         if inspect.isfunction(method) and (name == "__init__" or not name.startswith("_")):
-            setattr(one, name, _checked(method))
+            setattr(one, name, _check_calls(method))
     return one
 
 
-def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
+def _check_calls(function: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(function)
     checks = {name: check for name, one in signature.parameters.items() if (check := _check_of(one))}
 
@@ -173,7 +173,7 @@ def _is_buffer(value: object) -> bool:
 
 
 def _has(*names: str) -> Callable[[object], bool]:
-    """Whether a value has these methods: the classes of Spark, whose Connect has others of the same use."""
+    """Return a test whether a value has these methods: classes of Spark Connect differ, but have the same methods."""
     return lambda value: all(hasattr(value, name) for name in names)
 
 
@@ -206,4 +206,4 @@ _CHECKS: dict[str, _Check] = {
     "DataFrame": ("a data frame of Spark", _has("mapInArrow")),
     "SparkSession": ("a Spark session", _has("createDataFrame")),
 }
-"""By annotation: what the argument is called in a message, and whether a value is one."""
+"""For each annotation: the words for the argument in a message, and the test of a value."""

@@ -1,6 +1,6 @@
 """Parquet files below the level of rows: footers in Thrift's compact protocol, and row groups copied byte for byte.
 
-Rows are read and written with pyarrow; this room does what pyarrow cannot.  Rules: spec/parquet-copy.md.
+Rows are read and written with pyarrow; this folder does what pyarrow cannot.  Rules: spec/parquet-copy.md.
 """
 
 from hudiformat.parquet.bounds import with_infinity

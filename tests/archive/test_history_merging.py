@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hudiformat.archive import ArchivedInstant, add_history, archive, latest_manifest, read_archived
-from hudiformat.archive.history_merging import _candidates, merge_history
+from hudiformat.archive.history_merging import _choose_files, merge_history
 from hudiformat.errors import CorruptTableError
 from hudiformat.timeline import Action, CommitMetadata, Instant, State
 from tests.timeline.support import FEW, Table
@@ -105,4 +105,4 @@ def test_archiving_merges(newest: Table) -> None:
     ],
 )
 def test_large_files_are_merged_as_hudi_chooses_them(sizes: list[int], chosen: int, tmp_path: Path) -> None:
-    assert len(_candidates([(str(number), size) for number, size in enumerate(sizes)])) == chosen
+    assert len(_choose_files([(str(number), size) for number, size in enumerate(sizes)])) == chosen
