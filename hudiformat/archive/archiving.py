@@ -95,7 +95,7 @@ def archive(
 
     Their files are deleted in Hudi's order.  First come the files of pending states: without the completed state they
     would look like unfinished work.  Then come the files of completed states, the oldest first, so that there is no
-    gap. *confirm* is called before each change; it raises if the caller has lost the table's lock.
+    gap.  *confirm* is called before each change; it raises if the caller has lost the table's lock.
 
     Raises:
         CorruptTableError: a file to be archived is damaged; nothing has been deleted then.

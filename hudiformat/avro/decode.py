@@ -136,7 +136,7 @@ class Records:
                 if joined:
                     joined[name].add(arrays[name])
             else:
-                cursors.refuse(cursors.pos != cursors.end, None, "a record ends before its length says")
+                cursors.refuse(cursors.pos != cursors.end, None, "a record ends before its declared length")
         arrays = {name: column.array() for name, column in joined.items()} or arrays or {}
         return batch_of([arrays[name] for name in schema.names], schema, count)
 

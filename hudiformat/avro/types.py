@@ -150,7 +150,7 @@ def avro_types(schema_json: str) -> RecordType:
     Raises:
         SchemaError: the text is no Avro record schema.
     """
-    parse_schema(schema_json)  # refuses what is no schema, or none that can be read
+    parse_schema(schema_json)  # raises if it is no schema, or one that cannot be read
     kind = _Reader().read(json.loads(schema_json), "")
     assert isinstance(kind, RecordType)  # noqa: S101 - it has been parsed
     return numbered(kind)
@@ -164,7 +164,7 @@ def numbered(record: RecordType) -> RecordType:
     Source: InternalSchemaConverter.visitSchemaToBuildType.
     """
     result = _number_columns(record, count())
-    assert isinstance(result, RecordType)  # noqa: S101 - as it was
+    assert isinstance(result, RecordType)  # noqa: S101 - the ids alone were changed
     return result
 
 
@@ -184,7 +184,7 @@ class _Reader:
     def read(self, definition: Any, namespace: str) -> Kind:
         """Return the type of *definition*, which is no union with null."""
         if isinstance(definition, list):
-            return Leaf("union", json.dumps(definition))  # of several types: it is kept as it is
+            return Leaf("union", json.dumps(definition))  # a union of several types is kept unchanged
         if isinstance(definition, dict):
             return self._read_definition(definition, namespace)
         if definition in _PLAIN:

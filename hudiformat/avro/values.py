@@ -3,8 +3,9 @@
 fastavro decodes whatever a schema asks for: a type that contains itself exhausts the stack, and an array of nulls has
 as many items as its count says, although no item takes a byte.  So schemas are limited first:
 
-- to a size, a depth, and a number of types, counting a named type as often as it is used; - no type contains itself; -
-every value takes at least a byte, and so does every record besides the records in it.
+- to a size, a depth, and a number of types, counting a named type as often as it is used;
+- no type contains itself;
+- every value takes at least a byte, and so does every record besides the records in it.
 
 Decoding then takes time in proportion to the bytes.  Its memory is counted: a record of one byte becomes a dict of 200
 bytes, and forged files have millions of them.  fastavro has no limit of memory, but passes values of a logical type to

@@ -18,7 +18,7 @@ class Indexes:
     """Which indexes the metadata table of a table has.
 
     ``columns`` are the columns with statistics, and ``values`` those with a secondary index, by dotted
-    paths.  ``filters`` says whether it keeps bloom filters, ``keys`` whether it keeps a record index.
+    paths.  ``filters`` is true if there are bloom filters, ``keys`` if there is a record index.
     """
 
     columns: tuple[str, ...] = ()
@@ -43,13 +43,15 @@ class Indexes:
 class IndexedFile:
     """What the indexes of the metadata table keep of a file that a write has made.
 
-    - ``columns``: the statistics of its columns. - ``bloom_filter``: the text of a base file's filter, as its footer
-    has it; its type is ``bloom_type``. - ``keys``: record keys that are in the file group after the write and may not
-    have been in it before. - ``dropped``: record keys that are no longer in the file group. - ``values``: rows that are
-    in the file group after the write: their record keys and the columns with a secondary index. - ``lost``: such rows
-    that are no longer in it; a row in both changes nothing. - ``touched``: for a log file whose changed rows are not
-    known: the keys of all its records and deletes. - ``expressions``: the statistics of expression indexes, by their
-    names.
+    - ``columns``: the statistics of its columns.
+    - ``bloom_filter``: the text of a base file's filter, as its footer has it; its type is ``bloom_type``.
+    - ``keys``: record keys that are in the file group after the write and may not have been in it before.
+    - ``dropped``: record keys that are no longer in the file group.
+    - ``values``: rows that are in the file group after the write: their record keys and the columns with a secondary
+      index.
+    - ``lost``: such rows that are no longer in it; a row in both changes nothing.
+    - ``touched``: for a log file whose changed rows are not known: the keys of all its records and deletes.
+    - ``expressions``: the statistics of expression indexes, by their names.
     """
 
     columns: Mapping[str, ColumnStatistics] = field(default_factory=dict)

@@ -45,7 +45,7 @@ def record_batches(
 
     Raises:
         DecodeError: a content is damaged.
-        SchemaError: the records cannot be brought to *schema*, or a column is missing.
+        SchemaError: the records cannot be converted to *schema*, or a column is missing.
     """
     wanted = Wanted(schema, [columns] if isinstance(columns, str) else columns, filter, views)
     return _one_by_one(_groups(blocks), wanted)

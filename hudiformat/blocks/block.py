@@ -146,7 +146,7 @@ class LogBlock(_Fields):
         """Return the records of a data block, one row each, in file order.
 
         With *schema*, rows are converted to it: columns are matched by name, types are promoted, and missing columns
-        are null. Without it, they have the schema that they were written with.  *columns* selects columns of that
+        are null.  Without it, they have the schema that they were written with.  *columns* selects columns of that
         schema; the other columns are not decoded.  *filter*, an expression of pyarrow, text or tuples, selects the rows
         for which it is true; in the other rows only the columns that the filter uses are decoded.
 
@@ -156,7 +156,7 @@ class LogBlock(_Fields):
 
         Raises:
             DecodeError: the content is damaged.
-            SchemaError: the records cannot be brought to *schema*, a column is missing, or *filter* does not fit the
+            SchemaError: the records cannot be converted to *schema*, a column is missing, or *filter* does not fit the
                 columns.
             UnsupportedFeatureError: the block holds no records, or an HFile with a compression that is not supported.
         """

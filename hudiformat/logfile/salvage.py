@@ -16,7 +16,7 @@ _LOST = (FindingKind.TORN_TAIL, FindingKind.CORRUPT, FindingKind.JUNK)
 
 @dataclass(frozen=True, slots=True)
 class SalvageReport:
-    """What a salvage kept and what is lost: *blocks* blocks of *size* bytes are in the file *target*.
+    """The result of a salvage: *blocks* blocks of *size* bytes were copied to the file *target*.
 
     ``lost`` are the spans that were not copied, in file order.  ``recovered`` are copied blocks that queries of the
     damaged file skip; queries of the new file return their rows again.

@@ -56,8 +56,8 @@ class FindingKind(Enum):
 class LogFinding:
     """A damaged span of a log file: *length* bytes at *offset*, both in bytes, from the start of the file.
 
-    ``type`` and ``instants`` are those of the block.  For a lost block they are a guess from the part of its header
-    that can still be read.  ``instants`` include those that a rollback reverts and a compacted block replaces.
+    ``type`` and ``instants`` describe the block.  For a lost block they are guessed from the part of its header that
+    can still be read.  ``instants`` include the instants that a rollback reverts, or that a compacted block replaces.
 
     Source: spec/log-file.md, "Salvage".
     """

@@ -32,7 +32,7 @@ def fold_custom(
     """Merge the log records of each key that are newer than its last delete.
 
     Return each key's row in the merged records (-1 for deleted keys), whether the key is deleted, and the merged
-    records. The merger is called with all second records, then with all third records, and so on.
+    records.  The merger is called with all second records, then with all third records, and so on.
 
     The keys a, b, c with the records a1, a2 and a3 of a, b1 and b2 of b, and a delete of c::
 

@@ -32,12 +32,13 @@ class Survivors:
 
     The arrays have one item per key.
 
-    - ``keys``: an index of record keys, or the ascending row numbers in the base file if entries have positions. -
-    ``row``: the key's row in ``records``, or -1.  The row of a deleted key is not used. - ``ordering`` and ``entry``:
-    the ordering values of all candidates, and the index of the key's entry among them. - ``deleted``: whether the key
-    is deleted. - ``resets``: whether the key is deleted by a delete that wins over any base row. - ``set``: for partial
-    updates, by column, which rows of ``records`` set the column.  A column that is missing here is
-      set by every row.
+    - ``keys``: an index of record keys, or the ascending row numbers in the base file if entries have positions.
+    - ``row``: the key's row in ``records``, or -1.  The row of a deleted key is not used.
+    - ``ordering`` and ``entry``: the ordering values of all candidates, and the index of the key's entry among them.
+    - ``deleted``: whether the key is deleted.
+    - ``resets``: whether the key is deleted by a delete that wins over any base row.
+    - ``set``: for partial updates, by column, which rows of ``records`` set the column.  A column that is missing here
+      is set by every row.
     """
 
     keys: KeyIndex | Integers

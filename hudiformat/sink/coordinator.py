@@ -2,10 +2,12 @@
 
 The steps of a batch, each of which can be repeated:
 
-1. The plan is written to the journal.  From then on the batch is decided, and any other attempt at it is discarded. 2.
-Groups of several files are merged into hidden files. 3. All files are renamed to their visible names. 4. The journal
-records that they are visible.  From then on users may merge or delete them: they are not looked for. 5. The partitions
-that are due are committed. 6. The journal records that the batch is finished, and leftover files are deleted.
+1.  The plan is written to the journal.  From then on the batch is decided, and any other attempt at it is discarded.
+2.  Groups of several files are merged into hidden files.
+3.  All files are renamed to their visible names.
+4.  The journal records that they are visible.  From then on users may merge or delete them: they are not looked for.
+5.  The partitions that are due are committed.
+6.  The journal records that the batch is finished, and leftover files are deleted.
 
 With the policy ``merge``, files of partitions that are not committed yet stay hidden: the plan names them, the progress
 after the batch keeps them, and later plans merge them.

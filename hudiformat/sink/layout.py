@@ -99,7 +99,7 @@ class StagedFile:
     """A file that a task has written for the folder ``partition``; ``path`` is where it is now, hidden.
 
     ``name`` consists of the numbers of the task and of the file, and the attempt; the visible name begins with the
-    batch. ``size`` is in bytes.  Files of one ``kind`` have the same schema and codec.  ``merged`` says that the file
+    batch.  ``size`` is in bytes.  Files of one ``kind`` have the same schema and codec.  ``merged`` says that the file
     was merged from others while it was hidden.
     """
 

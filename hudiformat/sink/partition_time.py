@@ -143,9 +143,9 @@ class PartitionTime:
             )
         except (ValueError, OverflowError) as error:
             form = self.formatter or "yyyy-MM-dd [HH:mm:ss]"
-            shown = ", ".join(f"{name}={value}" for name, value in values.items())
+            shown_values = ", ".join(f"{name}={value}" for name, value in values.items())
             raise DataError(
-                f"partition {shown}: expected a time of the form {form!r}, found {text!r}; set"
+                f"partition {shown_values}: expected a time of the form {form!r}, found {text!r}; set"
                 " partition.time-extractor.timestamp-pattern and timestamp-formatter to the form"
                 " of the partitions",
                 column=", ".join(values),

@@ -191,7 +191,7 @@ class LocalStorage:
         target = self._path(path, itself=True)
         try:
             if target.is_symlink():
-                target.unlink()  # what it leads to may lie outside
+                target.unlink()  # only the link: its target may lie outside
                 return True
             _forget_synced(target)
             shutil.rmtree(target)

@@ -103,7 +103,7 @@ class TableConfig:
     """The configuration of a table; made by ``parse_table_config`` or ``new_table_config``.
 
     *partition_types* has an item per partition field: ``simple`` or ``timestamp`` for the CUSTOM key generator, else
-    None. *payload_class* is None if the merge mode alone determines merging.  The keys of *merge_properties* are
+    None.  *payload_class* is None if the merge mode alone determines merging.  The keys of *merge_properties* are
     without their prefix.  *metadata_partitions* are the partitions of the metadata table that are completely built.
 
     Source: HoodieTableConfig, Hudi 1.2.0.

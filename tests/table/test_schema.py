@@ -122,7 +122,7 @@ def test_columns_that_are_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["k", "p"])
 def test_a_key_column_that_is_there_twice(tmp_path: Path, name: str) -> None:
     data = pa.table([*GOOD.columns, GOOD[name]], names=[*GOOD.column_names, name])
-    refuse(tmp_path, data, SchemaError, f"column {name} comes twice: rename or drop one")
+    refuse(tmp_path, data, SchemaError, f"column {name} is there twice: rename or drop one")
 
 
 def test_any_column_that_is_there_twice(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """The kernels that decode records.  Their tables are described in the module layout; the module decoded calls them.
 
-They check each position against the end of its record before they use more than ``PADDING`` bytes behind that. Anything
-damaged or unusual ends in ``BAD``: numpy then decodes the same records, and raises the error.
+They check each position against the end of its record before they use more than ``PADDING`` bytes behind
+that.  Anything damaged or unusual ends in ``BAD``: numpy then decodes the same records, and raises the error.
 """
 
 from __future__ import annotations
@@ -51,12 +51,14 @@ def walk(
 ) -> int:
     """Decode the records from number ``COUNT`` of the first frame up to *last*.
 
-    *data* is the address of position 0, *room* the position up to which bytes can be read, *origin* that at which the
-    buffer of views begins, *program* and *frames* are the addresses of the tables, *stop* is the number of operations.
-    With *whole* they read records to the end.
+    *data* is the address of position 0, *room* the position up to which bytes can be read, and *origin* the position at
+    which the buffer of views begins.  *program* and *frames* are the addresses of the tables, *stop* is the number of
+    operations.  With *whole* they read records to the end.
 
-    Records are where *starts* and *ends* say.  But if they fill the bytes up to position *filled*, which else is 0,
-    each start is that of a length, and tells the end, which is the next start: both arrays are parts of one.
+    If *filled* is 0, *starts* and *ends* hold where each record begins and ends.  Otherwise the records fill the bytes
+    up to position *filled*, each behind its length.  Then only the first item of *starts* is set: the position of a
+    length.  This function stores the end of each record in *ends*, and *starts* and *ends* are parts of one array,
+    shifted by one item, so that the end of a record is the start of the next one.
     """
     behind = program + stop * layout.SIZE
     for index in range(load64(frames + layout.COUNT), last):

@@ -30,7 +30,7 @@ def compiled(function: Callable[..., Any], signature: str) -> Callable[..., Any]
     _register_callees(function)
     try:
         return numba.njit(signature, nogil=True, cache=True)(_rename_by_sources(function))  # type: ignore[no-any-return]
-    except (RuntimeError, OSError) as error:  # the first where there is no folder, the second where a disk is full
+    except (RuntimeError, OSError) as error:  # RuntimeError without a folder for the cache, OSError on a full disk
         if isinstance(error, RuntimeError) and "no locator available" not in str(error):
             raise
         return numba.njit(signature, nogil=True)(function)  # type: ignore[no-any-return]

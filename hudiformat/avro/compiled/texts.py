@@ -83,7 +83,7 @@ def _is_wrong_if_short(word: int, one: int) -> int:
     """Return which bytes are wrong if all characters have at most two bytes: the highest bit of each such byte.
 
     ``one`` holds in the place of each byte the byte in front of it; a shift by n moves bit 7 - n of each byte to its
-    top. For the bytes 61 c3 a4 ("aä"), only the top bits of word, word << 1 and so on are used:
+    top.  For the bytes 61 c3 a4 ("aä"), only the top bits of word, word << 1 and so on are used:
 
         byte                           61      c3      a4
         word, its top bit              0       1       1

@@ -109,7 +109,7 @@ def decode(records: Records, wanted: Wanted) -> pa.RecordBatch:
 
     Raises:
         DecodeError: the records are damaged.
-        SchemaError: the records cannot be brought to the wanted schema, or there is no such column.
+        SchemaError: the records cannot be converted to the wanted schema, or there is no such column.
     """
     written = avro_to_arrow(records.schema)
     names = set(written.names)

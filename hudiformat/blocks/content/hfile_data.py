@@ -57,7 +57,9 @@ def record_count(content: bytes | memoryview) -> int:
 def _with_lengths(records: pa.LargeBinaryArray) -> memoryview:
     """Return all records one after the other, each behind its length, as in an Avro data block.
 
-    The records ``b"a"``, ``b""`` and ``b"bcd"`` give ``00000001 61 00000000 00000003 626364``.
+    For the records ``b"a"``, ``b""`` and ``b"bcd"``:
+
+        00000001 61  00000000  00000003 626364
     """
     if not len(records):
         return memoryview(b"")

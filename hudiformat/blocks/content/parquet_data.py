@@ -69,7 +69,7 @@ def decode(content: bytes | memoryview, written: str, wanted: Wanted) -> pa.Reco
 
     Raises:
         CorruptBlockError: the content is no Parquet file.
-        SchemaError: the records cannot be brought to the wanted schema, or a column is missing.
+        SchemaError: the records cannot be converted to the wanted schema, or a column is missing.
     """
     schema = avro_to_arrow(written) if wanted.schema is None else wanted.schema
     given = schema if wanted.columns is None else selected(schema, wanted.columns)
