@@ -13,16 +13,14 @@ from typing import Any, TypeVar, cast
 from hudiformat.errors import ArgumentError, shown
 
 _T = TypeVar("_T")
-
-
 _Check = tuple[str, Callable[[object], bool]]
 
 
 def one_or_more(names: str | Iterable[str]) -> list[str]:
-    """The names; a text by itself is one name, never its letters.
+    """Return the names as a list; a single text is one name, not the sequence of its letters.
 
     Raises:
-        ArgumentError: something else.
+        ArgumentError: *names* is something else.
     """
     if not _are_names(names):
         raise ArgumentError(f"expected {_NAMES[0]}, found {shown(names)}")
@@ -30,23 +28,23 @@ def one_or_more(names: str | Iterable[str]) -> list[str]:
 
 
 def checks_arguments(one: _T) -> _T:
-    """A function, or all public methods of a class, with a check of each argument before the call.
+    """Return a function, or a class with all its public methods, that checks each argument before the call.
 
-    Checked are parameters whose annotation is in the table below; what else there is, the call itself checks, because
-    it knows more: an instant, a filter, rows.
+    Arguments are checked if the annotation of their parameter is in the table below.  All others are checked by the
+    call itself, which knows more about them: an instant, a filter, rows.
 
     Raises:
-        ArgumentError: from the call, with the parameter, what it takes, and what was given.
+        ArgumentError: from the call, with the parameter, what it accepts, and what was passed.
     """
     if not inspect.isclass(one):
-        return cast("_T", _checked(cast("Callable[..., Any]", one)))
+        return cast("_T", _check_calls(cast("Callable[..., Any]", one)))
     for name, method in list(vars(one).items()):
         if inspect.isfunction(method) and (name == "__init__" or not name.startswith("_")):
-            setattr(one, name, _checked(method))
+            setattr(one, name, _check_calls(method))
     return one
 
 
-def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
+def _check_calls(function: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(function)
     checks = {name: check for name, one in signature.parameters.items() if (check := _check_of(one))}
 
@@ -107,7 +105,7 @@ def _is_buffer(value: object) -> bool:
 
 
 def _has(*names: str) -> Callable[[object], bool]:
-    """Whether a value has these methods: the classes of Spark, whose Connect has others of the same use."""
+    """Return a test whether a value has these methods: classes of Spark Connect differ, but have the same methods."""
     return lambda value: all(hasattr(value, name) for name in names)
 
 
@@ -116,16 +114,9 @@ def _or_none(check: _Check) -> _Check:
 
 
 _TEXT: _Check = ("a text", _is_text)
-
-
 _NAMES: _Check = ("a name, or several in a list", _are_names)
-
-
 _OPTIONS: _Check = ("options as a dict of texts", _is_mapping)
-
-
 _SCHEMA: _Check = ("a pyarrow.Schema", _has("names", "field", "with_metadata"))
-
 
 _CHECKS: dict[str, _Check] = {
     "str": _TEXT,
@@ -147,4 +138,4 @@ _CHECKS: dict[str, _Check] = {
     "DataFrame": ("a data frame of Spark", _has("mapInArrow")),
     "SparkSession": ("a Spark session", _has("createDataFrame")),
 }
-"""By annotation: what the argument is called in a message, and whether a value is one."""
+"""For each annotation: the words for the argument in a message, and the test of a value."""

@@ -1,18 +1,18 @@
 """Every exception that hudiformat raises on purpose.
 
     HudiFormatError
-    ├── DecodeError (ValueError)         the bytes are not what the format asks for
+    ├── DecodeError (ValueError)         the bytes do not follow the format
     │   ├── TruncatedBlockError (EOFError)   the bytes end too early
     │   ├── CorruptBlockError                the bytes are complete and contradict each other
-    │   └── UnsupportedVersionError          well formed, of an unknown version
-    ├── EncodeError (ValueError)         a value that the format cannot carry
+    │   └── UnsupportedVersionError          the bytes have an unknown version
+    ├── EncodeError (ValueError)         a value that the format cannot hold
     ├── NameFormatError (ValueError)     a file name or instant that is not one of Hudi's
     ├── SchemaError (ValueError)         a schema or type that cannot be mapped, or contradicts the table's
     ├── FilterError (ValueError)         the text of a filter that is no condition
     ├── DataError (ValueError)           rows that cannot be written: a key that is missing or null
     ├── OptionError (ValueError)         an unknown option, or a bad value for a known one
-    │   └── ArgumentError (TypeError)        an argument of a type that the call does not take
-    ├── UnsupportedFeatureError (NotImplementedError)   sound, named, and not supported
+    │   └── ArgumentError (TypeError)        an argument of a type that the call does not accept
+    ├── UnsupportedFeatureError (NotImplementedError)   valid, but not supported
     ├── StorageError (OSError)           a file that is missing, exists already or cannot be written
     └── TableError                       the table at a path does not allow the call
         ├── NotATableError               there is no table
@@ -24,7 +24,7 @@
         └── CommitError                  a write that did not become visible
             └── WriteConflictError           another writer has committed to the same file groups
 
-There is a branch for each thing that a caller can do about an error.  The facts of a message are attributes too.
+There is a branch for each way in which a caller can react to an error.  The facts of a message are attributes too.
 Exceptions cross process borders in Spark, so all arguments besides the message are keyword-only with a default:
 ``pickle`` calls the class with the message alone and then restores the attributes.
 """
@@ -41,14 +41,14 @@ class HudiFormatError(Exception):
 
 
 class DecodeError(HudiFormatError, ValueError):
-    """The bytes are not what the format asks for; ``offset`` counts bytes from the start of the file or buffer."""
+    """The bytes do not follow the format; ``offset`` counts bytes from the start of the file or buffer."""
 
     def __init__(self, message: str, *, offset: int | None = None) -> None:
         super().__init__(message if offset is None else f"at byte {offset}: {message}")
         self.offset = offset
 
     def shifted(self, by: int) -> DecodeError:
-        """The same error with an offset that is *by* bytes larger; a missing offset counts as 0."""
+        """Return the same error with an offset that is *by* bytes larger; a missing offset counts as 0."""
         return type(self)(without_offset(str(self)), offset=(self.offset or 0) + by)
 
 
@@ -68,11 +68,11 @@ class CorruptBlockError(DecodeError):
 
 
 class UnsupportedVersionError(DecodeError):
-    """Well formed, but of a format version that this library does not know."""
+    """The bytes are well formed, but of a format version that this library does not know."""
 
 
 class EncodeError(HudiFormatError, ValueError):
-    """A value that the format cannot carry, such as a block of 2 GiB."""
+    """A value that the format cannot hold, such as a block of 2 GiB."""
 
 
 class NameFormatError(HudiFormatError, ValueError):
@@ -92,7 +92,7 @@ class SchemaError(HudiFormatError, ValueError):
 
 
 class FilterError(HudiFormatError, ValueError):
-    """The text of a filter that is no condition, or asks for what filters here cannot."""
+    """A filter that is no condition, or a condition that is not supported."""
 
 
 class DataError(HudiFormatError, ValueError):
@@ -104,7 +104,7 @@ class DataError(HudiFormatError, ValueError):
 
 
 class OptionError(HudiFormatError, ValueError):
-    """An unknown option, or a value that an option does not take; ``option`` is its key."""
+    """An unknown option, or a value that an option does not accept; ``option`` is its key."""
 
     def __init__(self, message: str, *, option: str | None = None) -> None:
         super().__init__(message)
@@ -112,7 +112,7 @@ class OptionError(HudiFormatError, ValueError):
 
 
 class ArgumentError(OptionError, TypeError):
-    """An argument of a type that the call does not take; ``argument`` is the parameter's name."""
+    """An argument of a type that the call does not accept; ``argument`` is the parameter's name."""
 
     def __init__(self, message: str, *, argument: str | None = None, option: str | None = None) -> None:
         super().__init__(message, option=option or argument)
@@ -120,7 +120,7 @@ class ArgumentError(OptionError, TypeError):
 
 
 class UnsupportedFeatureError(HudiFormatError, NotImplementedError):
-    """Something sound that hudiformat does not support; ``feature`` names it."""
+    """Something valid that hudiformat does not support; ``feature`` names it."""
 
     def __init__(self, message: str, *, feature: str | None = None) -> None:
         super().__init__(message)
@@ -152,7 +152,7 @@ class TableExistsError(TableError):
 
 
 class BeforeFirstCommitError(TableError):
-    """A moment that is before the first commit of the table: it had no rows yet, or was not there."""
+    """A time before the first commit of the table: the table had no rows yet, or did not exist."""
 
 
 class FilesGoneError(TableError):
@@ -168,19 +168,19 @@ class CommitError(TableError):
 
 
 class WriteConflictError(CommitError):
-    """Another writer committed to the same file groups in the meantime: nothing was written; write again."""
+    """Another writer committed to the same file groups meanwhile: nothing was written; write again."""
 
 
 class LockError(TableError):
-    """Another writer holds the lock of the table for too long."""
+    """Another writer has held the lock of the table for longer than this one waits."""
 
 
 class HudiFormatWarning(UserWarning):
-    """A call was done in another way than asked, or an option has no effect."""
+    """A call had another effect than was asked for, or an option has no effect."""
 
 
 def warn(message: str) -> None:
-    """Warn whoever called this library: the warning names the line of the caller, not one in here."""
+    """Warn the caller of this library: the warning names the caller's line, not one inside this package."""
     frame, level = sys._getframe(1), 2  # noqa: SLF001 - the module warnings has no public way below Python 3.12
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == _PACKAGE:
         frame, level = frame.f_back, level + 1
@@ -191,7 +191,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 def unknown_column(name: str, known: Iterable[str], *, prefix: str = "") -> SchemaError:
-    """The error about a column that is not among *known*: it names the one that is closest."""
+    """Return the error about a column that is not among *known*, with the closest known name."""
     names = list(known)
     return SchemaError(
         f"{prefix}no column {name!r}{did_you_mean(name, names)}; the columns are {', '.join(names) or 'none'}",
@@ -203,9 +203,9 @@ _FAMILIES = ("hoodie", "hudiformat")
 
 
 def did_you_mean(name: str, known: Iterable[str], *, most: int = 1) -> str:
-    """The end of a sentence about an unknown *name*: at most *most* of *known* that are like it; nothing where none is.
+    """Return the end of a sentence about an unknown *name*: at most *most* similar names of *known*; empty if none is.
 
-    What all keys of a family begin with says nothing about how alike two of them are.
+    The prefix of a family of keys, such as ``hoodie.``, does not count when names are compared.
     """
     import difflib  # noqa: PLC0415 - of errors only
 
@@ -223,7 +223,7 @@ def did_you_mean(name: str, known: Iterable[str], *, most: int = 1) -> str:
 
 
 def without_offset(message: str) -> str:
-    """The message of a DecodeError without its offset, for a sentence that has one already."""
+    """Return the message of a DecodeError without its offset, for a sentence that has one already."""
     offset, found, rest = message.partition(": ")
     return rest if found and offset.startswith("at byte ") else message
 
@@ -232,6 +232,6 @@ _MOST_SHOWN = 60
 
 
 def shown(value: object) -> str:
-    """A value in a message: its type and its first characters."""
+    """Return a value as a message shows it: its type and its first characters."""
     text = f"{type(value).__name__} {value!r}" if value is not None else "None"
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."

@@ -1,4 +1,4 @@
-"""A cursor over a buffer, Java's big-endian integers, and which paths and numbers of rows a table may name.
+"""Read buffers and Java's big-endian integers, and check paths and row counts that a table declares.
 
 A :class:`Cursor` never reads past its end, and compares every length with the bytes that are left before it uses it, so
 that a damaged length costs an error and no memory.
@@ -23,30 +23,31 @@ _NO_PATH = re.compile(r"(?:\A|/)\.{0,2}(?=/|\Z)|[\0\ud800-\udfff]")
 
 
 def is_below_root(path: str) -> bool:
-    """Whether *path* names the root (the empty path) or something below it, and can be a path of a file system.
+    """Return whether *path* is the root (the empty path) or below it, and can be a path of a file system.
 
-    It does not, if a segment is empty, ``.`` or ``..``; the first segment of an absolute path is empty.
+    A path is not below the root if a segment is empty, ``.`` or ``..``; the first segment of an absolute path is empty.
     """
     return not path or _NO_PATH.search(path) is None
 
 
 def plausible_rows(rows: int, groups: Sequence[int], size: int, *, per_byte: int = 2, few: int = 10_000) -> int:
-    """*rows*, where a file of *size* bytes with row groups of so many rows can have them: *few* and *per_byte* at most.
+    """Return *rows*, after checking that a file of *size* bytes can have so many in the row groups *groups*.
 
-    A run of one value takes the same few bytes for any number of rows.  Rows with keys of their own take more.
+    At most *few* rows, and *per_byte* rows per byte, are plausible.  A run of one value takes the same few bytes for
+    any number of rows, but rows with different keys take more.
 
     Raises:
-        ValueError: there are more rows, or the row groups have other numbers of rows than the file.
+        ValueError: there are more rows, or the row groups have another number of rows than the file.
     """
     if min(groups, default=0) < 0 or sum(groups) != rows:
-        raise ValueError(f"{rows} rows, in row groups of {sum(groups)}")
+        raise ValueError(f"expected {rows} rows, as the footer declares, found {sum(groups)} in the row groups")
     if rows > few + per_byte * size:
-        raise ValueError(f"{rows} rows in {size} bytes, which cannot have keys of their own")
+        raise ValueError(f"{rows} rows in {size} bytes: rows with different record keys take more space")
     return rows
 
 
 def int32(value: int) -> bytes:
-    """The four bytes of a Java ``int``, big-endian.
+    """Return the four bytes of a Java ``int``, big-endian.
 
     Raises:
         EncodeError: the value does not fit.
@@ -58,7 +59,7 @@ def int32(value: int) -> bytes:
 
 
 def int64(value: int) -> bytes:
-    """The eight bytes of a Java ``long``, big-endian.
+    """Return the eight bytes of a Java ``long``, big-endian.
 
     Raises:
         EncodeError: the value does not fit.
@@ -71,7 +72,7 @@ def int64(value: int) -> bytes:
 
 @contextlib.contextmanager
 def offsets_from(base: int) -> Iterator[None]:
-    """Add *base* to the offsets of errors raised inside, where a part of a file that begins at *base* is decoded."""
+    """Add *base* to the offsets of errors raised in the body, which decodes a part of a file that begins at *base*."""
     try:
         yield
     except DecodeError as error:
@@ -101,7 +102,7 @@ class Cursor:
         return len(self._view) - self.pos
 
     def take(self, count: int, what: str = "bytes") -> memoryview:
-        """The next *count* bytes, without a copy.
+        """Return the next *count* bytes, without a copy; *what* names them in errors.
 
         Raises:
             CorruptBlockError: *count* is negative.
@@ -116,11 +117,11 @@ class Cursor:
         return self._view[start : self.pos]
 
     def int32(self, what: str = "int32") -> int:
-        """The next four bytes as a Java ``int``."""
+        """Read the next four bytes as a Java ``int``."""
         value: int = _INT32.unpack(self.take(4, what))[0]
         return value
 
     def int64(self, what: str = "int64") -> int:
-        """The next eight bytes as a Java ``long``."""
+        """Read the next eight bytes as a Java ``long``."""
         value: int = _INT64.unpack(self.take(8, what))[0]
         return value

@@ -3,9 +3,9 @@
 A request is one call of the protocol ``hudiformat.storage.protocol.Storage`` that goes to the file system: ``list``,
 ``exists``, ``read``, ``map``, ``open_input``, ``create``, ``open_new``, ``rename``, ``make_folder``,
 ``sync_deletions``, ``delete_empty_folder`` and ``delete``.  ``root`` and ``capabilities`` are no requests.  A file that
-is read in ranges is one request, ``open_input``; a file that is written piece by piece is one request, ``open_new``, whatever is written
-to it and however often it is synced.  An implementation may need several HTTP requests for one call; they are not
-counted here.
+is read in ranges is one request, ``open_input``; a file that is written piece by piece is one request, ``open_new``,
+whatever is written to it and however often it is synced.  An implementation may need several
+HTTP requests for one call; they are not counted here.
 """
 
 from __future__ import annotations

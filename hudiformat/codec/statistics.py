@@ -1,8 +1,9 @@
-"""Statistics of the columns of a file, from the rows that are written to it.  Pure.
+"""Compute statistics of the columns of a file from the rows that are written to it.  Pure.
 
-They have to cover every value: readers leave a file out where a filter cannot be true between the bounds.  Hudi takes
-those of a base file from its Parquet footer, which has none for a row group with a NaN or with long texts, and so loses
-rows.  These are computed from the rows, and NaN, which Java and Spark sort behind all numbers, is an upper bound.
+They have to cover every value, because readers skip a file if a filter cannot be true between the bounds.  Hudi takes
+the statistics of a base file from its Parquet footer, which has none for a row group with a NaN or with long texts, and
+so loses rows.  Here they are computed from the rows, and NaN, which Java and Spark sort behind all numbers, is an upper
+bound.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ _LONGEST_TEXT = 2000
 _SHORTENED = 400
 _LAST_CHARACTER, _LAST_BEFORE_SURROGATES, _FIRST_AFTER_SURROGATES = 0x10FFFF, 0xD7FF, 0xE000
 _HIGHEST = 64
-"""Characters of a text that is taken for higher than all others."""
+"""A text of so many of the highest characters is the upper bound if nothing is known of a column's texts."""
 _FAR = 2**62
-"""Microseconds or milliseconds from 1970 that are further than any date, and that Java can still convert."""
+"""Microseconds or milliseconds from 1970 that are beyond any date, and that Java can still convert."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """What is known of a column of a file.
+    """The statistics of a column of a file.
 
-    ``kind`` is the column's type, null where no row was seen.  ``lower`` and ``upper`` are None where there are only
+    ``kind`` is the column's type, null if the file has no rows.  ``lower`` and ``upper`` are None if there are only
     nulls; dates and times are whole numbers in the unit of the type, decimals are Decimal.  ``values`` counts the rows,
-    nulls too.  ``size`` and ``uncompressed`` are bytes in a base file, 0 in a log file.
+    nulls included.  ``size`` and ``uncompressed`` are bytes in a base file, 0 in a log file.
 
     Source: HoodieColumnRangeMetadata.
     """
@@ -47,7 +48,7 @@ class ColumnStatistics:
     uncompressed: int = 0
 
     def __add__(self, other: ColumnStatistics) -> ColumnStatistics:
-        """The statistics of the values of both, which have the same type.
+        """Return the statistics of the values of both, which have the same type.
 
         Source: HoodieColumnRangeMetadata.merge.
         """
@@ -67,11 +68,11 @@ NO_ROWS = ColumnStatistics(pa.null())
 
 
 def column_statistics(column: pa.Array | pa.ChunkedArray) -> ColumnStatistics:
-    """The statistics of a column's values.
+    """Return the statistics of a column's values.
 
     Source: HoodieTableMetadataUtil.collectColumnRangeMetadata.
     """
-    values = _plain(column)
+    values = _comparable_values(column)
     kind = column.type.value_type if pat.is_dictionary(column.type) else column.type
     limits = pc.min_max(values)
     lower, upper = limits["min"].as_py(), limits["max"].as_py()
@@ -83,15 +84,15 @@ def column_statistics(column: pa.Array | pa.ChunkedArray) -> ColumnStatistics:
 
 
 def unknown_statistics(kind: pa.DataType, values: int = 0) -> ColumnStatistics:
-    """Statistics of a column of which nothing is known: bounds that leave no value out, and nulls beside values."""
-    lower, upper = _widest(kind)
+    """Return statistics of a column about which nothing is known: bounds that include every value, and some nulls."""
+    lower, upper = _widest_bounds(kind)
     return ColumnStatistics(kind, lower, upper, max(values, 2), 1)
 
 
 class StatisticsCollector:
-    """Adds up the statistics of *columns* over the rows of a file; a name with dots is that of a nested field.
+    """Add up the statistics of *columns* over the rows of a file; a name with dots names a nested field.
 
-    Columns that *schema* has and the rows lack, those of a partial update, may have any value.
+    Columns of *schema* that the rows do not have, as in a partial update, may have any value.
     """
 
     def __init__(self, columns: Sequence[str], schema: pa.Schema) -> None:
@@ -99,7 +100,7 @@ class StatisticsCollector:
         self._found: dict[str, ColumnStatistics] = {}
 
     def add(self, rows: pa.Table | pa.RecordBatch) -> None:
-        """Count the values of *rows*."""
+        """Add the values of *rows* to the statistics."""
         for name, kind in self._kinds.items():
             column = field_of(rows, name)
             new = unknown_statistics(kind, rows.num_rows) if column is None else column_statistics(column)
@@ -107,14 +108,14 @@ class StatisticsCollector:
             self._found[name] = new if known is None else known + new
 
     def __add__(self, other: StatisticsCollector) -> StatisticsCollector:
-        """The statistics of the rows of both, of the same columns."""
+        """Return this collector with the statistics of *other*, which has the same columns, added to it."""
         for name, new in other._found.items():
             known = self._found.get(name)
             self._found[name] = new if known is None else known + new
         return self
 
     def finish(self, sizes: Mapping[str, tuple[int, int]] | None = None) -> dict[str, ColumnStatistics]:
-        """The statistics by column; *sizes* are the bytes of each in a base file, and the same uncompressed."""
+        """Return the statistics by column; *sizes* are the bytes of each in a base file, and its bytes uncompressed."""
         found = {name: self._found.get(name, NO_ROWS) for name in self._kinds}
         for name in found.keys() & (sizes or {}).keys():
             size, uncompressed = (sizes or {})[name]
@@ -123,7 +124,7 @@ class StatisticsCollector:
 
 
 def kind_of(schema: pa.Schema, name: str) -> pa.DataType | None:
-    """The type of a column, or of a nested field ``a.b``; None if *schema* has none of that name."""
+    """Return the type of a column, or of a nested field ``a.b``; None if *schema* has no field of that name."""
     first, *others = [name] if schema.get_field_index(name) >= 0 else name.split(".")
     if schema.get_field_index(first) < 0:
         return None
@@ -136,7 +137,7 @@ def kind_of(schema: pa.Schema, name: str) -> pa.DataType | None:
 
 
 def field_of(rows: pa.Table | pa.RecordBatch, name: str) -> pa.Array | pa.ChunkedArray | None:
-    """A column, or a nested field ``a.b``; None if the rows have none of that name."""
+    """Return a column, or a nested field ``a.b``; None if the rows have no field of that name."""
     schema = rows.schema
     if schema.get_field_index(name) >= 0:
         return rows.column(name)
@@ -146,21 +147,21 @@ def field_of(rows: pa.Table | pa.RecordBatch, name: str) -> pa.Array | pa.Chunke
     return pc.struct_field(rows.column(first), others)
 
 
-def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """The values in a type whose bounds are Python's numbers, texts or bytes."""
+def _comparable_values(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Return the values in a type whose bounds are Python's numbers, texts or bytes."""
     kind = column.type
     if pat.is_dictionary(kind):
-        return _of_dictionary(column)
+        return _dictionary_values(column)
     if pat.is_date32(kind) or pat.is_time32(kind):
         return column.cast(pa.int32())
     return column.cast(pa.int64()) if pat.is_timestamp(kind) or pat.is_time64(kind) else column
 
 
-def _of_dictionary(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """The values of a dictionary column, each one as often as is enough for its bounds."""
+def _dictionary_values(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Return the values of a dictionary column that are used, each one at least once."""
     parts = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     found = [part.dictionary.take(part.indices.unique().drop_null()) for part in parts]
-    return _plain(pa.chunked_array(found, column.type.value_type))
+    return _comparable_values(pa.chunked_array(found, column.type.value_type))
 
 
 def _lowest(left: Any, right: Any) -> Any:
@@ -178,17 +179,20 @@ def _highest(left: Any, right: Any) -> Any:
 
 
 def shortened(lower: str | bytes, upper: str | bytes) -> tuple[str | bytes, str | bytes]:
-    """The bounds of texts or bytes as statistics keep them: long ones are cut, and still are bounds."""
+    """Return the bounds of texts or bytes as statistics keep them: long ones are cut so that they are still bounds."""
     return _short_lower(lower), _short_upper(upper)
 
 
 def _short_lower(value: str | bytes) -> str | bytes:
-    return value[:_SHORTENED] if _bytes(value) > _LONGEST_TEXT else value
+    return value[:_SHORTENED] if _byte_length(value) > _LONGEST_TEXT else value
 
 
 def _short_upper(value: str | bytes) -> str | bytes:
-    """A text that is not lower than *value*: its beginning with the last character that has a next one raised."""
-    if _bytes(value) <= _LONGEST_TEXT:
+    r"""Return a text or bytes not lower than *value*: its first 400 characters, the last of which is raised by one.
+
+    Characters that have no next one are removed first: ``b"a" * 399 + b"\xff" * 2000`` becomes ``b"a" * 398 + b"b"``.
+    """
+    if _byte_length(value) <= _LONGEST_TEXT:
         return value
     if isinstance(value, bytes):
         start = value[:_SHORTENED].rstrip(b"\xff")
@@ -200,18 +204,18 @@ def _short_upper(value: str | bytes) -> str | bytes:
     return text[:-1] + chr(_FIRST_AFTER_SURROGATES if last == _LAST_BEFORE_SURROGATES else last + 1)
 
 
-def _bytes(value: str | bytes) -> int:
+def _byte_length(value: str | bytes) -> int:
     return len(value.encode()) if isinstance(value, str) else len(value)
 
 
-def _widest(kind: pa.DataType) -> tuple[Any, Any]:
+def _widest_bounds(kind: pa.DataType) -> tuple[Any, Any]:
     for is_kind, bounds in _WIDEST:
         if is_kind(kind):
             return bounds(kind)
     raise AssertionError(f"a column of type {kind} has no statistics")
 
 
-def _decimals(kind: pa.DataType) -> tuple[Decimal, Decimal]:
+def _decimal_bounds(kind: pa.DataType) -> tuple[Decimal, Decimal]:
     highest = Decimal(10**kind.precision - 1).scaleb(-kind.scale, context=Context(prec=kind.precision))
     return -highest, highest
 
@@ -222,7 +226,7 @@ _WIDEST: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], tupl
     (pat.is_string, lambda _: ("", chr(_LAST_CHARACTER) * _HIGHEST)),
     (pat.is_fixed_size_binary, lambda kind: (b"\x00" * kind.byte_width, b"\xff" * kind.byte_width)),
     (pat.is_binary, lambda _: (b"", b"\xff" * _HIGHEST)),
-    (pat.is_decimal, _decimals),
+    (pat.is_decimal, _decimal_bounds),
     (pat.is_time32, lambda _: (0, 86_400_000 - 1)),
     (pat.is_time64, lambda _: (0, 86_400_000_000 - 1)),
     (pat.is_timestamp, lambda _: (-_FAR, _FAR)),

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Give columns of a row that matches other values; without *values*, those that the source has.
+    """Update columns of a matching row with *values*; without them, with the values of the source row.
 
     Source: MERGE INTO of Spark SQL, WHEN MATCHED THEN UPDATE.
     """
@@ -20,7 +20,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete a row that matches, whatever its ordering values.
+    """Delete a matching row, whatever its ordering values.
 
     Source: MERGE INTO of Spark SQL, WHEN MATCHED THEN DELETE.
     """
@@ -30,7 +30,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """Add a source row that matches none, with *values*, or with the source's; other columns are null.
+    """Insert a source row that matches no row, with *values* or the values of the source row; other columns are null.
 
     Source: MERGE INTO of Spark SQL, WHEN NOT MATCHED THEN INSERT.
     """

@@ -1,4 +1,4 @@
-"""Literals of conditions -> values of the type of the column that they are compared with."""
+"""Read the literals of conditions as values of the type of the column that they are compared with."""
 
 from __future__ import annotations
 
@@ -17,69 +17,73 @@ if TYPE_CHECKING:
     from sqlglot.expressions import Expression
 
 _LONGEST = 38
-"""Digits of a decimal in Spark."""
+"""The most digits of a decimal in Spark."""
 
 _DOUBLE_DIGITS = 15
-"""Decimals of so many digits stay different from each other when Spark makes doubles of them."""
+"""Different decimals of up to so many digits stay different when Spark converts them to doubles."""
 
 _SURROGATES, _LAST = range(0xD800, 0xE000), 0x10FFFF
 
 
 class _Double(Decimal):
-    """The number that a literal of Spark's type double is, in as few digits as name it."""
+    """A literal of Spark's type double, as the shortest decimal that stands for it."""
 
     most = 1 << 53
-    """Whole numbers from here on may be equal to others once Spark has made doubles of them."""
+    """From here on, different whole numbers may become equal when Spark converts them to doubles."""
 
 
 class _Float(_Double):
-    """The number that a literal of Spark's type float is."""
+    """A literal of Spark's type float."""
 
     most = 1 << 24
 
 
 def value_of(node: Expression) -> Any:
-    """The value of a literal: None, a bool, str, bytes or Decimal, or for dates and times ``(type, text)``.
+    """Return the value of a literal: None, a bool, str, bytes or Decimal, or for dates and times ``(type, text)``.
 
     Raises:
-        FilterError: it is no literal.
+        FilterError: *node* is no literal.
     """
     kind = type(node).__name__
     if kind == "Literal":
-        return str(node.this) if node.is_string else _number(node.this)
+        return str(node.this) if node.is_string else _parse_number(node.this)
     if kind in _READERS:
         return _READERS[kind](node)
-    raise _no_literal(node)
+    raise _literal_error(node)
 
 
-def _negative(node: Expression) -> Decimal:
+def _negate(node: Expression) -> Decimal:
     number = value_of(node.this)
     if not isinstance(number, Decimal):
-        raise _no_literal(node)
+        raise _literal_error(node)
     return type(number)(number.copy_negate()) if number else number  # a minus sign would round to 28 digits
 
 
-def _pieces(node: Expression) -> str:
-    """Of literals one after the other, which Spark takes for one."""
+def _concat_literals(node: Expression) -> str:
+    """Return the text of literals that follow each other, which Spark joins to one."""
     return "".join(value_of(part) for part in node.expressions)
 
 
-def _of_type(node: Expression) -> Any:
-    """Of DATE '..', TIMESTAMP '..', 1L and casts of literals that keep the value."""
+def _read_cast(node: Expression) -> Any:
+    """Return the value of DATE '..', TIMESTAMP '..', 1L, and of casts of literals that keep the value.
+
+    Raises:
+        FilterError: the cast is another one.
+    """
     kind = node.args["to"].this.name
     value = value_of(node.this) if type(node.this).__name__ == "Literal" else None
     if kind in _TIMES and isinstance(value, str):
         return ("date" if kind == "DATE" else "timestamp", value)
     if isinstance(value, Decimal):
         if kind in _FLOATING:
-            return _rounded(value, _FLOATING[kind])
-        if _keeps(value, node.args["to"]):
+            return _round_to(value, _FLOATING[kind])
+        if _is_exact_in(value, node.args["to"]):
             return Decimal(value)
-    raise _no_literal(node)
+    raise _literal_error(node)
 
 
-def _keeps(value: Decimal, to: Expression) -> bool:
-    """Whether a cast to the type *to* of integers or decimals leaves *value* as it is."""
+def _is_exact_in(value: Decimal, to: Expression) -> bool:
+    """Return whether a cast to the type *to*, of integers or decimals, leaves *value* as it is."""
     kind = to.this.name
     if kind in _WHOLE:
         return value == value.to_integral_value() and -_WHOLE[kind] <= value < _WHOLE[kind]
@@ -89,8 +93,12 @@ def _keeps(value: Decimal, to: Expression) -> bool:
     return -int(value.as_tuple().exponent) <= scale and abs(value) < Decimal(10) ** (digits - scale)
 
 
-def _rounded(value: Decimal, kind: type[_Double]) -> _Double:
-    """The nearest number of *kind*."""
+def _round_to(value: Decimal, kind: type[_Double]) -> _Double:
+    """Return the nearest number of *kind*.
+
+    Raises:
+        FilterError: *value* is too large.
+    """
     nearest = pa.scalar(float(value), pa.float32() if kind is _Float else pa.float64()).as_py()
     if not math.isfinite(nearest):
         raise FilterError(f"{value} is too large")
@@ -105,41 +113,41 @@ _READERS: dict[str, Callable[[Expression], Any]] = {
     "Null": lambda _: None,
     "Boolean": lambda node: bool(node.this),
     "HexString": lambda node: bytes.fromhex(node.this),
-    "Concat": _pieces,
-    "Neg": _negative,
-    "Cast": _of_type,
-    "TryCast": _of_type,
+    "Concat": _concat_literals,
+    "Neg": _negate,
+    "Cast": _read_cast,
+    "TryCast": _read_cast,
 }
 
 
-def _no_literal(node: Expression) -> FilterError:
+def _literal_error(node: Expression) -> FilterError:
     return FilterError(f"expected a literal, found {node.sql('spark')}")
 
 
-def _number(text: str) -> Decimal:
+def _parse_number(text: str) -> Decimal:
     try:
-        return _rounded(Decimal(text), _Double) if "e" in text.lower() else Decimal(text)
+        return _round_to(Decimal(text), _Double) if "e" in text.lower() else Decimal(text)
     except InvalidOperation as error:
         raise FilterError(f"{text} is no number") from error
 
 
 def typed_literal(value: Any, kind: pa.DataType, zone: tzinfo = timezone.utc) -> pa.Scalar:
-    """*value* of :func:`value_of` as one to compare a column of type *kind* with.
+    """Return *value*, a result of :func:`value_of`, as a scalar to compare with a column of type *kind*.
 
     Times without a zone are in *zone*.
 
     Raises:
-        FilterError: values of these types are not compared here.
+        FilterError: values of these types cannot be compared.
     """
     if isinstance(value, tuple):
-        value = _moment(value[1], kind, is_date=value[0] == "date", zone=zone)
+        value = _parse_time(value[1], kind, is_date=value[0] == "date", zone=zone)
     elif isinstance(value, str) and pat.is_temporal(kind):
-        value = _moment(value, kind, is_date=pat.is_date(kind), zone=zone)
-    expected = _expected(kind)
+        value = _parse_time(value, kind, is_date=pat.is_date(kind), zone=zone)
+    expected = _python_type(kind)
     if expected is None or not isinstance(value, expected) or isinstance(value, bool) != pat.is_boolean(kind):
         raise FilterError(f"{_shown(value)} is not compared with a column of type {kind}")
     if isinstance(value, Decimal):
-        return _number_of(value, kind)
+        return _number_scalar(value, kind)
     return pa.scalar(value, kind)
 
 
@@ -147,7 +155,7 @@ def _shown(value: Any) -> str:
     return str(value) if isinstance(value, Decimal) else repr(value)
 
 
-def _expected(kind: pa.DataType) -> type | tuple[type, ...] | None:
+def _python_type(kind: pa.DataType) -> type | tuple[type, ...] | None:
     if pat.is_boolean(kind):
         return bool
     if pat.is_integer(kind) or pat.is_floating(kind) or pat.is_decimal(kind):
@@ -161,13 +169,20 @@ def _expected(kind: pa.DataType) -> type | tuple[type, ...] | None:
     return date if pat.is_date(kind) else None
 
 
-def _number_of(value: Decimal, kind: pa.DataType) -> pa.Scalar:
-    """A number exactly; a column of floating-point numbers is compared with the nearest one of 64 bits."""
+def _number_scalar(value: Decimal, kind: pa.DataType) -> pa.Scalar:
+    """Return a number as an exact scalar; for a column of floating-point numbers, as the nearest double.
+
+    Raises:
+        FilterError: the number cannot be compared with the column as Spark does.
+    """
     if pat.is_floating(kind):
         return pa.scalar(float(value), pa.float64())
     is_long = pat.is_decimal(kind) and max(value.adjusted() + 1, 1) + kind.scale > _DOUBLE_DIGITS
     if isinstance(value, _Double) and (is_long or abs(value) >= value.most):
-        raise FilterError(f"{value} is not compared with a column of type {kind}, of whose values Spark makes doubles")
+        raise FilterError(
+            f"{value} is not compared with a column of type {kind}: Spark would compare both as doubles, which are not "
+            "exact; write the number without an exponent, and without a cast to float or double"
+        )
     whole = value == value.to_integral_value()
     if pat.is_integer(kind) and whole and -(1 << 63) <= value < (1 << 63):
         return pa.scalar(int(value), pa.int64())
@@ -178,27 +193,33 @@ def _number_of(value: Decimal, kind: pa.DataType) -> pa.Scalar:
     raise FilterError(f"{value} is not compared with a column of type {kind}")
 
 
-def _moment(text: str, kind: pa.DataType, *, is_date: bool, zone: tzinfo) -> date | datetime:
-    """A date, or a time as the column has them: with its zone, or without any."""
+def _parse_time(text: str, kind: pa.DataType, *, is_date: bool, zone: tzinfo) -> date | datetime:
+    """Return a date, or a time as the column has it: with its zone, or without any.
+
+    Raises:
+        FilterError: the text is no date or time, or cannot be compared with the column.
+    """
     try:
         found = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
     except ValueError as error:
-        raise FilterError(f"{text!r} is no {'date' if is_date else 'time'} in the form of ISO 8601") from error
+        form = "date such as '2024-01-31'" if is_date else "time such as '2024-01-31 12:00:00'"
+        raise FilterError(f"{text!r} is not a {form}") from error
     if (is_date or pat.is_date(kind)) and (found.tzinfo is not None or found.time() != datetime.min.time()):
-        raise FilterError(f"{text!r} is no date, which {'the column has' if pat.is_date(kind) else 'it is cast to'}")
+        reason = "the column holds dates" if pat.is_date(kind) else "it is cast to a date"
+        raise FilterError(f"{text!r} has a time of day or a time zone, and {reason}: leave them out")
     if pat.is_date(kind):
         return found.date()
     if not pat.is_timestamp(kind):
         raise FilterError(f"{text!r} is not compared with a column of type {kind}")
     if kind.tz is None:
         if found.tzinfo is not None:
-            raise FilterError(f"{text!r} has a time zone, which the column has not")
+            raise FilterError(f"{text!r} has a time zone, and the column has none: leave the zone out")
         return found
     return (found if found.tzinfo is not None else found.replace(tzinfo=zone)).astimezone(timezone.utc)
 
 
 def after_prefix(prefix: str) -> str | None:
-    """The least text that is greater than all that begin with *prefix*; None where there is none."""
+    """Return the least text that is greater than all texts that begin with *prefix*; None if there is none."""
     for end in range(len(prefix), 0, -1):
         code = ord(prefix[end - 1]) + 1
         if code in _SURROGATES:  # halves of characters, which are no text

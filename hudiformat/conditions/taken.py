@@ -1,4 +1,4 @@
-"""Filters as people give them, expressions of Arrow, text or tuples, and what they ask of rows."""
+"""Convert the filters that callers pass, expressions of Arrow, text or tuples, to expressions, and evaluate them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ import pyarrow.compute as pc
 from hudiformat.errors import FilterError, SchemaError, shown, unknown_column
 
 Filter: TypeAlias = pc.Expression | str | Sequence[Any]
-"""An expression of Arrow; text such as ``"p = 'x' and v > 0"``; or tuples such as ``[("p", "=", "x"), ("v", ">", 0)]``,
-all of which have to hold, and in a list of such lists those of one."""
+"""A filter of rows, in one of three forms.
+
+An expression of Arrow; text such as ``"p = 'x' and v > 0"``; or tuples such as ``[("p", "=", "x"), ("v", ">", 0)]``,
+all of which have to hold.  Of several lists of tuples, one list has to hold.
+"""
 
 _OPERATORS: Mapping[str, Callable[[pc.Expression, Any], pc.Expression]] = {
     "=": operator.eq,
@@ -25,18 +28,18 @@ _OPERATORS: Mapping[str, Callable[[pc.Expression, Any], pc.Expression]] = {
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
-    "in": lambda column, values: column.isin(_listed(values)),
-    "not in": lambda column, values: ~column.isin(_listed(values)),
+    "in": lambda column, values: column.isin(_list_values(values)),
+    "not in": lambda column, values: ~column.isin(_list_values(values)),
 }
 _FEW = 1 << 16
-"""Rows up to which threads take longer to begin than to filter."""
+"""Up to so many rows are filtered without threads, whose start would take longer than the filter."""
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _POSITION = re.compile(r"(?<![.\w])FieldPath\(|FieldRef\.Nested\(FieldRef\.FieldPath\(")
-"""How Arrow shows a column that is named by its number, in an expression without texts."""
+"""A column that is named by its number, in the text of an expression without its string literals."""
 
 
 def as_filter(given: Filter | None, schema: pa.Schema) -> pc.Expression | None:
-    """What *given* asks of rows with the columns of *schema*; None stays None.
+    """Return *given* as an expression over rows with the columns of *schema*; None stays None.
 
     Raises:
         FilterError: it has none of the forms, or names a column by its number.
@@ -58,10 +61,10 @@ def as_filter(given: Filter | None, schema: pa.Schema) -> pc.Expression | None:
 
 
 def matching(rows: pa.Table, condition: pc.Expression) -> pa.Table:
-    """As ``rows.filter(condition)``, but few rows are filtered without threads.
+    """Return the rows for which *condition* is true, as ``rows.filter(condition)``; few rows without threads.
 
     Raises:
-        ArrowException: *condition* uses a column that is not there, or compares values that cannot be compared.
+        ArrowException: *condition* uses a column that is missing, or compares values that cannot be compared.
     """
     if rows.num_rows > _FEW:
         return rows.filter(condition)
@@ -72,12 +75,12 @@ def matching(rows: pa.Table, condition: pc.Expression) -> pa.Table:
 
 
 def fits(condition: pc.Expression, schema: pa.Schema) -> bool:
-    """Whether *condition* can be asked of rows with the columns of *schema*: they are there, and can be compared."""
+    """Return whether *condition* can be evaluated on rows with *schema*: its columns exist, and can be compared."""
     return _error_of(condition, schema.empty_table()) is None
 
 
 def columns_of(condition: pc.Expression, schema: pa.Schema) -> list[str]:
-    """The columns of *schema* that *condition* uses.
+    """Return the columns of *schema* that *condition* uses.
 
     Raises:
         SchemaError: *condition* uses another column, or compares values that cannot be compared.
@@ -85,7 +88,7 @@ def columns_of(condition: pc.Expression, schema: pa.Schema) -> list[str]:
     # Arrow does not list the columns of an expression, but it raises an error if one of them is missing.
     text = str(condition)
     tried = schema.empty_table().select([name for name in schema.names if name in text])
-    if _error_of(condition, tried) is not None:  # or its text has a name in another form
+    if _error_of(condition, tried) is not None:  # the text may have a name in another form: try all columns
         tried = schema.empty_table()
         if (message := _error_of(condition, tried)) is not None:
             raise SchemaError(f"the filter {condition} does not fit the columns {', '.join(schema.names)}: {message}")
@@ -93,7 +96,7 @@ def columns_of(condition: pc.Expression, schema: pa.Schema) -> list[str]:
 
 
 def _error_of(condition: pc.Expression, rows: pa.Table) -> str | None:
-    """The message of Arrow's error when it filters *rows* by *condition*; None if it can."""
+    """Return the message of Arrow's error when it filters *rows* by *condition*; None if it can."""
     try:
         matching(rows, condition)
     except pa.ArrowException as error:
@@ -102,14 +105,18 @@ def _error_of(condition: pc.Expression, rows: pa.Table) -> str | None:
 
 
 def _refuse_positions(given: pc.Expression, schema: pa.Schema) -> None:
-    """Raise a FilterError for ``field(0)``: which column that is depends on those that are read."""
+    """Refuse ``field(0)``: which column that is depends on the columns that are read.
+
+    Raises:
+        FilterError: *given* has a column by its number.
+    """
     if _POSITION.search(_TEXT.sub("", str(given))) and not any("FieldPath(" in name for name in schema.names):
         raise FilterError(f"filter: expected columns by their names, found a number in {str(given)[:80]}")
 
 
 def _sequence(given: object) -> Sequence[object]:
     if not isinstance(given, Sequence) or isinstance(given, str) or not given:
-        raise _no_filter(given)
+        raise _filter_error(given)
     return given
 
 
@@ -120,7 +127,7 @@ def _all_of(given: object, schema: pa.Schema) -> pc.Expression:
 
 def _comparison(one: object, schema: pa.Schema) -> pc.Expression:
     if not isinstance(one, tuple) or len(one) != len(("column", "operator", "value")) or not isinstance(one[0], str):
-        raise _no_filter(one)
+        raise _filter_error(one)
     name, sign, value = one
     path = [name] if schema.get_field_index(name) >= 0 else name.split(".")
     if schema.get_field_index(path[0]) < 0:
@@ -134,15 +141,19 @@ def _comparison(one: object, schema: pa.Schema) -> pc.Expression:
         raise FilterError(f"filter {one!r}: {error}") from None
 
 
-def _listed(values: Any) -> list[Any]:
-    """The values of ``in``; the two zeros, which are equal, are different values for Arrow's look-up."""
+def _list_values(values: Any) -> list[Any]:
+    """Return the values of ``in``; a zero is listed with both signs, which are equal, but differ in Arrow's look-up.
+
+    Raises:
+        TypeError: *values* is no list.
+    """
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise TypeError(f"expected a list of values after 'in', found {shown(values)}")
     found = list(values)
     return [*found, *(-value for value in found if isinstance(value, float) and value == 0)]
 
 
-def _no_filter(given: object) -> FilterError:
+def _filter_error(given: object) -> FilterError:
     return FilterError(
         "filter: expected an expression of pyarrow, text such as \"p = 'x' and v > 0\", or tuples such as "
         f"[('p', '=', 'x'), ('v', '>', 0)]; found {str(given)[:80]!r}"

@@ -1,8 +1,8 @@
-"""Conditions -> expressions of Arrow that are true of the same rows as in Spark SQL.
+"""Translate conditions to expressions of Arrow that are true of the same rows as in Spark SQL.
 
-Where Spark and Arrow differ, Spark's rules hold: NaN is greater than all other numbers and equal to itself, and what is
-compared with null is neither true nor false.  ``not`` is moved inwards, to the comparisons, beforehand: what is known
-too little of can then be taken for true without ruling out a row.
+If Spark and Arrow differ, Spark's rules apply: NaN is greater than all other numbers and equal to itself, and a
+comparison with null is neither true nor false.  ``not`` is moved inwards first, to the comparisons: a comparison that
+cannot be translated can then be replaced by true without ruling out a row.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _NEGATED = {"EQ": "NEQ", "NEQ": "EQ", "LT": "GTE", "GTE": "LT", "GT": "LTE", "LTE": "GT"}
 _MIRRORED = {"EQ": "EQ", "NEQ": "NEQ", "LT": "GT", "GTE": "LTE", "GT": "LT", "LTE": "GTE"}
-_COMPARED: dict[str, Callable[[pc.Expression, Any], pc.Expression]] = {
+_COMPARISONS: dict[str, Callable[[pc.Expression, Any], pc.Expression]] = {
     "EQ": lambda column, value: column == value,
     "NEQ": lambda column, value: column != value,
     "LT": lambda column, value: column < value,
@@ -35,19 +35,19 @@ _COMPARED: dict[str, Callable[[pc.Expression, Any], pc.Expression]] = {
     "GT": lambda column, value: column > value,
     "GTE": lambda column, value: column >= value,
 }
-_KNOWN = ("this", "expression", "expressions", "low", "high", "negate", "table", "db", "catalog")
-"""What nodes may have; with anything else, such as ``symmetric``, they mean something else."""
+_KNOWN_ARGUMENTS = ("this", "expression", "expressions", "low", "high", "negate", "table", "db", "catalog")
+"""The arguments of nodes that are translated; another one, such as ``symmetric``, changes the meaning of the node."""
 
 _TRUE_OF_NAN = ("GT", "GTE", "NEQ")
 
 
 def as_expression(text: str, schema: pa.Schema) -> pc.Expression:
-    """The condition *text* on rows with the columns of *schema*.
+    """Translate the condition *text* on rows with the columns of *schema*.
 
     A condition compares columns with literals (``=``, ``!=``, ``<``, ``<=``, ``>``, ``>=``, ``between``, ``in``,
-    ``like``, ``is null``), joined by ``and``, ``or`` and ``not``.  Fields of structs are ``a.b``, odd names are in
-    backticks, a quote in a text is two quotes, dates are ``date '2024-01-31'`` or a text; times without a zone are in
-    UTC.
+    ``like``, ``is null``), joined by ``and``, ``or`` and ``not``.  Fields of structs are ``a.b``, names with other than
+    letters, digits and _ are in backticks, a quote in a text is two quotes, dates are ``date '2024-01-31'`` or a text;
+    times without a zone are in UTC.
 
     Raises:
         FilterError: *text* is no such condition.
@@ -57,12 +57,12 @@ def as_expression(text: str, schema: pa.Schema) -> pc.Expression:
     Source: Spark SQL's conditions.
     """
     found = _Translator(schema, timezone.utc).of(parsed(text), negated=False)
-    assert found is not None  # noqa: S101 - only a translator that may pass over things gives nothing
+    assert found is not None  # noqa: S101 - only a translator that skips parts returns None
     return found
 
 
 def implied(text: str, schema: pa.Schema, zone: tzinfo = timezone.utc) -> pc.Expression | None:
-    """What is true of all rows that Spark SQL finds by the condition *text*; None where nothing is known.
+    """Return an expression that is true of all rows that Spark SQL finds by *text*; None if nothing is known of them.
 
     As in Spark, names of columns may be in another case; times without a time zone are in *zone*.
 
@@ -74,11 +74,11 @@ def implied(text: str, schema: pa.Schema, zone: tzinfo = timezone.utc) -> pc.Exp
             return None  # the Spark that evaluates it may be an older one
         return _Translator(schema, zone, passes_over=True).of(parsed(text), negated=False)
     except FilterError:
-        return None  # Spark says what is wrong with it, if anything is
+        return None  # if the condition is wrong, Spark raises the error
 
 
 def columns_named(text: str, schema: pa.Schema) -> list[str] | None:
-    """The columns of *schema* that the condition *text* names, in whatever case; None where it is not understood.
+    """Return the columns of *schema* that the condition *text* names, in whatever case; None if it cannot be parsed.
 
     Raises:
         UnsupportedFeatureError: sqlglot is not installed.
@@ -100,10 +100,15 @@ class _Translator:
     schema: pa.Schema
     zone: tzinfo
     passes_over: bool = False
-    """Whether what is not understood counts as true."""
+    """Whether a part that cannot be translated counts as true."""
 
     def of(self, node: Expression, *, negated: bool) -> pc.Expression | None:
-        """A condition, or its opposite where *negated*; None for anything."""
+        """Return a condition, or its opposite if *negated*; None for a part that counts as true.
+
+        Raises:
+            FilterError: the condition cannot be translated.
+            SchemaError: there is no such column.
+        """
         kind = type(node).__name__
         if kind == "Paren":
             return self.of(node.this, negated=negated)
@@ -111,17 +116,17 @@ class _Translator:
             return self.of(node.this, negated=not negated)
         if kind in ("And", "Or"):
             both = [self.of(one, negated=negated) for one in (node.this, node.expression)]
-            return _joined(both, all_of=(kind == "And") != negated)
+            return _combine(both, all_of=(kind == "And") != negated)
         try:
             _check_known(node)
-            return self._compared(node, kind, negated=negated != bool(node.args.get("negate")))
+            return self._translate_comparison(node, kind, negated=negated != bool(node.args.get("negate")))
         except (FilterError, SchemaError):
             if not self.passes_over:
                 raise
             return None
 
-    def _compared(self, node: Expression, kind: str, *, negated: bool) -> pc.Expression | None:
-        if kind in _COMPARED:
+    def _translate_comparison(self, node: Expression, kind: str, *, negated: bool) -> pc.Expression | None:
+        if kind in _COMPARISONS:
             return self._comparison(node, _NEGATED[kind] if negated else kind)
         of_kind = {"Between": self._between, "In": self._in, "Is": self._is, "Like": self._like}
         if kind in of_kind:
@@ -137,7 +142,7 @@ class _Translator:
     def _between(self, node: Expression, *, negated: bool) -> pc.Expression | None:
         bounds = [("LT" if negated else "GTE", "low"), ("GT" if negated else "LTE", "high")]
         both = [self._with_literal(node.this, op, value_of(node.args[name])) for op, name in bounds]
-        return _joined(both, all_of=not negated)
+        return _combine(both, all_of=not negated)
 
     def _in(self, node: Expression, *, negated: bool) -> pc.Expression | None:
         column, kind = self._column(node.this)
@@ -148,7 +153,7 @@ class _Translator:
             return pc.scalar(False)
         if pat.is_floating(kind):
             each = [self._with_literal(node.this, "NEQ" if negated else "EQ", value) for value in values]
-            return _joined(each, all_of=negated)
+            return _combine(each, all_of=negated)
         known = [typed_literal(value, kind, self.zone) for value in values if value is not None]
         is_one = column.isin(pa.array([one.as_py() for one in known if _fits(one, kind)], kind))
         return ~is_one & column.is_valid() if negated else is_one
@@ -162,7 +167,7 @@ class _Translator:
         (column, kind), (other, of_other) = self._column(left), self._column(right)
         if kind != of_other or pat.is_floating(kind) or pat.is_nested(kind):
             raise FilterError(f"{node.sql('spark')}: columns of the types {kind} and {of_other} are not compared here")
-        return _COMPARED[op](column, other)
+        return _COMPARISONS[op](column, other)
 
     def _with_literal(self, node: Expression, op: str, value: Any) -> pc.Expression:
         column, kind = self._column(node)
@@ -171,7 +176,7 @@ class _Translator:
         if pat.is_integer(kind) and isinstance(value, Decimal) and value != value.to_integral_value():
             return _with_fraction(column, op, value)
         try:
-            compared = _COMPARED[op](column, typed_literal(value, kind, self.zone))
+            compared = _COMPARISONS[op](column, typed_literal(value, kind, self.zone))
         except FilterError as error:
             raise FilterError(f"the column {node.sql('spark')}: {error}") from error
         if pat.is_floating(kind) and op in _TRUE_OF_NAN:
@@ -196,11 +201,11 @@ class _Translator:
         if negated:
             return ~matches
         text = re.split("[%_]", pattern, maxsplit=1)[0]
-        within = _joined([column >= text, None if (end := after_prefix(text)) is None else column < end], all_of=True)
+        within = _combine([column >= text, None if (end := after_prefix(text)) is None else column < end], all_of=True)
         return matches if not text or within is None else within & matches
 
     def _column(self, node: Expression) -> tuple[pc.Expression, pa.DataType]:
-        """A column, or a field of one, and its type."""
+        """Return a column, or a field of one, and its type."""
         if not _is_column(node):
             raise FilterError(f"{node.sql('spark')}: expected the name of a column")
         names = [part.name for part in node.parts]
@@ -223,12 +228,12 @@ class _Translator:
 
 
 def _check_known(node: Expression) -> None:
-    if strange := sorted(name for name, value in node.args.items() if value and name not in _KNOWN):
-        raise FilterError(f"{node.sql('spark')}: {', '.join(strange)} is not understood")
+    if strange := sorted(name for name, value in node.args.items() if value and name not in _KNOWN_ARGUMENTS):
+        raise FilterError(f"{node.sql('spark')}: {', '.join(strange)} is not supported")
 
 
 def _fits(value: pa.Scalar, kind: pa.DataType) -> bool:
-    """Whether a column of type *kind* can have the value."""
+    """Return whether a column of type *kind* can have the value."""
     try:
         value.cast(kind)
     except pa.ArrowInvalid:
@@ -240,8 +245,12 @@ def _is_column(node: Expression) -> bool:
     return type(node).__name__ in ("Column", "Dot")
 
 
-def _joined(parts: Sequence[pc.Expression | None], *, all_of: bool) -> pc.Expression | None:
-    """What is true where all of *parts* are, or one is; of None nothing is known."""
+def _combine(parts: Sequence[pc.Expression | None], *, all_of: bool) -> pc.Expression | None:
+    """Return what is true if all of *parts* are (with *all_of*), or one is; a part that is None may be anything.
+
+    Of ``and``, unknown parts are dropped, because the rest still has to be true; ``or`` with an unknown part is
+    unknown.
+    """
     known = [part for part in parts if part is not None]
     if not known or (not all_of and len(known) < len(parts)):
         return None
@@ -252,7 +261,10 @@ def _joined(parts: Sequence[pc.Expression | None], *, all_of: bool) -> pc.Expres
 
 
 def _with_fraction(column: pc.Expression, op: str, value: Decimal) -> pc.Expression:
-    """A column of integers compared with a number that is none."""
+    """Return the comparison of a column of integers with a number that is not whole.
+
+    ``column > 2.5`` is ``column > 2``, and ``column < 2.5`` is ``column <= 2``.
+    """
     if op in ("EQ", "NEQ"):
         return column.is_valid() if op == "NEQ" else pc.scalar(False)
     below = int(value.to_integral_value(ROUND_FLOOR))

@@ -1,4 +1,4 @@
-"""The hash that assigns record keys to buckets: Java's ``List<String>.hashCode()``, a column at a time.
+"""Hash record keys to buckets: Java's ``List<String>.hashCode()``, a column at a time.
 
 Java hashes the UTF-16 code units of a string, so a character beyond the basic plane counts as two.  Sums wrap at 32
 bits; numpy's unsigned integers do so without a warning.
@@ -22,7 +22,7 @@ Numbers = npt.NDArray[np.integer[Any]]
 
 _MAX_INT = 0x7FFFFFFF
 _FACTOR = np.uint32(31)
-_LONG = 256  # code units: a step for each of more would take longer than a table of weights
+_LONG = 256  # code units: for longer strings a table of weights is faster than a step for each unit
 _ROWS_AT_ONCE = 1 << 12  # the code units of so many keys stay in the processor's cache: twice as fast as 1 << 16
 _CONTINUATION = 0x80  # UTF-8: the first byte that no ASCII character has, and the mark of a continuation byte
 _FOUR_BYTE_LEAD = 0xF0
@@ -31,7 +31,7 @@ _PLACEHOLDERS = {"__null__": None, "__empty__": ""}
 
 
 def bucket_numbers(columns: Sequence[pa.Array], buckets: int) -> npt.NDArray[np.int32]:
-    """The bucket of each row, from string columns that hold the values of the hash fields, in their order.
+    """Return the bucket of each row, from string columns that hold the values of the hash fields, in their order.
 
     Raises:
         OptionError: *buckets* is not positive.
@@ -48,7 +48,7 @@ def bucket_numbers(columns: Sequence[pa.Array], buckets: int) -> npt.NDArray[np.
 
 
 def record_key_buckets(record_keys: pa.Array, hash_fields: Sequence[str], buckets: int) -> npt.NDArray[np.int32]:
-    """The bucket of each record key, from the key's text alone, as Hudi's index computes it.
+    """Return the bucket of each record key, from the key's text alone, as Hudi's index computes it.
 
     A key that contains both ``,`` and ``:`` is split into ``field:value`` pairs, even if it was a single value.
 
@@ -66,7 +66,7 @@ def record_key_buckets(record_keys: pa.Array, hash_fields: Sequence[str], bucket
 
 
 def composite_keys(record_keys: pa.Array) -> npt.NDArray[np.int64]:
-    """The places of the keys that contain both ``,`` and ``:``."""
+    """Return the indices of the keys that contain both ``,`` and ``:``."""
     if not (
         _utf8(record_keys.cast(pa.large_string()))[0] == _COMMA
     ).any():  # takes a fraction of the time of two searches
@@ -76,7 +76,7 @@ def composite_keys(record_keys: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def list_hashes(columns: Sequence[pa.Array]) -> npt.NDArray[np.uint32]:
-    """The 32 bits of ``List.hashCode()`` of each row's strings; a null counts 0, as an empty string does.
+    """Return the 32 bits of ``List.hashCode()`` of each row's strings; a null counts 0, as an empty string does.
 
     Source: java.util.AbstractList.hashCode.
     """
@@ -87,7 +87,7 @@ def list_hashes(columns: Sequence[pa.Array]) -> npt.NDArray[np.uint32]:
 
 
 def string_hashes(column: pa.Array) -> npt.NDArray[np.uint32]:
-    """The 32 bits of ``String.hashCode()`` of each value of a string array; 0 for null.
+    """Return the 32 bits of ``String.hashCode()`` of each value of a string array; 0 for null.
 
     Source: java.lang.String.hashCode.
     """
@@ -97,7 +97,7 @@ def string_hashes(column: pa.Array) -> npt.NDArray[np.uint32]:
 
 
 def _hash_slice(text: pa.Array) -> npt.NDArray[np.uint32]:
-    """The hashes of a few thousand strings.
+    """Return the hashes of a few thousand strings.
 
     The hash of "ab" is 97 * 31 + 98.  For the strings "ab", "" and "c":
 
@@ -128,7 +128,7 @@ def _hash_slice(text: pa.Array) -> npt.NDArray[np.uint32]:
 
 
 def _code_units(text: pa.Array) -> tuple[npt.NDArray[np.unsignedinteger], npt.NDArray[np.int64]]:
-    """The UTF-16 code units of all values, one after the other, and where each value ends in them."""
+    """Return the UTF-16 code units of all values, one after the other, and where each value ends in them."""
     utf8, ends = _utf8(text)
     if not (utf8 & _CONTINUATION).any():
         return utf8, ends
@@ -140,7 +140,7 @@ def _code_units(text: pa.Array) -> tuple[npt.NDArray[np.unsignedinteger], npt.ND
 
 
 def _utf8(text: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """The bytes of all values of a large string array, one after the other, and where each value ends in them."""
+    """Return the bytes of all values of a large string array, one after the other, and where each value ends."""
     _, offsets_buffer, data = text.buffers()
     offsets = np.frombuffer(offsets_buffer, np.int64)[text.offset : text.offset + len(text) + 1]
     first, last = int(offsets[0]), int(offsets[-1])
@@ -151,9 +151,9 @@ def _utf8(text: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]
 def of_composite(
     keys: pa.Array, hash_fields: Sequence[str], of_columns: Callable[[Sequence[pa.Array]], Numbers]
 ) -> Numbers:
-    """What *of_columns* makes of the values of the hash fields in keys with both separators.
+    """Return the result of *of_columns* for the values of the hash fields in keys with both separators.
 
-    Regular keys are hashed a column at a time, all others one by one.
+    Keys of the usual form are hashed a column at a time, all others one by one.
     """
     names = [pair.split(":", 1)[0] for pair in keys[0].as_py().split(",") if ":" in pair]
     # No separator within a value: such a key can be split in one way only.
@@ -175,7 +175,7 @@ def _without_placeholders(values: pa.Array) -> pa.Array:
 
 
 def hash_key_values(record_key: str, hash_fields: Sequence[str]) -> list[str | None]:
-    """The values within a record key that a bucket index with *hash_fields* hashes, in the order of the key.
+    """Return the values within a record key that a bucket index with *hash_fields* hashes, in the order of the key.
 
     A value may contain both separators: it ends at the last ``,`` before the next ``:`` that has a ``,`` before it.  A
     key without pairs, or with none of the fields, is hashed as a whole.  If the last value contains a ``:`` and is no
@@ -202,7 +202,7 @@ def _is_wanted(field: str, hash_fields: Sequence[str]) -> bool:
 
 
 def _value_end(record_key: str, colon: int) -> int:
-    """Where the value that begins after *colon* ends: at a comma, or at the end of the key."""
+    """Return where the value that begins after *colon* ends: at a comma, or at the end of the key."""
     following = record_key.find(":", colon + 1)
     while following >= 0:
         comma = record_key.rfind(",", colon + 1, following)

@@ -18,61 +18,61 @@ _META_FOLDER = ".hoodie"
 
 
 def checked_instant(text: str) -> str:
-    """*text*, if it is an instant.
+    """Return *text* if it is an instant.
 
     Raises:
-        NameFormatError: it is something else.
+        NameFormatError: it is not.
     """
     if not is_instant(text):
-        raise _refused("an instant", text)
+        raise _name_error("an instant", text)
     return text
 
 
 def checked_path_in_table(text: str) -> str:
-    """*text*, if it is the path of something in the table, relative to it.
+    """Return *text* if it is the path of something in the table, relative to it.
 
     Raises:
         NameFormatError: it is absolute, contains ``..`` or is no path.
     """
     if not is_below_root(text):
-        raise _refused("a path within the table", text)
+        raise _name_error("a path within the table", text)
     return text
 
 
 def checked_partition(text: str) -> str:
-    """*text*, if it can be the path of a partition: the empty one, or a folder of the table that holds data.
+    """Return *text* if it can be the path of a partition: the empty path, or a folder of the table that holds data.
 
     Raises:
         NameFormatError: it leads out of the table, or into ``.hoodie``.
     """
     if not is_below_root(text) or text.partition("/")[0] == _META_FOLDER:
-        raise _refused("the path of a partition", text)
+        raise _name_error("the path of a partition", text)
     return text
 
 
 def checked_data_file(text: str) -> str:
-    """*text*, if it is a name of Hudi's for a data file, or a path or URI that ends in one.
+    """Return *text* if it is Hudi's name of a data file, or a path or URI that ends in such a name.
 
     Raises:
         NameFormatError: the last part is no such name.
     """
     name = base_name(text)
     if parse_data_file(name) is None or not is_below_root(name):
-        raise _refused("the name or path of a data file", text)
+        raise _name_error("the name or path of a data file", text)
     return text
 
 
 def checked_file_id(text: str) -> str:
-    """*text*, if it can be the id of a file group in the name of a file.
+    """Return *text* if it can be the id of a file group in the name of a file.
 
     Raises:
         NameFormatError: it contains ``.``, ``_``, ``/`` or a NUL, or is empty.
     """
     if not _FILE_ID.fullmatch(text) or not is_below_root(text):
-        raise _refused("a file id", text)
+        raise _name_error("a file id", text)
     return text
 
 
-def _refused(expected: str, found: str) -> NameFormatError:
+def _name_error(expected: str, found: str) -> NameFormatError:
     beginning = f"{found[:_SHOWN]!r}"
     return NameFormatError(f"expected {expected}, found {beginning}", name=beginning)

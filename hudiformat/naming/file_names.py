@@ -1,4 +1,4 @@
-"""Names of base files and log files, and the file ids and write tokens in them.  Grammar: spec/names.md.
+"""Parse and format the names of base files and log files, with file ids and write tokens.  Grammar: spec/names.md.
 
 ``str()`` of a parsed name gives back exactly the text that was parsed.  A name is the last part of a path; a path is
 refused, not split.
@@ -30,7 +30,7 @@ _INDEX_FILE = re.compile(r"(record-index-[^-_/]*-[0-9]+-[0-9]+)_([a-zA-Z0-9-]+)_
 
 @dataclass(frozen=True, slots=True, order=True)
 class WriteToken:
-    """The attempt of a task that wrote a file: ``partition-stage-attempt``, numbers of the engine.
+    """The attempt of a task that wrote a file: ``partition-stage-attempt``, three numbers of the engine.
 
     Raises:
         NameFormatError: a number that is negative, or too large for Java's type.
@@ -56,7 +56,7 @@ class WriteToken:
 
     @classmethod
     def parse(cls, text: str) -> WriteToken:
-        """The token that *text* spells, such as ``0-12-7``.
+        """Parse a write token, such as ``0-12-7``.
 
         Raises:
             NameFormatError: not three numbers, or numbers with leading zeros, or too large.
@@ -76,8 +76,8 @@ class WriteToken:
 class LogFileName:
     """The name of a log file: ``.<file id>_<instant>.log.<version>[_<write token>[.cdc]]``.
 
-    *instant* is the delta commit's from table version 8 on, and that of the slice's base file before.  It is empty in
-    the names of archives (``.commits_.archive.1_1-0-1``), whose *extension* is ``archive`` instead of ``log``.
+    *instant* is the delta commit's from table version 8 on, and the instant of the slice's base file before.  It is
+    empty in the names of archives (``.commits_.archive.1_1-0-1``), whose *extension* is ``archive`` instead of ``log``.
     *write_token* is the text as found.  *zeros* are leading zeros of the version, which Hudi accepts and never writes.
 
     Source: FSUtils.LOG_FILE_PATTERN and HoodieLogFile, Hudi 1.2.0; spec/names.md.
@@ -97,7 +97,7 @@ class LogFileName:
 
     @classmethod
     def parse(cls, text: str) -> LogFileName:
-        """The parts of a log file's name.
+        """Parse the name of a log file.
 
         Raises:
             NameFormatError: not a log file's name, or a version beyond a Java ``int``.
@@ -131,7 +131,7 @@ class LogFileName:
         return self.instant, self.version, self.write_token is not None, self.write_token or "", self.suffix
 
     def next_version(self, write_token: str | WriteToken | None = None) -> LogFileName:
-        """The name that a writer rolls over to: the next version, with *write_token* or the token of this name.
+        """Return the name that a writer rolls over to: the next version, with *write_token* or the token of this name.
 
         Raises:
             NameFormatError: the version is the last that a Java ``int`` holds.
@@ -161,7 +161,7 @@ class BaseFileName:
 
     @classmethod
     def parse(cls, text: str) -> BaseFileName:
-        """The parts of a base file's name.
+        """Parse the name of a base file.
 
         Raises:
             NameFormatError: not a base file's name, or that of a file which Hudi only registered (``_hudiext``).
@@ -174,7 +174,7 @@ class BaseFileName:
         _refuse_path(text)
         if text.endswith(_EXTERNAL_SUFFIX):
             raise NameFormatError(
-                f"{text!r} names a file that was registered with the table, not written by Hudi: not supported",
+                f"{text!r} names a file that was registered with the table, not written by Hudi: it cannot be read",
                 name=text,
             )
         if _BASE_FILE.fullmatch(text):
@@ -186,9 +186,9 @@ class BaseFileName:
         )
 
 
-@lru_cache(maxsize=65_536)  # a partition is listed again by every write to it; beyond so many, none is found again
+@lru_cache(maxsize=65_536)  # every write to a partition lists it again; larger partitions do not profit
 def parse_data_file(name: str) -> BaseFileName | LogFileName | None:
-    """The parts of the name of a data file, or None if *name* is neither a base file's nor a log file's.
+    """Parse the name of a data file; None if *name* is neither a base file's nor a log file's.
 
     Source: FSUtils.BASE_FILE_PATTERN, FSUtils.LOG_FILE_PATTERN and FSUtils.isDataFile, Hudi 1.2.0.
     """
@@ -199,16 +199,16 @@ def parse_data_file(name: str) -> BaseFileName | LogFileName | None:
         if not _is_at_most(digits, INT32_MAX):
             return None
         return LogFileName(
-            _shared(file_id), _shared(instant), int(digits), token, suffix or "", _shared(extension), zeros
+            _intern(file_id), _intern(instant), int(digits), token, suffix or "", _intern(extension), zeros
         )
     base = _BASE_FILE.fullmatch(name) or _INDEX_FILE.fullmatch(name)
     if base is None or base[4] not in BASE_FILE_EXTENSIONS:
         return None
-    return BaseFileName(_shared(base[1]), base[2], _shared(base[3]), _shared(base[4]))
+    return BaseFileName(_intern(base[1]), base[2], _intern(base[3]), _intern(base[4]))
 
 
 def refuse_registered(name: str) -> None:
-    """Refuse the name of a file that was only registered with a table: nobody may take its rows for none.
+    """Refuse the name of a file that was only registered with a table, so that its rows are not silently left out.
 
     Raises:
         UnsupportedFeatureError: *name* is such a name.
@@ -220,17 +220,17 @@ def refuse_registered(name: str) -> None:
         raise UnsupportedFeatureError(f"{name}: {feature}, and not written by Hudi, cannot be read", feature=feature)
 
 
-_shared = lru_cache(maxsize=1 << 12)(str)
-"""The text itself, or an equal one that came before: names that are listed one after the other share parts."""
+_intern = lru_cache(maxsize=1 << 12)(str)
+"""Returns the text itself, or an equal one that came before: names in one listing share parts, and so their memory."""
 
 
 def join_path(folder: str, name: str) -> str:
-    """The path of *name* in *folder*, both relative to the table; the empty folder is the table's own."""
+    """Return the path of *name* in *folder*, both relative to the table; the empty folder is the table's own."""
     return f"{folder}/{name}" if folder else name
 
 
 def base_name(path: str) -> str:
-    """The last part of *path*: the name of a file without its folders."""
+    """Return the last part of *path*: the name of a file without its folders."""
     return path.rpartition("/")[2]
 
 
@@ -255,7 +255,9 @@ _BUCKET = re.compile(r"[0-9]{8}-.*", re.DOTALL)
 
 
 def new_file_id(uuid: UUID, index: int = 0) -> str:
-    """The id of a new file group, ``<uuid>-<index>``; a writer that rolls over to a new file group increments *index*.
+    """Return the id of a new file group, ``<uuid>-<index>``.
+
+    A writer that rolls over to a new file group increments *index*.
 
     Source: FSUtils.createNewFileId and createNewFileIdPfx, Hudi 1.2.0.
     """
@@ -263,17 +265,17 @@ def new_file_id(uuid: UUID, index: int = 0) -> str:
 
 
 def new_group_uuid(instant: str, partition_path: str, task_partition: int, number: int) -> UUID:
-    """The UUID of a new file group; *number* counts the new groups of the task in its partition."""
+    """Return the UUID of a new file group; *number* counts the new groups of the task in its partition."""
     return uuid5(_IDS, f"{instant}/{partition_path}/{task_partition}/{number}")
 
 
 def new_bucket_uuid(instant: str, partition_path: str, bucket: int) -> UUID:
-    """The UUID in a new bucket's file id: the same for all tasks of a write, so that they agree on the name."""
+    """Return the UUID in a new bucket's file id: the same for all tasks of a write, so that they agree on the name."""
     return uuid5(_IDS, f"{instant}/{partition_path}/{bucket}")
 
 
 def bucket_file_id(bucket: int, uuid: UUID) -> str:
-    """The id of a bucket's file group: the bucket's number, in eight digits, replaces the first part of the UUID.
+    """Return the id of a bucket's file group: the bucket's number, in eight digits, replaces the UUID's first part.
 
     Raises:
         NameFormatError: the number is negative or has more than eight digits.
@@ -286,7 +288,9 @@ def bucket_file_id(bucket: int, uuid: UUID) -> str:
 
 
 def fixed_bucket_file_id(bucket: int, index: int = 0) -> str:
-    """The id of a new bucket for writers that do not wait for each other: ``00000007-0000-0000-0000-000000000000-0``.
+    """Return the id of a new bucket whose UUID is zeros: ``00000007-0000-0000-0000-000000000000-0`` for bucket 7.
+
+    It is for writers that do not block each other: all of them choose the same id.
 
     Raises:
         NameFormatError: as for :func:`bucket_file_id`.
@@ -297,7 +301,7 @@ def fixed_bucket_file_id(bucket: int, index: int = 0) -> str:
 
 
 def parse_bucket(file_id: str) -> int | None:
-    """The bucket that a file id names, or None when it does not begin with eight digits and a dash.
+    """Return the bucket number in a file id; None if it does not begin with eight digits and a dash.
 
     About one random UUID in forty begins like this too: the answer has a meaning only in a table with a bucket index.
 

@@ -1,4 +1,4 @@
-"""Instants: the times that name commits, and their text.
+"""Parse and format instants, the times that name commits.
 
 An instant is a wall-clock time in the table's timeline time zone, written ``yyyyMMddHHmmssSSS``, without the zone.
 Instants are compared as text, never as numbers or dates: Hudi orders them so, and instants of different lengths sort
@@ -20,10 +20,10 @@ _DIGITS = re.compile("[0-9]+")
 
 
 def is_instant(text: str) -> bool:
-    """Whether *text* can be an instant in a file name: any number of decimal digits.
+    """Return whether *text* can be an instant in a file name: any number of decimal digits.
 
     The metadata table has instants that are no times, such as ``00000000000000001``.  Up to Hudi 0.15 it also has
-    instants of twenty digits: those of a commit, and three for an action on the metadata table after it.
+    instants of twenty digits: the digits of a commit, and three more for an action on the metadata table after it.
 
     Source: InstantGeneratorV1 and V2.NAME_FORMAT, Hudi 1.2.0.
     """
@@ -31,7 +31,7 @@ def is_instant(text: str) -> bool:
 
 
 def format_instant(time: datetime) -> str:
-    """The instant of *time*, to the millisecond; its wall-clock time is used as it is, whatever its zone.
+    """Return the instant of *time*, to the millisecond; its wall-clock time is used as it is, whatever its zone.
 
     Source: HoodieInstantTimeGenerator.MILLIS_INSTANT_TIME_FORMATTER, Hudi 1.2.0.
     """
@@ -42,7 +42,7 @@ def format_instant(time: datetime) -> str:
 
 
 def parse_instant(text: str) -> datetime:
-    """The time of an instant, without a zone.
+    """Return the time of an instant, without a zone.
 
     Seventeen digits give milliseconds.  Fourteen digits, the form of Hudi before 0.10, mean the *last* millisecond of
     their second, so that "up to this instant" includes all writes within it.  Of more digits the first seventeen count,
@@ -64,10 +64,10 @@ def parse_instant(text: str) -> datetime:
 
 
 def next_instant(now: datetime, after: str | None) -> str:
-    """An instant not before *now* that is greater than *after*, the timeline's greatest.
+    """Return an instant not before *now* that is greater than *after*, the greatest instant of the timeline.
 
-    If the clock stands still, or is behind another writer's, the result is one millisecond after *after*, so no instant
-    is used twice.
+    If the clock stands still, or is behind another writer's clock, the result is one millisecond after *after*, so no
+    instant is used twice.
 
     Raises:
         NameFormatError: *after* is greater than *now*, but is no time to which a millisecond can be added.

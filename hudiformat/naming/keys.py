@@ -1,6 +1,6 @@
-"""Record keys and partition paths, made from columns.
+"""Make record keys and partition paths from columns.
 
-A partition path is the folder, relative to the table, that a row's partition values name.
+A partition path is the folder, relative to the table, for a row's partition values.
 
 Keys and paths contain the text of a Java object.  Types are refused whose text differs between Hudi's own write paths:
 a timestamp is a number of microseconds in an upsert, and a date with a time in a bulk insert, so one table would have
@@ -25,22 +25,22 @@ _YEAR_9999 = date.max
 
 
 _SHOWN_COLUMNS, _SHOWN_LETTERS = 8, 300
-"""What an error shows of a row."""
+"""The number of columns, and of letters, of a row that an error shows."""
 
 NULL_PLACEHOLDER = "__null__"
 EMPTY_PLACEHOLDER = "__empty__"
 
 
 def record_keys(columns: Sequence[pa.Array], fields: Sequence[str], *, complex_form: bool) -> pa.Array:
-    """The record key of each row, a string array without nulls.
+    """Return the record key of each row, a string array without nulls.
 
-    In the simple form the key is the text of the only field; in the complex form it is ``a:1,b:2``, with
-    ``__null__`` and ``__empty__`` for values that are null or empty.  Tables of version 9 with the COMPLEX key
-    generator have the complex form even for one field (``k:1``); Hudi up to 1.0.2 wrote the plain value there.
+    In the simple form the key is the text of the only field; in the complex form it is ``a:1,b:2``, with ``__null__``
+    and ``__empty__`` for values that are null or empty.  Tables of version 9 with the COMPLEX key generator have the
+    complex form even for one field (``k:1``); Hudi up to 1.0.2 wrote the plain value there.
 
-    Hudi does not escape the values.  So that no two rows with other values have one key, values are refused that would
-    make a key of several fields ambiguous: those with ``,b:`` in them, where ``b`` is a field after the first, and the
-    placeholders themselves.
+    Hudi does not escape the values.  Values that would make a key of several fields ambiguous are refused, so that rows
+    with different values never have the same key: values with ``,b:`` in them, where ``b`` is a field after the first,
+    and the placeholders themselves.
 
     Raises:
         DataError: all key values of a row are null or empty, or a value would make the key ambiguous; the message
@@ -68,13 +68,13 @@ def _with_placeholders(text: pa.Array) -> pa.Array:
 
 
 def first_missing_key(columns: Sequence[pa.Array], fields: Sequence[str]) -> int | None:
-    """The number of the first row all whose key values are null or empty; None where there is none."""
+    """Return the number of the first row whose key values are all null or empty; None if there is none."""
     found = pc.index(_is_missing([value_text(*one) for one in zip(columns, fields, strict=True)]), value=True).as_py()
     return None if found < 0 else int(found)
 
 
 def shown_row(rows: pa.RecordBatch | pa.Table, number: int) -> str:
-    """The beginning of the row with this *number*, for a message."""
+    """Return the beginning of the row with this *number*, for a message."""
     try:
         return str(rows.select(rows.schema.names[:_SHOWN_COLUMNS]).slice(number, 1).to_pylist()[0])[:_SHOWN_LETTERS]
     except (OverflowError, ValueError):
@@ -119,7 +119,7 @@ _ESCAPE = re.compile("%([0-9a-fA-F]{2})")
 def format_partition_path(
     values: Sequence[str | None], fields: Sequence[str], *, hive_style: bool, url_encode: bool
 ) -> str:
-    """The folder of one partition, ``2024/emea`` or, in Hive's style, ``year=2024/region=emea``.
+    """Return the folder of one partition, ``2024/emea`` or, in Hive's style, ``year=2024/region=emea``.
 
     A null or empty value becomes ``__HIVE_DEFAULT_PARTITION__``.  A ``/`` in a value that is not URL-encoded separates
     folders, as in Hudi.  Without fields the path is ``""``, the table's own folder.
@@ -139,7 +139,7 @@ def format_partition_path(
 
 
 def parse_partition_path(path: str, fields: Sequence[str], *, hive_style: bool, url_encode: bool) -> list[str | None]:
-    """The values in the path of a partition's folder, None for the default name.
+    """Return the values in the path of a partition's folder, None for the default name.
 
     With one field and no URL encoding the whole path is its value, slashes included.
 
@@ -167,7 +167,9 @@ def parse_partition_path(path: str, fields: Sequence[str], *, hive_style: bool, 
 def partition_paths(
     columns: Sequence[pa.Array], fields: Sequence[str], *, hive_style: bool, url_encode: bool
 ) -> pa.Array:
-    """The partition path of each row, a string array; each distinct path is made once.  There is at least one field.
+    """Return the partition path of each row, a string array; each distinct path is formatted once.
+
+    There has to be at least one field.
 
     Raises:
         SchemaError: a column of a type that has no fixed text.
@@ -183,7 +185,7 @@ def partition_paths(
 
 
 def _distinct_rows(texts: Sequence[pa.Array]) -> tuple[pa.Array, pa.Array]:
-    """The first row of each distinct combination of values, and for each row the index of its combination.
+    """Return the first row of each distinct combination of values, and for each row the index of its combination.
 
     For the columns ["a", "b", "a"] and ["x", "x", "y"]:
 
@@ -202,7 +204,7 @@ def _distinct_rows(texts: Sequence[pa.Array]) -> tuple[pa.Array, pa.Array]:
 
 
 def escape_path_name(text: str) -> str:
-    """*text* with the characters that Hive escapes as ``%XX``.
+    """Return *text* with the characters that Hive escapes as ``%XX``.
 
     Source: PartitionPathEncodeUtils.escapePathName, Hudi 1.2.0.
     """
@@ -210,7 +212,7 @@ def escape_path_name(text: str) -> str:
 
 
 def escape_file_name(text: str) -> str:
-    """As :func:`escape_path_name`, and ``-`` and ``_`` too, for a part of a file's name.
+    """Return *text* escaped as by :func:`escape_path_name`, and ``-`` and ``_`` too, for a part of a file's name.
 
     Source: PartitionPathEncodeUtils.escapeFileName, Hudi 1.2.0.
     """
@@ -218,7 +220,7 @@ def escape_file_name(text: str) -> str:
 
 
 def unescape_path_name(text: str) -> str:
-    """*text* with each ``%XX`` replaced by the character of that number; any other ``%`` stays.
+    """Return *text* with each ``%XX`` replaced by the character of that number; any other ``%`` stays.
 
     Source: PartitionPathEncodeUtils.unescapePathName, Hudi 1.2.0.
     """
@@ -236,7 +238,7 @@ def _refuse_unsafe(path: str, fields: Sequence[str]) -> None:
 
 
 def value_text(column: pa.Array, name: str) -> pa.Array:
-    """The values of a column as a string array; null stays null.
+    """Return the values of a column as a string array; null stays null.
 
     Strings, signed integers, booleans and dates are supported, also dictionary-encoded.
 

@@ -1,11 +1,12 @@
 """The meta fields: the five columns that Hudi puts in front of a table's own columns.  Pure.
 
-``_hoodie_file_name`` is the full name of the file in a base file, and the file id in log records.
+In a base file, ``_hoodie_file_name`` is the full name of the file; in log records it is the file id.
 ``_hoodie_commit_seqno`` is ``<instant>_<task partition>_<counter>``; the counter ascends over all rows of a task.
 
 A table with a changelog has a sixth: ``_hoodie_operation`` is ``I`` for an insert, ``U`` for an update, ``-U`` for the
-row before an update and ``D`` for a delete.  Functions that add meta columns take it as *operation*; None adds no such
-column.
+row before an update and ``D`` for a delete.  Functions that add meta columns have the argument *operation*; None adds
+no such column.
+
 Source: HoodieRecord.HOODIE_META_COLUMNS_WITH_OPERATION, HoodieRecord.generateSequenceId, HoodieOperation.
 """
 
@@ -29,10 +30,13 @@ OPERATION = "_hoodie_operation"
 
 INSERTED, UPDATED = "I", "U"
 DELETED = ("D", "-U")
-"""The operations of rows that are none."""
+"""The operations of rows that queries do not return."""
 
 DELETED_FIELD = "_hoodie_is_deleted"
-"""The column, where a table has it as a boolean, that is true in a row that is a delete.  Source: HoodieRecord."""
+"""If a table has a boolean column of this name, rows in which it is true are deletes.
+
+Source: HoodieRecord.
+"""
 
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
@@ -43,12 +47,12 @@ _FILE_NAME_INDEX = META_FIELDS.index(FILE_NAME)
 
 
 def is_meta_field(name: str) -> bool:
-    """Return whether a column is a meta field, the operation included."""
+    """Return whether *name* is a meta field; the operation is one too."""
     return name in META_FIELDS or name == OPERATION
 
 
 def meta_schema(schema: pa.Schema, *, operation: bool = False) -> pa.Schema:
-    """Return *schema* with the meta fields in front, with that of the *operation* or without."""
+    """Return *schema* with the meta fields in front; with *operation*, the operation is one of them."""
     names = (*META_FIELDS, OPERATION) if operation else META_FIELDS
     return pa.schema([pa.field(name, pa.string()) for name in names] + list(without_meta_fields(schema)))
 
@@ -59,9 +63,13 @@ def without_meta_fields(schema: pa.Schema) -> pa.Schema:
 
 
 def refuse_other_flags(schema: pa.Schema) -> None:
-    """Raise a SchemaError when the column that says which rows are deletes has another type than Hudi expects."""
+    """Refuse a column ``_hoodie_is_deleted`` that is not a boolean, as Hudi expects it.
+
+    Raises:
+        SchemaError: the column has another type.
+    """
     if DELETED_FIELD in schema.names and not pa.types.is_boolean(kind := schema.field(DELETED_FIELD).type):
-        raise SchemaError(f"column {DELETED_FIELD} of type {kind}: Hudi takes it for a boolean", column=DELETED_FIELD)
+        raise SchemaError(f"column {DELETED_FIELD} has type {kind}: Hudi expects a boolean", column=DELETED_FIELD)
 
 
 def add_meta_columns(
@@ -77,18 +85,18 @@ def add_meta_columns(
 ) -> pa.RecordBatch:
     """Return *batch* with the meta columns in front; its rows are numbered from *first_counter*.
 
-    The *file_name* is that of all rows, or an array of one for each.  Columns with the same value in all rows are
-    dictionary arrays with one value.
+    *file_name* is the name for all rows, or an array with one name per row.  Columns with the same value in all rows
+    are dictionary arrays with one value.
     """
     count = batch.num_rows
     counters = pa.array(np.arange(first_counter, first_counter + count))
     meta = [
-        _repeated(instant, count),
+        _repeat_as_dictionary(instant, count),
         _sequence_numbers(counters, instant, task_partition),
         record_keys,
-        _repeated(partition_path, count),
-        _repeated(file_name, count) if isinstance(file_name, str) else file_name,
-        *([] if operation is None else [_repeated(operation, count)]),
+        _repeat_as_dictionary(partition_path, count),
+        _repeat_as_dictionary(file_name, count) if isinstance(file_name, str) else file_name,
+        *([] if operation is None else [_repeat_as_dictionary(operation, count)]),
     ]
     fields = [pa.field(name, column.type) for name, column in zip((*META_FIELDS, OPERATION), meta, strict=False)]
     return pa.RecordBatch.from_arrays([*meta, *batch.columns], schema=pa.schema([*fields, *batch.schema]))
@@ -107,8 +115,13 @@ def add_origin(
     """Return *rows* with the meta columns in front, except the file name; *counters* are the numbers of the rows."""
     count = rows.num_rows
     numbers = _sequence_numbers(counters, instant, task_partition)
-    meta: list[Any] = [_constant(instant, count), numbers, record_keys, _constant(partition_path, count)]
-    meta += [] if operation is None else [_constant(operation, count)]
+    meta: list[Any] = [
+        _repeat_as_strings(instant, count),
+        numbers,
+        record_keys,
+        _repeat_as_strings(partition_path, count),
+    ]
+    meta += [] if operation is None else [_repeat_as_strings(operation, count)]
     schema = meta_schema(rows.schema, operation=operation is not None)
     make = pa.Table.from_arrays if isinstance(rows, pa.Table) else pa.RecordBatch.from_arrays
     return cast("Rows", make([*meta, *rows.columns], schema=without_file_name(schema)))
@@ -120,8 +133,8 @@ def without_file_name(schema: pa.Schema) -> pa.Schema:
 
 
 def add_file_name(rows: Rows, file_name: str) -> Rows:
-    """Add the name of the base file, as a dictionary of one value, to *rows* that have the other meta fields."""
-    names = _repeated(file_name, rows.num_rows)
+    """Return *rows*, which have the other meta fields, with the name of the base file as a dictionary of one value."""
+    names = _repeat_as_dictionary(file_name, rows.num_rows)
     return rows.add_column(_FILE_NAME_INDEX, pa.field(FILE_NAME, names.type), names)
 
 
@@ -129,11 +142,11 @@ def _sequence_numbers(counters: Any, instant: str, task_partition: int) -> Any:
     return pc.binary_replace_slice(counters.cast(pa.string()), 0, 0, f"{instant}_{task_partition}_")
 
 
-def _repeated(value: str, count: int) -> pa.Array:
+def _repeat_as_dictionary(value: str, count: int) -> pa.Array:
     return pa.DictionaryArray.from_arrays(np.zeros(count, np.int32), [value])
 
 
-def _constant(value: str, count: int) -> pa.Array:
+def _repeat_as_strings(value: str, count: int) -> pa.Array:
     return (
         _cached_column(value).slice(0, count)
         if count <= _CACHED_ROWS

@@ -1,4 +1,4 @@
-"""Avro files of plain rows: written a block after the other, and merged by copying blocks, in bounded memory."""
+"""Write Avro files of plain rows, block by block, and merge them by copying blocks, in bounded memory."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from hudiformat.storage.streams import reading
 from hudiformat.wire import INT32_MAX
 
 BLOCK = 1 << 20
-"""Bytes in Arrow that are gathered for a block."""
+"""The size of a block's rows in Arrow's memory, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class AvroSchema:
-    """What the files of one schema have in common: its text, and how blocks are compressed.
+    """What all files of one schema have in common: the text of the schema, and the compression of blocks.
 
     Records are called ``record``; types are those of spec/avro-records.md.
     """
@@ -43,7 +43,7 @@ class AvroSchema:
 
     @classmethod
     def of(cls, schema: pa.Schema, codec: Codec) -> AvroSchema:
-        """The Avro schema of *schema*.
+        """Return the Avro schema of *schema*.
 
         Raises:
             SchemaError: a column of a type or name that Avro does not have.
@@ -51,14 +51,14 @@ class AvroSchema:
         return cls(arrow_to_avro(schema, name="record", namespace="hudiformat"), codec)
 
     def header(self) -> bytes:
-        """How each file begins."""
+        """Return the bytes at the beginning of each file."""
         return encode_header({SCHEMA_KEY: self.text.encode(), CODEC_KEY: self.codec.value.encode()})
 
 
 class AvroRows(GatheredRows):
     """Writes rows to *file* in blocks.
 
-    *label* tells the files of one writer apart: the sync marker is made of it, so that the same rows give the same
+    *label* is different for each file of a writer.  The sync marker is made of it, so that the same rows give the same
     file.
     """
 
@@ -76,12 +76,12 @@ class AvroRows(GatheredRows):
         return self._file.size
 
     def close(self) -> int:
-        """Write what is left; the size of the file in bytes."""
+        """Write the remaining rows; return the size of the file in bytes."""
         self.flush()
         return self.written
 
     def _write_piece(self, table: pa.Table) -> None:
-        """Write blocks of like numbers of rows."""
+        """Write blocks of about equal numbers of rows."""
         blocks = max(self.waiting // BLOCK, 1)
         for rows in table.combine_chunks().to_batches(max_chunksize=max(-(-table.num_rows // blocks), 1)):
             self._write_block(rows)
@@ -89,17 +89,19 @@ class AvroRows(GatheredRows):
     def _write_block(self, rows: pa.RecordBatch) -> None:
         data = _COMPRESS[self._schema.codec](encode_records(rows, self._schema.text, framed=False))
         if len(data) > INT32_MAX:
-            raise EncodeError(f"a block of {len(data)} bytes: Avro's readers take less than 2 GiB, write shorter rows")
+            raise EncodeError(
+                f"a block of {len(data)} bytes: Avro's readers accept less than 2 GiB; write shorter rows"
+            )
         self._file.write(encode_block_head(rows.num_rows, len(data)), data, self._sync)
 
 
 def merge_files(storage: Storage, sources: Sequence[str], target: str) -> None:
-    """Write the rows of *sources*, in their order, to the new file *target*: its blocks are theirs, as they are.
+    """Write the rows of *sources*, in their order, to the new file *target*: their blocks are copied as they are.
 
     Raises:
-        SchemaError: they are not of one schema and codec.  Tasks of one batch write one schema, so that there is
-            nothing to choose between, and a reader that expects either would be surprised.
-        DecodeError: one is damaged.
+        SchemaError: the sources differ in schema or codec.  Tasks of one batch write one schema, so there is no rule to
+            choose one of several.
+        DecodeError: a source is damaged.
     """
     with storage.open_new(target) as file:
         first: ContainerReader | None = None

@@ -2,12 +2,12 @@
 
 The steps of a batch, each of which can be repeated:
 
-1. The plan is written to the journal.  From now on the batch is decided, and any other attempt at it is discarded.
-2. Groups of several files are merged into hidden files.
-3. All files are renamed to their visible names.
-4. The journal records that they are visible: from now on they are not looked for, whoever merges or deletes them.
-5. The partitions whose time has come are committed.
-6. The journal records that the batch is finished, and leftover files are deleted.
+1.  The plan is written to the journal.  From then on the batch is decided, and any other attempt at it is discarded.
+2.  Groups of several files are merged into hidden files.
+3.  All files are renamed to their visible names.
+4.  The journal records that they are visible.  From then on users may merge or delete them: they are not looked for.
+5.  The partitions that are due are committed.
+6.  The journal records that the batch is finished, and leftover files are deleted.
 
 With the policy ``merge``, files of partitions that are not committed yet stay hidden: the plan names them, the progress
 after the batch keeps them, and later plans merge them.
@@ -99,7 +99,7 @@ class BatchCommit:
 class FileSink:
     """The sink of one query, which writes into the folder *storage*.  It must be the only coordinator of its name.
 
-    *metastore*, *custom* and *extractor* are required by some options, and allowed with these only.  *run* runs the
+    *metastore*, *custom* and *extractor* are required by some options, and allowed only with these.  *run* runs the
     compactors, by default one after the other in this thread.
 
     Raises:
@@ -130,16 +130,16 @@ class FileSink:
     def report(self, message: TaskCommit) -> BatchCommit | None:
         """Add the message of a task; if it was the last missing one, commit the batch and return the commit.
 
-        Batches become visible in the order of their numbers: one whose tasks have all reported waits for earlier ones
-        of which some have, and the commit that is returned has the files of all that became visible.  A further message
-        of a task replaces its earlier one.  A message of another number of tasks begins its batch anew, and
-        :meth:`recover` begins all anew.
+        Batches become visible in the order of their numbers.  A batch whose tasks have all reported waits for earlier
+        batches of which some tasks have reported; the returned commit has the files of all batches that became
+        visible.  A further message of a task replaces its earlier one.  A message with another number of tasks starts
+        its batch anew, and :meth:`recover` drops all messages.
 
         Raises:
-            DataError: as :meth:`commit`; the messages of the batch are forgotten.
-            StorageError: as :meth:`commit`; they are kept, and the next message tries again.
+            DataError: as :meth:`commit`; the messages of the batch are dropped.
+            StorageError: as :meth:`commit`; the messages are kept, and the next message tries again.
         """
-        missing_tasks([message])  # raises where the message has no batch, or no number of tasks
+        missing_tasks([message])  # raises if the message has no batch, or no number of tasks
         batch = cast("int", message.batch)
         same = {task: one for task, one in self._reported.get(batch, {}).items() if one.tasks == message.tasks}
         self._reported[batch] = {**same, message.task: message}
@@ -155,16 +155,16 @@ class FileSink:
                 del self._reported[first]
                 raise
             del self._reported[first]
-        return _joined([commit for commit in commits if commit is not None])
+        return _join_commits([commit for commit in commits if commit is not None])
 
     def commit(self, messages: Sequence[TaskCommit], *, batch: int | None = None) -> BatchCommit | None:
-        """Make a batch visible; *messages* are those of all its tasks.  Returns None if it is finished already.
+        """Make a batch visible; *messages* are those of all its tasks.  Return None if the batch was finished before.
 
         *batch* is for engines whose tasks do not know it; then there must be one message per task.
 
         Raises:
-            DataError: a task has not reported, a partition's values give no time, or the batch was skipped: a later
-                one was committed without it.  Nothing was changed.
+            DataError: a task has not reported, a partition's values give no time, or the batch was skipped, because a
+                later one was committed without it.  Nothing was changed.
             StorageError: the storage failed; the same commit, or recover(), finishes the batch.
         """
         if batch is not None:
@@ -176,8 +176,8 @@ class FileSink:
         progress = self._resume()
         if progress.has_skipped(plan.batch):
             raise DataError(
-                f"batch {plan.batch}: batch {progress.batch} was committed without it, and batches become visible in "
-                "their order; its rows have to be written again, in a later batch"
+                f"batch {plan.batch}: the later batch {progress.batch} was committed without it, and batches become "
+                "visible in their order; write its rows again in a new batch"
             )
         if plan.batch <= progress.batch:
             self._delete_leftovers(progress)
@@ -193,7 +193,7 @@ class FileSink:
     def recover(self) -> int:
         """Finish the decided batch and delete all other leftovers; return the newest finished batch, -1 for none.
 
-        To be called at the start of a query, while no task is writing.
+        It has to be called at the start of a query, while no task is writing.
         """
         self._reported = {}
         progress = self._resume()
@@ -243,7 +243,7 @@ class FileSink:
             self._make_visible(plan)
 
         now = self._clock()
-        watermark = _later(before.watermark, plan.watermark)
+        watermark = _latest(before.watermark, plan.watermark)
         pending = self._pending(plan, before, now)
         committed = plan.due
         if committed is None:
@@ -255,7 +255,10 @@ class FileSink:
         return after, BatchCommit(plan.batch, plan.targets, tuple(filter(None, committed)))
 
     def _pending(self, plan: BatchPlan, before: Progress, now: int) -> dict[str, int]:
-        """Return since when partitions wait; an output without partitions waits only if its files are hidden."""
+        """Return the partitions that wait, each with the time since when.
+
+        An output without partitions waits only if its files are hidden.
+        """
         names = plan.partitions if self._options.policies else []
         new = {name: now for name in names if (name or self._options.holds) and name not in before.pending}
         return {**before.pending, **new}
@@ -263,7 +266,7 @@ class FileSink:
     def _due(self, plan: BatchPlan, before: Progress) -> list[str]:
         """Return the partitions that are committed with the batch of *plan*, before any of its files is visible."""
         now = self._clock()
-        watermark = _later(before.watermark, plan.watermark)
+        watermark = _latest(before.watermark, plan.watermark)
         pending = self._pending(plan, before, now)
         named = {name: since for name, since in pending.items() if name}
         due = self._trigger.committable(named, now=now, watermark=watermark)
@@ -273,7 +276,7 @@ class FileSink:
         return [name for name in due if now >= pending[name] + self._options.merge_wait]
 
     def _held(self, plan: BatchPlan) -> tuple[StagedFile, ...]:
-        """Return the files that wait after *plan*, with the sizes of those that it has merged."""
+        """Return the files that wait after *plan*; files that it has merged get their actual sizes."""
         if not any(group.hidden for group in plan.groups):
             return plan.held
         sizes = {f"{self._layout.staging}/{file.name}": file.size for file in self._storage.list(self._layout.staging)}
@@ -295,7 +298,8 @@ class FileSink:
             self._storage.create(mark(plan.batch), b"")
 
     def _publish(self, source: str, target: str) -> None:
-        if not self._storage.exists(target):  # else renamed before a crash; a storage that copies may have both
+        # If the target exists, the file was renamed before a crash; a storage that copies may then have both.
+        if not self._storage.exists(target):
             self._storage.rename(source, target)
 
     def _commit_partitions(self, partitions: Sequence[str]) -> None:
@@ -304,7 +308,7 @@ class FileSink:
                 policy.commit(PolicyContext(partition, self._storage))
 
     def _delete_leftovers(self, progress: Progress, *, all_batches: bool = False) -> None:
-        """Delete all files but the newest journal entry, hidden files that wait, and files of later batches."""
+        """Delete all files except the newest journal entry, hidden files that wait, and files of later batches."""
         staging = self._layout.staging
         waiting = {file.path for file in progress.held}
         for path in [f"{staging}/{file.name}" for file in self._storage.list(staging)]:
@@ -317,13 +321,13 @@ class FileSink:
                 self._storage.delete(f"{self._layout.journal}/{entry.name}")
 
 
-def _later(*marks: int | None) -> int | None:
-    """Return the latest of the watermarks that there are."""
+def _latest(*marks: int | None) -> int | None:
+    """Return the latest of the watermarks that are not None; None if there is none."""
     return max((mark for mark in marks if mark is not None), default=None)
 
 
-def _joined(commits: Sequence[BatchCommit]) -> BatchCommit | None:
-    """Return one commit for several that follow each other, None for none."""
+def _join_commits(commits: Sequence[BatchCommit]) -> BatchCommit | None:
+    """Return one commit for several that follow each other; None for none."""
     if not commits:
         return None
     files = tuple(path for commit in commits for path in commit.files)

@@ -1,4 +1,4 @@
-"""Gathering rows in memory until there are enough of them for a row group or an Avro block."""
+"""Gather rows in memory until there are enough of them for a row group or an Avro block."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import pyarrow as pa
 
 
 class GatheredRows(ABC):
-    """Writes rows to a file, one piece (a row group or block) for every *enough* bytes in Arrow.
+    """Writes rows to a file, one piece (a row group or block) for every *enough* bytes of rows in memory.
 
-    ``rows`` is the number of rows.  ``waiting`` and ``flushed`` are bytes in Arrow: of the rows in memory, and of those
-    in the file.  The owner of the file closes it.
+    ``rows`` is the number of rows.  ``waiting`` and ``flushed`` are sizes in Arrow's memory, in bytes: of the rows that
+    wait for their piece, and of the rows that were written.  The owner of the file closes it.
     """
 
     def __init__(self, enough: int) -> None:

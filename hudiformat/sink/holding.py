@@ -1,6 +1,6 @@
-"""Files that wait, hidden, for the commit of their partition, so that files of several batches are merged into one.
+"""Keep files hidden until the commit of their partition, so that files of several batches are merged into one.
 
-A file that readers see is never merged: no order of renames and deletes would hide the sources and show the merged file
+A visible file is never merged, because no order of renames and deletes would hide the sources and show the merged file
 at once.  Pure.  Rules: spec/sink.md.
 """
 
@@ -14,12 +14,12 @@ from hudiformat.sink.options import SinkOptions
 from hudiformat.sink.packing import Packing, pack
 
 MANY = 64
-"""The number of waiting files, as tasks have written them, that are merged into one hidden file."""
+"""So many waiting files that tasks have written are merged into one hidden file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """What becomes of the files of a partition.
+    """What happens to the files of a partition.
 
     ``published`` are groups of files, each of which becomes a visible file; ``merged`` are groups that become one
     hidden file each; ``waiting`` are files that stay as they are.
@@ -34,7 +34,7 @@ class Arrangement:
 
 
 def arrange(files: Sequence[StagedFile], options: SinkOptions, *, is_due: bool) -> Arrangement:
-    """Arrange the files of a partition, oldest first: all are published if the partition is due, else full groups.
+    """Arrange the files of a partition, oldest first: publish all of them if it is due, otherwise full groups only.
 
     Files of different schemas or codecs are not put together.  With the target 10 and files of the sizes 4, 5, 3, 4::
 
@@ -48,12 +48,12 @@ def arrange(files: Sequence[StagedFile], options: SinkOptions, *, is_due: bool) 
         if is_due:
             arrangement += Arrangement(tuple(groups))
         else:
-            arrangement += Arrangement(tuple(groups[:-1])) + _held(groups[-1], options)
+            arrangement += Arrangement(tuple(groups[:-1])) + _arrange_rest(groups[-1], options)
     return arrangement
 
 
-def _held(files: Sequence[StagedFile], options: SinkOptions) -> Arrangement:
-    """Arrange the files that do not fill a group: many are merged, so that there is never a great number of them."""
+def _arrange_rest(files: Sequence[StagedFile], options: SinkOptions) -> Arrangement:
+    """Arrange the files that do not fill a group: many are merged, so that there are never very many of them."""
     if sum(file.size for file in files) >= options.compaction_target:
         return Arrangement((tuple(files),))
     merged = tuple(file for file in files if file.merged)
@@ -67,5 +67,8 @@ def _by_kind(files: Sequence[StagedFile]) -> Iterator[list[StagedFile]]:
 
 
 def with_batch(file: StagedFile, batch: int) -> StagedFile:
-    """Return a file that a task has written with its batch in the name, which a file of another batch may have too."""
+    """Return a file that a task has written with its batch in front of its name.
+
+    Without it, files of two batches may have the same name.
+    """
     return replace(file, name=f"{batch:010d}-{file.name}")

@@ -1,6 +1,6 @@
 """The folders of the sink's hidden files, and the messages of its tasks to the coordinator, which can be pickled.
 
-Readers skip names that begin with a dot.  So files that are not visible yet, and the journal, are in one folder of the
+Readers skip names that begin with a dot.  So files that are not visible yet, and the journal, are in a folder of the
 output with such a name.  Staged files also end in ``.inprogress``, for readers that search for ``*.parquet`` in all
 folders.
 """
@@ -25,7 +25,8 @@ class Layout:
     def __post_init__(self) -> None:
         if not self.name or "/" in self.name or self.name.startswith("."):
             raise OptionError(
-                f"expected the name of a sink, without / and no dot at its start, found {self.name!r}", option="name"
+                f"expected the name of a sink, without / and without a dot at its start, found {self.name!r}",
+                option="name",
             )
 
     @property
@@ -95,11 +96,11 @@ def done_name(batch: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A file that a task has written for the folder ``partition``; ``path`` is its present, hidden place.
+    """A file that a task has written for the folder ``partition``; ``path`` is where it is now, hidden.
 
     ``name`` consists of the numbers of the task and of the file, and the attempt; the visible name begins with the
     batch.  ``size`` is in bytes.  Files of one ``kind`` have the same schema and codec.  ``merged`` says that the file
-    was merged of others while it was hidden.
+    was merged from others while it was hidden.
     """
 
     partition: str

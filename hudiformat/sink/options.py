@@ -48,7 +48,7 @@ class Policy(Enum):
     SUCCESS_FILE = "success-file"
     CUSTOM = "custom"
     MERGE = "merge"
-    """Files are hidden until their partition is committed, and merged then; Flink has no such policy."""
+    """Files are hidden until their partition is committed, and are merged then; Flink has no such policy."""
 
 
 class ExtractorKind(Enum):
@@ -110,7 +110,7 @@ def parse_sink_options(options: Mapping[str, str] | None) -> SinkOptions:
     given = {key: str(value) for key, value in (options or {}).items()}
     for key in given:
         if key not in _KEYS:
-            raise _unknown(key)
+            raise _unknown_option_error(key)
     parsed = SinkOptions(**{_KEYS[key][0]: _KEYS[key][1](key, value) for key, value in given.items()})
     if _AVRO_CODEC in given and parsed.format is not Format.AVRO:
         raise OptionError(
@@ -120,26 +120,26 @@ def parse_sink_options(options: Mapping[str, str] | None) -> SinkOptions:
     return parsed
 
 
-def _unknown(key: str) -> OptionError:
+def _unknown_option_error(key: str) -> OptionError:
     if key in _JAVA_CLASSES:
         return OptionError(f"option {key!r} names a Java class: {_JAVA_CLASSES[key]}", option=key)
     hint = did_you_mean(key, _KEYS, most=3) or f"; known are {', '.join(sorted(_KEYS))}"
     return OptionError(f"unknown option {key!r} of the file sink{hint}", option=key)
 
 
-def _bad(key: str, value: str, expected: str) -> OptionError:
+def _bad_value_error(key: str, value: str, expected: str) -> OptionError:
     return OptionError(f"option {key}: expected {expected}, found {value!r}", option=key)
 
 
-def _boolean(key: str, value: str) -> bool:
+def _parse_boolean(key: str, value: str) -> bool:
     if value.lower() not in ("true", "false"):
-        raise _bad(key, value, "true or false")
+        raise _bad_value_error(key, value, "true or false")
     return value.lower() == "true"
 
 
-def _count(key: str, value: str) -> int:
+def _parse_count(key: str, value: str) -> int:
     if not re.fullmatch("[0-9]+", value) or int(value) == 0:
-        raise _bad(key, value, "a whole number from 1 on")
+        raise _bad_value_error(key, value, "a whole number from 1 on")
     return int(value)
 
 
@@ -160,78 +160,78 @@ _TIME_UNITS = {
 }
 
 
-def _with_unit(units: Mapping[str, int], expected: str) -> Callable[[str, str], int]:
+def _unit_parser(units: Mapping[str, int], expected: str) -> Callable[[str, str], int]:
     def parse(key: str, value: str) -> int:
         match = re.fullmatch(r"\s*([0-9]+)\s*([a-zA-Z]*)\s*", value)
         if match is None or match[2].lower() not in units:
-            raise _bad(key, value, expected)
+            raise _bad_value_error(key, value, expected)
         return int(match[1]) * units[match[2].lower()]
 
     return parse
 
 
-_size = _with_unit(_SIZE_UNITS, "a size such as 128 mb")
-_duration = _with_unit(_TIME_UNITS, "a time such as 30 min")
+_parse_size = _unit_parser(_SIZE_UNITS, "a size such as 128 mb")
+_parse_duration = _unit_parser(_TIME_UNITS, "a time such as 30 min")
 
 
-def _choice(kind: type[Enum]) -> Callable[[str, str], Any]:
+def _choice_parser(kind: type[Enum]) -> Callable[[str, str], Any]:
     def parse(key: str, value: str) -> Enum:
         try:
             return kind(value.lower())
         except ValueError:
-            raise _bad(key, value, "one of " + ", ".join(str(item.value) for item in kind)) from None
+            raise _bad_value_error(key, value, "one of " + ", ".join(str(item.value) for item in kind)) from None
 
     return parse
 
 
-def _policies(key: str, value: str) -> tuple[Policy, ...]:
-    parse = _choice(Policy)
+def _parse_policies(key: str, value: str) -> tuple[Policy, ...]:
+    parse = _choice_parser(Policy)
     policies = tuple(parse(key, kind.strip()) for kind in value.split(","))
     if Policy.MERGE in policies[1:]:
-        raise _bad(key, value, "merge at the first place, once: other policies see merged files")
+        raise _bad_value_error(key, value, "merge once, as the first policy, because the others see merged files")
     return policies
 
 
-def _zone(key: str, value: str) -> str:
+def _parse_zone(key: str, value: str) -> str:
     try:
         parse_time_zone(value)
     except ValueError:
-        raise _bad(key, value, "a time zone such as UTC, Europe/Berlin or GMT+08:00") from None
+        raise _bad_value_error(key, value, "a time zone such as UTC, Europe/Berlin or GMT+08:00") from None
     return value
 
 
-def _file_name(key: str, value: str) -> str:
+def _parse_file_name(key: str, value: str) -> str:
     if not value or "/" in value or value in (".", ".."):
-        raise _bad(key, value, "the name of a file")
+        raise _bad_value_error(key, value, "the name of a file")
     return value
 
 
-def _formatter(key: str, value: str) -> str:
+def _parse_formatter(key: str, value: str) -> str:
     DateTimeFormat.parse(value, key)
     return value
 
 
 _AVRO_CODEC = "avro.codec"
 _KEYS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
-    "format": ("format", _choice(Format)),
-    _AVRO_CODEC: ("avro_codec", _choice(Codec)),
-    "auto-compaction": ("auto_compaction", _boolean),
-    "compaction.file-size": ("compaction_file_size", _size),
-    "compaction.parallelism": ("compaction_parallelism", _count),
-    "hudiformat.sink.packing": ("packing", _choice(Packing)),
-    "hudiformat.sink.merge.wait": ("merge_wait", _duration),
-    "sink.rolling-policy.file-size": ("file_size", _size),
-    "sink.rolling-policy.rollover-interval": ("rollover_interval", _duration),
-    "sink.rolling-policy.inactivity-interval": ("inactivity_interval", _duration),
-    "sink.rolling-policy.check-interval": ("check_interval", _duration),
-    "sink.partition-commit.trigger": ("trigger", _choice(Trigger)),
-    "sink.partition-commit.delay": ("delay", _duration),
-    "sink.partition-commit.watermark-time-zone": ("watermark_time_zone", _zone),
-    "sink.partition-commit.policy.kind": ("policies", _policies),
-    "sink.partition-commit.success-file.name": ("success_file_name", _file_name),
-    "partition.time-extractor.kind": ("extractor_kind", _choice(ExtractorKind)),
+    "format": ("format", _choice_parser(Format)),
+    _AVRO_CODEC: ("avro_codec", _choice_parser(Codec)),
+    "auto-compaction": ("auto_compaction", _parse_boolean),
+    "compaction.file-size": ("compaction_file_size", _parse_size),
+    "compaction.parallelism": ("compaction_parallelism", _parse_count),
+    "hudiformat.sink.packing": ("packing", _choice_parser(Packing)),
+    "hudiformat.sink.merge.wait": ("merge_wait", _parse_duration),
+    "sink.rolling-policy.file-size": ("file_size", _parse_size),
+    "sink.rolling-policy.rollover-interval": ("rollover_interval", _parse_duration),
+    "sink.rolling-policy.inactivity-interval": ("inactivity_interval", _parse_duration),
+    "sink.rolling-policy.check-interval": ("check_interval", _parse_duration),
+    "sink.partition-commit.trigger": ("trigger", _choice_parser(Trigger)),
+    "sink.partition-commit.delay": ("delay", _parse_duration),
+    "sink.partition-commit.watermark-time-zone": ("watermark_time_zone", _parse_zone),
+    "sink.partition-commit.policy.kind": ("policies", _parse_policies),
+    "sink.partition-commit.success-file.name": ("success_file_name", _parse_file_name),
+    "partition.time-extractor.kind": ("extractor_kind", _choice_parser(ExtractorKind)),
     "partition.time-extractor.timestamp-pattern": ("timestamp_pattern", lambda _, value: value),
-    "partition.time-extractor.timestamp-formatter": ("timestamp_formatter", _formatter),
+    "partition.time-extractor.timestamp-formatter": ("timestamp_formatter", _parse_formatter),
 }
 _JAVA_CLASSES = {
     "sink.partition-commit.policy.class": "pass a Python object as custom=",

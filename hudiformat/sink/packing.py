@@ -1,4 +1,4 @@
-"""Packing the new files of a partition, in the order of their paths, into groups that are merged to one file each.
+"""Pack the new files of a partition, in the order of their paths, into groups that are merged to one file each.
 
 Pure.  Rules and the worked example: spec/sink.md.
 """

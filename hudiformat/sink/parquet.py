@@ -1,4 +1,4 @@
-"""Writing Parquet files of plain rows, one row group after the other, and merging them, in bounded memory.
+"""Write Parquet files of plain rows, one row group after the other, and merge them, in bounded memory.
 
 Merging copies large row groups undecoded.  Rules: spec/sink.md.
 """
@@ -20,17 +20,17 @@ from hudiformat.storage.protocol import OutputFile, Storage
 from hudiformat.storage.streams import ArrowSink, reading
 
 ROW_GROUP = 64 << 20
-"""The bytes in Arrow of a row group."""
+"""The size of a row group in Arrow's memory, in bytes."""
 COPIED = 4 << 20
-"""The bytes, before compression, from which on a row group is copied as it is when files are merged."""
+"""When files are merged, a row group of at least so many bytes, before compression, is copied as it is."""
 _READ_ROWS = 1 << 16
 
 
 def check_types(schema: pa.Schema) -> None:
-    """Check that each column of *schema* has a type that pyarrow writes.
+    """Check that each column of *schema* has a type that pyarrow writes to Parquet.
 
     Raises:
-        SchemaError: one has not, such as a struct without fields.
+        SchemaError: a column has another type, such as a struct without fields.
     """
     for field in schema:
         _check_type(field)
@@ -71,10 +71,10 @@ class ParquetRows(GatheredRows):
 
 
 class MergedRows(GatheredRows):
-    """Writes a file of row groups: large ones are copied as they are, small ones decoded and put together.
+    """Writes a file of row groups: large ones are copied as they are, small ones decoded and combined.
 
-    The rows stay in the order in which they are added.  A row group that is put together is written to memory first
-    and copied from there, so that all row groups of the file come in one way.
+    The rows stay in the order in which they are added.  A combined row group is first written to memory, and copied
+    from there, so that every row group enters the file by copying.
     """
 
     def __init__(self, file: OutputFile, schema: pa.Schema) -> None:
@@ -82,7 +82,7 @@ class MergedRows(GatheredRows):
         self._file = file
         self._schema = schema
         self._copier = RowGroupCopier(file)
-        self._written_here = _in_memory(schema.empty_table())
+        self._written_here = _parquet_in_memory(schema.empty_table())
         self._copier.append(self._written_here)
 
     def add(self, stream: pa.NativeFile, path: str) -> None:
@@ -119,10 +119,10 @@ class MergedRows(GatheredRows):
         return self._copier.close()
 
     def _write_piece(self, table: pa.Table) -> None:
-        self._copier.append(_in_memory(table))
+        self._copier.append(_parquet_in_memory(table))
 
 
-def _in_memory(table: pa.Table) -> ParquetSource:
+def _parquet_in_memory(table: pa.Table) -> ParquetSource:
     """Return a Parquet file in memory with *table* as its only row group."""
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(sink, table.schema) as writer:

@@ -1,4 +1,4 @@
-"""Committing partitions: triggers decide when a partition is committed, policies do it.
+"""Commit partitions: triggers decide when a partition is committed, policies commit it.
 
 Triggers are pure: the clock and the watermark are arguments.  A partition that gets more files after its commit is
 committed again.  Rules: spec/sink.md.
@@ -31,7 +31,11 @@ class CommitTrigger(Protocol):
     """Decides which of the pending partitions are committed now."""
 
     def check(self, partition: str) -> None:
-        """Raise a DataError if the trigger can never decide about the partition."""
+        """Refuse a partition about which the trigger can never decide.
+
+        Raises:
+            DataError: the trigger can never decide about the partition.
+        """
         ...
 
     def committable(self, pending: Mapping[str, int], *, now: int, watermark: int | None) -> list[str]:
@@ -56,7 +60,7 @@ class ProcessTimeTrigger:
         """Accept any partition."""
 
     def committable(self, pending: Mapping[str, int], *, now: int, watermark: int | None) -> list[str]:  # noqa: ARG002
-        """See :class:`CommitTrigger`."""
+        """Return the partitions that have been pending for longer than the delay: see :class:`CommitTrigger`."""
         return [partition for partition, since in pending.items() if self.delay == 0 or now > since + self.delay]
 
 
@@ -72,11 +76,15 @@ class PartitionTimeTrigger:
     zone: tzinfo = timezone.utc
 
     def check(self, partition: str) -> None:
-        """Raise a DataError if the values of the partition give no time."""
+        """Refuse a partition whose values give no time.
+
+        Raises:
+            DataError: the values of the partition give no time.
+        """
         self._time(partition)
 
     def committable(self, pending: Mapping[str, int], *, now: int, watermark: int | None) -> list[str]:  # noqa: ARG002
-        """See :class:`CommitTrigger`."""
+        """Return the partitions whose time, plus the delay, the watermark has passed: see :class:`CommitTrigger`."""
         if watermark is None:
             return []
         return [partition for partition in pending if watermark > self._time(partition) + self.delay]
@@ -93,7 +101,7 @@ def commit_trigger(options: SinkOptions, extractor: Extractor | None = None) -> 
     """
     if (extractor is not None) != (options.extractor_kind is ExtractorKind.CUSTOM):
         key = "partition.time-extractor.kind"
-        raise OptionError(f"option {key}: 'custom' and the argument extractor= go together", option=key)
+        raise OptionError(f"option {key}: 'custom' and the argument extractor= go together: pass both", option=key)
     if options.trigger is Trigger.PROCESS_TIME:
         return ProcessTimeTrigger(options.delay)
     by_pattern = PartitionTime(options.timestamp_pattern, options.timestamp_formatter)
@@ -152,7 +160,7 @@ class MetastorePolicy:
     metastore: Metastore
 
     def commit(self, context: PolicyContext) -> None:
-        """See :class:`CommitPolicy`."""
+        """Create or update the entry of the partition: see :class:`CommitPolicy`."""
         self.metastore.create_or_alter_partition(context.values, context.path)
 
 
@@ -163,7 +171,7 @@ class SuccessFilePolicy:
     name: str
 
     def commit(self, context: PolicyContext) -> None:
-        """See :class:`CommitPolicy`."""
+        """Write the empty file: see :class:`CommitPolicy`."""
         storage, path = context.storage, f"{context.partition}/{self.name}"
         storage.delete(path)  # to overwrite it, a storage may need a second file, which a crash would leave behind
         storage.open_new(path).close()
@@ -172,7 +180,7 @@ class SuccessFilePolicy:
 def commit_policies(
     options: SinkOptions, *, metastore: Metastore | None = None, custom: CommitPolicy | None = None
 ) -> Sequence[CommitPolicy]:
-    """Return the policies of *options* in their order; ``merge`` is none of them, the coordinator does it before them.
+    """Return the policies of *options* in their order, without ``merge``, which the coordinator does before the others.
 
     Raises:
         OptionError: the options require a metastore or custom policy and there is none, or the other way round.
@@ -185,5 +193,6 @@ def commit_policies(
     key = "sink.partition-commit.policy.kind"
     for kind, policy in given.items():
         if (policy is not None) != (kind in options.policies) and kind is not Policy.SUCCESS_FILE:
-            raise OptionError(f"option {key}: {kind.value!r} and the argument {kind.value}= go together", option=key)
+            message = f"option {key}: {kind.value!r} and the argument {kind.value}= go together: pass both"
+            raise OptionError(message, option=key)
     return [policy for kind in options.policies if (policy := given.get(kind)) is not None]

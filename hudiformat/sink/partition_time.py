@@ -1,4 +1,4 @@
-"""Computing the time of a partition from its values.  Pure.  Rules: spec/sink.md."""
+"""Compute the time of a partition from its values.  Pure.  Rules: spec/sink.md."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_OFFSET = 18 * 60  # minutes
 
 
 def parse_time_zone(text: str) -> tzinfo:
-    """Return a time zone by its name (``Europe/Berlin``) or by its offset from UTC (``GMT+08:00``, ``+8``).
+    """Parse a time zone: a name (``Europe/Berlin``) or an offset from UTC (``GMT+08:00``, ``+8``).
 
     Raises:
         ValueError: there is no such zone.
@@ -29,12 +29,12 @@ def parse_time_zone(text: str) -> tzinfo:
     if match := _OFFSET.fullmatch(text):
         minutes = int(match[2]) * 60 + int(match[3] or 0)
         if minutes > _MAX_OFFSET:
-            raise ValueError(f"no time zone {text!r}")
+            raise ValueError(f"{text!r} is not a time zone")
         return timezone(timedelta(minutes=-minutes if match[1] == "-" else minutes))
     try:
         return ZoneInfo(text)
     except (ValueError, KeyError, OSError) as error:  # an invalid name, an unknown zone, a folder of zones
-        raise ValueError(f"no time zone {text!r}") from error
+        raise ValueError(f"{text!r} is not a time zone") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class DateTimeFormat:
 
     @classmethod
     def parse(cls, pattern: str, option: str) -> DateTimeFormat:
-        """Return the format of *pattern*; *option* is the key for errors.
+        """Parse *pattern* into a format; *option* is the key for errors.
 
         Raises:
             UnsupportedFeatureError: hudiformat does not support a letter, or its number of repetitions.
@@ -89,7 +89,7 @@ class DateTimeFormat:
 
 
 def _day(numbers: Mapping[str, int]) -> int:
-    """Return the day, or the last day of the month for 29 to 31 in a shorter month, as Java's smart resolving."""
+    """Return the day; for 29 to 31 in a shorter month its last day, as Java's smart resolving does."""
     year, month, day = numbers["year"], numbers["month"], numbers["day"]
     if 28 < day <= 31 and 1 <= month <= 12:  # noqa: PLR2004 - the shortest month, the longest, the year
         last = (datetime(year + month // 12, month % 12 + 1, 1) - timedelta(days=1)).day  # noqa: DTZ001
@@ -138,13 +138,16 @@ class PartitionTime:
         """
         text = self._text(values)
         try:
-            return _lenient(text) if self.formatter is None else DateTimeFormat.parse(self.formatter, "").read(text)
+            return (
+                _parse_lenient(text) if self.formatter is None else DateTimeFormat.parse(self.formatter, "").read(text)
+            )
         except (ValueError, OverflowError) as error:
             form = self.formatter or "yyyy-MM-dd [HH:mm:ss]"
-            shown = ", ".join(f"{name}={value}" for name, value in values.items())
+            shown_values = ", ".join(f"{name}={value}" for name, value in values.items())
             raise DataError(
-                f"partition {shown}: expected a time of the form {form!r}, found {text!r}; set"
-                " partition.time-extractor.timestamp-pattern and timestamp-formatter to what the partitions have",
+                f"partition {shown_values}: expected a time of the form {form!r}, found {text!r}; set"
+                " partition.time-extractor.timestamp-pattern and timestamp-formatter to the form"
+                " of the partitions",
                 column=", ".join(values),
             ) from error
 
@@ -157,7 +160,8 @@ class PartitionTime:
         return text
 
 
-def _lenient(text: str) -> datetime:
+def _parse_lenient(text: str) -> datetime:
+    """Parse a date, or a date and a time, whose numbers may lie beyond the calendar."""
     match = _LENIENT.fullmatch(text)
     if match is None:
         raise ValueError(text)

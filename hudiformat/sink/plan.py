@@ -1,4 +1,4 @@
-"""The plan of a batch: which files are merged, and the visible names of all files.
+"""Make the plan of a batch: which files are merged, and the visible names of all files.
 
 A plan is made once all tasks have reported, and is written to the journal.  Pure.  Rules: spec/sink.md.
 """
@@ -22,14 +22,14 @@ from hudiformat.sink.packing import pack
 
 _T = TypeVar("_T")
 _SKIPPED = 100
-"""Ranges of skipped numbers that are remembered; engines may number their batches with gaps."""
+"""The number of ranges of skipped batches that are kept; engines may number their batches with gaps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
     """Files that become the visible file *target*: a single file is renamed, several files are merged.
 
-    The files of a *hidden* group are merged and become visible later.
+    The files of a *hidden* group are merged into a hidden file, which becomes visible later.
     """
 
     number: int
@@ -40,8 +40,8 @@ class Group:
 
     @property
     def format(self) -> Format:
-        """The format in which the files were written, which the options may have changed since, after a restart."""
-        with _reading("plan"):
+        """The format in which the files were written; after a restart the options may have another one."""
+        with _convert_errors("plan"):
             return Format(self.target.rpartition(".")[2])
 
 
@@ -50,7 +50,7 @@ class BatchPlan:
     """The groups of a batch, and the number of compactors: compactor n mod ``compactors`` merges group n.
 
     ``held`` are the hidden files that wait for their partitions afterwards, and ``due`` the partitions to commit; None
-    if the trigger decides that later.  An ``ending`` plan has no batch of its own, but ends the input after ``batch``.
+    if the trigger decides that later.  An ``ending`` plan has no batch of its own: it ends the input after ``batch``.
     """
 
     batch: int
@@ -90,11 +90,14 @@ class BatchPlan:
         """Parse the text of :meth:`to_json`.
 
         Raises:
+            CorruptTableError: the text is something else, or names files that are not in the output.
+
+        Raises:
             CorruptTableError: it is something else, or names files that are not in the output.
         """
-        with _reading("plan"):
-            fields = _fields(text, batch=int, groups=list, compactors=int, watermark=int)
-            more = _optional_fields(text, held=list, due=list, ending=bool)
+        with _convert_errors("plan"):
+            fields = _parse_fields(text, batch=int, groups=list, compactors=int, watermark=int)
+            more = _parse_optional_fields(text, held=list, due=list, ending=bool)
             groups = tuple(map(_parse_group, fields.pop("groups")))
             if fields["compactors"] < 1:
                 raise ValueError("expected a compactor")
@@ -105,10 +108,10 @@ class BatchPlan:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The state after a batch: its number, the watermark, and the pending partitions with the times since when.
+    """The state after a batch: its number, the watermark, and the pending partitions, each with the time since when.
 
-    Times are in milliseconds since 1970.  ``skipped`` are ranges of numbers, first and last, that no batch before has
-    had: a batch with such a number would come too late.  ``held`` are hidden files that wait for their partitions.
+    Times are in milliseconds since 1970.  ``skipped`` are ranges, first and last, of numbers that no batch had: a batch
+    with such a number would come too late.  ``held`` are hidden files that wait for their partitions.
     """
 
     batch: int = -1
@@ -118,12 +121,12 @@ class Progress:
     held: tuple[StagedFile, ...] = ()
 
     def skipped_before(self, batch: int) -> list[list[int]]:
-        """Return the ranges that are skipped once *batch* is finished; of the first batch nothing can be said."""
+        """Return the ranges that are skipped once *batch* is finished; before the first batch nothing is skipped."""
         left_out = [[self.batch + 1, batch - 1]] if 0 <= self.batch < batch - 1 else []
         return [*self.skipped, *left_out][-_SKIPPED:]
 
     def has_skipped(self, batch: int) -> bool:
-        """Return whether *batch* was never finished, though a later one was."""
+        """Return whether *batch* was never finished although a later one was."""
         return any(first <= batch <= last for first, last in self.skipped)
 
     def to_json(self) -> bytes:
@@ -135,30 +138,34 @@ class Progress:
         """Parse the text of :meth:`to_json`.
 
         Raises:
+            CorruptTableError: the text is something else.
+
+        Raises:
             CorruptTableError: it is something else.
         """
-        with _reading("progress"):
-            fields = _fields(text, batch=int, watermark=int, pending=dict, skipped=list)
+        with _convert_errors("progress"):
+            fields = _parse_fields(text, batch=int, watermark=int, pending=dict, skipped=list)
             for first, last in fields["skipped"]:
                 _expect(int, first)
                 _expect(int, last)
             for partition, since in fields["pending"].items():
                 checked_partition(partition)
                 _expect(int, since)
-            held = _optional_fields(text, held=list)["held"] or ()
+            held = _parse_optional_fields(text, held=list)["held"] or ()
             return cls(held=tuple(map(_parse_file, held)), **fields)
 
 
 @contextmanager
-def _reading(what: str) -> Iterator[None]:
+def _convert_errors(what: str) -> Iterator[None]:
+    """Convert the errors of a damaged journal entry, which the body parses, to a CorruptTableError."""
     try:
         yield
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise CorruptTableError(f"expected the {what} of a batch in the sink's journal: {error}") from error
 
 
-def _fields(text: bytes, **kinds: type) -> dict[str, Any]:
-    """The fields of a JSON object, each of its kind; ``watermark`` may be null."""
+def _parse_fields(text: bytes, **kinds: type) -> dict[str, Any]:
+    """Return the fields of a JSON object, each checked for its type; ``watermark`` may be null."""
     found = _expect(dict, json.loads(text))
     return {
         name: None if name == "watermark" and found[name] is None else _expect(kind, found[name])
@@ -166,8 +173,8 @@ def _fields(text: bytes, **kinds: type) -> dict[str, Any]:
     }
 
 
-def _optional_fields(text: bytes, **kinds: type) -> dict[str, Any]:
-    """The fields of a JSON object that may be missing or null, each of its kind."""
+def _parse_optional_fields(text: bytes, **kinds: type) -> dict[str, Any]:
+    """Return the fields of a JSON object that may be missing or null, each checked for its type."""
     found = _expect(dict, json.loads(text))
     given = {name: found.get(name) for name in kinds}
     return {name: None if value is None else _expect(kinds[name], value) for name, value in given.items()}
@@ -228,8 +235,8 @@ def plan_batch(
 ) -> BatchPlan:
     """Return the plan of a batch whose tasks have all reported.
 
-    *held* are the hidden files of earlier batches, and *due* the partitions to commit, if the plan has to know them:
-    then files of other partitions wait, in the hidden folder of *layout*.
+    *held* are the hidden files of earlier batches.  *due* are the partitions to commit; if it is given, files of other
+    partitions wait, in the hidden folder of *layout*.
 
     Raises:
         DataError: a task has not reported, or the messages are not those of one batch.
@@ -238,7 +245,7 @@ def plan_batch(
     """
     batch, tasks = _batch_and_tasks(messages)
     if missing := missing_tasks(messages):
-        raise DataError(f"batch {batch}: tasks {missing} have not reported, nothing is committed before")
+        raise DataError(f"batch {batch}: tasks {missing} have not reported; pass the messages of all tasks")
     files = sorted((f for message in messages for f in message.files), key=lambda file: (file.partition, file.name))
     new = [with_batch(file, batch) for file in files]
     watermarks = [message.watermark for message in messages if message.watermark is not None]
@@ -250,40 +257,40 @@ def plan_batch(
         due=None if due is None else tuple(due),
     )
     if held or due is not None:
-        return _with_files(plan, [*held, *new], options, None if due is None else layout or Layout())
+        return _add_files(plan, [*held, *new], options, None if due is None else layout or Layout())
     packed = [
         group
         for _, in_partition in groupby(new, lambda file: file.partition)
-        for group in _packed(list(in_partition), options)
+        for group in _pack_group(list(in_partition), options)
     ]
-    return replace(plan, groups=tuple(_group(number, group) for number, group in enumerate(packed)))
+    return replace(plan, groups=tuple(_make_group(number, group) for number, group in enumerate(packed)))
 
 
 def plan_end(progress: Progress, options: SinkOptions) -> BatchPlan:
     """Return the plan that publishes all hidden files at the end of the input, and commits all pending partitions."""
     due = tuple(progress.pending)
     plan = BatchPlan(progress.batch, (), options.compaction_parallelism or 1, None, (), due, ending=True)
-    return _with_files(plan, progress.held, options, None)
+    return _add_files(plan, progress.held, options, None)
 
 
-def _with_files(plan: BatchPlan, files: Sequence[StagedFile], options: SinkOptions, layout: Layout | None) -> BatchPlan:
-    """Return the plan with groups of hidden files; those of partitions that are not due wait on, with a *layout*."""
+def _add_files(plan: BatchPlan, files: Sequence[StagedFile], options: SinkOptions, layout: Layout | None) -> BatchPlan:
+    """Return the plan with groups of hidden files; with a *layout*, files of partitions that are not due wait."""
     groups: list[Group] = []
     held: list[StagedFile] = []
     for partition in sorted({file.partition for file in files}):
         own = [file for file in files if file.partition == partition]
         found = arrange(own, options, is_due=layout is None or partition in (plan.due or ()))
-        groups += [_group(len(groups) + number, group) for number, group in enumerate(found.published)]
+        groups += [_make_group(len(groups) + number, group) for number, group in enumerate(found.published)]
         held += found.waiting
         for group in found.merged:
             assert layout is not None  # noqa: S101 - else all partitions are due, and all groups published
             held.append(_merged_file(group, layout.merged(plan.label, len(groups))))
-            groups.append(replace(_group(len(groups), group), hidden=True))
+            groups.append(replace(_make_group(len(groups), group), hidden=True))
     return replace(plan, groups=tuple(groups), held=tuple(held))
 
 
 def _merged_file(files: Sequence[StagedFile], path: str) -> StagedFile:
-    """Return the hidden file that *files* become; its size is smaller when it is written."""
+    """Return the hidden file that *files* are merged into; its size is an estimate until it is written."""
     return replace(
         files[0], path=path, size=sum(file.size for file in files), rows=sum(file.rows for file in files), merged=True
     )
@@ -295,18 +302,18 @@ def _batch_and_tasks(messages: Sequence[TaskCommit]) -> tuple[int, int]:
         batch, tasks = kinds.pop()
         if batch is not None and tasks is not None:
             return batch, tasks
-        raise DataError("the messages do not say their batch and the number of tasks: say batch= when committing")
+        raise DataError("the messages have no batch or no number of tasks: pass batch= to commit()")
     shown = ", ".join(sorted(f"batch {batch} of {tasks} tasks" for batch, tasks in kinds)) or "none"
     raise DataError(f"expected the messages of one batch, found {shown}")
 
 
-def _packed(files: list[StagedFile], options: SinkOptions) -> list[list[StagedFile]]:
+def _pack_group(files: list[StagedFile], options: SinkOptions) -> list[list[StagedFile]]:
     if not options.auto_compaction:
         return [[file] for file in files]
     return pack(files, lambda file: file.size, options.compaction_target, options.packing)
 
 
-def _group(number: int, files: Sequence[StagedFile]) -> Group:
+def _make_group(number: int, files: Sequence[StagedFile]) -> Group:
     partition = files[0].partition
     is_merged = len(files) > 1 or files[0].merged
     name = f"{'compacted-part' if is_merged else 'part'}-{files[0].name}"

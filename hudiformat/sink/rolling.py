@@ -1,4 +1,4 @@
-"""A writer task: it writes rows of a batch to hidden files, which roll over by size and by time."""
+"""Write rows of a batch, in a task, to hidden files, which roll over by size and by time."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from hudiformat.sink.options import SinkOptions
 from hudiformat.storage.protocol import OutputFile, Storage
 
 WAITING = 256 << 20
-"""The most bytes in Arrow that all open files of a task together have in memory."""
+"""The limit of the bytes that the rows of all open files of a task have in Arrow's memory together."""
 _PIECE = 10_000
 """The number of rows after which the size of a file is checked."""
 _MEASURED = 100_000
-"""The bytes in Arrow from which on the compression of rows is measured; a smaller file is mostly footer."""
+"""The compression ratio is measured once a file has so many bytes of rows: a smaller file is mostly footer."""
 
 Clock = Callable[[], int]
 
@@ -46,11 +46,12 @@ class _OpenFile:
 
 
 class TaskWriter:
-    """Writes the part of one task of one batch.  As a context manager it deletes its files without :meth:`finish`.
+    """Writes the part of one task of one batch.
 
-    *schema* is that of the rows.  The columns *partition_by* become the folder, in Hive's style, and are not in the
-    files.  *batch* and the number of *tasks* may be passed to the commit instead.  *attempt* is a text in the names of
-    the files that no other attempt at this task has; by default it is random.
+    As a context manager it deletes its files unless :meth:`finish` was called.  *schema* is the schema of the
+    rows.  The columns *partition_by* become the folder, in Hive's style, and are not in the files.  *batch* and the
+    number of *tasks* may be passed to the commit instead.  *attempt* is a text in the names of the files that no other
+    attempt at this task has; by default it is random.
 
     Raises:
         SchemaError: a partition column does not exist, or the format does not support the type of a column.

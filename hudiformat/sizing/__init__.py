@@ -1,7 +1,7 @@
-"""The assignment of new records to file groups, first to small ones, then to new ones, as Hudi's writers do it.
+"""Assign new records to file groups, first to small ones, then to new ones, as Hudi's writers do.
 
-There are the rules of the Spark writer and those of the Flink writer.  Plain values in and out.  A plan gives for every
-file group the reason why it takes records or none.  Rules: spec/sizing.md.
+There are the rules of the Spark writer and those of the Flink writer.  All functions are pure.  A plan contains, for
+every file group, the reason why it takes records or none.  Rules: spec/sizing.md.
 """
 
 from hudiformat.sizing.flink import KNOWN_GROUP, NEW_GROUP, FlinkAssigner, Placement, Profile, Task, plan_in_order

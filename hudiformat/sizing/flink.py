@@ -1,4 +1,4 @@
-"""The assignment of Hudi's Flink writer: new records in their order, separately in each task, across commits.  Pure.
+"""Assign new records as Hudi's Flink writer does: in their order, separately in each task, across commits.  Pure.
 
 Flink assigns record by record.  Here a number of consecutive records is assigned at once, at the cost of one record.
 Rules: spec/sizing.md.
@@ -59,6 +59,7 @@ class _Target:
     remaining: int
 
     def take(self, wanted: int) -> int:
+        """Reserve room for up to *wanted* records, and return for how many."""
         taken = min(self.remaining, wanted)
         self.remaining -= taken
         return taken
@@ -69,9 +70,9 @@ class FlinkAssigner:
     """Assigns the new records of one task to file groups.
 
     ``new_id`` returns ids for new file groups; ids that belong to other tasks are skipped.  A new group takes as many
-    records as the insert split size, whatever ``SizingOptions.auto_split`` says.  If ``several_writes``, the writer may
-    write a file group more than once in an instant (``_.hoodie.allow.multi.write.on.same.instant``, which Hudi sets for
-    its metadata table): then a new group takes as many records as fit into a file of maximum size.
+    records as the insert split size, whatever the value of ``SizingOptions.auto_split``.  With ``several_writes``, the
+    writer may write a file group more than once in an instant (``_.hoodie.allow.multi.write.on.same.instant``, which
+    Hudi sets for its metadata table): then a new group takes as many records as fit into a file of maximum size.
 
     Source: BucketAssigner.
     """
@@ -88,7 +89,7 @@ class FlinkAssigner:
 
     @property
     def records_per_group(self) -> int:
-        """The number of records that a new file group takes; it always takes its first one."""
+        """The number of records that a new file group takes; if it is 0, a new group takes one record."""
         if not self.several_writes:
             return self.options.insert_split_size
         return self.options.max_file_size // self.profile.record_size.size
@@ -121,7 +122,7 @@ class FlinkAssigner:
             remaining -= taken
 
     def begin_commit(self) -> None:
-        """Start the next commit at a checkpoint: the groups created so far are existing ones from now on.
+        """Start the next commit at a checkpoint: the groups created so far count as existing ones from then on.
 
         Source: BucketAssigner.reset.
         """

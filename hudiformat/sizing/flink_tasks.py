@@ -1,7 +1,7 @@
-"""The assigners of all tasks of a Flink writer, for the new records of one partition in one commit.  Pure.
+"""Assign the new records of one partition in one commit, by one assigner for each task of a Flink writer.  Pure.
 
 Flink sends a record to the assigner task of its record key, and a file group to the writer task of its file id; a task
-gives its new records to file groups of its own alone.  Rules: spec/sizing.md.
+assigns its new records only to its own file groups.  Rules: spec/sizing.md.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from hudiformat.sizing.spark import InsertBucket, PartitionPlan, room_for_record
 class FlinkTasks:
     """An assigner for each task, made when the task gets its first record; all share one *profile*.
 
-    ``new_id`` returns ids for new file groups; a task takes the first that it owns.  The assigners keep their state
-    from one plan to the next: these are plans of one commit.
+    ``new_id`` returns ids for new file groups; a task takes the first one that belongs to it.  The assigners keep their
+    state from one plan to the next, so all plans have to be for one commit.
 
     Source: BucketAssignFunction, BucketAssigners, WriteProfiles, Hudi 1.2.0.
     """
@@ -35,7 +35,7 @@ class FlinkTasks:
     _assigners: dict[int, FlinkAssigner] = field(default_factory=dict)
 
     def plan(self, counts: Mapping[int, int]) -> PartitionPlan:
-        """Return where the next new records of the partition go; *counts* are the records of each task."""
+        """Plan the assignment of the next new records of the partition; *counts* are the records of each task."""
         buckets = [bucket for task in sorted(counts) for bucket in self._buckets(task, counts[task])]
         taken = {bucket.file_id: bucket.records for bucket in buckets if bucket.file_id is not None}
         return PartitionPlan(
@@ -65,7 +65,7 @@ class FlinkTasks:
         return self._assigners[task]
 
     def _with_records(self, group: GroupVerdict, taken: Mapping[str, int]) -> GroupVerdict:
-        """A file group as the task sees it that owns it."""
+        """Return a file group with the verdict of the task that it belongs to."""
         if not group.is_candidate:
             return group
         room, records = room_for_records(group, self.profile.record_size, self.options), taken.get(group.file_id, 0)

@@ -1,7 +1,8 @@
-"""Flink's key groups: the task that a text belongs to, a column at a time.  Pure.
+"""Find the Flink task that a text belongs to, by Flink's key groups, a column at a time.  Pure.
 
-Flink hashes a key to one of as many key groups as the maximal parallelism says, and gives each task a range of them.
-Hudi's Flink writer sends a record to the assigner of its record key, and a file group to the writer of its file id.
+Flink hashes a key to one of the key groups, whose number is the maximal parallelism, and gives each task a range of
+them.  Hudi's Flink writer sends a record to the assigner of its record key, and a file group to the writer of its file
+id.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ class Parallelism:
 
     @classmethod
     def of(cls, tasks: int) -> Parallelism:
-        """*tasks* with as many key groups as Flink gives them by default: 128, for more than 85 tasks more.
+        """Return *tasks* with Flink's default number of key groups: 128, or more for more than 85 tasks.
+
+        It is the lowest power of two that is not below 1.5 times the tasks: 86 tasks have 256 key groups.
 
         Raises:
             OptionError: there is no task, or there are more than 32,768.
@@ -73,15 +76,15 @@ def murmur_hash(code: int) -> int:
 def murmur_hashes(codes: Hashes) -> Hashes:
     """Return Flink's murmur hash of each 32-bit hash code; none has the highest bit set.
 
-    The last step makes a signed number positive, and 0 of the one that has no positive counterpart::
+    The last step makes a signed number positive; the least number, which has no positive counterpart, becomes 0::
 
         mixed    0x00000005  0xFFFFFFFB (-5)  0x80000000 (the least number)
         result   5           5                0
 
     Source: org.apache.flink.util.MathUtils.murmurHash, Flink 1.20.
     """
-    mixed = _rotated(codes * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
-    mixed = _rotated(mixed, 13) * np.uint32(5) + np.uint32(0xE6546B64)
+    mixed = _rotate_left(codes * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
+    mixed = _rotate_left(mixed, 13) * np.uint32(5) + np.uint32(0xE6546B64)
     mixed ^= np.uint32(4)
     mixed = (mixed ^ mixed >> np.uint32(16)) * np.uint32(0x85EBCA6B)
     mixed = (mixed ^ mixed >> np.uint32(13)) * np.uint32(0xC2B2AE35)
@@ -91,6 +94,6 @@ def murmur_hashes(codes: Hashes) -> Hashes:
     return hashes
 
 
-def _rotated(codes: Hashes, bits: int) -> Hashes:
+def _rotate_left(codes: Hashes, bits: int) -> Hashes:
     rotated: Hashes = codes << np.uint32(bits) | codes >> np.uint32(32 - bits)
     return rotated

@@ -1,4 +1,4 @@
-"""MD5 hashes of record keys, by which Hudi's Spark writer assigns new records to buckets.  Pure.
+"""Compute the MD5 hashes of record keys, by which Hudi's Spark writer assigns new records to buckets.  Pure.
 
 All keys whose messages have the same number of 64-byte blocks are hashed at once in numpy; hashlib would need one call
 per key.
@@ -15,7 +15,8 @@ import pyarrow as pa
 
 _BLOCK = 64  # bytes
 _TAIL = 9  # bytes behind a message: 0x80, then, at the end of the last block, the length of the message in bits
-_MANY_BLOCKS, _FEW_KEYS = 8, 64  # then a call for each key is faster than some hundred for each block
+# Up to _FEW_KEYS keys of more than _MANY_BLOCKS blocks are hashed by hashlib: numpy needs some hundred calls a block.
+_MANY_BLOCKS, _FEW_KEYS = 8, 64
 _KEYS_AT_ONCE = 1 << 13  # the states of these keys stay in the processor's cache
 _ROUNDS = tuple(
     (shift, np.uint32(int(abs(math.sin(i + 1)) * 2**32)), word)
@@ -57,17 +58,17 @@ def _slice_hashes(record_keys: pa.Array) -> npt.NDArray[np.int64]:
     for count in np.unique(blocks).tolist():
         rows = np.flatnonzero(blocks == count)
         if count > _MANY_BLOCKS and len(rows) <= _FEW_KEYS:
-            hashes[rows] = [_digest_of(data[offsets[row] : offsets[row + 1]].tobytes()) for row in rows.tolist()]
+            hashes[rows] = [_digest_one(data[offsets[row] : offsets[row + 1]].tobytes()) for row in rows.tolist()]
             continue
-        hashes[rows] = _digest(_padded(data, offsets[rows], lengths[rows], count))
+        hashes[rows] = _digest(_pad_messages(data, offsets[rows], lengths[rows], count))
     return hashes
 
 
-def _digest_of(key: bytes) -> int:
+def _digest_one(key: bytes) -> int:
     return int.from_bytes(hashlib.md5(key, usedforsecurity=False).digest()[:8], "little", signed=True)
 
 
-def _padded(
+def _pad_messages(
     data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], blocks: int
 ) -> _Words:
     """Return the padded messages of keys that fill *blocks* blocks, as 32-bit words: one row per key.
@@ -88,16 +89,17 @@ def _digest(words: _Words) -> npt.NDArray[np.int64]:
     state = [np.full(len(words), value, np.uint32) for value in _START]
     for start in range(0, words.shape[1], 16):
         block = np.ascontiguousarray(words[:, start : start + 16].T)
-        state = [before + after for before, after in zip(state, _compressed(state, block), strict=True)]
+        state = [before + after for before, after in zip(state, _compress(state, block), strict=True)]
     low, high = state[0].astype(np.uint64), state[1].astype(np.uint64)
     hashes: npt.NDArray[np.int64] = (low | (high << np.uint64(32))).view(np.int64)
     return hashes
 
 
-def _compressed(state: list[_Words], block: _Words) -> tuple[_Words, _Words, _Words, _Words]:
+def _compress(state: list[_Words], block: _Words) -> tuple[_Words, _Words, _Words, _Words]:
+    """Return the state after MD5's 64 rounds over one block of 16 words per key."""
     a, b, c, d = state
     for i, (shift, constant, word) in enumerate(_ROUNDS):
-        rotated = _mixed(i // 16, b, c, d)
+        rotated = _mix(i // 16, b, c, d)
         rotated += a
         rotated += block[word]
         rotated += constant
@@ -109,8 +111,8 @@ def _compressed(state: list[_Words], block: _Words) -> tuple[_Words, _Words, _Wo
     return a, b, c, d
 
 
-def _mixed(turn: int, b: _Words, c: _Words, d: _Words) -> _Words:
-    """Return, as a new array, what each of the 16 rounds of *turn* (0 to 3) mixes in: the functions F, G, H and I."""
+def _mix(turn: int, b: _Words, c: _Words, d: _Words) -> _Words:
+    """Return, as a new array, the value of MD5's function F, G, H or I, which the rounds of *turn* (0 to 3) use."""
     if turn == 0:
         return d ^ (b & (c ^ d))
     if turn == 1:

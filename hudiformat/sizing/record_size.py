@@ -1,4 +1,4 @@
-"""The options of sizing, and the average size of a record, estimated from earlier commits.  Pure.
+"""The options of sizing, and estimates of the average size of a record, computed from earlier commits.  Pure.
 
 The options are Hudi's, under short names and with Hudi's defaults.  Sizes are bytes.  Rules: spec/sizing.md.
 """
@@ -20,9 +20,9 @@ _MIB = 1024 * 1024
 class SizingOptions:
     """The size limits of files, and the parameters of the record size estimate; Hudi's keys are in spec/sizing.md.
 
-    A ``small_file_limit`` of 0 or less turns small files off.  ``metadata_size`` is the assumed size of the part of a
-    base file that is not records.  ``spare_share`` is how much larger than ``max_file_size`` a new base file
-    may be, as a share of it.
+    With a ``small_file_limit`` of 0 or less no file group counts as small.  ``metadata_size`` is the assumed size of
+    the part of a base file that is not records.  ``spare_share`` is how much larger than ``max_file_size`` a new base
+    file may be, as a share of ``max_file_size``.
 
     Source: HoodieStorageConfig, HoodieCompactionConfig, HoodieWriteConfig, Hudi 1.2.0.
     """
@@ -41,7 +41,7 @@ class SizingOptions:
 
     @property
     def largest_new_file(self) -> int:
-        """The bytes of rows at which a new base file is closed, which are more than groups are planned for.
+        """The bytes of rows at which a new base file is closed: more than ``max_file_size``, for which plans are made.
 
         Source: HoodieBaseParquetWriter, Hudi 1.2.0.
         """
@@ -49,7 +49,7 @@ class SizingOptions:
 
     @property
     def largest_log_group(self) -> float:
-        """The bytes of log files, of a group that has no base file, from which on new rows go to another group.
+        """The bytes of log files at which a group without a base file takes no more new rows.
 
         Source: HoodieAppendHandle.canWrite, Hudi 1.2.0.
         """
@@ -82,7 +82,7 @@ Commits = Iterable[tuple[Instant, CommitMetadata]]
 
 
 def spark_record_size(commits: Commits, options: SizingOptions) -> RecordSize:
-    """Return the average of Hudi's Spark writer: that of the first large enough commit among the newest five.
+    """Return the average record size as Hudi's Spark writer does: of the first large enough of the newest five commits.
 
     Only commits, delta commits and compactions are read.  Of a delta commit only the base files are counted; a delta
     commit without base files is one of the five all the same.
@@ -105,9 +105,9 @@ def spark_record_size(commits: Commits, options: SizingOptions) -> RecordSize:
 
 
 def flink_record_size(commits: Commits, options: SizingOptions) -> RecordSize:
-    """Return the average of Hudi's Flink writer: that of the first large enough commit, replace commits included.
+    """Return the average record size as Hudi's Flink writer does: of the first large enough commit of any kind.
 
-    All bytes are counted, those of log files too, and there is no limit to the number of commits.
+    All bytes are counted, also those of log files, and the number of commits is not limited.
 
     Source: WriteProfile.averageBytesPerRecord.
     """
@@ -132,9 +132,9 @@ def _is_log_file(path: str) -> bool:
 
 
 def _reason_to_skip(size: int, records: int, options: SizingOptions) -> str | None:
-    """Return why a commit of *size* bytes and so many records is skipped, or None if its average is used."""
+    """Return why a commit of *size* bytes and *records* records is skipped, or None if its average is used."""
     if records <= 0:
-        return f"{size} bytes, but no records that count"
+        return f"{size} bytes, but no records"
     if size <= options.smallest_measured_commit:
         return f"{size} bytes, not more than {options.smallest_measured_commit}"
     return None

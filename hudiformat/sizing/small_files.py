@@ -1,4 +1,4 @@
-"""The file groups of a partition that are small and may take new records, and why the others may not.  Pure.
+"""Find the file groups of a partition that are small and may take new records, and why others may not.  Pure.
 
 Rules: spec/sizing.md.
 """
@@ -21,17 +21,17 @@ _LEAST_CAPACITY = 16
 
 
 class Verdict(str, Enum):
-    """The role of a file group in a plan: that it takes records, or the reason why it takes none."""
+    """The role of a file group in a plan: it takes records, or the reason why it takes none."""
 
     TAKEN = "takes records"
-    SMALL = "small, but all records are placed before it"
+    SMALL = "small, but the groups before it take all records"
     FULL = "small, but without room for one record"
     DISABLED = "small files are turned off"
     TOO_LARGE = "its base file is not below the small file limit"
-    FILLED = "base file and log files come to the maximum file size"
+    FILLED = "base file and log files together reach the maximum file size"
     EMPTY = "its base file is empty"
     HAS_LOGS = "has log files, whose records the index cannot find"
-    OVER_LIMIT = "there are smaller ones, as many as candidates are allowed"
+    OVER_LIMIT = "small, but the limit of candidates is reached by smaller ones"
     IN_COMPACTION = "in a pending compaction"
     IN_CLUSTERING = "in a pending clustering"
     OTHER_TASK = "belongs to another task"
@@ -41,10 +41,10 @@ class Verdict(str, Enum):
 class GroupVerdict:
     """A file group in a plan, as Hudi's SmallFile.
 
-    Its location is ``instant`` and ``file_id``: the instant is that of its base file, or without one that of its newest
-    log file.  ``size`` is its size in bytes, in which log files are multiplied by ``SizingOptions.log_ratio``.
-    ``room`` is how many records of average size still fit into it, None if that was not computed.  ``records`` is how
-    many it takes.
+    Its location is ``instant`` and ``file_id``: the instant is that of its base file or, if it has none, of its newest
+    log file.  ``size`` is its size in bytes, in which log files are multiplied by
+    ``SizingOptions.log_ratio``.  ``room`` is how many records of average size still fit into it, None if that was not
+    computed.  ``records`` is how many records it gets.
     """
 
     file_id: str
@@ -106,9 +106,10 @@ def flink_small_files(
 ) -> tuple[GroupVerdict, ...]:
     """Return the file groups of a partition in the order in which Hudi's Flink writer fills the small ones.
 
-    Flink's index always finds records in log files, and new rows go to log files.  Where they would rewrite the base
-    file, a group that has log files or is in a pending compaction takes none, and no group in a pending clustering
-    ever does: the rewritten base file, or the clustering, would lose rows.
+    Flink's index always finds records in log files, and new rows go to log files.  With MOR_BLIND new rows rewrite the
+    base file instead: then a group that has log files or is in a pending compaction takes none, because the rewritten
+    base file would lose rows.  A group in a pending clustering never takes rows, because the clustering would lose
+    them.
 
     Source: WriteProfile.smallFilesProfile, DeltaWriteProfile.smallFilesProfile.
     """
@@ -149,7 +150,7 @@ def estimated_size(file_slice: FileSlice, options: SizingOptions) -> int:
 
 
 def in_hudi_order(slices: Sequence[FileSlice]) -> list[FileSlice]:
-    """Return *slices* in the order in which a HashSet of Java iterates over their file ids; within a bucket by id.
+    """Return *slices* in the order in which a Java HashSet iterates over their file ids; within a bucket by id.
 
     The hash codes of "b", "a" and "q" are 98, 97 and 113.  In a set of 16 buckets they are in the buckets 2, 1 and 1::
 
@@ -212,7 +213,7 @@ def _blind_verdict(file_slice: FileSlice, options: SizingOptions, in_compaction:
 def _unseen_verdict(
     file_slice: FileSlice, options: SizingOptions, in_compaction: frozenset[str]
 ) -> GroupVerdict | None:
-    """Return why the base file may not be rewritten: rows that only log files have would be lost.  None if it may."""
+    """Return why the base file may not be rewritten, because rows in log files would be lost; None if it may."""
     size = estimated_size(file_slice, options)
     if file_slice.file_id in in_compaction:
         return _verdict(file_slice, size, Verdict.IN_COMPACTION)

@@ -1,6 +1,6 @@
-"""The assignment of Hudi's Spark writer: a partition's counted new records go to small file groups and new ones.  Pure.
+"""Assign the new records of a partition to small and new file groups as Hudi's Spark writer does.  Pure.
 
-Rules: spec/sizing.md.
+The records are only counted when the plan is made.  Rules: spec/sizing.md.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ Indices = npt.NDArray[np.int64]
 class InsertBucket:
     """A number of new records for the file group *file_id*, or for a new file group if that is None.
 
-    ``new_id`` is the file id of the new file group, where the plan chooses it.  ``task`` is the task whose records
-    these are.
+    ``new_id`` is the file id of the new file group if the plan chooses it.  ``task`` is the number of the task whose
+    records these are.
     """
 
     file_id: str | None
@@ -82,9 +82,9 @@ class PartitionPlan:
     def assign_by_task(
         self, record_keys: pa.Array, assign: Callable[[PartitionPlan, Indices], Indices]
     ) -> npt.NDArray[np.int64]:
-        """Return for each record the index of its bucket, where *assign* assigns the records of each task.
+        """Return for each record the index of its bucket, with *assign* called once for each task.
 
-        *assign* gets the plan of a task alone, and which of the records are the task's.
+        The arguments of *assign* are a plan of only the task's buckets, and the indices of the task's records.
         """
         assert self.parallelism is not None  # noqa: S101 - only such plans have tasks
         owners = self.parallelism.owners(record_keys)
@@ -92,7 +92,7 @@ class PartitionPlan:
         for task in np.unique(owners).tolist():
             rows = np.flatnonzero(owners == task)
             own = np.array([at for at, bucket in enumerate(self.buckets) if bucket.task == task], np.int64)
-            if len(own):  # or this record was not there when the plan was made
+            if len(own):  # a task without a bucket had no records when the plan was made
                 found[rows] = own[assign(self._of_task(task), rows)]
         return found
 

@@ -1,4 +1,4 @@
-"""The file systems of ``pyarrow.fs``, and those of fsspec, which pyarrow wraps: object stores, HDFS."""
+"""Use the file systems of ``pyarrow.fs``, and those of fsspec, which pyarrow wraps: object stores, HDFS."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ _KNOWN = {
     "memory": _OBJECT_STORE,
 }
 _UNKNOWN = Capabilities(append=True)
-"""Files may be visible while they are written, as in pyarrow's Azure, and renames are not known to work."""
+"""The assumption for a file system that is not known: files may be visible while they are written, as in pyarrow's
+Azure, and renames may not work."""
 _DELETIONS = 3
 _KINDS = {fs.FileType.File: "file", fs.FileType.Directory: "folder", fs.FileType.Unknown: "special file"}
 _CONDITIONAL = ("s3", "s3a", "gs", "gcs", "abfs")  # the kinds that have a conditional put
@@ -45,8 +46,8 @@ class ArrowStorage:
     """A folder of a ``pyarrow.fs`` file system; see :class:`~hudiformat.storage.protocol.Storage`.
 
     *base* is the folder's path in the file system, and *root* its name in messages.  *capabilities* are those of a file
-    system that is unknown here.  Before the first request the environment has to have credentials for the scheme
-    *credentials_of*, if there is one.
+    system that hudiformat does not know.  If *credentials_of* names a scheme, the first request checks that the
+    environment has credentials for it.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class ArrowStorage:
         self._credentials_of = credentials_of
         self._fsspec = fsspec_of(filesystem)
         self._base = base.rstrip("/")
-        kind = _kind(filesystem)
+        kind = _scheme_of(filesystem)
         self._is_local = kind == "local"
         self._root = root or (self._base if kind == "local" else f"{kind}://{self._base.lstrip('/')}")
         self._put = put_of(filesystem)
@@ -169,10 +170,10 @@ class ArrowStorage:
         return self._is_local
 
     def sync_deletions(self, path: str) -> None:
-        """Deletions are the server's to keep."""
+        """Do nothing: the server makes deletions permanent."""
 
     def delete_empty_folder(self, path: str) -> bool:
-        # pyarrow deletes folders with all that is in them, also what came after a look.
+        # pyarrow deletes folders with all their content, also with files that came after a check.
         return self._is_local and remove_empty_folder(Path(self._path(path)))
 
     def delete_folder(self, path: str) -> bool:
@@ -182,7 +183,7 @@ class ArrowStorage:
         return self._delete(path, fs.FileType.File, self._filesystem.delete_file)
 
     def _delete(self, path: str, expected: fs.FileType, delete: Callable[[str], None]) -> bool:
-        # The look comes first: file systems delete a folder as if it were a file, and the other way round.
+        # The type is looked up first: some file systems delete a folder as if it were a file, or the other way round.
         found = self._type(path)
         if found is fs.FileType.NotFound:
             return False
@@ -196,7 +197,7 @@ class ArrowStorage:
         return True
 
     def _delete_dir(self, target: str) -> None:
-        """Delete a folder; again if objects have come, or a server has refused to delete a parent before its child."""
+        """Delete a folder; try again if it fails: objects may have been added, or a child may still be there."""
         for _ in range(_DELETIONS - 1):
             with suppress(OSError):
                 self._filesystem.delete_dir(target)
@@ -206,7 +207,7 @@ class ArrowStorage:
     def _path(self, path: str) -> str:
         target = f"{self._base}/{checked_path(path, self._root)}" if path else self._base
         if self._fsspec is not None:
-            self._fsspec.invalidate_cache(target)  # else it repeats old listings
+            self._fsspec.invalidate_cache(target)  # otherwise fsspec returns old listings
         return target
 
     def _name(self, path: str) -> str:
@@ -245,7 +246,7 @@ class ArrowOutputFile:
 
     def __init__(self, open_stream: Callable[[], pa.NativeFile], name: str) -> None:
         # An upload that has begun is finished when the stream is destroyed, whatever has failed.  So it begins with the
-        # first bytes, and is let go of as soon as it fails: nothing appears after somebody has cleaned up.
+        # first bytes, and the stream is dropped as soon as it fails: no object appears after the caller has cleaned up.
         self._open = open_stream
         self._stream: pa.NativeFile | None = None
         self._is_closed = False
@@ -253,7 +254,7 @@ class ArrowOutputFile:
         self._size = 0
 
     def open(self) -> None:
-        """Open the stream, if it is not open: with the first bytes an object store's upload begins."""
+        """Open the stream, if it is not open; on an object store that begins the upload."""
         if self._stream is None:
             with _storage_errors("create", self._name):
                 self._stream = self._open()
@@ -326,8 +327,8 @@ def _file_info(entry: fs.FileInfo) -> FileInfo:
     return FileInfo(entry.base_name, entry.size or 0, not entry.is_file, modified)
 
 
-def _kind(filesystem: fs.FileSystem) -> str:
-    """The scheme of the file system's URIs."""
+def _scheme_of(filesystem: fs.FileSystem) -> str:
+    """Return the scheme of the file system's URIs."""
     if (wrapped := fsspec_of(filesystem)) is not None:
         protocol = wrapped.protocol
         return str(protocol if isinstance(protocol, str) else protocol[0])

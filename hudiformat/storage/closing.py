@@ -1,6 +1,6 @@
-"""Writing in other threads.
+"""Write and sync files in other threads.
 
-Files that are complete are synced several at a time, which takes a disk hardly longer.  Rows are written while the next
+Complete files are synced several at a time, which takes a disk hardly longer than one.  Rows are written while the next
 ones are computed.
 """
 
@@ -18,16 +18,17 @@ from hudiformat.errors import StorageError
 from hudiformat.storage.protocol import OutputFile
 
 _MOST_OPEN = 64
-"""Files that wait at a time, as a process may have only so many open."""
+"""The number of files that wait at a time: a process may have only so many open."""
 _AT_ONCE = 8
 _MOST_WAITING = 2
-"""Calls that wait for another thread; each keeps the rows of a batch in memory."""
+"""The number of calls that wait for the other thread; each keeps the rows of a batch in memory."""
 
 
 class CompleteFiles:
-    """Takes over files that nothing more is written to, from any thread; they are on disk when :meth:`finish` returns.
+    """Closes files that are completely written, added from any thread; they are on disk when :meth:`finish` returns.
 
-    With *sync* false they are only closed.  As a context manager it finishes, or with an error lets go of them.
+    Without *sync* they are only closed.  As a context manager it calls :meth:`finish` or, after an error,
+    :meth:`abandon`.
     """
 
     def __init__(self, *, sync: bool = True) -> None:
@@ -36,7 +37,7 @@ class CompleteFiles:
         self._change = threading.Lock()
 
     def add(self, file: OutputFile) -> None:
-        """Take over *file*.
+        """Add *file*, which this object closes.
 
         Raises:
             StorageError: one of the files that wait cannot be written.
@@ -51,12 +52,12 @@ class CompleteFiles:
             self.finish()
 
     def finish(self) -> None:
-        """Return once all files are on disk, and closed.
+        """Sync and close all files that wait.
 
         Raises:
             StorageError: one of them cannot be written.
         """
-        files = self._taken()
+        files = self._take_waiting()
         if len(files) <= 1:
             for file in files:
                 close_synced(file)
@@ -66,8 +67,8 @@ class CompleteFiles:
                 closed.result()
 
     def abandon(self) -> None:
-        """Let go of the files that wait: their write has failed."""
-        files = self._taken()
+        """Release the files that wait, because their write has failed."""
+        files = self._take_waiting()
         for file in files:
             with suppress(StorageError):
                 file.abandon()
@@ -83,7 +84,7 @@ class CompleteFiles:
         else:
             self.abandon()
 
-    def _taken(self) -> list[OutputFile]:
+    def _take_waiting(self) -> list[OutputFile]:
         with self._change:
             files, self._waiting = self._waiting, []
         return files
@@ -93,7 +94,7 @@ def close_synced(file: OutputFile) -> None:
     """Close *file* once its data is on disk.
 
     Raises:
-        StorageError: it cannot be written; it is closed.
+        StorageError: the file cannot be written; it is closed all the same.
     """
     try:
         file.sync()
@@ -104,9 +105,9 @@ def close_synced(file: OutputFile) -> None:
 
 
 class Behind:
-    """Makes the calls that it is given in their order; within its block, *apart* in another thread, else at once.
+    """Makes calls in their order: within its body, with *apart* in another thread, otherwise at once.
 
-    What a call raises, a later one or :meth:`finish` raises.  Leaving the block with an error, calls that wait are
+    What a call raises, a later call or :meth:`finish` raises.  If the body ends with an error, calls that wait are
     dropped.
     """
 
@@ -115,7 +116,7 @@ class Behind:
         self._waiting: deque[Future[Any]] = deque()
 
     def call(self, function: Callable[[Any], object], given: Any) -> None:
-        """Call *function* with what is *given*."""
+        """Call *function* with the argument *given*, in the other thread if there is one."""
         if self._pool is None:
             function(given)
             return
@@ -124,7 +125,7 @@ class Behind:
         self._waiting.append(self._pool.submit(function, given))
 
     def finish(self) -> None:
-        """Return once all calls have been made."""
+        """Wait until all calls have been made."""
         while self._waiting:
             self._waiting.popleft().result()
 

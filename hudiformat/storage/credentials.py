@@ -1,6 +1,6 @@
-"""Whether there are credentials for an object store, looked for before its client is made.
+"""Check whether the environment has credentials for an object store, before its client is made.
 
-Without any, the clients that pyarrow brings retry for a quarter of an hour, or end the process.
+Without credentials, pyarrow's clients retry for a quarter of an hour, or end the process.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _SECONDS_OF_AZ = 15.0
 
 
 def missing_credentials(scheme: str, environ: Mapping[str, str] = os.environ) -> str | None:
-    """What to do about it where URIs of *scheme* have no credentials in this environment; None where they have some.
+    """Return how to get credentials for URIs of *scheme*, as a message; None if the environment has some.
 
     Source: https://google.aip.dev/auth/4110; DefaultAzureCredential of Azure's SDK for C++.
     """
-    look = _LOOKED_FOR.get(scheme)
+    look = _CHECKS.get(scheme)
     return None if look is None else look(environ)
 
 
-def _google(environ: Mapping[str, str]) -> str | None:
+def _missing_for_google(environ: Mapping[str, str]) -> str | None:
     settings = Path(environ.get("CLOUDSDK_CONFIG", "")) if environ.get("CLOUDSDK_CONFIG") else None
     folder = settings.parent if settings else Path(environ.get("APPDATA") or Path.home() / ".config")
     file = settings / "application_default_credentials.json" if settings else folder / _GOOGLE_FILE
@@ -45,7 +45,7 @@ def _google(environ: Mapping[str, str]) -> str | None:
     )
 
 
-def _azure(environ: Mapping[str, str]) -> str | None:
+def _missing_for_azure(environ: Mapping[str, str]) -> str | None:
     if any(all(environ.get(name) for name in names) for names in _AZURE_PRINCIPALS):
         return None
     if any(environ.get(name) for name in _AZURE_IDENTITIES) or _is_on_azure() or _az_has_a_token():
@@ -56,13 +56,15 @@ def _azure(environ: Mapping[str, str]) -> str | None:
     )
 
 
-def _answers(host: str, path: str, asked: Mapping[str, str], *, said: tuple[str, str] | None = None) -> bool:
-    """Whether the metadata server of a cloud answers, which there is on its own machines alone."""
+def _answers(host: str, path: str, asked: Mapping[str, str], *, expected_header: tuple[str, str] | None = None) -> bool:
+    """Return whether the metadata server of a cloud answers, which only the cloud's own machines can reach."""
     connection = HTTPConnection(host, timeout=_SECONDS)
     try:
         connection.request("GET", path, headers=dict(asked))
         response = connection.getresponse()
-        return response.status == HTTPStatus.OK and (said is None or response.headers.get(said[0]) == said[1])
+        return response.status == HTTPStatus.OK and (
+            expected_header is None or response.headers.get(expected_header[0]) == expected_header[1]
+        )
     except (OSError, HTTPException):
         return False
     finally:
@@ -71,7 +73,7 @@ def _answers(host: str, path: str, asked: Mapping[str, str], *, said: tuple[str,
 
 def _is_on_google() -> bool:
     flavor = ("Metadata-Flavor", "Google")
-    return _answers("metadata.google.internal", "/computeMetadata/v1/", dict([flavor]), said=flavor)
+    return _answers("metadata.google.internal", "/computeMetadata/v1/", dict([flavor]), expected_header=flavor)
 
 
 def _is_on_azure() -> bool:
@@ -89,8 +91,8 @@ def _az_has_a_token() -> bool:
         return False
 
 
-_LOOKED_FOR: Mapping[str, Callable[[Mapping[str, str]], str | None]] = {
-    "gs": _google,
-    "abfs": _azure,
-    "abfss": _azure,
+_CHECKS: Mapping[str, Callable[[Mapping[str, str]], str | None]] = {
+    "gs": _missing_for_google,
+    "abfs": _missing_for_azure,
+    "abfss": _missing_for_azure,
 }

@@ -1,4 +1,4 @@
-"""A folder of a storage, as a storage of its own."""
+"""Use a folder of a storage as a storage of its own."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ class FolderStorage:
         return self.storage.capabilities
 
     def list(self, path: str) -> list[FileInfo]:
-        """The entries of a folder."""
+        """Return the entries of a folder."""
         return self.storage.list(self._below(path))
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file or folder at *path*."""
+        """Return whether there is a file or folder at *path*."""
         return self.storage.exists(self._below(path))
 
     def read(self, path: str) -> bytes:
-        """The whole content of a small file."""
+        """Return the whole content of a small file."""
         return self.storage.read(self._below(path))
 
     def map(self, path: str) -> memoryview:
-        """The content of a file as it is now."""
+        """Return the content of a file as it is now."""
         return self.storage.map(self._below(path))
 
     def open_input(self, path: str) -> pa.NativeFile:
-        """A file whose ranges can be read."""
+        """Open a file whose ranges can be read."""
         return self.storage.open_input(self._below(path))
 
     def create(self, path: str, data: bytes, *, overwrite: bool = False, sync: bool = True) -> None:
@@ -52,11 +52,11 @@ class FolderStorage:
         self.storage.create(self._below(path), data, overwrite=overwrite, sync=sync)
 
     def open_new(self, path: str) -> OutputFile:
-        """A new file, written piece by piece."""
+        """Open a new file, which is written piece by piece."""
         return self.storage.open_new(self._below(path))
 
     def rename(self, source: str, target: str) -> None:
-        """Give a file another name."""
+        """Rename a file."""
         self.storage.rename(self._below(source), self._below(target))
 
     def make_folder(self, path: str) -> None:
@@ -64,23 +64,23 @@ class FolderStorage:
         self.storage.make_folder(self._below(path))
 
     def set_modified(self, path: str, milliseconds: int) -> bool:
-        """Set when a file was last written; whether that has happened."""
+        """Set when a file was last written; return whether that has happened."""
         return self.storage.set_modified(self._below(path), milliseconds)
 
     def sync_deletions(self, path: str) -> None:
-        """Return once no power cut brings back what has been deleted from a folder."""
+        """Return once no power cut can bring back files that were deleted from a folder."""
         self.storage.sync_deletions(self._below(path))
 
     def delete_empty_folder(self, path: str) -> bool:
-        """Delete a folder that has no content; whether that has happened."""
+        """Delete a folder without content; return whether that has happened."""
         return self.storage.delete_empty_folder(self._below(path))
 
     def delete_folder(self, path: str) -> bool:
-        """Delete a folder with all that it has in it, and return whether it existed."""
+        """Delete a folder with all its content; return whether it existed."""
         return self.storage.delete_folder(self._below(path))
 
     def delete(self, path: str) -> bool:
-        """Delete a file, and return whether it existed."""
+        """Delete a file; return whether it existed."""
         return self.storage.delete(self._below(path))
 
     def _below(self, path: str) -> str:

@@ -1,7 +1,7 @@
-"""The local file system.
+"""Use the local file system.
 
 Hudi's JVM writes a checksum ``.name.crc`` beside every file, and checks it when it reads the file.  Before a file is
-replaced or deleted its checksum has to be deleted, or Hudi refuses the new content.
+replaced or deleted its checksum has to be deleted, otherwise Hudi refuses the new content.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from hudiformat.wire import is_below_root
 
 T = TypeVar("T")
 _TRIES = 10
-_IOV_MAX = 1024  # writev takes no more parts than this on Linux and macOS
+_IOV_MAX = 1024  # the limit of the number of parts in a writev on Linux and macOS
 _SMALL = 1 << 14  # bytes: joining the parts takes less time than writing them one by one
 
 
@@ -61,10 +61,16 @@ class LocalStorage:
         return Capabilities(atomic_create=True, append=True, sync=True, rename=True, map=True)
 
     def _path(self, path: str, *, itself: bool = False) -> Path:
-        return Path(self._place(path, itself=itself))
+        return Path(self._checked_place(path, itself=itself))
 
-    def _place(self, path: str, *, itself: bool = False) -> str:
-        """The place of *path*; links on the way are checked, and a link at *path* unless it *itself* is meant."""
+    def _checked_place(self, path: str, *, itself: bool = False) -> str:
+        """Return the absolute path of *path*; links on the way are checked.
+
+        A link at *path* is checked too, unless *itself* says that the link is meant, not its target.
+
+        Raises:
+            StorageError: the path leads out of the root, by its names or by links.
+        """
         root = str(self._root)
         if not is_below_root(path):
             checked_path(path, root)  # raises
@@ -83,7 +89,7 @@ class LocalStorage:
         return target
 
     def list(self, path: str) -> list[FileInfo]:
-        folder = self._place(path)
+        folder = self._checked_place(path)
         try:
             with os.scandir(folder) as entries:
                 infos = [info for entry in entries if (info := _file_info(entry))]
@@ -108,7 +114,7 @@ class LocalStorage:
             raise _storage_error("read", target, error) from error
 
     def map(self, path: str) -> memoryview:
-        target = self._place(path)
+        target = self._checked_place(path)
         try:
             return map_file(target)
         except OSError as error:
@@ -122,7 +128,7 @@ class LocalStorage:
         temporary = target.parent / f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}"
         try:
             try:
-                _made_in(target.parent, self._root, lambda: _write_new(temporary, data, sync=sync))
+                _create_in(target.parent, self._root, lambda: _write_new(temporary, data, sync=sync))
                 if overwrite or not target.exists():  # without a target the checksum is a leftover
                     _checksum_file(target).unlink(missing_ok=True)
                 if overwrite:
@@ -185,7 +191,7 @@ class LocalStorage:
         target = self._path(path, itself=True)
         try:
             if target.is_symlink():
-                target.unlink()  # what it leads to may lie outside
+                target.unlink()  # only the link: its target may lie outside
                 return True
             _forget_synced(target)
             shutil.rmtree(target)
@@ -218,7 +224,7 @@ class LocalOutputFile:
         self._folder_synced = False
         try:
             _checksum_file(path).unlink(missing_ok=True)
-            self._handle = _made_in(path.parent, root, lambda: os.open(path, _NEW_FILE | os.O_APPEND, _FILE_MODE))
+            self._handle = _create_in(path.parent, root, lambda: os.open(path, _NEW_FILE | os.O_APPEND, _FILE_MODE))
         except OSError as error:
             raise _storage_error("create", path, error) from error
 
@@ -289,9 +295,9 @@ class LocalOutputFile:
 
 
 def _file_info(entry: os.DirEntry[str]) -> FileInfo | None:
-    """The entry's information; None for a file that was deleted after the listing, and for a broken link.
+    """Return the entry's information; None for a file that was deleted after the listing, and for a broken link.
 
-    A name whose bytes are no text is none of Hudi's, whose names are texts, and is left out.
+    None too for a name whose bytes are no text: it cannot be a file of Hudi, whose names are texts.
     """
     name = entry.name
     try:
@@ -306,7 +312,11 @@ def _file_info(entry: os.DirEntry[str]) -> FileInfo | None:
 
 
 def remove_empty_folder(folder: Path) -> bool:
-    """Delete *folder* of the local file system if it has no content, in one step; whether that has happened."""
+    """Delete *folder* of the local file system if it has no content, in one step; return whether that has happened.
+
+    Raises:
+        StorageError: the folder cannot be deleted.
+    """
     try:
         folder.rmdir()
     except FileNotFoundError:
@@ -318,8 +328,11 @@ def remove_empty_folder(folder: Path) -> bool:
     return True
 
 
-def _made_in(folder: Path, root: Path, make: Callable[[], T]) -> T:
-    """*make* a file in *folder*, which is created if need be; another process may delete it as long as it is empty."""
+def _create_in(folder: Path, root: Path, make: Callable[[], T]) -> T:
+    """Call *make*, which creates a file in *folder*; the folder is created if necessary, and may be deleted meanwhile.
+
+    Another process may delete the folder as long as it is empty: then both steps are repeated.
+    """
     for _ in range(_TRIES):
         with contextlib.suppress(FileNotFoundError):
             _make_folder(folder, root)
@@ -328,7 +341,11 @@ def _made_in(folder: Path, root: Path, make: Callable[[], T]) -> T:
 
 
 def _refuse_outside(target: str, root: str) -> None:
-    """Raise a StorageError if links lead from *target* out of *root*."""
+    """Refuse *target* if links lead from it out of *root*.
+
+    Raises:
+        StorageError: they do.
+    """
     if not f"{os.path.realpath(target)}/".startswith(f"{os.path.realpath(root).rstrip('/')}/"):
         raise StorageError(
             f"refused {target}: a symbolic link leads out of {root}, and nothing outside the table is read or "
@@ -362,7 +379,7 @@ def _make_folder(folder: Path, root: Path) -> None:
 
 @dataclass
 class _Folder:
-    """A folder in the tree of those whose names this process has synced, or that hold one of these.
+    """A folder in the tree of folders whose names this process has synced, and of the folders above these.
 
     A file is on disk only if the names of all folders above it are.
     """
@@ -375,21 +392,21 @@ _all_folders = _Folder()
 
 
 def _sync_entry(path: Path, root: Path) -> None:
-    """Sync the name of *path*, and those of the folders above it and below *root* that have not been synced yet."""
+    """Sync the name of *path*, and the names of the folders above it and below *root* that were not synced yet."""
     _sync_folder(path.parent)
     found = []
     for folder in path.parents:
-        known = _known(folder)
+        known = _folder_node(folder)
         if known.is_synced or folder == root:
             break
         _sync_folder(folder.parent)
         found.append(known)
-    for known in found:  # only now: one that is known stands for all above it
+    for known in found:  # not before all are synced: a synced folder means that all folders above it are synced
         known.is_synced = True
 
 
 def _forget_synced(folder: Path) -> None:
-    """Forget that *folder*, and what is in it, was synced."""
+    """Forget that *folder*, and everything in it, was synced."""
     *above, name = folder.parts
     at = _all_folders
     for part in above:
@@ -403,12 +420,12 @@ def _forget_synced(folder: Path) -> None:
 _sync_turns = tuple(threading.Lock() for _ in range(64))
 _moments = itertools.count(1)
 _synced_from: dict[Path, int] = {}
-"""When the newest sync of a folder began that has ended, as a number of ``_moments``."""
+"""For each folder the number, drawn from ``_moments``, at which its newest finished sync began."""
 _MOST_FOLDERS = 1000
 
 
 def _sync_folder(folder: Path) -> None:
-    """Sync the names in *folder*; a sync in another thread does as well if it began after this call, and has ended."""
+    """Sync the names in *folder*, unless a sync in another thread has begun after this call, and has ended."""
     called = next(_moments)
     with _sync_turns[hash(folder) % len(_sync_turns)]:
         if _synced_from.get(folder, 0) > called:
@@ -424,7 +441,7 @@ def _sync_folder(folder: Path) -> None:
         _synced_from[folder] = began
 
 
-def _known(folder: Path) -> _Folder:
+def _folder_node(folder: Path) -> _Folder:
     at = _all_folders
     for part in folder.parts:
         at = at.inner.setdefault(part, _Folder())

@@ -1,4 +1,4 @@
-"""Mapped files.  They keep no file open, however many there are, and the memory of their pages can be released."""
+"""Map files.  However many files are mapped, none counts as open, and the memory of their pages can be released."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _STRIDE = 32 << 20  # bytes
 _MARGIN = 4 << 20  # bytes that the kernel may map around a byte that is read: pages come in folios
 
 _maps: weakref.WeakValueDictionary[int, pa.Buffer] = weakref.WeakValueDictionary()
-"""The maps that are in use, by their ids: buffers of Arrow have no hash.  Only their pages may be released."""
+"""The maps that are in use, by the id of the buffer, which has no hash.  Only pages of these maps may be released."""
 
 
 def map_file(path: str | os.PathLike[str]) -> memoryview:
-    """The bytes of a file, which are read as they are used; the file must not become shorter meanwhile.
+    """Return the bytes of a file, which are read as they are used; the file must not become shorter meanwhile.
 
     Python's own map keeps a file open, and a process may have a thousand: a slice can have more log files than that.
 
@@ -45,7 +45,7 @@ def map_file(path: str | os.PathLike[str]) -> memoryview:
 
 
 def _map_of(data: memoryview) -> Any:
-    """The buffer of the mapped file that *data* is a part of; None if it is of none."""
+    """Return the buffer of the mapped file that *data* is a part of; None if it is a part of no mapped file."""
     found = _maps.get(id(data.obj))
     return found if found is data.obj else None
 
@@ -54,7 +54,7 @@ class Trail:
     """Releases the memory of a mapped file behind a reader that walks through it, in either direction.
 
     Without it every page that was read counts as memory of the process until the system runs short.  Views of the file
-    stay valid.  For bytes in no mapped file nothing is done.
+    stay valid.  For bytes outside of mapped files it does nothing.
     """
 
     def __init__(self, data: memoryview, start: int = 0) -> None:
@@ -74,7 +74,7 @@ class Trail:
 def give_back(views: Iterable[bytes | memoryview]) -> None:
     """Release the memory of the mapped files that *views* are parts of; the views stay valid.
 
-    For bytes in no mapped file nothing is done.
+    For bytes outside of mapped files it does nothing.
     """
     maps = {id(view.obj): _map_of(view) for view in views if isinstance(view, memoryview)}
     for buffer in maps.values():
@@ -83,7 +83,7 @@ def give_back(views: Iterable[bytes | memoryview]) -> None:
 
 
 def _release(address: int, length: int) -> None:
-    """Let go of the pages from *address* on; they are read from their file again when they are used."""
+    """Release the pages from *address* on; they are read from their file again when they are used."""
     _LIBC.madvise(ctypes.c_void_p(address), ctypes.c_size_t(length), mmap.MADV_DONTNEED)
 
 

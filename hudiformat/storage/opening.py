@@ -1,4 +1,4 @@
-"""Opening the storage of a path or URI."""
+"""Open the storage of a path or URI."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def open_storage(
     capabilities: Capabilities | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> Storage:
-    """The storage whose root is *path*: a local path, or a URI (``s3://bucket/table``).
+    """Open the storage whose root is *path*: a local path, or a URI (``s3://bucket/table``).
 
     URIs are pyarrow's (``s3``, ``gs``, ``hdfs``, ``abfs``; ``s3a`` is the same as ``s3``) and may contain options after
     ``?`` and credentials, which default to environment variables such as ``AWS_ACCESS_KEY_ID``, ``AWS_REGION`` and
     ``AWS_ENDPOINT_URL``.  Other schemes are fsspec's, if fsspec is installed.  With *filesystem*, one of ``pyarrow.fs``
     or of fsspec, *path* is a path in it.
 
-    *storage_options* are credentials and the like for a URI, by the names that object-store libraries share
+    *storage_options* are credentials and other options for a URI, by the names that object-store libraries share
     (``{"aws_region": "eu-central-1", "aws_access_key_id": ...}``) or by pyarrow's; for fsspec those of its file system.
     They stay in this process: tasks of Spark read their environment.
 
@@ -60,7 +60,7 @@ def open_storage(
     if not isinstance(options, Mapping):
         message = f"storage_options: expected a dict of texts, found {shown(storage_options)}"
         raise ArgumentError(message, argument="storage_options")
-    # asked so, since to see whether it is a Storage takes 0.1 ms
+    # Not isinstance(path, Storage), which takes 0.1 ms for a protocol.
     is_uri = isinstance(path, str | os.PathLike) and filesystem is None and "://" in os.fspath(path)
     if storage_options and not is_uri:
         raise OptionError(f"storage_options are for URIs; found {path}", option="storage_options")
@@ -68,7 +68,7 @@ def open_storage(
         return path
     text = os.fspath(path)
     if filesystem is not None:
-        return ArrowStorage(_arrow(filesystem), text.split("://", 1)[-1], capabilities=capabilities)
+        return ArrowStorage(_as_arrow(filesystem), text.split("://", 1)[-1], capabilities=capabilities)
     if text.startswith("file:"):
         text = "/" + text.removeprefix("file:").lstrip("/")
     if "://" not in text:
@@ -79,7 +79,7 @@ def open_storage(
 
 
 def open_parent(path: str) -> tuple[Storage, str]:
-    """The storage of the folder that contains the file *path*, and the file's name."""
+    """Return the storage of the folder that contains the file *path*, and the file's name."""
     path, mark, query = path.partition("?") if "://" in path else (path, "", "")
     folder, separator, name = path.rpartition("/")  # not Path, which makes s3:/b of s3://b
     return open_storage((folder + separator or ".") + mark + query), name
@@ -93,10 +93,10 @@ def _from_uri(uri: str) -> tuple[fs.FileSystem, str]:
         opened, base = fs.FileSystem.from_uri(arrow_uri)
     except pa.ArrowInvalid as error:
         if "Unrecognized filesystem type" not in str(error):
-            raise _not_opened(uri, error) from error
+            raise _open_error(uri, error) from error
         return _fsspec_from_uri(uri)
     except (OSError, pa.ArrowException) as error:
-        raise _not_opened(uri, error) from error
+        raise _open_error(uri, error) from error
     return _with_delayed_open(opened), base
 
 
@@ -106,14 +106,14 @@ def _scheme(uri: str) -> str:
 
 
 def _has_own_credentials(uri: str) -> bool:
-    """Whether a URI says who reads, or that this does not matter."""
+    """Return whether a URI contains credentials, or an option that makes them unnecessary."""
     parts = urlsplit(uri)
     is_named = parts.password is not None or parts.username == "anonymous"
     return is_named or any(name in parts.query for name in _OWN_CREDENTIALS)
 
 
 def _with_limit(uri: str) -> str:
-    """The URI with a limit for how long Google's client retries: its own is a quarter of an hour."""
+    """Return the URI with a limit for how long Google's client retries: its own limit is a quarter of an hour."""
     if not uri.startswith("gs://") or "retry_limit_seconds" in uri:
         return uri
     return f"{uri}{'&' if '?' in uri else '?'}retry_limit_seconds={_RETRY_SECONDS}"
@@ -126,7 +126,7 @@ def _with_options(uri: str, options: Mapping[str, str]) -> tuple[fs.FileSystem, 
     except (OSError, TypeError, ValueError, pa.ArrowException) as error:
         if isinstance(error, OptionError):
             raise
-        raise _not_opened(uri, error) from error
+        raise _open_error(uri, error) from error
     if opened is None:
         return _fsspec_from_uri(uri, options)
     path = rest.partition("?")[0]
@@ -137,14 +137,14 @@ def _with_options(uri: str, options: Mapping[str, str]) -> tuple[fs.FileSystem, 
 
 
 def _with_account(uri: str, options: Mapping[str, str]) -> Mapping[str, str]:
-    """The options, with the account that a URI of Azure names where they name none."""
+    """Return the options; if they have no account, with the account that a URI of Azure names."""
     account = urlsplit(uri).netloc.rpartition("@")[2].partition(".")[0]
     is_named = any(name.lower().endswith("account_name") for name in options)
     return {**options, "account_name": account} if uri.startswith("abfs") and account and not is_named else options
 
 
 def _with_delayed_open(filesystem: fs.FileSystem) -> fs.FileSystem:
-    """The same file system; on S3 with the setting that creates a small object in one request instead of three."""
+    """Return the same file system; on S3 with the setting that creates a small object in one request, not three."""
     if not isinstance(filesystem, fs.S3FileSystem):
         return filesystem
     make, (settings,) = filesystem.__reduce__()
@@ -158,30 +158,30 @@ def _fsspec_from_uri(uri: str, options: Mapping[str, str] | None = None) -> tupl
         from fsspec.core import url_to_fs  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise StorageError(
-            f"{_without_secrets(uri)}: pyarrow knows no {scheme}://; with hudiformat[fsspec] fsspec's file systems can "
-            "be used too",
+            f"{_without_secrets(uri)}: pyarrow has no file system for {scheme}://; install hudiformat[fsspec] to use "
+            "fsspec's file systems",
             path=_without_secrets(uri),
         ) from error
     try:
         opened, base = url_to_fs(uri, **(options or {}))
     except (OSError, TypeError, ValueError, ImportError) as error:  # the last where the scheme's package is missing
-        raise _not_opened(uri, error) from error
-    return _arrow(opened), base
+        raise _open_error(uri, error) from error
+    return _as_arrow(opened), base
 
 
-def _arrow(filesystem: fs.FileSystem | AbstractFileSystem) -> fs.FileSystem:
+def _as_arrow(filesystem: fs.FileSystem | AbstractFileSystem) -> fs.FileSystem:
     if isinstance(filesystem, fs.FileSystem):
         return filesystem
     return fs.PyFileSystem(fs.FSSpecHandler(filesystem))
 
 
 def _without_secrets(uri: str) -> str:
-    """The URI without user, password and options, for messages."""
+    """Return the URI without user, password and options, for messages."""
     parts = urlsplit(uri)
     host = parts.netloc if parts.scheme.startswith("abfs") else parts.netloc.rpartition("@")[2]  # container@account
     return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
 
 
-def _not_opened(uri: str, error: Exception) -> StorageError:
+def _open_error(uri: str, error: Exception) -> StorageError:
     shown = _without_secrets(uri)
     return StorageError(f"cannot open {shown}: {error}", path=shown)

@@ -1,6 +1,7 @@
-"""Options of object stores as a dictionary -> file systems of pyarrow and fsspec.
+"""Make file systems of pyarrow and fsspec from the options of object stores, which are given as a dictionary.
 
-The names are those that object-store libraries share, ``aws_access_key_id`` or ``AWS_ACCESS_KEY_ID``, and pyarrow's.
+The names of options are those that object-store libraries share, ``aws_access_key_id`` or ``AWS_ACCESS_KEY_ID``, and
+pyarrow's.
 """
 
 from __future__ import annotations
@@ -57,10 +58,10 @@ _FLAGS = ("anonymous",)
 
 
 def filesystem_of(scheme: str, options: Mapping[str, str]) -> fs.FileSystem | None:
-    """The file system of pyarrow for URIs of *scheme*, with *options*; None where pyarrow has none for it.
+    """Return pyarrow's file system for URIs of *scheme*, with *options*; None if pyarrow has none for the scheme.
 
     Raises:
-        OptionError: an option that it does not have, with the closest one.
+        OptionError: the file system does not have an option; the closest one is named.
     """
     found = _MAKERS.get(scheme)
     if found is None or not hasattr(fs, found[0]):

@@ -1,7 +1,7 @@
-"""The check of every path that a storage is given, so that none leads out of its root.
+"""Check every path that a storage is given, so that no path leads out of its root.
 
 A table is not trusted: its timeline, plans, markers and properties name files, and a name may be ``../../etc`` or
-contain a NUL.  Paths are made of such names in many places; each storage checks the whole path in one.
+contain a NUL.  Paths are made of such names in many places, but each storage checks whole paths in one place.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ _SHOWN = 200
 
 
 def checked_path(path: str, root: str) -> str:
-    """*path* itself, if it names the root (the empty path) or something below it, and can be a path.
+    """Return *path* if it names the root (the empty path) or something below it, and can be a path.
 
     Raises:
-        StorageError: it leads out of *root*, or is no path.
+        StorageError: the path leads out of *root*, or cannot be a path.
     """
     if not is_below_root(path):
         raise StorageError(

@@ -1,4 +1,4 @@
-"""What a table needs of a file system.  No implementation, no policy."""
+"""The interface of a file system that a table needs.  It has no implementation and no policy."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Protocol, runtime_checkable
 import pyarrow as pa
 
 TEMPORARY_PREFIX = ".hudiformat-"
-"""How the names of files begin that get another name when they are complete."""
+"""The prefix of the names of incomplete files, which are renamed when they are complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
     """One entry of a listing: ``name`` without its folder, ``size`` in bytes (0 for a folder).
 
-    ``modified`` is when the file was last written, in milliseconds since 1970; None where the listing does not say.
+    ``modified`` is when the file was last written, in milliseconds since 1970; None if the listing does not contain it.
     """
 
     name: str
@@ -35,8 +35,8 @@ class Capabilities:
     """
 
     atomic_create: bool = False
-    """Of several writers that create the same file exactly one succeeds; without it, several can succeed, and the last
-    one's content stays: then a table may have one writer at a time, or needs a lock elsewhere."""
+    """Of several writers that create the same file exactly one succeeds.  Without it, several can succeed, and the
+    content of the last one stays: then a table may have one writer at a time, or needs an external lock."""
     append: bool = False
     """Bytes written to a file that is still open can be read, and stay if the writer dies."""
     sync: bool = False
@@ -60,7 +60,7 @@ class OutputFile(Protocol):
         ...
 
     def sync(self) -> None:
-        """Return once everything written is on disk, where the storage has the capability ``sync``."""
+        """Return once everything written is on disk, if the storage has the capability ``sync``."""
         ...
 
     def close(self) -> None:
@@ -68,7 +68,7 @@ class OutputFile(Protocol):
         ...
 
     def abandon(self) -> None:
-        """Let go of the file where its writing has failed; what there is of it is for the caller to delete."""
+        """Release the file after a failed write; the caller deletes what was written of it."""
         ...
 
     def __enter__(self) -> OutputFile: ...
@@ -84,7 +84,7 @@ class Storage(Protocol):
 
     @property
     def root(self) -> str:
-        """The folder that paths are relative to, as a user would write it, without passwords."""
+        """The folder that paths are relative to, in the form that users write, without passwords."""
         ...
 
     @property
@@ -93,37 +93,51 @@ class Storage(Protocol):
         ...
 
     def list(self, path: str) -> list[FileInfo]:
-        """The entries of a folder, sorted by name; empty if the folder does not exist."""
+        """Return the entries of a folder, sorted by name; empty if the folder does not exist."""
         ...
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file or folder at *path*."""
+        """Return whether there is a file or folder at *path*."""
         ...
 
     def read(self, path: str) -> bytes:
-        """The whole content of a small file.  Raises StorageError when it is missing."""
+        """Return the whole content of a small file.
+
+        Raises:
+            StorageError: the file does not exist, or cannot be read.
+        """
         ...
 
     def map(self, path: str) -> memoryview:
-        """The content of a file as it is now.  Raises StorageError when it is missing.
+        """Return the content of a file as it is now.
 
         With the capability ``map``, the content is read as it is used.  Without it, the whole file is fetched first: a
         large file in several ranges at a time, into a temporary file without a name.
+
+        Raises:
+            StorageError: the file does not exist, or cannot be read.
         """
         ...
 
     def open_input(self, path: str) -> pa.NativeFile:
-        """A file whose ranges can be read, such as a few Parquet columns.  Raises StorageError when it is missing.
+        """Open a file whose ranges can be read, such as a few Parquet columns.
 
         On an object store only these ranges are fetched.
+
+        Raises:
+            StorageError: the file does not exist, or cannot be read.
         """
         ...
 
     def create(self, path: str, data: bytes, *, overwrite: bool = False, sync: bool = True) -> None:
         """Create a file with its folders, so that readers see it complete or not at all.
 
-        Without *overwrite* an existing file raises a StorageError, and with the capability ``atomic_create`` exactly
-        one of several writers succeeds.
+        With the capability ``atomic_create``, exactly one of several writers succeeds without *overwrite*.  Without
+        *sync*, the data may reach the disk later.
+
+        Raises:
+            StorageError: the file exists and *overwrite* is false, or it cannot be written.
+            UnsupportedFeatureError: the storage cannot make a file appear complete.
 
         Raises:
             UnsupportedFeatureError: the storage cannot make a file appear complete.
@@ -131,14 +145,17 @@ class Storage(Protocol):
         ...
 
     def open_new(self, path: str) -> OutputFile:
-        """A new file, written piece by piece, with its folders.  Raises StorageError if it exists.
+        """Open a new file, with its folders, which is written piece by piece.
 
         No other writer may use its name: only on the local file system do all but one of several writers fail.
+
+        Raises:
+            StorageError: the file exists, or cannot be created.
         """
         ...
 
     def rename(self, source: str, target: str) -> None:
-        """Give a file another name, in a folder that is created if necessary.
+        """Rename a file; the folder of the new name is created if necessary.
 
         With the capability ``rename`` it is one step.  Without it the file is copied, so that it appears complete, and
         then deleted: a writer that dies in between leaves both.  No other writer may use the new name.
@@ -167,7 +184,7 @@ class Storage(Protocol):
         ...
 
     def sync_deletions(self, path: str) -> None:
-        """Return once no power cut brings back what has been deleted from a folder, by whomever.
+        """Return once no power cut can bring back files that any process has deleted from a folder.
 
         Nothing happens without the capability ``sync``.
         """
@@ -176,15 +193,17 @@ class Storage(Protocol):
     def delete_empty_folder(self, path: str) -> bool:
         """Delete a folder that has no content, and return whether that has happened.
 
-        Nothing happens to a folder with content, whoever puts it there and when, and on storages that cannot tell: on
-        object stores, where folders are only parts of names, and on file systems without such an operation.
+        Nothing happens to a folder with content, whoever puts it there and when.  Nothing happens either on object
+        stores, where folders are only parts of names, and on file systems that cannot delete a folder only if it is
+        empty.
         """
         ...
 
     def delete_folder(self, path: str) -> bool:
-        """Delete a folder with all that it has in it, and return whether it existed.
+        """Delete a folder with all its content, and return whether it existed.
 
-        Only for folders that are ours whole, such as the markers of an instant: what others have put there goes too.
+        Only for folders that belong to hudiformat as a whole, such as the markers of an instant: content of others is
+        deleted too.
         """
         ...
 
@@ -192,6 +211,6 @@ class Storage(Protocol):
         """Delete a file, and return whether it existed.
 
         Raises:
-            StorageError: The path is a folder, whatever its name, or the file cannot be deleted.
+            StorageError: the path is a folder, or the file cannot be deleted.
         """
         ...

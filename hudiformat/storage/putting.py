@@ -1,4 +1,4 @@
-"""Creating an object in one request, on request only if it does not exist yet.
+"""Create an object in one request and, if required, only if it does not exist yet.
 
 pyarrow has no conditional put, so other clients are used: botocore for pyarrow's S3, and fsspec's own call for file
 systems of fsspec.  :func:`put_of` returns None for all other file systems.
@@ -19,7 +19,7 @@ from pyarrow import fs
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
-_REFUSED = ("AccessDenied", "403", "InvalidAccessKeyId", "SignatureDoesNotMatch", "NoSuchBucket")
+_REFUSALS = ("AccessDenied", "403", "InvalidAccessKeyId", "SignatureDoesNotMatch", "NoSuchBucket")
 _MISSING = ("404", "NoSuchKey", "NotFound")
 _OWNER = "hudiformat-owner"
 _ATTEMPTS = 3  # pyarrow's, too
@@ -30,12 +30,17 @@ class Put(Protocol):
     """Creates an object in one request."""
 
     def __call__(self, path: str, data: bytes, *, overwrite: bool) -> None:
-        """Put *data* at *path*.  Raises OSError, and without *overwrite* FileExistsError if the object exists."""
+        """Put *data* at *path*.
+
+        Raises:
+            FileExistsError: the object exists, and *overwrite* is false.
+            OSError: the object cannot be created.
+        """
         ...
 
 
 def put_of(filesystem: fs.FileSystem) -> Put | None:
-    """The way to put objects of *filesystem*; None if there is none."""
+    """Return the function that puts objects of *filesystem*; None if there is none."""
     if isinstance(filesystem, fs.S3FileSystem):
         return _s3_put(filesystem)
     if (wrapped := fsspec_of(filesystem)) is not None:
@@ -44,7 +49,7 @@ def put_of(filesystem: fs.FileSystem) -> Put | None:
 
 
 def fsspec_of(filesystem: fs.FileSystem) -> AbstractFileSystem | None:
-    """The file system of fsspec that *filesystem* wraps; None if it wraps none."""
+    """Return the file system of fsspec that *filesystem* wraps; None if it wraps none."""
     if isinstance(filesystem, fs.PyFileSystem) and isinstance(filesystem.handler, fs.FSSpecHandler):
         return filesystem.handler.fs
     return None
@@ -82,13 +87,13 @@ class S3Put:
         try:
             client.put_object(**where, Body=data, **condition)
         except (ClientError, BotoCoreError) as error:
-            code = _code(error)
-            if overwrite or code in _REFUSED:
+            code = _error_code(error)
+            if overwrite or code in _REFUSALS:
                 raise OSError(str(error)) from error
             try:
                 found = client.head_object(**where)["Metadata"].get(_OWNER)
             except (ClientError, BotoCoreError) as second:
-                if _code(second) in _MISSING:
+                if _error_code(second) in _MISSING:
                     raise OSError(str(error)) from error
                 raise OSError(f"{error}; it is not known whether the object was created") from error
             if found == owner:
@@ -99,14 +104,14 @@ class S3Put:
         return "S3Put()"  # the settings contain passwords
 
 
-def _code(error: Exception) -> str:
-    """S3's word for an error; empty where S3 has not answered."""
+def _error_code(error: Exception) -> str:
+    """Return S3's code of an error; empty if S3 has not answered."""
     response: Mapping[str, Any] = getattr(error, "response", None) or {}
     return str(response.get("Error", {}).get("Code", ""))
 
 
-def _seconds(given: float | None, default: float) -> float:
-    """A time-out; pyarrow's settings have -1 where none was given."""
+def _time_out(given: float | None, default: float) -> float:
+    """Return a time-out in seconds; pyarrow's settings have -1 for a missing one."""
     return given if given is not None and given > 0 else default
 
 
@@ -137,7 +142,7 @@ _SETTINGS = (
 
 @lru_cache(maxsize=16)
 def _s3_client(_process: int, settings: tuple[tuple[str, Any], ...]) -> Any:
-    """A client with pyarrow's settings, one per process: a forked process must not share its connections."""
+    """Return a client with pyarrow's settings, one per process: a forked process must not share its connections."""
     import botocore.session  # noqa: PLC0415 - an extra
     from botocore import UNSIGNED  # noqa: PLC0415
     from botocore.config import Config  # noqa: PLC0415
@@ -150,8 +155,8 @@ def _s3_client(_process: int, settings: tuple[tuple[str, Any], ...]) -> Any:
         signature_version=UNSIGNED if given["anonymous"] else None,
         s3={"addressing_style": "path" if endpoint and not given["force_virtual_addressing"] else "virtual"},
         ignore_configured_endpoint_urls=True,  # pyarrow has applied them
-        connect_timeout=_seconds(given["connect_timeout"], _CONNECT_TIMEOUT),
-        read_timeout=_seconds(given["request_timeout"], _READ_TIMEOUT),
+        connect_timeout=_time_out(given["connect_timeout"], _CONNECT_TIMEOUT),
+        read_timeout=_time_out(given["request_timeout"], _READ_TIMEOUT),
         retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
         request_checksum_calculation="when_required",  # not every service knows checksums in trailers
     )

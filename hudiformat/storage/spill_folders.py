@@ -1,4 +1,4 @@
-"""Folders for what does not fit into memory, and those that killed processes have left."""
+"""Make folders for data that does not fit into memory, and find those that killed processes have left."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _PREFIX = "hudiformat-spill-"
 
 @contextmanager
 def spill_folder() -> Iterator[str]:
-    """A new folder among the temporary files of this machine; it is deleted at the end of a block.
+    """Create a folder among the temporary files of this machine for the body, and delete it at the end.
 
     Raises:
-        StorageError: it cannot be made.
+        StorageError: the folder cannot be created.
     """
     with spilling():
         made = TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True)
@@ -31,7 +31,11 @@ def spill_folder() -> Iterator[str]:
 
 @contextmanager
 def spilling() -> Iterator[None]:
-    """Turn the errors of the file system, a full disk for instance, into a StorageError."""
+    """Convert errors of the file system in the body, such as a full disk, to a StorageError.
+
+    Raises:
+        StorageError: the body could not read or write its temporary files.
+    """
     try:
         yield
     except (OSError, pa.ArrowException) as error:
@@ -42,17 +46,17 @@ def spilling() -> Iterator[None]:
 
 
 def old_spill_folders(*, seconds: float) -> Iterator[Path]:
-    """The spill folders of this machine that nobody has written to for so many seconds."""
+    """Yield the spill folders of this machine that no process has written to for *seconds*."""
     newest = time.time() - seconds
     for folder in sorted(Path(gettempdir()).glob(f"{_PREFIX}*")):
         try:
             written = max(path.stat().st_mtime for path in (folder, *folder.iterdir()))
-        except OSError:  # it has just been deleted, or is another user's
+        except OSError:  # it has just been deleted, or belongs to another user
             continue
         if written < newest:
             yield folder
 
 
 def delete_spill_folder(folder: Path) -> None:
-    """Delete a spill folder; one that is another user's stays."""
+    """Delete a spill folder; a folder of another user stays."""
     shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Output files for Arrow's writers, and files whose ranges are read."""
+"""Adapt output files to Arrow's writers, and open files whose ranges are read."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _BUFFER = 1 << 16
 
 @contextmanager
 def reading(storage: Storage, path: str) -> Iterator[pa.NativeFile]:
-    """A file whose ranges are read within the block.
+    """Open a file whose ranges are read within the body.
 
     Raises:
-        StorageError: it cannot be opened, or one of its ranges cannot be read.
+        StorageError: the file cannot be opened, or one of its ranges cannot be read.
     """
     with storage.open_input(path) as file:
         try:
@@ -31,14 +31,14 @@ def reading(storage: Storage, path: str) -> Iterator[pa.NativeFile]:
 
 
 def arrow_stream(file: OutputFile) -> pa.NativeFile:
-    """A stream into *file*, which stays open when the stream is closed; ``tell`` includes the buffered bytes."""
+    """Return a stream into *file*, which stays open when the stream is closed; ``tell`` includes the buffered bytes."""
     return ArrowSink(file).stream()
 
 
 class ArrowSink:
     """An output file with the methods that pyarrow calls; the owner of the file closes it.
 
-    Once ``is_open`` is false nothing more is written: pyarrow's writers write a footer even when they are only
+    Once ``is_open`` is false, written bytes are dropped: pyarrow's writers write a footer even when they are only
     discarded.
     """
 
@@ -50,7 +50,7 @@ class ArrowSink:
         self.is_open = True
 
     def stream(self) -> pa.NativeFile:
-        """A buffered stream into the file."""
+        """Return a buffered stream into the file."""
         return pa.output_stream(self, buffer_size=_BUFFER)
 
     def write(self, data: bytes) -> None:
@@ -62,7 +62,7 @@ class ArrowSink:
 
     @contextmanager
     def holding(self) -> Iterator[bytearray]:
-        """The bytes that are written within the block; they do not come into the file."""
+        """Collect the bytes that are written within the body in a bytearray, instead of writing them to the file."""
         self._held = bytearray()
         try:
             yield self._held
@@ -70,7 +70,7 @@ class ArrowSink:
             self._held = None
 
     def tell(self) -> int:
-        """Bytes written so far."""
+        """Return the number of bytes that were written so far."""
         return self._file.size
 
     def flush(self) -> None:
@@ -80,13 +80,13 @@ class ArrowSink:
         """Do nothing; the owner of the file closes it."""
 
     def writable(self) -> bool:
-        """True."""
+        """Return True."""
         return True
 
     def readable(self) -> bool:
-        """False."""
+        """Return False."""
         return False
 
     def seekable(self) -> bool:
-        """False."""
+        """Return False."""
         return False

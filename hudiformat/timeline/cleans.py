@@ -9,7 +9,10 @@ from hudiformat.timeline.records import DATA_FILE, INSTANT, PARTITION
 
 KEEP_LATEST_COMMITS = "KEEP_LATEST_COMMITS"
 SAVEPOINTED_TIMESTAMPS = "savepointed_timestamps"
-"""The key in a plan's extra metadata of the savepoints that kept files, separated by commas.  Source: CleanerUtils."""
+"""The key, in a plan's extra metadata, of the instants of savepoints whose files are kept, separated by commas.
+
+Source: CleanerUtils.
+"""
 
 
 @dataclass(frozen=True, slots=True)

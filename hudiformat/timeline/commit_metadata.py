@@ -1,7 +1,8 @@
-"""What a commit declares that it wrote: a statistic per file, and what the next writer has to know, such as the schema.
+"""Encode and decode the metadata of a commit: a statistic per file, and facts for the next writer, such as the schema.
 
-JSON below table version 8, an Avro file from there on.  Fields that are not Hudi 1.2.0's are kept in ``extra`` when
-they are read, and come back in JSON; the Avro schema has no place for them, so there they are left out, as Hudi does.
+It is JSON below table version 8, and an Avro file from there on.  Fields that Hudi 1.2.0 does not know are kept in
+``extra`` when they are read, and written again to JSON; the Avro schema has no place for them, so they are left out
+there, as in Hudi.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ class RuntimeStats:
 
 @dataclass(frozen=True, slots=True)
 class WriteStat:
-    """What one task wrote to one file.  Sizes in bytes, times in milliseconds.
+    """What one task wrote to one file.  Sizes are in bytes, times in milliseconds.
 
     ``num_writes`` counts the records that the file holds after the write (base file) or that were appended (log
-    file).  The four ``log_version`` to ``log_files`` are those of a log file, null for a base file.  ``indexed`` is for
-    the metadata table, and is not stored with the commit.
+    file).  The fields ``log_version`` to ``log_files`` are set for a log file, and None for a base file.  ``indexed``
+    is for the metadata table, and is not stored with the commit.
 
     Source: HoodieWriteStat and HoodieDeltaWriteStat, Hudi 1.2.0.
     """
@@ -83,8 +84,8 @@ class WriteStat:
 class CommitMetadata:
     """The metadata of a commit, delta commit or replace commit.
 
-    ``partition_to_replace_file_ids`` is null for all but replace commits; there it names the file groups that the
-    commit takes out of the table.
+    ``partition_to_replace_file_ids`` is None except for replace commits: they name the file groups that the commit
+    removes from the table.
 
     Source: HoodieCommitMetadata and HoodieReplaceCommitMetadata, Hudi 1.2.0.
     """
@@ -98,7 +99,7 @@ class CommitMetadata:
 
     @property
     def schema(self) -> str | None:
-        """The Avro schema of the table's rows, without meta fields; None when the commit names none."""
+        """The Avro schema of the table's rows, without meta fields; None if the commit has none."""
         return self.extra_metadata.get(SCHEMA_KEY) or None
 
     @property
@@ -112,7 +113,7 @@ _STAT_KEYS = frozenset(_STAT_NAMES.values())
 _RUNTIME_NAMES = {attribute.name: avro_name(attribute) for attribute in fields(RuntimeStats)}
 _LOG_NAMES = {"logVersion", "logOffset", "baseFile", "logFiles"}  # HoodieDeltaWriteStat
 _NOT_NULL = {attribute.name for attribute in fields(WriteStat) if attribute.default == 0}
-_TEXTS = {"file_id", "path", "prev_commit", "partition_path", "base_file", "prev_base_file", "temp_path"}
+_TEXT_FIELDS = {"file_id", "path", "prev_commit", "partition_path", "base_file", "prev_base_file", "temp_path"}
 _REPLACED = "partitionToReplaceFileIds"
 _METADATA_NAMES = {
     "partitionToWriteStats",
@@ -125,7 +126,7 @@ _METADATA_NAMES = {
 
 
 def encode_commit_metadata(metadata: CommitMetadata) -> bytes:
-    """The content of a completed or inflight commit's file for tables of version 8 and later.
+    """Return the content of a completed or inflight commit's file for tables of version 8 and later.
 
     Raises:
         EncodeError: a number that does not fit its field.
@@ -137,18 +138,18 @@ def encode_commit_metadata(metadata: CommitMetadata) -> bytes:
 
 
 def commit_record_name(metadata: CommitMetadata) -> str:
-    """The name of the Avro record for *metadata*: replace commits have one of their own."""
+    """Return the name of the Avro record for *metadata*: replace commits have a record of their own."""
     is_replace = metadata.partition_to_replace_file_ids is not None
     return "HoodieReplaceCommitMetadata" if is_replace else "HoodieCommitMetadata"
 
 
 def commit_record(metadata: CommitMetadata) -> dict[str, object]:
-    """*metadata* as fastavro takes it."""
+    """Return *metadata* as the dict that fastavro encodes."""
     return {"version": None, **_common_fields(metadata, _encode_stat)}
 
 
 def encode_commit_json(metadata: CommitMetadata) -> bytes:
-    """The content of a completed or inflight commit's file for tables of version 6; what is in ``extra`` goes with it.
+    """Return the content of a completed or inflight commit's file for tables of version 6, ``extra`` included.
 
     Source: CommitMetadataSerDeV1, JsonUtils, Hudi 1.2.0.
     """
@@ -171,7 +172,7 @@ def _common_fields(metadata: CommitMetadata, encode: Callable[[WriteStat], dict[
 
 
 def _json_stat(stat: WriteStat) -> dict[str, object]:
-    """A base file's statistic lacks the fields of log files, and every statistic lacks what Hudi did not count."""
+    """Return a statistic as Hudi writes it: without log file fields for a base file, and without unset counts."""
     record = _encode_stat(stat)
     left_out = set() if any(record[name] is not None for name in _LOG_NAMES) else _LOG_NAMES
     if stat.total_log_files is None:
@@ -189,10 +190,10 @@ def _encode_stat(stat: WriteStat) -> dict[str, object]:
 
 
 def decode_commit_metadata(data: bytes, *, path: str) -> CommitMetadata:
-    """The metadata in a commit's file, Avro or JSON; an empty file holds none, as in Hudi.
+    """Decode the metadata in a commit's file, Avro or JSON; an empty file gives empty metadata, as in Hudi.
 
     Raises:
-        CorruptTableError: neither form, or values of other types than Hudi's; *path* is named.
+        CorruptTableError: the file has neither form, or values of other types than Hudi's; *path* is named.
 
     Source: CommitMetadataSerDeV1 and V2.deserialize, Hudi 1.2.0.
     """
@@ -203,13 +204,13 @@ def decode_commit_metadata(data: bytes, *, path: str) -> CommitMetadata:
 
 
 def commit_of_record(record: object, *, path: str) -> CommitMetadata:
-    """The metadata that a record of Avro's or JSON's stands for.
+    """Return the metadata in a decoded record of Avro or JSON.
 
     Raises:
         CorruptTableError: values of other types than Hudi's; *path* is named.
     """
     try:
-        return _metadata(_expect(dict, record, "the commit"))
+        return _parse_metadata(_expect(dict, record, "the commit"))
     except (_UnexpectedTypeError, NameFormatError) as error:
         raise CorruptTableError(f"{path}: commit metadata: {error}", path=path) from error
 
@@ -228,17 +229,19 @@ def _decode_json(data: bytes, path: str) -> dict[str, Any]:
     return record
 
 
-def _metadata(record: dict[str, Any]) -> CommitMetadata:
+def _parse_metadata(record: dict[str, Any]) -> CommitMetadata:
     stats, extra_metadata, replaced = {}, {}, None
-    for partition, values in _mapping(record.get("partitionToWriteStats"), "partitionToWriteStats").items():
-        stats[checked_partition(partition)] = tuple(map(_stat, _expect(list, values, partition), repeat(partition)))
-    for key, value in _mapping(record.get("extraMetadata"), "extraMetadata").items():
+    for partition, values in _expect_mapping(record.get("partitionToWriteStats"), "partitionToWriteStats").items():
+        stats[checked_partition(partition)] = tuple(
+            map(_parse_stat, _expect(list, values, partition), repeat(partition))
+        )
+    for key, value in _expect_mapping(record.get("extraMetadata"), "extraMetadata").items():
         if value is not None:  # Hudi's map may hold nulls; such an entry has no meaning
             extra_metadata[key] = _expect(str, value, key)
     if record.get(_REPLACED) is not None:
         replaced = {
-            checked_partition(key): _texts(file_ids, key)
-            for key, file_ids in _mapping(record[_REPLACED], _REPLACED).items()
+            checked_partition(key): _parse_texts(file_ids, key)
+            for key, file_ids in _expect_mapping(record[_REPLACED], _REPLACED).items()
         }
     operation = record.get("operationType")
     return CommitMetadata(
@@ -251,7 +254,7 @@ def _metadata(record: dict[str, Any]) -> CommitMetadata:
     )
 
 
-def _stat(value: object, what: str) -> WriteStat:
+def _parse_stat(value: object, what: str) -> WriteStat:
     record = _expect(dict, value, what)
     values: dict[str, Any] = {}
     for name, json_name in _STAT_NAMES.items():
@@ -259,16 +262,16 @@ def _stat(value: object, what: str) -> WriteStat:
             continue
         if record[json_name] is None:
             values[name] = 0 if name in _NOT_NULL else None
-        elif name in _TEXTS:
+        elif name in _TEXT_FIELDS:
             values[name] = _expect(str, record[json_name], name)
             if name == "partition_path":
                 checked_partition(values[name])
         else:
-            values[name] = _PARSERS.get(name, _count)(record[json_name], name)
+            values[name] = _PARSERS.get(name, _parse_count)(record[json_name], name)
     return WriteStat(**values, extra={key: item for key, item in record.items() if key not in _STAT_KEYS})
 
 
-def _count(value: object, what: str) -> int:
+def _parse_count(value: object, what: str) -> int:
     if isinstance(value, bool):
         raise _UnexpectedTypeError(f"expected a number for {what}, found {value}")
     if not isinstance(value, int):
@@ -276,37 +279,37 @@ def _count(value: object, what: str) -> int:
     return value
 
 
-def _texts(value: object, what: str) -> tuple[str, ...]:
+def _parse_texts(value: object, what: str) -> tuple[str, ...]:
     items = _expect(list, value, what)
     for item in items:
         _expect(str, item, what)
     return tuple(items)
 
 
-def _cdc_sizes(value: object, what: str) -> dict[str, int]:
-    """The sizes of the change log files by path; Hudi 0.13 wrote one path without its size."""
+def _parse_cdc_sizes(value: object, what: str) -> dict[str, int]:
+    """Return the sizes of the change log files by path; Hudi 0.13 wrote one path without its size."""
     if isinstance(value, str):
         return {checked_path_in_table(value): 0}
     sizes = _expect(dict, value, what)
     for path, size in sizes.items():
-        _count(size, checked_path_in_table(path))
+        _parse_count(size, checked_path_in_table(path))
     return sizes
 
 
-def _runtime_stats(value: object, what: str) -> RuntimeStats:
+def _parse_runtime_stats(value: object, what: str) -> RuntimeStats:
     times = _expect(dict, value, what)
-    return RuntimeStats(*map(_count, [times.get(key) or 0 for key in _RUNTIME_NAMES.values()], _RUNTIME_NAMES))
+    return RuntimeStats(*map(_parse_count, [times.get(key) or 0 for key in _RUNTIME_NAMES.values()], _RUNTIME_NAMES))
 
 
 _PARSERS: Mapping[str, Callable[[object, str], object]] = {
-    "log_files": _texts,
-    "cdc_stats": _cdc_sizes,
-    "runtime_stats": _runtime_stats,
+    "log_files": _parse_texts,
+    "cdc_stats": _parse_cdc_sizes,
+    "runtime_stats": _parse_runtime_stats,
 }
-"""What parses a field of a statistic that is neither a text nor a number."""
+"""The functions that parse the fields of a statistic that are neither texts nor numbers."""
 
 
-def _mapping(value: object, what: str) -> dict[str, Any]:
+def _expect_mapping(value: object, what: str) -> dict[str, Any]:
     return {} if value is None else _expect(dict, value, what)
 
 

@@ -1,6 +1,6 @@
-"""Reading and writing ``.hoodie/hoodie.properties``, and deriving a TableConfig from its properties.
+"""Read and write ``.hoodie/hoodie.properties``, and derive a TableConfig from its properties.
 
-Properties are inferred and rejected by the same rules as in Hudi.
+Missing properties are inferred, and bad ones rejected, by the same rules as in Hudi.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def load_table_config(storage: Storage) -> TableConfig:
 
 
 def has_table(storage: Storage) -> bool:
-    """Whether there is a table, intact or not; a folder that a writer had only begun to fill is none."""
+    """Return whether there is a table, intact or not; a folder that a writer had only begun to fill does not count."""
     waiting = [META_FOLDER]
     while waiting:
         folder = waiting.pop()
@@ -103,8 +103,8 @@ def has_table(storage: Storage) -> bool:
 def update_table_config(storage: Storage, changes: Mapping[str, str | None], *, saved_at: datetime) -> TableConfig:
     """Set properties, remove those whose new value is None, and return the new configuration.
 
-    The file is replaced atomically: a reader sees the old or the new one, and no backup is needed.  The leftovers of a
-    crashed writer of Hudi are repaired before: see :func:`recover_table_config`.
+    The file is replaced atomically: a reader sees the old or the new one, and no backup is needed.  First the files
+    that a crashed writer of Hudi may have left are repaired: see :func:`recover_table_config`.
 
     Raises:
         CorruptTableError: there is no intact properties file, or the changes would make it invalid.
@@ -149,7 +149,7 @@ def recover_table_config(storage: Storage) -> None:
     storage.delete(BACKUP_FILE)
 
 
-@lru_cache(maxsize=64)  # each query and each commit read the file, which few change
+@lru_cache(maxsize=64)  # each query and each commit reads the file, which rarely changes
 def parse_table_config(text: bytes | str, *, path: str) -> TableConfig:
     """Parse the text of ``hoodie.properties``; errors have *path*.
 
@@ -348,14 +348,14 @@ class _Reader:
         return tuple(name for name in (self.text(*keys) or "").split(",") if name)
 
     def folder(self, key: str, *, default: str) -> str:
-        """A folder below another one of the table."""
+        """Return the path of a folder below another folder of the table."""
         value = self.text(key) or default
         if not is_below_root(value):
             raise self._bad(key, value, "a folder within the table")
         return value
 
     def folders(self, key: str) -> tuple[str, ...]:
-        """The names of folders."""
+        """Return the names of folders."""
         names = self.names(key)
         for name in names:
             if not is_below_root(name) or "/" in name:

@@ -1,8 +1,9 @@
-"""What the file of an instant holds, by its action and state: a plan, metadata, or nothing.
+"""Read and write the files of instants: their content is a plan, metadata, or nothing, by action and state.
 
-From nothing to requested, inflight and completed: each step creates one file, and only the last shows anything.
+An instant goes from requested to inflight to completed: each step creates one file, and only the last file makes the
+changes visible.
 
-Whoever dies between two steps leaves a pending instant, which readers do not look at and the next writer removes.
+A writer that dies between two steps leaves a pending instant, which readers ignore and the next writer removes.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ _METADATA: dict[Action, type[Metadata]] = {
 
 
 def content_kind(instant: Instant) -> type[Content]:
-    """What the file of an instant holds where it is not empty.
+    """Return the class of the content that the file of an instant holds, unless it is empty.
 
     Up to Hudi 0.15 an inflight clean holds its plan once more; the inflight file of every write holds commit metadata.
 
@@ -78,7 +79,7 @@ def content_kind(instant: Instant) -> type[Content]:
 
 
 def decode_content(data: bytes, instant: Instant, *, path: str) -> Content | None:
-    """What the file of *instant* says; None where it is empty.
+    """Decode the content of the file of *instant*; None if it is empty.
 
     Raises:
         CorruptTableError: the file holds something else; *path* is named.
@@ -94,7 +95,7 @@ def decode_content(data: bytes, instant: Instant, *, path: str) -> Content | Non
 
 
 def encode_content(content: Content, config: TableConfig) -> bytes:
-    """The file that says *content* in a table of the version in *config*.
+    """Encode *content* as the file of an instant, in the format of the table version in *config*.
 
     Raises:
         EncodeError: a value that does not fit its field.
@@ -109,11 +110,11 @@ def encode_content(content: Content, config: TableConfig) -> bytes:
 
 
 def read_content(storage: Storage, config: TableConfig, instant: Instant) -> Content | None:
-    """What the file of an instant says, in whatever state it is; None where it is empty.
+    """Read the content of the file of an instant, in the state that *instant* has; None if it is empty.
 
     Raises:
         CorruptTableError: the file is damaged.
-        StorageError: it is not there (any more).
+        StorageError: the file does not exist (any more).
     """
     path = instant_path(config, instant)
     return decode_content(storage.read(path), instant, path=f"{storage.root}/{path}")
@@ -122,10 +123,10 @@ def read_content(storage: Storage, config: TableConfig, instant: Instant) -> Con
 def create_requested(
     storage: Storage, config: TableConfig, time: str, action: Action, plan: Content | None = None, *, sync: bool = True
 ) -> Instant:
-    """Announce an instant: its requested file, with a *plan* where it has one; that of a commit is empty.
+    """Create the requested file of a new instant, with its *plan* if it has one; that of a commit is empty.
 
-    A savepoint has no requested file; it begins inflight.  Without *sync* the file is on disk once another one of the
-    timeline is.
+    A savepoint has no requested file: it begins inflight.  Without *sync*, the file is certain to be on disk only after
+    another file of the timeline was synced.
 
     Raises:
         CommitError: a clustering in timeline layout 1, where it is called a replace commit.
@@ -134,16 +135,18 @@ def create_requested(
     Source: ActiveTimelineV2.createNewInstant and saveToPendingReplaceCommit, Hudi 1.2.0.
     """
     if action is Action.CLUSTERING and config.version < VERSION_WITH_COMPLETION_TIMES:
-        raise CommitError("timeline layout 1 calls a clustering a replacecommit", path=storage.root)
+        raise CommitError("timeline layout 1 calls a clustering a replacecommit: pass that action", path=storage.root)
     instant = Instant(time, action, State.INFLIGHT if action is Action.SAVEPOINT else State.REQUESTED)
-    storage.create(instant_path(config, instant), _encoded(plan, config), overwrite=False, sync=sync)
+    storage.create(instant_path(config, instant), _encode_or_empty(plan, config), overwrite=False, sync=sync)
     return instant
 
 
 def transition_inflight(
     storage: Storage, config: TableConfig, instant: Instant, metadata: Content | None = None
 ) -> Instant:
-    """Begin a requested instant.  Hudi writes what it plans to write as *metadata*; an empty file is as good.
+    """Create the inflight file of a requested instant.
+
+    Hudi writes the files that it plans to write as *metadata*; an empty file has the same effect.
 
     Raises:
         CommitError: the instant is not requested, or its requested file is gone: somebody rolled it back.
@@ -153,21 +156,21 @@ def transition_inflight(
     """
     _expect_state(storage, config, instant, State.REQUESTED)
     inflight = Instant(instant.time, instant.action, State.INFLIGHT)
-    storage.create(instant_path(config, inflight), _encoded(metadata, config), overwrite=False)
+    storage.create(instant_path(config, inflight), _encode_or_empty(metadata, config), overwrite=False)
     return inflight
 
 
 def begin_instant(
     storage: Storage, config: TableConfig, time: str, action: Action, metadata: Content | None = None
 ) -> Instant:
-    """Announce an instant and begin it at once; the inflight instant.
+    """Create the requested and the inflight file of a new instant; return the inflight instant.
 
     Raises:
-        StorageError: there is one with this time already.
+        StorageError: there is an instant with this time already.
     """
     create_requested(storage, config, time, action, sync=False)  # it is empty: only its name counts
     inflight = Instant(time, action, State.INFLIGHT)
-    storage.create(instant_path(config, inflight), _encoded(metadata, config), overwrite=False)
+    storage.create(instant_path(config, inflight), _encode_or_empty(metadata, config), overwrite=False)
     return inflight
 
 
@@ -180,10 +183,10 @@ def complete(
     completion_time: str,
     timeline: Timeline | None = None,
 ) -> Instant:
-    """Make everything that an inflight instant did visible, in one atomic step.
+    """Create the completed file of an inflight instant, which makes all its changes visible in one atomic step.
 
-    *completion_time* is an instant later than every other time on the timeline, drawn when all files are on disk.
-    Timeline layout 1 has no place for it: there it only has to be right.  A *timeline* that was read under the table's
+    *completion_time* is an instant later than every other time on the timeline, chosen after all files are on disk.
+    Timeline layout 1 does not store it, but it is checked all the same.  A *timeline* that was read under the table's
     lock saves the request that checks for the inflight file.
 
     Raises:
@@ -193,7 +196,8 @@ def complete(
     Source: ActiveTimelineV1 and V2.saveAsComplete, Hudi 1.2.0.
     """
     if completion_time <= instant.time:
-        raise CommitError(f"{instant} cannot complete at {completion_time}, which is not after it", path=storage.root)
+        message = f"{instant} cannot complete at {completion_time}: expected a time after {instant.time}"
+        raise CommitError(message, path=storage.root)
     if timeline is None or instant not in timeline.instants:
         _expect_state(storage, config, instant, State.INFLIGHT)
     in_name = completion_time if config.version >= VERSION_WITH_COMPLETION_TIMES else None
@@ -203,9 +207,9 @@ def complete(
 
 
 def remove_pending(storage: Storage, config: TableConfig, instant: Instant) -> None:
-    """Take a pending instant off the timeline; the files that it wrote have to be gone before.
+    """Remove a pending instant from the timeline; the files that it wrote have to be deleted before.
 
-    The inflight file goes first: whoever dies in between leaves an instant that is still pending.
+    The inflight file is deleted first: if the writer dies in between, the instant is still pending.
 
     Raises:
         CommitError: the instant is completed.
@@ -226,5 +230,5 @@ def _expect_state(storage: Storage, config: TableConfig, instant: Instant, state
         raise CommitError(f"{instant} is no longer on the timeline: it has been rolled back", path=storage.root)
 
 
-def _encoded(content: Content | None, config: TableConfig) -> bytes:
+def _encode_or_empty(content: Content | None, config: TableConfig) -> bytes:
     return b"" if content is None else encode_content(content, config)

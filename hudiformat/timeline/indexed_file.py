@@ -14,13 +14,15 @@ from hudiformat.codec.statistics import ColumnStatistics
 class IndexedFile:
     """What the indexes of the metadata table keep of a file that a write has made.
 
-    ``columns`` are the statistics of its columns, ``bloom_filter`` is that of a base file, as its footer has it, with
-    the type ``bloom_type``.
-    ``keys`` are the record keys that are in the file group now, as far as they may not have been before, and
-    ``dropped`` those that are in it no more.  ``values`` are rows that are in it now, with their record keys and the
-    columns that have a secondary index, ``lost`` those that are in it no more; a row in both changes nothing.  Of a log
-    file they may not be known: ``touched`` are the keys of all that is written to it then, deletes too.
-    ``expressions`` are the statistics of expression indexes, by their names.
+    - ``columns``: the statistics of its columns.
+    - ``bloom_filter``: the text of a base file's filter, as its footer has it; its type is ``bloom_type``.
+    - ``keys``: record keys that are in the file group after the write and may not have been in it before.
+    - ``dropped``: record keys that are no longer in the file group.
+    - ``values``: rows that are in the file group after the write: their record keys and the columns with a secondary
+      index.
+    - ``lost``: such rows that are no longer in it; a row in both changes nothing.
+    - ``touched``: for a log file whose changed rows are not known: the keys of all its records and deletes.
+    - ``expressions``: the statistics of expression indexes, by their names.
     """
 
     columns: Mapping[str, ColumnStatistics] = field(default_factory=dict)

@@ -1,13 +1,13 @@
-"""Frozen dataclasses <-> the records of the timeline's Avro files, and the schemas of these records.
+"""Convert frozen dataclasses to the records of the timeline's Avro files and back, and hold the records' schemas.
 
 The class ``RollbackPlan`` is the record ``HoodieRollbackPlan``, its field ``instant_to_rollback`` the field
-``instantToRollback``.  Where Hudi uses another name, the metadata of the dataclass's field holds it under
-``AVRO_NAME``.  A field that a file lacks takes the dataclass's default; a field that the class lacks is ignored.
+``instantToRollback``.  If Hudi uses another name, the metadata of the dataclass's field holds it under ``AVRO_NAME``.
+If a file lacks a field, the dataclass's default is used; a field that the class lacks is ignored.
 
 ``schemas.json`` holds the fields of every record, in which other records are referred to by name.  The text of a schema
 defines each record where it is first used, and adds ``avro.java.string``, which tells Java the class of its strings.
-Readers take the schema from the file, so the text could differ from Hudi's.  It equals Hudi's but for the comments, so
-that our files differ from Hudi's in their values alone.
+Readers take the schema from the file, so the text could differ from Hudi's.  It equals Hudi's except for the comments,
+so that files of hudiformat differ from Hudi's only in their values.
 
 Source: hudi-common/src/main/avro, as Hudi 1.2.0 writes them.
 """
@@ -34,7 +34,7 @@ _JAVA_STRING = {"avro.java.string": "String"}
 
 @cache
 def schema_text(name: str) -> str:
-    """The schema of the record *name*, such as ``HoodieRollbackPlan``, as JSON."""
+    """Return the schema of the record *name*, such as ``HoodieRollbackPlan``, as JSON."""
     top: list[Any] = [name]
     defined: set[str] = set()
     unexpanded: list[tuple[Any, Any]] = [(top, 0)]  # a container and the key in it of a type of schemas.json, a stack
@@ -65,13 +65,13 @@ def schema_text(name: str) -> str:
 
 
 def metadata_record_schema() -> str:
-    """The schema of the records of a metadata table, without meta fields, as JSON."""
+    """Return the schema of the records of a metadata table, without meta fields, as JSON."""
     return schema_text("HoodieMetadataRecord")
 
 
 @cache
 def parsed_schema(name: str) -> Any:
-    """The schema of the record *name*, as fastavro takes it."""
+    """Return the schema of the record *name* in fastavro's parsed form."""
     return fastavro.parse_schema(json.loads(schema_text(name)))
 
 
@@ -82,8 +82,10 @@ def _records() -> dict[str, Any]:
 
 AVRO_NAME = "avro name"
 CHECK = "check"
-"""The key, in the metadata of a dataclass's field, of what checks its texts: the value itself, the items of a tuple, or
-the keys of a mapping.  None and the empty text stand for nothing and are not checked."""
+"""The key, in the metadata of a dataclass's field, of the function that checks its texts.
+
+Those are the value itself, the items of a tuple, or the keys of a mapping.  None and the empty text are not checked.
+"""
 
 INSTANT = {CHECK: checked_instant}
 PARTITION = {CHECK: checked_partition}
@@ -94,44 +96,44 @@ _T = TypeVar("_T")
 
 
 def encode_record_file(value: object) -> bytes:
-    """The Avro file that holds *value*, an instance of a dataclass of this room.
+    """Return the Avro file that holds *value*, an instance of a dataclass of this folder.
 
     Raises:
-        EncodeError: a value that does not fit its field.
+        EncodeError: a value does not fit its field.
     """
     name = f"Hoodie{type(value).__name__}"
     return encode_avro_file(schema_text(name), parsed_schema(name), to_record(value))
 
 
 def decode_record_file(kind: type[_T], data: bytes, *, path: str) -> _T:
-    """The *kind* in an Avro file.
+    """Decode the Avro file of a *kind*.
 
     Raises:
-        CorruptTableError: not an Avro file, or one of something else; *path* is named.
+        CorruptTableError: the file is no Avro file, or one of another record; *path* is named.
     """
     return from_record(kind, decode_avro_file(data, path=path), path=path)
 
 
 def to_record(value: Any) -> dict[str, Any]:
-    """*value* as fastavro takes it."""
-    return {avro_name(attribute): _plain(getattr(value, attribute.name)) for attribute in fields(value)}
+    """Return *value*, a dataclass of this folder, as the dict that fastavro encodes."""
+    return {avro_name(attribute): _to_avro_value(getattr(value, attribute.name)) for attribute in fields(value)}
 
 
 def from_record(kind: type[_T], record: object, *, path: str) -> _T:
-    """The *kind* that a record, as fastavro gives it, stands for.
+    """Return the *kind* of a record that fastavro decoded.
 
     Raises:
         CorruptTableError: a field is missing or of another type; *path* is named.
     """
     try:
-        found: _T = _record(kind)(record)
+        found: _T = _record_reader(kind)(record)
     except _UnexpectedError as error:
         raise CorruptTableError(f"{path}: expected a {kind.__name__}: {error}", path=path) from error
     return found
 
 
 def avro_name(attribute: Field[Any]) -> str:
-    """The name of a dataclass's field in Avro and JSON."""
+    """Return the name of a dataclass's field in Avro and JSON."""
     first, *rest = attribute.name.split("_")
     return str(attribute.metadata.get(AVRO_NAME) or first + "".join(word.capitalize() for word in rest))
 
@@ -140,71 +142,78 @@ class _UnexpectedError(Exception):
     """A value is not of the type that Hudi writes."""
 
 
-def _plain(value: Any) -> Any:
+def _to_avro_value(value: Any) -> Any:
     if is_dataclass(value):
         return to_record(value)
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: _to_avro_value(item) for key, item in value.items()}
     if isinstance(value, tuple):  # a typed value to fastavro
-        return [_plain(item) for item in value]
+        return [_to_avro_value(item) for item in value]
     return value
 
 
 @cache
-def _reader(hint: Any) -> Callable[[Any], Any]:
-    """The function that converts a value that fastavro decoded to the type *hint*."""
+def _value_reader(hint: Any) -> Callable[[Any], Any]:
+    """Return the function that converts a value that fastavro decoded to the type *hint*."""
     arguments = get_args(hint)
     if get_origin(hint) is types.UnionType:
-        read = _reader(arguments[0])
+        read = _value_reader(arguments[0])
         return lambda value: None if value is None else read(value)
     if get_origin(hint) is tuple:
-        item = _reader(arguments[0])
+        item = _value_reader(arguments[0])
         return lambda value: tuple(map(item, _expect(list, value)))
     if get_origin(hint) is Mapping:
-        entry = _reader(arguments[1])
+        entry = _value_reader(arguments[1])
         return lambda value: {key: entry(inner) for key, inner in _expect(dict, value).items()}
-    read_record: Callable[[Any], Any] = _record(hint) if is_dataclass(hint) else partial(_expect, hint)
+    read_record: Callable[[Any], Any] = _record_reader(hint) if is_dataclass(hint) else partial(_expect, hint)
     return read_record
 
 
-def _record(kind: Any) -> Callable[[Any], Any]:
+def _record_reader(kind: Any) -> Callable[[Any], Any]:
+    """Return the function that converts a dict that fastavro decoded to the dataclass *kind*."""
+
     def read(value: Any) -> Any:
         record = _expect(dict, value)
-        if not any(key in record for _, key, _ in _readers(kind)):
-            raise _UnexpectedError("none of its fields is there")
+        if not any(key in record for _, key, _ in _field_readers(kind)):
+            raise _UnexpectedError("the record has none of its fields")
         return kind(
             **{
                 name: convert(record[key])
-                for name, key, convert in _readers(kind)
-                if key in record or _required(kind, name, key)
+                for name, key, convert in _field_readers(kind)
+                if key in record or _refuse_missing(kind, name, key)
             }
         )
 
     return read
 
 
-def _required(kind: Any, name: str, key: str) -> bool:
+def _refuse_missing(kind: Any, name: str, key: str) -> bool:
+    """Raise if the field *name* of *kind* has no default; return False.
+
+    Raises:
+        _UnexpectedError: the record lacks the field *key*, which is required.
+    """
     attribute = kind.__dataclass_fields__[name]
     if attribute.default is MISSING and attribute.default_factory is MISSING:
-        raise _UnexpectedError(f"there is no {key}")
+        raise _UnexpectedError(f"the field {key} is missing")
     return False
 
 
 @cache
-def _readers(kind: Any) -> tuple[tuple[str, str, Callable[[Any], Any]], ...]:
+def _field_readers(kind: Any) -> tuple[tuple[str, str, Callable[[Any], Any]], ...]:
     hints = get_type_hints(kind)
     return tuple(
-        (field.name, avro_name(field), _checked(_reader(hints[field.name]), field.metadata.get(CHECK)))
+        (field.name, avro_name(field), _check_texts_of(_value_reader(hints[field.name]), field.metadata.get(CHECK)))
         for field in fields(kind)
     )
 
 
-def _checked(read: Callable[[Any], Any], check: Callable[[str], str] | None) -> Callable[[Any], Any]:
-    """*read*, and then *check* for each text that it gives."""
+def _check_texts_of(read: Callable[[Any], Any], check: Callable[[str], str] | None) -> Callable[[Any], Any]:
+    """Return a function that calls *read*, and then *check* for each text in its result."""
     if check is None:
         return read
 
-    def checking(value: Any) -> Any:
+    def read_checked(value: Any) -> Any:
         found = read(value)
         try:
             for text in (found,) if isinstance(found, str) else found or ():
@@ -214,7 +223,7 @@ def _checked(read: Callable[[Any], Any], check: Callable[[str], str] | None) -> 
             raise _UnexpectedError(str(error)) from error
         return found
 
-    return checking
+    return read_checked
 
 
 def _expect(kind: type[_T], value: object) -> _T:

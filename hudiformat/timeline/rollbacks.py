@@ -46,7 +46,7 @@ class RollbackPlan:
 
 @dataclass(frozen=True, slots=True)
 class RollbackPartitionMetadata:
-    """What a rollback did in one partition; the mappings have the sizes of log files, in bytes, by their full paths.
+    """The changes of a rollback in one partition; the mappings have the sizes of log files in bytes, by full paths.
 
     Source: HoodieRollbackPartitionMetadata, Hudi 1.2.0.
     """

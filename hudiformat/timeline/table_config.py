@@ -104,7 +104,7 @@ class TableConfig:
 
     *partition_types* has an item per partition field: ``simple`` or ``timestamp`` for the CUSTOM key generator, else
     None.  *payload_class* is None if the merge mode alone determines merging.  The keys of *merge_properties* are
-    without their prefix.  *metadata_partitions* are the partitions of the metadata table that are complete.
+    without their prefix.  *metadata_partitions* are the partitions of the metadata table that are completely built.
 
     Source: HoodieTableConfig, Hudi 1.2.0.
     """
@@ -175,7 +175,7 @@ class TableConfig:
 
     @property
     def has_avro_key_generator(self) -> bool:
-        """Whether the key generator takes Avro records: Flink makes such tables, Spark does not.
+        """Whether the key generator is one for Avro records: in tables created by Flink, not by Spark.
 
         Source: StreamerUtil.initTableIfNotExists of Hudi's Flink writer.
         """
@@ -194,7 +194,7 @@ def table_checksum(name: str, database: str = "") -> int:
 
 
 def parse_properties(text: str | bytes) -> dict[str, str]:
-    """Return the entries of a Java properties text, in its order; of several with the same key the last one is used.
+    """Parse a Java properties text into its entries, in its order; of several with the same key the last one counts.
 
     Raises:
         ValueError: a Unicode escape is not followed by four hexadecimal digits.

@@ -52,7 +52,7 @@ class Action(str, Enum):
 
     @property
     def has_plan(self) -> bool:
-        """Whether the requested file of an instant of this action may name file groups that it is going to rewrite."""
+        """Whether the requested file of an instant of this action may hold a plan: file groups to rewrite."""
         return self in _WITH_PLANS
 
     @property
@@ -88,7 +88,7 @@ def _extensions() -> dict[str, tuple[Action, State]]:
     for action in Action:
         if action is not Action.SAVEPOINT:
             known[f"{action.value}.requested"] = action, State.REQUESTED
-        # Commit was the first action of all, and its inflight files do not have its name.
+        # A commit's inflight files are named ".inflight", without the action: commit was Hudi's first action.
         inflight = "inflight" if action is Action.COMMIT else f"{action.value}.inflight"
         known[inflight] = action, State.INFLIGHT
         if action.completed_as is action:
@@ -104,8 +104,8 @@ _EXTENSION_OF = {key: extension for extension, key in _BY_EXTENSION.items()}
 class Instant:
     """An action on the table, identified by the time at which it was requested, in one of its states.
 
-    *completion_time* is known for completed instants of timeline layout 2.  Instants of layout 1, and those that an
-    upgraded table kept from layout 1, have none.
+    *completion_time* is known for completed instants of timeline layout 2.  Instants of layout 1, also in the timeline
+    of a table that was upgraded later, have none.
     """
 
     time: str
@@ -147,7 +147,7 @@ class Instant:
         return f"{self.time} {self.action.value} ({self.state.name.lower()})"
 
 
-@lru_cache(maxsize=4096)  # a table's operation lists the same names a few times, and the next one most of them
+@lru_cache(maxsize=4096)  # each operation on a table lists the same names several times
 def parse_instant_name(name: str, *, layout: int) -> Instant:
     """Parse the name of a timeline file; ``file_name`` of the result is *name* again.
 
@@ -168,7 +168,9 @@ def parse_instant_name(name: str, *, layout: int) -> Instant:
     action, state = known
     time, completion_time = match[1], match[2]
     if completion_time is not None and (layout < _COMPLETION_LAYOUT or state is not State.COMPLETED):
-        raise NameFormatError(f"{name!r} has a completion time, where layout {layout} has none", name=name)
+        raise NameFormatError(
+            f"{name!r} has a completion time, which timeline layout {layout} does not have", name=name
+        )
     if action is Action.CLUSTERING and layout < _COMPLETION_LAYOUT:
         raise NameFormatError(f"{name!r}: timeline layout {layout} calls clustering a replacecommit", name=name)
     return Instant(time, action, state, completion_time)
@@ -190,7 +192,7 @@ class Timeline:
 
     @classmethod
     def of_sorted(cls, instants: Iterable[Instant]) -> Timeline:
-        """The same of *instants* in the order of the timeline."""
+        """Return the timeline of *instants*, which are in the order of the timeline, each in one or several states."""
         return cls(tuple({(one.time, one.action.completed_as): one for one in instants}.values()))
 
     @property
@@ -233,8 +235,8 @@ class Timeline:
         """The time of the first write on the active timeline; older writes that are not on it have been archived.
 
         Commits with a savepoint are ignored, because they remain when the writes before and after them are archived.
-        If every write has one, as after a restore to a savepoint, it is the newest of them.  (Hudi then has none, and
-        does not see the rows of archived writes until the next commit.)
+        If every write has a savepoint, as after a restore to a savepoint, the result is the newest of them.  (Hudi has
+        no first write then, and does not see the rows of archived writes until the next commit.)
 
         Source: BaseHoodieTimeline.getFirstNonSavepointCommit, Hudi 1.2.0.
         """

@@ -14,7 +14,7 @@ def test_an_error_has_an_example_and_what_is_wrong() -> None:
     pytest.importorskip("sqlglot")
     with pytest.raises(
         FilterError,
-        match=r"^'v >' is no condition such as \"p = 'x' and v > 0\": .*from character 3 on$",
+        match=r"^'v >' is not a condition such as \"p = 'x' and v > 0\": .*from character 3 on$",
     ):
         parsed("v >")
     with pytest.raises(FilterError, match=r"expected one condition such as .*, found 2$"):

@@ -127,7 +127,7 @@ def test_a_key_column_that_is_there_twice(tmp_path: Path, name: str) -> None:
 
 def test_any_column_that_is_there_twice(tmp_path: Path) -> None:
     data = pa.table([*GOOD.columns, GOOD["v"]], names=[*GOOD.column_names, "v"])
-    refuse(tmp_path, data, SchemaError, "column v is there twice", "insert", "upsert")
+    refuse(tmp_path, data, SchemaError, "column v comes twice", "insert", "upsert")
 
 
 @pytest.mark.parametrize("value", ["..", ".hoodie", "../../elsewhere", "a//b"])

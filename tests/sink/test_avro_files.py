@@ -241,7 +241,7 @@ def test_a_null_in_a_column_that_has_none_is_refused(storage: Storage) -> None:
 
 def test_a_block_that_readers_do_not_take_is_refused(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(avro_files, "INT32_MAX", 3)
-    with pytest.raises(EncodeError, match="a block of 4 bytes: Avro's readers take less than 2 GiB"):
+    with pytest.raises(EncodeError, match="a block of 4 bytes: Avro's readers accept less than 2 GiB"):
         container(storage, "a", small(1, -2, 64))
 
 

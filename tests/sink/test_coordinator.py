@@ -167,9 +167,9 @@ def test_a_batch_that_a_later_one_has_passed_is_an_error(storage: Storage) -> No
     sink.commit(write(storage, 0, [rows([1])]))
     sink.commit(write(storage, 3, [rows([2])]))
     for one in (sink, FileSink(storage)):
-        with pytest.raises(DataError, match="batch 2: batch 3 was committed without it"):
+        with pytest.raises(DataError, match="batch 2: the later batch 3 was committed without it"):
             one.commit(write(storage, 2, [rows([3])]))
-        with pytest.raises(DataError, match="batch 1: batch 3 was committed without it"):
+        with pytest.raises(DataError, match="batch 1: the later batch 3 was committed without it"):
             one.report(write(storage, 1, [rows([3])])[0])
     assert sink.commit(write(storage, 0, [rows([1])])) is None
     assert sink.report(write(storage, 4, [rows([4])])[0]) is not None
@@ -204,7 +204,7 @@ def test_a_task_that_reports_another_number_of_tasks_begins_its_batch_anew(stora
 
 
 def test_a_message_without_a_batch_cannot_be_reported(storage: Storage) -> None:
-    with pytest.raises(DataError, match="do not say their batch"):
+    with pytest.raises(DataError, match="have no batch or no number of tasks"):
         FileSink(storage).report(TaskCommit(None, 0, None, ()))
 
 

@@ -212,7 +212,7 @@ def test_files_of_two_formats_wait_together_and_are_merged_apart() -> None:
 
 def test_merge_comes_first() -> None:
     for text in ("success-file,merge", "merge,merge"):
-        with pytest.raises(OptionError, match="merge at the first place"):
+        with pytest.raises(OptionError, match="merge once, as the first policy"):
             parse_sink_options({"sink.partition-commit.policy.kind": text})
 
 

@@ -26,7 +26,7 @@ MERGING = SinkOptions(auto_compaction=True)
         ([(0, 0, 2), (1, 1, 2)], "found batch 0 of 2 tasks, batch 1 of 2 tasks"),
         ([(0, 0, 2), (0, 1, 3)], "found batch 0 of 2 tasks, batch 0 of 3 tasks"),
         ([(4, 0, 2), (4, 0, 2)], r"batch 4: expected one message of each of 2 tasks, found tasks \[0, 0\]"),
-        ([(None, 0, 1)], "do not say their batch and the number of tasks: say batch= when committing"),
+        ([(None, 0, 1)], "have no batch or no number of tasks: pass batch= to commit"),
         ([(None, 0, 1), (3, 0, 1)], "found batch 3 of 1 tasks, batch None of 1 tasks"),
         ([(4, 0, 1), (4, 1, 1)], r"found tasks \[0, 1\]; \[1\] are too many"),
     ],

@@ -54,7 +54,7 @@ def test_a_delta_commit_of_logs_uses_up_one_of_sparks_five() -> None:
     logs = [commit(str(i), (LOG, 9999, 9), action=Action.DELTA_COMMIT) for i in range(9, 4, -1)]
     found = spark_record_size(endless(logs), OPTIONS)
     assert (found.size, found.instant) == (77, None)
-    assert found.passed_over[0] == ("9", "0 bytes, but no records that count")
+    assert found.passed_over[0] == ("9", "0 bytes, but no records")
     assert len(found.passed_over) == 5
     base = commit("1", ("f", 3000, 10))
     assert spark_record_size([*logs[:4], base], OPTIONS).instant == "1"
@@ -78,4 +78,4 @@ def test_replace_commits_count_for_flink_alone_and_use_up_none_of_sparks_five() 
 def test_a_commit_without_records_is_skipped(estimate: object) -> None:
     assert callable(estimate)
     found = estimate([commit("2", ("f", 5000, 0)), commit("1", ("f", 5000, 5))], OPTIONS)
-    assert found == RecordSize(1000, "1", (("2", "5000 bytes, but no records that count"),))
+    assert found == RecordSize(1000, "1", (("2", "5000 bytes, but no records"),))

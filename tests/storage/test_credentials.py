@@ -108,7 +108,7 @@ def server() -> Iterator[str]:
 
 def test_a_metadata_server_is_one_that_answers_as_one(server: str) -> None:
     assert credentials._answers(server, "/there", {})
-    assert credentials._answers(server, "/there", {}, said=("Flavor", "Mine"))
-    assert not credentials._answers(server, "/there", {}, said=("Flavor", "Other"))
+    assert credentials._answers(server, "/there", {}, expected_header=("Flavor", "Mine"))
+    assert not credentials._answers(server, "/there", {}, expected_header=("Flavor", "Other"))
     assert not credentials._answers(server, "/elsewhere", {})
     assert not credentials._answers("127.0.0.1:1", "/there", {})

@@ -31,5 +31,5 @@ def test_a_range_that_ends_too_early_is_an_error(monkeypatch: pytest.MonkeyPatch
             return b"x" * max(min(count, 15 - start), 0)
 
     monkeypatch.setattr(fetching, "RANGE", 10)
-    with pytest.raises(OSError, match="5 bytes instead of 10 at byte 10"):
+    with pytest.raises(OSError, match="expected 10 bytes at byte 10, found 5"):
         fetching.fetch(Shrinking())

@@ -94,7 +94,9 @@ def test_without_fsspec_a_scheme_of_its_own_is_refused_by_name(monkeypatch: pyte
         return real(name, *args, **options)
 
     monkeypatch.setattr(builtins, "__import__", without_fsspec)
-    with pytest.raises(StorageError, match=r"memory://a: pyarrow knows no memory://; with hudiformat\[fsspec\]"):
+    with pytest.raises(
+        StorageError, match=r"memory://a: pyarrow has no file system for memory://; install hudiformat\[fsspec\]"
+    ):
         open_storage("memory://a")
 
 

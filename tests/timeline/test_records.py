@@ -37,11 +37,11 @@ def test_the_schemas_are_hudis_but_for_their_comments(golden_tables: dict[str, P
     ("kind", "data", "expected"),
     [
         (RestorePlan, b"{}", "expected an Avro file"),
-        (RestorePlan, container({"a": 1}, a="long"), "expected a RestorePlan: none of its fields is there"),
+        (RestorePlan, container({"a": 1}, a="long"), "expected a RestorePlan: the record has none of its fields"),
         (
             SavepointMetadata,
             container({"comments": ""}, comments="string"),
-            "SavepointMetadata: there is no savepointedBy",
+            "SavepointMetadata: the field savepointedBy is missing",
         ),
         (RestorePlan, container({"version": "1"}, version="string"), "RestorePlan: expected int, found str"),
         (

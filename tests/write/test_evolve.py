@@ -256,7 +256,7 @@ def test_a_column_that_has_a_secondary_index_keeps_its_type(tmp_path: Path) -> N
 def test_a_new_column_that_says_which_rows_are_deletes_is_a_boolean(tmp_path: Path, kind: pa.DataType) -> None:
     table = table_of(tmp_path / "t")
     before = tree(tmp_path / "t")
-    message = f"column _hoodie_is_deleted of type {kind}: Hudi takes it for a boolean"
+    message = f"column _hoodie_is_deleted has type {kind}: Hudi expects a boolean"
     with pytest.raises(SchemaError, match=message):
         table.evolve(add={"_hoodie_is_deleted": kind})
     with pytest.raises(SchemaError, match=message):

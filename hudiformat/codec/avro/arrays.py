@@ -1,4 +1,4 @@
-"""Arrow arrays as numpy arrays and back, without a copy of the values, and Avro's varints in numpy arrays.
+"""Convert Arrow arrays to numpy arrays and back, without a copy of the values, and Avro's varints in numpy arrays.
 
 The length and the offset of a sliced Arrow array are respected everywhere.
 
@@ -30,18 +30,21 @@ Narrow: TypeAlias = npt.NDArray[np.unsignedinteger[Any]]
 
 U64 = np.uint64
 
-_MUCH = 32 << 20
+_MUCH = 32 << 20  # bytes: larger memory comes from Arrow, see _allocate
 _NO_ROWS = np.zeros(0, np.int64)
 
 
 class Parts(NamedTuple):
-    """In which rows parts begin, in ascending order; ``heads`` are the eight bytes before each part, if there are."""
+    """The rows in which the parts of an output begin, ascending.
+
+    ``heads`` are the eight bytes before each part, if there are any.
+    """
 
     firsts: Longs = _NO_ROWS
     heads: Words | None = None
 
     def within(self, first: int, end: int) -> Parts:
-        """Those that begin in the rows from *first* to *end*, which are then counted from *first*."""
+        """Return the parts that begin in the rows from *first* to *end*; their rows are counted from *first*."""
         if not len(self.firsts):
             return self
         here = slice(*np.searchsorted(self.firsts, (first, end)))
@@ -49,35 +52,35 @@ class Parts(NamedTuple):
 
 
 def size_of(batch: pa.RecordBatch | pa.Table) -> int:
-    """About how many bytes the values have."""
+    """Return about how many bytes the values have."""
     try:
         return int(batch.nbytes)
-    except pa.ArrowTypeError:  # pyarrow before 24 does not know it of views
+    except pa.ArrowTypeError:  # pyarrow before 24 cannot compute it for views
         return int(batch.get_total_buffer_size())
 
 
-def _allocated(size: int) -> Bytes:
-    """Memory from numpy, and if it is much from Arrow, which keeps what is freed for a while.
+def _allocate(size: int) -> Bytes:
+    """Return memory from numpy or, for large sizes, from Arrow, which keeps freed memory for a while.
 
-    What the C library allocates beyond 32 MB goes back to the system at once, which has to clear the pages that it
-    gives out again: a third of the time of encoding long texts.
+    Memory beyond 32 MB that the C library frees goes back to the system at once, which has to clear its pages before it
+    hands them out again: a third of the time of encoding long texts.
     """
     return np.empty(size, np.uint8) if size <= _MUCH else np.frombuffer(pa.allocate_buffer(size), np.uint8)
 
 
 class Output:
-    """Bytes that grow at the end; at first there is room for *size*."""
+    """Bytes that grow at the end; at first there is room for *size* bytes behind *head*."""
 
     def __init__(self, size: int = 0, head: bytes = b"") -> None:
-        self._room = _allocated(size + len(head))
+        self._room = _allocate(size + len(head))
         self.used = 0
         self.append(content(head))
 
     def room(self, size: int) -> Bytes:
-        """Where the next *size* bytes may be written; add those that are to ``used``."""
+        """Return the next *size* bytes, to be written by the caller, which adds the bytes written to ``used``."""
         end = self.used + size
         if end > len(self._room):
-            room = _allocated(max(end, 2 * self.used))
+            room = _allocate(max(end, 2 * self.used))
             room[: self.used] = self._room[: self.used]
             self._room = room
         return self._room[self.used : end]
@@ -88,12 +91,12 @@ class Output:
         self.used += len(part)
 
     def written(self) -> memoryview:
-        """All bytes."""
+        """Return all bytes that were written."""
         return self._room[: self.used].data.toreadonly()
 
 
 def validity(array: pa.Array) -> Mask | None:
-    """Which entries are not null; None if no entry is null."""
+    """Return which entries are not null; None if no entry is null."""
     if not array.null_count:
         return None
     valid: Mask = array.is_valid().to_numpy(zero_copy_only=False)
@@ -101,12 +104,12 @@ def validity(array: pa.Array) -> Mask | None:
 
 
 def bitmap(valid: Mask | None) -> pa.Buffer | None:
-    """The Arrow validity buffer of *valid*, the inverse of :func:`validity`."""
+    """Return the Arrow validity buffer of *valid*: the inverse of :func:`validity`."""
     return None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
 def one_batch(rows: pa.RecordBatch | pa.Table) -> pa.RecordBatch:
-    """*rows* as one batch; a table is copied if it has several chunks."""
+    """Return *rows* as one batch; a table is copied if it has several chunks."""
     if isinstance(rows, pa.RecordBatch):
         return rows
     columns = [_one_array(column) for column in rows.columns]
@@ -120,12 +123,12 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
 
 
 def rows_within(rows: pa.RecordBatch | pa.Table, size: float, *, extra: float = 0.0) -> int:
-    """How many of the first *rows* have at most *size* bytes, which are those in memory and *extra* for each.
+    """Return how many of the first *rows* take at most *size* bytes: their bytes in memory and *extra* for each row.
 
     A few slices are measured, not each row.
 
-    Rows of 8, 8, 100 and 8 bytes and a size of 120 bytes: of the first two rows 16 bytes are found, of the first three
-    116 and of all four 124, so the answer is 3.
+    Rows of 8, 8, 100 and 8 bytes and a size of 120 bytes: the first two rows take 16 bytes, the first three 116 and all
+    four 124, so the answer is 3.
     """
     if rows.nbytes + rows.num_rows * extra <= size:
         return int(rows.num_rows)
@@ -140,12 +143,12 @@ def rows_within(rows: pa.RecordBatch | pa.Table, size: float, *, extra: float = 
 
 
 def numbers(array: pa.Array, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """The values of a fixed-width array; the value of a null entry is arbitrary."""
+    """Return the values of a fixed-width array; the value of a null entry is arbitrary."""
     return _values(array.buffers()[1], dtype, array.offset, len(array))
 
 
 def offsets(array: pa.Array) -> Longs:
-    """Where each entry of a string, binary, list or map array begins, and where the last entry ends.
+    """Return where each entry of a string, binary, list or map array begins, and where the last entry ends.
 
     For ``["a", "bcd", ""]`` that is ``[0, 1, 4, 4]``.
     """
@@ -161,7 +164,7 @@ def offsets(array: pa.Array) -> Longs:
 
 
 def content(buffer: pa.Buffer | bytes | None) -> Bytes:
-    """The bytes of a buffer."""
+    """Return the bytes of a buffer."""
     return np.zeros(0, np.uint8) if buffer is None else np.frombuffer(buffer, np.uint8)
 
 
@@ -185,7 +188,7 @@ _STEPS = (
 )
 
 
-class _Decoding(NamedTuple):
+class _Constants(NamedTuple):
     """The constants above for words of one width."""
 
     carry: np.unsignedinteger[Any]
@@ -195,24 +198,25 @@ class _Decoding(NamedTuple):
     steps: list[tuple[np.unsignedinteger[Any], ...]]
 
 
-def _decoding(kind: type[np.unsignedinteger[Any]]) -> _Decoding:
+def _constants_for(kind: type[np.unsignedinteger[Any]]) -> _Constants:
+    """Return the constants above for words of the width of *kind*."""
     size = kind().itemsize
     every, spare = (1 << 8 * size) - 1, 64 - 8 * size
     steps = [tuple(kind(int(part) & every) for part in step) for step in _STEPS[::-1][: size.bit_length() - 1]]
-    return _Decoding(kind(int(_CONTINUE) & every), kind(int(_POSITION) >> spare), kind(7), kind(8 * size - 8), steps)
+    return _Constants(kind(int(_CONTINUE) & every), kind(int(_POSITION) >> spare), kind(7), kind(8 * size - 8), steps)
 
 
-_DECODING = {kind().itemsize: _decoding(kind) for kind in (np.uint16, np.uint32, np.uint64)}
+_CONSTANTS = {kind().itemsize: _constants_for(kind) for kind in (np.uint16, np.uint32, np.uint64)}
 
 
 def zigzag(values: Longs) -> Words:
-    """Signed numbers as unsigned ones, small magnitudes first: 0, -1, 1, -2 become 0, 1, 2, 3."""
+    """Return signed numbers as unsigned ones, small magnitudes first: 0, -1, 1, -2 become 0, 1, 2, 3."""
     result: Words = ((values << 1) ^ (values >> 63)).view(np.uint64)
     return result
 
 
 def unzigzag(values: Narrow) -> Longs:
-    """The inverse of :func:`zigzag`; the result is as wide as *values*."""
+    """Return unsigned numbers as signed ones of the same width: the inverse of :func:`zigzag`."""
     # The negative of 1 is all ones; unsigned arithmetic wraps without a warning.
     one = values.dtype.type(1)
     odd = values & one
@@ -223,9 +227,9 @@ def unzigzag(values: Narrow) -> Longs:
 
 
 def encode_varints(values: Words) -> list[tuple[Words, Longs | int, int]]:
-    """The varint of each value as (words, lengths, longest): up to eight bytes a word, and how many bytes are used.
+    """Return the varint of each value as (words, lengths, longest): up to eight bytes a word, and how many are used.
 
-    ``lengths`` is one number if all are equal.  There are two such triples if a value needs nine or ten bytes: the
+    ``lengths`` is one number if all are equal.  If a value needs nine or ten bytes, there are two such triples: the
     first eight bytes of every value, and the rest.
 
     For the values 5, 300 and 16384:
@@ -234,6 +238,8 @@ def encode_varints(values: Words) -> list[tuple[Words, Longs | int, int]]:
         groups apart      [0x05, 0x022c, 0x010000]       each group of seven bits in a byte of its own
         high bits         [0x00, 0x0080, 0x8080]         in every byte but the last
         words             [0x05, 0x02ac, 0x018080]
+
+    For the values 5, 300 and 2 ** 60, the lengths are [1, 2, 8] and, in the second triple, [0, 0, 1].
     """
     top = int(values.max(initial=0))
     if top < 1 << 7:
@@ -241,7 +247,7 @@ def encode_varints(values: Words) -> list[tuple[Words, Longs | int, int]]:
     if top < 1 << 14:
         words, lengths = _two_bytes(values)
         return [(words, _same_or_each(lengths), 2)]
-    lengths = _lengths(values, min(top, _MASK56))
+    lengths = _group_counts(values, min(top, _MASK56))
     spread = _spread(values if top <= _MASK56 else values & U64(_MASK56), top)
     spread |= _CONTINUE & ((U64(1) << (lengths * U64(8) - U64(8))) - U64(1))
     if top <= _MASK56:
@@ -253,7 +259,7 @@ def encode_varints(values: Words) -> list[tuple[Words, Longs | int, int]]:
 
 
 def _two_bytes(values: Words) -> tuple[Words, Words]:
-    """The varints of values below 2**14, and how many bytes each has."""
+    """Return the varints of values below 2**14, and how many bytes each has."""
     long = (values > _SEVEN).view(np.uint8).astype(np.uint64)
     spread: Words = (values & _SEVEN) | (values >> U64(7) << U64(8)) | (long << U64(7))
     return spread, long + U64(1)
@@ -265,14 +271,17 @@ def _same_or_each(lengths: Words) -> Longs | int:
 
 
 def _spread(values: Words, top: int) -> Words:
-    """Each group of seven bits in a byte of its own; *top* is the largest value."""
+    """Put each group of seven bits into a byte of its own; *top* is the largest value.
+
+    For 300 = 0b10_0101100 that is 0x022c: the groups 0b10 and 0b0101100.
+    """
     for low, high, shift in _STEPS[top < 1 << 28 :]:  # below 2**28 the first step moves nothing
         values = (values & low) | ((values & high) << shift)
     return values
 
 
-def _lengths(values: Words, top: int) -> Words:
-    """How many groups of seven bits each value has, at most eight; *top* is the largest value."""
+def _group_counts(values: Words, top: int) -> Words:
+    """Return how many groups of seven bits each value has, at most eight; *top* is the largest value."""
     lengths = np.ones(len(values), np.uint8)
     for bits in range(7, top.bit_length(), 7):
         lengths += values >= U64(1 << bits)
@@ -280,13 +289,13 @@ def _lengths(values: Words, top: int) -> Words:
 
 
 def varint_stops(words: Narrow) -> Narrow:
-    """The high bits that are not set in each word: the lowest of them ends the varint; 0 if the varint is longer."""
-    stops: Narrow = ~words & _DECODING[words.itemsize].carry
+    """Return the high bits that are not set in each word: the lowest one ends the varint; 0 if the varint is longer."""
+    stops: Narrow = ~words & _CONSTANTS[words.itemsize].carry
     return stops
 
 
 def decode_varints(words: Narrow, stops: Narrow) -> tuple[Narrow, Narrow]:
-    """The unsigned value of the varint at the start of each word, and its size in bytes; size 0 if it is longer.
+    """Return the unsigned value of the varint at the start of each word, and its size in bytes; size 0 if it is longer.
 
     For three 32-bit words that begin with the varints 05, ac 02 and 80 80 01 (further bytes follow the first two):
 
@@ -306,12 +315,17 @@ def decode_varints(words: Narrow, stops: Narrow) -> tuple[Narrow, Narrow]:
 
 
 def varint_sizes(stops: Narrow) -> Narrow:
-    """The size of each varint in bytes, from its :func:`varint_stops`; 0 if the varint is longer than a word."""
+    """Return the size of each varint in bytes, from its :func:`varint_stops`; 0 if it is longer than a word."""
     return _sizes(stops & np.negative(stops))
 
 
 def _sizes(lowest: Narrow) -> Narrow:
-    constants = _DECODING[lowest.itemsize]
+    """Return the index of the byte in which the only set bit of each number is, counted from 1; 0 for the number 0.
+
+    For the stop 0x8000 of a 32-bit word: 0x8000 >> 7 = 0x100, times 0x01020304 is 0x02030400 in 32 bits, and 0x02030400
+    >> 24 = 2.
+    """
+    constants = _CONSTANTS[lowest.itemsize]
     lowest >>= constants.seven
     lowest *= constants.position
     lowest >>= constants.top
@@ -319,9 +333,9 @@ def _sizes(lowest: Narrow) -> Narrow:
 
 
 def _join_groups(words: Narrow) -> Narrow:
-    """The groups of seven bits of each word, joined to one number; the inverse of :func:`_spread`."""
-    values: Narrow = words & ~_DECODING[words.itemsize].carry
-    for low, high, shift in _DECODING[words.itemsize].steps:
+    """Join the groups of seven bits of each word to one number: the inverse of :func:`_spread`."""
+    values: Narrow = words & ~_CONSTANTS[words.itemsize].carry
+    for low, high, shift in _CONSTANTS[words.itemsize].steps:
         upper = values >> shift
         upper &= high
         values &= low
@@ -330,7 +344,7 @@ def _join_groups(words: Narrow) -> Narrow:
 
 
 def mapped_type(kind: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
-    """*kind* with what *leaf* makes of each type in it that has no fields of its own, at any depth."""
+    """Return *kind* with each type in it that has no fields replaced by the result of *leaf*, at any depth."""
 
     def mapped(field: pa.Field) -> pa.Field:
         return field.with_type(mapped_type(field.type, leaf))

@@ -1,6 +1,7 @@
-"""Values brought to another type, as Hudi's readers and writers bring them when the type of a column has changed.
+"""Cast values to another type, as Hudi's readers and writers do when the type of a column has changed.
 
 Numbers and dates become texts as Java writes them; a float becomes a double by way of its text, so that 1.1 stays 1.1.
+
 Source: HoodieAvroUtils.rewritePrimaryType, HoodieArrayWritableSchemaUtils, SchemaChangeUtils, Hudi 1.2.0;
 spec/schema-evolution.md.
 """
@@ -22,7 +23,7 @@ _MAX_DIGITS = 38
 
 
 def can_cast(given: pa.DataType, kind: pa.DataType) -> bool:
-    """Whether :func:`cast` knows how to bring values of a type to another; single values may not fit."""
+    """Return whether :func:`cast` can cast values of a type to another; single values may still not fit."""
     if _is_text(given) and (pat.is_date32(kind) or pat.is_decimal(kind)):
         return True
     if _is_number(given) and (_is_text(kind) or pat.is_decimal(kind)):
@@ -31,20 +32,20 @@ def can_cast(given: pa.DataType, kind: pa.DataType) -> bool:
         return True
     if pat.is_decimal(given) and _is_text(kind):
         return True
-    return _widens(given, kind)
+    return _is_wider(given, kind)
 
 
 def keeps_order(given: pa.DataType, kind: pa.DataType) -> bool:
-    """Whether values of a type that are cast to another compare as they did, so that bounds stay bounds.
+    """Return whether values that are cast compare as before, so that bounds stay bounds.
 
-    Numbers do not compare as their texts do.
+    Numbers do not compare as their texts do: 10 is above 9, and "10" is below "9".
     """
     is_text = any(test(given) for test in (*_TEXT, *_BINARY))
     return is_text == any(test(kind) for test in (*_TEXT, *_BINARY))
 
 
 def cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The values of *array* as *kind*, where :func:`can_cast` says so.
+    """Return the values of *array* as *kind*, a type for which :func:`can_cast` is true.
 
     Raises:
         pyarrow.ArrowInvalid: a value does not fit: a text that is no number, a number with too many digits.
@@ -66,7 +67,7 @@ def cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _decimal_texts(array: pa.Array) -> pa.Array:
-    """Decimals as texts without an exponent; Arrow writes one for small numbers."""
+    """Return decimals as texts without an exponent; Arrow writes one for small numbers."""
     texts = array.cast(pa.string())
     if not pc.any(pc.match_substring(texts, "E")).as_py():
         return texts
@@ -83,8 +84,8 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(pat.is_integer(kind) or pat.is_floating(kind))
 
 
-def _widens(given: pa.DataType, kind: pa.DataType) -> bool:
-    """Whether every value of one type has a counterpart in the other."""
+def _is_wider(given: pa.DataType, kind: pa.DataType) -> bool:
+    """Return whether every value of one type has a counterpart in the other."""
     if pat.is_integer(given):
         bits = given.bit_width + pat.is_unsigned_integer(given)
         whole = pat.is_signed_integer(kind) and kind.bit_width >= bits
@@ -97,11 +98,11 @@ def _widens(given: pa.DataType, kind: pa.DataType) -> bool:
     if pat.is_decimal(given) and pat.is_decimal(kind):
         whole = kind.precision - kind.scale >= given.precision - given.scale
         return bool(whole and kind.scale >= given.scale)
-    return _finer(given, kind)
+    return _is_finer(given, kind)
 
 
-def _finer(given: pa.DataType, kind: pa.DataType) -> bool:
-    """Whether both are dates, times of day or timestamps, and the unit of the second is at least as fine."""
+def _is_finer(given: pa.DataType, kind: pa.DataType) -> bool:
+    """Return whether both are dates, times of day or timestamps, and the unit of the second is at least as fine."""
     if pat.is_timestamp(given) and pat.is_timestamp(kind):
         if (given.tz is None) != (kind.tz is None):
             return False

@@ -1,6 +1,6 @@
-"""Encoded cells, column by column, and how they are joined row by row.
+"""Encode columns as cells, and join the cells row by row.
 
-A cell is what one field of the schema puts into every row: its bytes, as a :class:`Constant`, a :class:`Word`, a
+A cell holds the bytes that one field of the schema has in every row: a :class:`Constant`, a :class:`Word`, a
 :class:`FixedCell` or a :class:`Reference`.  Two rows of a nullable string and an int, ("a", 1) and ("bcd", 300), are
 
     branch   Constant(02)
@@ -88,7 +88,7 @@ Piece: TypeAlias = Cell | Run
 
 
 def integers(values: Longs, present: Mask | None) -> list[Cell]:
-    """Variable-length integers."""
+    """Return the cells of variable-length integers."""
     unsigned = zigzag(values)
     if present is None:
         return [Word(*part) for part in encode_varints(unsigned)]
@@ -97,21 +97,21 @@ def integers(values: Longs, present: Mask | None) -> list[Cell]:
 
 
 def small(values: Words, length: int, present: Mask | None) -> Word:
-    """A word of the same length in every row with a value."""
+    """Return a word that has the same length in every row with a value."""
     if present is None:
         return Word(values, length, length)
     return Word(values * present, present * np.int64(length), length)
 
 
 def byte(value: int, present: Mask | None) -> Cell:
-    """The same byte in every row with a value."""
+    """Return the cell of a byte that is the same in every row with a value."""
     if present is None:
         return Constant(bytes([value]))
     return Word(present * U64(value), present.astype(np.int64), 1)
 
 
 def equal_texts(data: Bytes, length: int) -> list[Cell]:
-    """Strings that are all of one length; in Hudi's own columns they are often even all the same."""
+    """Return the cells of strings that all have one length; often, as in Hudi's own columns, they are equal too."""
     [(words, size, _)] = encode_varints(zigzag(np.array([length])))
     prefix = words.tobytes()[:size]
     # All strings are the same if the first equals the last, and each byte the byte one length before it.
@@ -121,7 +121,7 @@ def equal_texts(data: Bytes, length: int) -> list[Cell]:
 
 
 def text_words(data: Bytes, starts: Longs, lengths: Longs) -> Words:
-    """Strings of at most eight bytes as numbers.
+    """Return strings of at most eight bytes as numbers.
 
     For the strings "a" and "bcd" in the bytes "abcd....":
 
@@ -140,7 +140,7 @@ def text_words(data: Bytes, starts: Longs, lengths: Longs) -> Words:
 
 
 def size(cells: Iterable[Cell], rows: int) -> Longs:
-    """How many bytes the cells of each row have together."""
+    """Return how many bytes the cells of each row have together."""
     same, total = 0, np.zeros(rows, np.int64)
     for cell in cells:
         if isinstance(cell.lengths, int):
@@ -152,7 +152,7 @@ def size(cells: Iterable[Cell], rows: int) -> Longs:
 
 
 def join(cells: Iterable[Cell], lengths: Longs) -> tuple[Bytes, Longs]:
-    """The bytes of all rows, one row after the other, and the offset of each row and of the end.
+    """Join the bytes of all rows, one row after the other; return them with the offset of each row, and the end.
 
     *lengths* is the :func:`size` of the cells.
 
@@ -176,7 +176,7 @@ def join(cells: Iterable[Cell], lengths: Longs) -> tuple[Bytes, Longs]:
 
 
 def fuse(cells: Iterable[Cell]) -> list[Piece]:
-    """The same bytes in fewer pieces."""
+    """Return pieces with the same bytes as *cells*, in fewer pieces."""
     pieces: list[Piece] = []
     for cell in cells:
         merged = _merge(pieces[-1], cell) if pieces else None
@@ -188,7 +188,7 @@ def fuse(cells: Iterable[Cell]) -> list[Piece]:
 
 
 def _merge(left: Piece, right: Cell) -> Piece | None:
-    """Both cells as one piece; None if that is not possible.
+    """Return both cells as one piece; None if that is not possible.
 
     Two words become one by a shift: [0x02] and [0x61] of the lengths [1] and [1] become [0x02 | 0x61 << 8].
     """
@@ -207,6 +207,7 @@ def _merge(left: Piece, right: Cell) -> Piece | None:
 
 
 def _as_word(piece: Piece) -> Word | None:
+    """Return a piece of at most eight bytes as a word; None if it is longer, or its bytes lie in a buffer."""
     if isinstance(piece, Constant) and piece.lengths <= WORD_SIZE:
         return Word(np.array([int.from_bytes(piece.content, "little")], np.uint64), piece.lengths, piece.lengths)
     if not isinstance(piece, Run):
@@ -245,7 +246,7 @@ class _Views:
         self._buffers: list[pa.Buffer] = []
 
     def array(self) -> pa.Array:
-        """All views, row by row."""
+        """Return all views, row by row."""
         buffers = [None, pa.py_buffer(self._table), *self._buffers]
         return pa.Array.from_buffers(pa.binary_view(), self._rows * self._count, buffers)
 
@@ -263,7 +264,7 @@ class _Views:
             self._fixed(index, piece.data if isinstance(piece, FixedCell) else _table(piece, self._rows), piece.lengths)
 
     def _part(self, index: int, at: int, kind: str) -> npt.NDArray[Any]:
-        """A part of each view of one column: a value of *kind*, *at* bytes behind the start of the view."""
+        """Return a part of each view of one column: a value of *kind*, *at* bytes behind the start of the view."""
         step = self._count * _VIEW_SIZE
         part: npt.NDArray[Any] = np.ndarray(self._rows, kind, self._table, index * _VIEW_SIZE + at, (step,))
         return part
@@ -285,7 +286,7 @@ class _Views:
             self._point_to(data, starts, np.asarray(width), np.asarray(True), index)
 
     def _reference(self, index: int, piece: Reference) -> None:
-        """Only the bytes from the first to the last used one are kept."""
+        """Fill the column *index*; the buffer is cut to the bytes from the first to the last one that is used."""
         low, high = int(piece.starts.min()), int((piece.starts + piece.lengths).max())
         starts, data = piece.starts - low, piece.data[low:]
         short = piece.lengths <= _INLINE
@@ -300,9 +301,15 @@ class _Views:
             self._point_to(data[: high - low], starts, piece.lengths, ~short, index)
 
     def _point_to(self, data: Bytes, starts: Longs, lengths: Longs, where: Mask, index: int) -> None:
-        """Let the views of the column *index* refer to *data* in the rows *where*; lengths are set in all rows."""
+        """Let the views of the column *index* refer to *data* in the rows *where*; lengths are set in all rows.
+
+        Raises:
+            EncodeError: *data* has more than 2 GiB.
+        """
         if len(data) > INT32_MAX:
-            raise EncodeError(f"{len(data)} bytes of one column in few rows: Hudi's lengths are 32-bit")
+            raise EncodeError(
+                f"{len(data)} bytes of one column in few rows: expected less than 2 GiB; write fewer rows"
+            )
         high = (starts << 32) | len(self._buffers)
         self._part(index, 0, "<u4")[:] = lengths
         np.copyto(self._table[:, index, 1], high.view(np.uint64), where=where)
@@ -310,7 +317,7 @@ class _Views:
 
 
 def _table(run: Run, rows: int) -> Bytes:
-    """The bytes of a run, row after row.
+    """Return the bytes of a run, row after row.
 
     Two rows of Constant(02) and the word [0x0a, 0x0b] of length 1: the pattern 02 00 is repeated to 02 00 02 00, then
     the word's column of this table is filled: 02 0a 02 0b.

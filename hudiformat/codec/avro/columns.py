@@ -1,4 +1,4 @@
-"""Columns that are decoded in pieces: each piece is copied to its final position while it is still in the cache."""
+"""Collect columns that are decoded in pieces: each piece is copied to its place while it is still in the cache."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hudiformat.codec.avro.arrays import Bytes, content
 from hudiformat.codec.avro.nodes import Fixed, Node, Nullable, Primitive
 
 _OFFSET_SIZE = 4
-_SPARE = 1.1  # a text column has room for so many times the bytes per row of its first piece, before it has to grow
+_SPARE = 1.1  # a text column gets room for so many times the bytes per row that it had so far
 
 
 class Column(Protocol):
@@ -22,11 +22,11 @@ class Column(Protocol):
         """Append the next piece."""
 
     def array(self) -> pa.Array:
-        """The whole column, once all its rows are added."""
+        """Return the whole column, once all its rows are added."""
 
 
 def column_of(node: Node, count: int, *, views: bool = False) -> Column:
-    """A column for *count* values of *node*; with *views* texts are views."""
+    """Return an empty column for *count* values of *node*; with *views* texts are views."""
     inner = node.inner if isinstance(node, Nullable) else node
     text = pat.is_string(inner.arrow) or pat.is_binary(inner.arrow)
     if not isinstance(inner, (Primitive, Fixed)) or (text and views):
@@ -48,14 +48,14 @@ class _Pieces:
 
 
 class _Numbers:
-    """A column of values of one width, at least a bit."""
+    """A column of values of one width, which may be a single bit."""
 
     def __init__(self, kind: pa.DataType, count: int) -> None:
         self._kind = kind
         self._count = count
         self._rows = 0
         self._valid: Bytes | None = None
-        self._values = _memory(-(-count * self._width // 8))
+        self._values = _allocate(-(-count * self._width // 8))
 
     @property
     def _width(self) -> int:
@@ -64,7 +64,7 @@ class _Numbers:
     def add(self, piece: pa.Array) -> None:
         valid, values = piece.buffers()
         self._add_validity(valid, len(piece))
-        _put(self._values, self._rows * self._width // 8, values, -(-len(piece) * self._width // 8))
+        _copy_into(self._values, self._rows * self._width // 8, values, -(-len(piece) * self._width // 8))
         self._rows += len(piece)
 
     def array(self) -> pa.Array:
@@ -74,9 +74,9 @@ class _Numbers:
         if valid is None:
             return
         if self._valid is None:
-            self._valid = _memory(-(-self._count // 8))
+            self._valid = _allocate(-(-self._count // 8))
             self._valid[:] = 0xFF
-        _put(self._valid, self._rows // 8, valid, -(-rows // 8))
+        _copy_into(self._valid, self._rows // 8, valid, -(-rows // 8))
 
     def _of(self, *parts: Bytes) -> pa.Array:
         valid = None if self._valid is None else pa.py_buffer(self._valid)
@@ -93,7 +93,7 @@ class _Texts(_Numbers):
     def __init__(self, kind: pa.DataType, count: int) -> None:
         super().__init__(kind, count + 1)
         self._count = count
-        self._text = _memory(0)
+        self._text = _allocate(0)
         self._size = 0
 
     @property
@@ -112,20 +112,20 @@ class _Texts(_Numbers):
     def _add_text(self, text: pa.Buffer | None, size: int) -> None:
         end = self._size + size
         if end > len(self._text):
-            larger = _memory(int(_SPARE * end * self._count / self._rows) + 1)
+            larger = _allocate(int(_SPARE * end * self._count / self._rows) + 1)
             larger[: self._size] = self._text[: self._size]
             self._text = larger
-        _put(self._text, self._size, text, size)
+        _copy_into(self._text, self._size, text, size)
         self._size = end
 
     def array(self) -> pa.Array:
         return self._of(self._values, self._text[: self._size])
 
 
-def _memory(size: int) -> Bytes:
-    """Bytes from Arrow's memory pool, which reuses freed memory; new memory would be mapped page by page."""
+def _allocate(size: int) -> Bytes:
+    """Return bytes from Arrow's memory pool, which reuses freed memory; new memory would be mapped page by page."""
     return np.frombuffer(pa.allocate_buffer(size), np.uint8)
 
 
-def _put(target: Bytes, at: int, source: pa.Buffer | None, size: int) -> None:
+def _copy_into(target: Bytes, at: int, source: pa.Buffer | None, size: int) -> None:
     target[at : at + size] = content(source)[:size]

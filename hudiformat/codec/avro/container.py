@@ -41,25 +41,25 @@ _LONGEST = 63
 
 
 def encode_header(metadata: Mapping[str, bytes]) -> bytes:
-    """The beginning of a file, up to the sync marker that ends it."""
-    parts = [MAGIC, _long(len(metadata))]
+    """Return the beginning of a file, up to the sync marker that follows it."""
+    parts = [MAGIC, _encode_long(len(metadata))]
     for key, value in metadata.items():
-        parts += [_long(len(key.encode())), key.encode(), _long(len(value)), value]
-    return b"".join([*parts, _long(0)])
+        parts += [_encode_long(len(key.encode())), key.encode(), _encode_long(len(value)), value]
+    return b"".join([*parts, _encode_long(0)])
 
 
 def encode_block_head(records: int, size: int) -> bytes:
-    """The fields before the *size* bytes of a block; the sync marker follows these bytes."""
-    return _long(records) + _long(size)
+    """Return the fields before the *size* bytes of a block; the sync marker follows these bytes."""
+    return _encode_long(records) + _encode_long(size)
 
 
 def sync_marker(*seed: bytes) -> bytes:
-    """The sync marker of a file, a digest of the parts of *seed*."""
+    """Return the sync marker of a file, a digest of the parts of *seed*."""
     return hashlib.sha256(b"".join(seed)).digest()[:_SYNC_SIZE]
 
 
-def _long(value: int) -> bytes:
-    """The Avro long of a number that is not negative."""
+def _encode_long(value: int) -> bytes:
+    """Return the Avro long of a number that is not negative: 150 is 300 in zigzag, so ``ac 02``."""
     rest, result = value << 1, bytearray()
     while rest > _SEVEN:
         result.append(rest & _SEVEN | _MORE)
@@ -87,25 +87,25 @@ class ContainerReader:
             raise CorruptBlockError(f"{path}: expected an Avro file, {MAGIC!r}, found {magic!r}", offset=0)
         self.metadata: dict[str, bytes] = {}
         left = _MOST_ENTRIES
-        while entries := self._length():
+        while entries := self._read_length():
             left -= entries
             if left < 0:
                 raise CorruptBlockError(f"{path}: over {_MOST_ENTRIES} entries in the header", offset=self._offset)
             for _ in range(entries):
-                key = self._take(self._length()).decode(errors="replace")
-                self.metadata[key] = self._take(self._length())
+                key = self._take(self._read_length()).decode(errors="replace")
+                self.metadata[key] = self._take(self._read_length())
         self.sync = self._take(_SYNC_SIZE)
 
     def blocks(self) -> Iterator[tuple[int, bytes]]:
-        """The number of records and the bytes of each block; the bytes are still compressed.
+        """Yield the number of records and the bytes of each block; the bytes are still compressed.
 
         Raises:
             CorruptBlockError: a block is damaged.
             TruncatedBlockError: the file ends within a block.
         """
         while self._offset < self._size:
-            records = self._length()
-            data = self._take(self._length())
+            records = self._read_length()
+            data = self._take(self._read_length())
             if (sync := self._take(_SYNC_SIZE)) != self.sync:
                 raise CorruptBlockError(
                     f"{self.path}: expected the sync marker {self.sync.hex()} after a block, found {sync.hex()}",
@@ -122,8 +122,12 @@ class ContainerReader:
         data: bytes = self._stream.read(size)
         return data
 
-    def _length(self) -> int:
-        """The next long, a length or count, which no file of hudiformat has below zero."""
+    def _read_length(self) -> int:
+        """Read the next long, a length or count, which must not be negative.
+
+        Raises:
+            CorruptBlockError: it is negative, or no long.
+        """
         start, value = self._offset, 0
         for shift in range(0, _LONGEST + 1, 7):
             byte = self._take(1)[0]
@@ -136,7 +140,7 @@ class ContainerReader:
 
 
 def encode_avro_file(schema_text: str, schema: Any, record: Mapping[str, object]) -> bytes:
-    """The bytes of a container that holds *record*; *schema* is *schema_text* as fastavro parses it.
+    """Return the bytes of a container that holds *record*; *schema* is *schema_text* as fastavro parses it.
 
     Raises:
         EncodeError: the record does not fit the schema.
@@ -147,7 +151,7 @@ def encode_avro_file(schema_text: str, schema: Any, record: Mapping[str, object]
     try:
         fastavro.schemaless_writer(buffer, schema, record)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise EncodeError(f"metadata that does not fit Hudi's schema: {error}") from error
+        raise EncodeError(f"the metadata does not fit Hudi's schema: {error}") from error
     data = buffer.getvalue()
     header = encode_header({SCHEMA_KEY: schema_text.encode()})
     block = encode_block_head(1, len(data)) + data
@@ -157,14 +161,14 @@ def encode_avro_file(schema_text: str, schema: Any, record: Mapping[str, object]
 
 _MOST_INFLATED = 1 << 20
 _MOST_EXPANSION = 10
-"""A deflated block may have so many times the bytes of the file, and so many more; Hudi's own are not deflated."""
+"""A deflated block may have 10 times the bytes of the file, and 1 MiB more; Hudi does not deflate its own files."""
 
 
 def decode_avro_file(data: bytes, *, path: str) -> dict[str, Any]:
-    """The first record of a container, without codec or deflated.
+    """Decode the first record of a container whose blocks are not compressed, or deflated.
 
     The schema is the file's own, within the limits of :mod:`hudiformat.codec.avro.values`: decoding takes time and
-    memory in proportion to the size of the file, whatever the schema says.
+    memory in proportion to the file, whatever the file says.
 
     Raises:
         CorruptTableError: not a container, damaged, without a record, or beyond the limits; *path* is named.
@@ -175,7 +179,7 @@ def decode_avro_file(data: bytes, *, path: str) -> dict[str, Any]:
         reader = ContainerReader(pa.BufferReader(data), path)
         schema = parse_value_schema(reader.metadata.get(SCHEMA_KEY, b""))
         records, block = next(reader.blocks(), (0, b""))
-        content = _inflated(block, reader.metadata.get(CODEC_KEY, b"null"), len(data))
+        content = _decompress(block, reader.metadata.get(CODEC_KEY, b"null"), len(data))
         record = decode_value(content, schema, size=len(data)) if records else None
     except (DecodeError, SchemaError) as error:
         raise CorruptTableError(f"{path}: expected an Avro file, which it is not: {error}", path=path) from error
@@ -186,11 +190,11 @@ def decode_avro_file(data: bytes, *, path: str) -> dict[str, Any]:
     return record
 
 
-def _inflated(block: bytes, codec: bytes, file_size: int) -> bytes:
+def _decompress(block: bytes, codec: bytes, file_size: int) -> bytes:
     if codec == b"null":
         return block
     if codec != b"deflate":
-        raise CorruptBlockError(f"the codec {codec[:20]!r}, where Hudi uses none")
+        raise CorruptBlockError(f"the codec {codec[:20]!r} is not supported: expected null or deflate")
     most = _MOST_INFLATED + _MOST_EXPANSION * file_size
     try:
         inflate = zlib.decompressobj(-zlib.MAX_WBITS)

@@ -1,4 +1,4 @@
-"""Reading many records at once: one cursor per record, and what is read at all cursors together.
+"""Read many records at once: there is one cursor per record, and each step reads at all cursors together.
 
 Most records begin alike: the same branches of unions, keys of one length.  As long as they do, one number (``_shift``)
 tells how far all cursors have moved, and values come from a strip: the next 32 bytes of each record, gathered side by
@@ -75,11 +75,11 @@ class Cursors:
         return len(self._pos)
 
     def at(self, pos: Longs, end: Longs) -> Cursors:
-        """Cursors at other positions in the same bytes."""
+        """Return cursors at other positions in the same bytes."""
         return Cursors(self.data, pos, end, self.base)
 
     def copy(self) -> Cursors:
-        """New cursors at the current positions."""
+        """Return new cursors at the current positions."""
         return self.at(self.pos, self.end)
 
     @property
@@ -102,14 +102,22 @@ class Cursors:
         self._strip = self._pair = None
 
     def refuse(self, bad: Mask, present: Mask | None, what: str, *, at: Longs | None = None) -> None:
-        """Raise for the first bad value that is present; *at* is where the values begin, by default at the cursors."""
+        """Raise for the first bad value that is present; *at* is where the values begin, by default at the cursors.
+
+        Raises:
+            CorruptBlockError: a value is bad; *what* is the message.
+        """
         if present is not None:
             bad = bad & present
         if bad.any():
             raise CorruptBlockError(what, offset=self.base + int((self.pos if at is None else at)[bad.argmax()]))
 
     def advance(self, sizes: Longs | Narrow | int, present: Mask | None) -> None:
-        """Move each cursor by its size, which is not negative; :meth:`move` checks the end of the record."""
+        """Move each cursor by its size, which is not negative.
+
+        Raises:
+            CorruptBlockError: a position is past the end of its record.
+        """
         if present is not None:
             self.move(self.pos + (sizes * present).astype(np.int64, copy=False))
             return
@@ -122,7 +130,7 @@ class Cursors:
             self.move(self.pos + sizes)
 
     def peek(self, dtype: npt.DTypeLike, ahead: int = 0) -> npt.NDArray[Any]:
-        """The value *ahead* bytes after each cursor, inside the record or not; a view that is not contiguous."""
+        """Return the value *ahead* bytes after each cursor, inside the record or not; a view that is not contiguous."""
         kind = np.dtype(dtype)
         start = self._shift - self._strip_at + ahead
         if self._strip is None or start + kind.itemsize > _STRIP:
@@ -138,7 +146,7 @@ class Cursors:
         return column
 
     def next_byte(self) -> Bytes:
-        """The byte at each cursor; two neighbouring bytes are fetched together."""
+        """Return the byte at each cursor, without moving; two neighbouring bytes are fetched together."""
         if self._pair is None or not 0 <= self._shift - self._pair_at <= 1:
             self._pair, self._pair_at = self.peek("<u2").copy(), self._shift
         pair = self._pair >> np.uint16(8) if self._shift > self._pair_at else self._pair
@@ -151,7 +159,7 @@ class Cursors:
         return value
 
     def branch_of_two(self, null_branch: int, present: Mask | None) -> Mask | None:
-        """Read the branch of a union with null: where there is a value, None standing for everywhere."""
+        """Read the branch of a union with null, and return where there is a value; None stands for everywhere."""
         branch = self.next_byte()
         full, empty = (2, 0) if null_branch == 0 else (0, 2)
         there: Mask = branch == full
@@ -190,7 +198,7 @@ class Cursors:
         self.advance(sizes, present)
 
     def _varint(self, present: Mask | None) -> Longs:
-        """The integers of :meth:`varint`, as narrow as the longest of them allows."""
+        """Read the integers of :meth:`varint`; the result is as narrow as the longest of them allows."""
         column = self.next_byte()
         if present is not None:
             column &= np.negative(present.view(np.uint8))
@@ -205,7 +213,7 @@ class Cursors:
         return unzigzag(values)
 
     def _words(self, present: Mask | None) -> tuple[Narrow, Narrow]:
-        """The bytes at the cursors as words of the least width that holds all integers, and their stops.
+        """Return the bytes at the cursors as words of the least width that holds all integers, and their stops.
 
         Where no value is present, the word is 0.
         """
@@ -222,7 +230,7 @@ class Cursors:
         return words, stops
 
     def _long_varints(self, long: Mask, values: Narrow, sizes: Narrow) -> None:
-        """Complete integers of nine and ten bytes: their first eight bytes are decoded, one or two bytes follow."""
+        """Complete the values and sizes of integers of nine and ten bytes, whose first eight bytes were decoded."""
         after = self.peek("<u2", _LONGEST).astype(np.uint64)
         two = (after >> U64(7)) & U64(1)
         tenth = (after >> U64(8)) * two

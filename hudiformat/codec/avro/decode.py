@@ -1,8 +1,17 @@
-"""Avro records -> RecordBatch, column by column.  Layout: spec/avro-records.md.
+"""Decode Avro records into a RecordBatch, column by column.  Layout: spec/avro-records.md.
 
 Each node of the schema is read at all cursors at once and gives an Arrow array.  ``present`` says at which cursors
 there is a value: below a null struct or in another branch of a union nothing is read, and the array is null there.
 Whatever the bytes, the only error raised is a ``DecodeError``.
+
+Three records of a nullable string and an int, each behind its length; the second string is null:
+
+    bytes        00000004 02026108 | 00000002 000a | 00000005 020463640c
+    located()    ([4, 12, 18], [8, 14, 23])             where each record begins and ends
+    branch       [2, 0, 2]          present = [True, False, True], and every cursor moves one byte
+    lengths      [1, 0, 2]          0 where there is no value
+    string       ["a", null, "cd"]  the cursors move by 1, 0 and 2 bytes
+    int          [4, 5, 6]          and every cursor is at the end of its record
 """
 
 from __future__ import annotations
@@ -30,14 +39,15 @@ from hudiformat.wire import INT32_MAX, offsets_from
 Fields: TypeAlias = tuple[tuple[str, Node], ...]
 
 _FEW_RECORDS = 2048  # below, a plain loop is as fast as guessing
-_CHUNK_ROWS = 16384  # about; with more, the gathered values leave the processor's cache
+_CHUNK_ROWS = 16384  # about so many rows at once: with more, the gathered values leave the processor's cache
 
 
 class Records:
     """Avro records of one schema in a buffer.  Nothing is decoded yet.
 
-    Either it is known where each record begins and ends, or *count* records fill the bytes from *first* to *last*, each
-    behind its length: a kernel finds them as it decodes them, and what is damaged is raised then.
+    Either *found* says where each record begins and ends, or *count* records fill the bytes from *first* to *last*,
+    each behind its length.  In the second case a kernel finds them while it decodes them, and damage is raised only
+    then.
     """
 
     __slots__ = ("_count", "_found", "data", "first", "last", "schema")
@@ -63,7 +73,7 @@ class Records:
         return self._count
 
     def located(self) -> tuple[Longs, Longs]:
-        """Where each record begins and ends.
+        """Return where each record begins and ends.
 
         Raises:
             DecodeError: as :func:`find_records`.
@@ -75,14 +85,15 @@ class Records:
         return self._found
 
     def take(self, rows: Longs | slice) -> Records:
-        """The records of these rows, which are in ascending order."""
+        """Return the records at the indices *rows*, which are in ascending order."""
         starts, ends = self.located()
         return Records(self.data, self.schema, found=(starts[rows], ends[rows]))
 
     def parts(self) -> Iterator[Records]:
-        """The records in parts of about equal size: a small part at the end would cost as many calls as the others.
+        """Yield the records in parts of about equal size: a small last part would cost as many calls as the others.
 
-        The size of each part but the last is a multiple of eight, because columns are joined in whole bytes of bits.
+        The size of each part but the last is a multiple of eight, because the bits of columns are joined in whole
+        bytes.
         """
         count = max(round(len(self) / _CHUNK_ROWS), 1)
         size = max(-(-len(self) // (8 * count)) * 8, 8)
@@ -90,7 +101,7 @@ class Records:
             yield self.take(slice(first, first + size))
 
     def decode(self, columns: Sequence[str] | None = None, *, views: bool = False) -> pa.RecordBatch:
-        """The records as rows.
+        """Decode the records into rows.
 
         With *columns* only these columns are decoded, in this order.  Fields in front of the last of them are skipped,
         fields behind it are not read at all.  With *views* columns of strings and bytes are Arrow's views of the
@@ -100,7 +111,7 @@ class Records:
             SchemaError: there is no column of that name.
             DecodeError: the bytes are no records of this schema; ``offset`` counts from the start of the buffer.
         """
-        schema, count = _selected(avro_to_arrow(self.schema), columns), len(self)
+        schema, count = _select_fields(avro_to_arrow(self.schema), columns), len(self)
         if views:
             schema = with_views(schema)
         if not count:
@@ -112,7 +123,7 @@ class Records:
         else:
             compiled.handled[0] += (self.last or int(places.ends[-1])) - int(places.starts[0])
         fields = parse_schema(self.schema).fields
-        joined = self._joined(fields, wanted, views=views) if arrays is None else {}
+        joined = self._new_columns(fields, wanted, views=views) if arrays is None else {}
         for part in self.parts() if arrays is None else ():
             cursors, arrays = part.cursors(), {}
             for name, node in fields:
@@ -125,7 +136,7 @@ class Records:
                 if joined:
                     joined[name].add(arrays[name])
             else:
-                cursors.refuse(cursors.pos != cursors.end, None, "a record ends before its length says")
+                cursors.refuse(cursors.pos != cursors.end, None, "a record ends before its declared length")
         arrays = {name: column.array() for name, column in joined.items()} or arrays or {}
         return batch_of([arrays[name] for name in schema.names], schema, count)
 
@@ -136,14 +147,14 @@ class Records:
         bounds[0] = self.first
         return Places(bounds, bounds[1:], self.last)
 
-    def _joined(self, fields: Fields, wanted: frozenset[str], *, views: bool) -> dict[str, Column]:
-        """The wanted columns, to be filled part by part; none if there is only one part."""
+    def _new_columns(self, fields: Fields, wanted: frozenset[str], *, views: bool) -> dict[str, Column]:
+        """Return the *wanted* columns, to be filled part by part; none if there is only one part."""
         if round(len(self) / _CHUNK_ROWS) <= 1:
             return {}
         return {name: column_of(node, len(self), views=views) for name, node in fields if name in wanted}
 
     def cursors(self) -> Cursors:
-        """A cursor per record, over the part of the buffer that holds the records, so that 32-bit offsets suffice."""
+        """Return a cursor per record, over the part of the buffer with the records: 32-bit offsets suffice there."""
         starts, ends = self.located()
         first, last = int(starts[0]), int(ends[-1])
         if last + PADDING <= len(self.data):
@@ -155,13 +166,16 @@ class Records:
 
 
 def uses_kernels() -> bool:
-    """Whether the next records are decoded by kernels; a process with little work asks no further."""
+    """Return whether the next records are decoded by kernels.
+
+    A process that has handled little data so far does not look for numba.
+    """
     has_worked = compiled.handled[0] >= compiled.LOAD_AFTER
     return (has_worked or compiled.switch() is not None) and compiled.is_active()
 
 
 def find_records(data: memoryview | bytes, count: int, writer_schema: str, *, start: int = 0) -> Records:
-    """The *count* records that fill *data* from *start* on: each is a length (int32) and Avro binary.
+    """Locate the *count* records that fill *data* from *start* on: each is a length (int32) and Avro binary.
 
     Raises:
         SchemaError: the schema is no Avro record schema.
@@ -176,7 +190,7 @@ def find_records(data: memoryview | bytes, count: int, writer_schema: str, *, st
 
 
 def _with_padding(data: memoryview | bytes) -> Bytes:
-    """The bytes of *data*, and up to :data:`PADDING` of those behind it if it is a part of something larger.
+    """Return the bytes of *data*, and up to :data:`PADDING` bytes behind it if *data* is a part of something larger.
 
     So the records at the end of a block need not be copied to have bytes behind them: other blocks follow in the file.
     """
@@ -189,7 +203,7 @@ def _with_padding(data: memoryview | bytes) -> Bytes:
 
 
 def find_runs(data: memoryview | bytes, firsts: Longs, lasts: Longs, counts: Longs, writer_schema: str) -> Records:
-    """The records of many short runs: of ``counts[i]`` records from ``firsts[i]`` to ``lasts[i]`` in *data*.
+    """Locate the records of many short runs: ``counts[i]`` records lie from ``firsts[i]`` to ``lasts[i]`` in *data*.
 
     Raises:
         DecodeError: as :func:`find_records`, without an offset.
@@ -199,7 +213,7 @@ def find_runs(data: memoryview | bytes, firsts: Longs, lasts: Longs, counts: Lon
 
 
 def record_offsets(data: memoryview, count: int) -> Longs:
-    """Where each of the *count* records that fill *data* begins with its length, and the end.
+    """Return where each of the *count* records that fill *data* begins with its length, and the end.
 
     Raises:
         DecodeError: the records do not fill *data* exactly, or a length is negative.
@@ -234,7 +248,7 @@ def record_offsets(data: memoryview, count: int) -> Longs:
 def decode_records(
     data: memoryview | bytes, count: int, writer_schema: str, *, columns: Sequence[str] | None = None
 ) -> pa.RecordBatch:
-    """The records of :func:`find_records`, decoded.
+    """Locate and decode the records that fill *data*, as :func:`find_records` does.
 
     Raises:
         SchemaError: the schema is no Avro record schema, or does not have one of *columns*.
@@ -243,7 +257,7 @@ def decode_records(
     return find_records(data, count, writer_schema).decode(columns)
 
 
-def _selected(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
+def _select_fields(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
     if columns is None:
         return schema
     for name in columns:
@@ -253,7 +267,7 @@ def _selected(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
 
 
 def read(node: Node, cursors: Cursors, present: Mask | None) -> pa.Array:
-    """The array of the values at the cursors, which move behind the values."""
+    """Read the values at the cursors into an array; the cursors move behind the values."""
     if isinstance(node, Nullable):
         present = cursors.branch_of_two(node.null_branch, present)
         node = node.inner
@@ -278,17 +292,17 @@ _FIXED_WIDTH = {"float": "<u4", "double": "<u8"}
 _DAY = {pa.time32("ms"): 86_400_000, pa.time64("us"): 86_400_000_000}
 
 
-def _boolean(node: Primitive, cursors: Cursors, present: Mask | None) -> pa.Array:
+def _read_boolean(node: Primitive, cursors: Cursors, present: Mask | None) -> pa.Array:
     values = cursors.byte(present)
     cursors.refuse(values > 1, present, "a boolean that is neither 0 nor 1")
     return _array_of(node.arrow, np.packbits(values == 1, bitorder="little"), len(cursors), present)
 
 
-def _floating(node: Primitive, cursors: Cursors, present: Mask | None) -> pa.Array:
+def _read_floating(node: Primitive, cursors: Cursors, present: Mask | None) -> pa.Array:
     return _array_of(node.arrow, cursors.gather(_FIXED_WIDTH[node.kind], present), len(cursors), present)
 
 
-def _integer(node: Primitive, cursors: Cursors, present: Mask | None) -> pa.Array:
+def _read_integer(node: Primitive, cursors: Cursors, present: Mask | None) -> pa.Array:
     numbers = cursors.int32(present) if node.kind == "int" else cursors.varint(present)
     if node.arrow in _DAY:
         cursors.refuse((numbers < 0) | (numbers >= _DAY[node.arrow]), present, "a time of day outside the day")
@@ -299,7 +313,7 @@ def _array_of(kind: pa.DataType, values: Any, count: int, present: Mask | None) 
     return pa.Array.from_buffers(kind, count, [bitmap(present), pa.py_buffer(values)])
 
 
-def _text(node: Primitive, cursors: Cursors, present: Mask | None) -> pa.Array:
+def _read_text(node: Primitive, cursors: Cursors, present: Mask | None) -> pa.Array:
     kind = node.arrow
     if pat.is_decimal(kind):
         return _decimal_bytes(kind, cursors, present)
@@ -307,7 +321,7 @@ def _text(node: Primitive, cursors: Cursors, present: Mask | None) -> pa.Array:
     if isinstance(lengths, int):
         array = _equal_lengths(kind, lengths, cursors)
     else:
-        array = _views(kind, lengths, cursors, present, exact=False).cast(kind)  # copies one text behind the other
+        array = _make_views(kind, lengths, cursors, present, exact=False).cast(kind)  # copies one text behind the other
     # Most text is ASCII, which the largest of all bytes shows.
     if pat.is_string(kind) and int(content(array.buffers()[2]).max(initial=0)) >= _NOT_ASCII:
         _check_text(array, cursors.pos - lengths, cursors.base)
@@ -319,18 +333,22 @@ def _is_text(node: Node) -> bool:
 
 
 def _read_views(node: Node, cursors: Cursors, present: Mask | None) -> pa.Array:
-    """As :func:`read`, for a node of strings or bytes, which become views."""
+    """Read strings or bytes as :func:`read` does, into an array of views."""
     if isinstance(node, Nullable):
         present = cursors.branch_of_two(node.null_branch, present)
     lengths = np.array(np.broadcast_to(np.asarray(cursors.length(present)), len(cursors)))
-    array = _views(node.arrow, lengths, cursors, present)
+    array = _make_views(node.arrow, lengths, cursors, present)
     if pat.is_string(node.arrow):
         _check_text(array, cursors.pos - lengths, cursors.base)
     return array
 
 
 def _check_text(array: pa.Array, starts: Longs, base: int) -> None:
-    """Refuse strings that are not UTF-8; they begin at *starts*."""
+    """Refuse strings that are not UTF-8; they begin at *starts*.
+
+    Raises:
+        CorruptBlockError: a string is not UTF-8; ``offset`` is that of the first such string.
+    """
     try:
         array.validate(full=True)
     except pa.ArrowInvalid as error:
@@ -339,7 +357,7 @@ def _check_text(array: pa.Array, starts: Longs, base: int) -> None:
 
 
 def _first_not_text(array: pa.Array) -> int:
-    """The index of the first string that is not UTF-8, by bisection."""
+    """Return the index of the first string that is not UTF-8, by bisection."""
     low, high = 0, len(array)
     while high - low > 1:
         middle = (low + high) // 2
@@ -352,7 +370,7 @@ def _first_not_text(array: pa.Array) -> int:
 
 
 def _equal_lengths(kind: pa.DataType, length: int, cursors: Cursors) -> pa.Array:
-    """Strings that are all of one length: their bytes are gathered, their offsets counted."""
+    """Return strings that all have one length: their bytes are gathered, and their offsets computed."""
     rows = len(cursors)
     if not length:
         return pa.Array.from_buffers(kind, rows, [None, pa.py_buffer(np.zeros(rows + 1, np.int32)), pa.py_buffer(b"")])
@@ -361,15 +379,15 @@ def _equal_lengths(kind: pa.DataType, length: int, cursors: Cursors) -> pa.Array
     return pa.Array.from_buffers(kind, rows, [None, pa.py_buffer(starts), pa.py_buffer(values)])
 
 
-def _views(
+def _make_views(
     kind: pa.DataType, lengths: Longs, cursors: Cursors, present: Mask | None, *, exact: bool = True
 ) -> pa.Array:
-    """Strings as Arrow's views; *exact* ones have zeros behind short texts, and the first bytes of long ones.
+    """Return strings as Arrow's views; *exact* ones have zeros behind short texts, and the first bytes of long ones.
 
     A view is 16 bytes: the length (int32), then the bytes themselves if they are at most twelve, else the first four
-    bytes, the number of their buffer (here 0) and their offset in it.  The cast uses neither the first four nor what
-    is behind short texts.  For the strings "ab" at the position 5, "abcdefghijklmn" at 8 and "" at 30, as two 64-bit
-    numbers each:
+    bytes, the number of their buffer (here 0) and their offset in it.  The cast to plain strings uses neither the first
+    four bytes nor the bytes behind short texts.  For the strings "ab" at the position 5, "abcdefghijklmn" at 8 and ""
+    at 30, as two 64-bit numbers each:
 
         low    [2 | "ab.." << 32,  14 | "abcd" << 32,  0 | "...." << 32]
         high   ["........",        8 << 32,            "........"]           the dots are bytes that do not count
@@ -391,7 +409,7 @@ def _views(
     return pa.Array.from_buffers(view, len(lengths), buffers)
 
 
-def _fixed(node: Fixed, cursors: Cursors, present: Mask | None) -> pa.Array:
+def _read_fixed(node: Fixed, cursors: Cursors, present: Mask | None) -> pa.Array:
     before = cursors.copy()
     values = cursors.gather(f"V{node.size}", present)
     if not pat.is_decimal(node.arrow):
@@ -400,7 +418,7 @@ def _fixed(node: Fixed, cursors: Cursors, present: Mask | None) -> pa.Array:
 
 
 def _decimals(kind: pa.DataType, rows: Bytes, cursors: Cursors, present: Mask | None) -> pa.Array:
-    """Decimals from rows of big-endian two's complement; Arrow's have 16 bytes, little-endian.
+    """Return decimals from rows of big-endian two's complement; Arrow's have 16 bytes, little-endian.
 
     For the numbers 258 and -2 in three bytes each:
 
@@ -443,7 +461,7 @@ def _decimal_bytes(kind: pa.DataType, cursors: Cursors, present: Mask | None) ->
     return _decimals(kind, rows, before, present)
 
 
-def _enum(node: Enum, cursors: Cursors, present: Mask | None) -> pa.Array:
+def _read_enum(node: Enum, cursors: Cursors, present: Mask | None) -> pa.Array:
     before = cursors.pos
     index = cursors.varint(present)
     bad = (index < 0) | (index >= len(node.symbols))
@@ -452,7 +470,7 @@ def _enum(node: Enum, cursors: Cursors, present: Mask | None) -> pa.Array:
     return pa.array(node.symbols, node.arrow).take(indices)
 
 
-def _list(node: Array | Map, cursors: Cursors, present: Mask | None) -> pa.Array:
+def _read_list(node: Array | Map, cursors: Cursors, present: Mask | None) -> pa.Array:
     inner = item_node(node)
     rows, starts = locate(inner, cursors, present)
     counts = np.bincount(rows, minlength=len(cursors))
@@ -463,7 +481,7 @@ def _list(node: Array | Map, cursors: Cursors, present: Mask | None) -> pa.Array
     return pa.Array.from_buffers(node.arrow, len(cursors), [bitmap(present), pa.py_buffer(offsets)], children=[child])
 
 
-def _union(node: Union, cursors: Cursors, present: Mask | None) -> pa.Array:
+def _read_union(node: Union, cursors: Cursors, present: Mask | None) -> pa.Array:
     members = []
     valid = present
     for inner, chosen in read_branches(node, cursors, present):
@@ -475,17 +493,17 @@ def _union(node: Union, cursors: Cursors, present: Mask | None) -> pa.Array:
 
 
 _READERS: dict[str | type[Node], Callable[[Any, Cursors, Mask | None], pa.Array]] = {
-    "boolean": _boolean,
-    "int": _integer,
-    "long": _integer,
-    "float": _floating,
-    "double": _floating,
-    "string": _text,
-    "bytes": _text,
-    Fixed: _fixed,
-    Enum: _enum,
-    Array: _list,
-    Map: _list,
-    Union: _union,
+    "boolean": _read_boolean,
+    "int": _read_integer,
+    "long": _read_integer,
+    "float": _read_floating,
+    "double": _read_floating,
+    "string": _read_text,
+    "bytes": _read_text,
+    Fixed: _read_fixed,
+    Enum: _read_enum,
+    Array: _read_list,
+    Map: _read_list,
+    Union: _read_union,
 }
 """The function that reads a node that is neither nullable nor a record, by the kind of a primitive, or by its class."""

@@ -1,4 +1,4 @@
-"""The Avro bytes of a list of deletes, as delete blocks of version 3 hold them.  Layout: spec/avro-records.md."""
+"""Encode and decode the list of deletes in delete blocks of version 3.  Layout: spec/avro-records.md."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from hudiformat.errors import DataError, DecodeError
 _NAMES = ("record_key", "partition_path", "ordering")
 _KEY, _PATH, _ORDERING = (node for _, node in FLAT.fields)
 _CHUNK = 16384
-_FEW = 2048  # below, a plain loop is as fast
+_FEW = 2048  # with fewer deletes, a plain loop is as fast as guessing
 
 
 def encode_delete_list(
     record_keys: pa.Array, partition_paths: pa.Array | str, ordering: pa.Array | None = None
 ) -> memoryview:
-    """The Avro bytes of a list of deletes, as Hudi writes them.
+    """Encode a list of deletes as Hudi does.
 
     Without *ordering*, and for a null in it, int 0 is stored, which Hudi reads as "by commit time".  A struct holds the
     values of several ordering fields.  Decimals are stored with 15 digits after the point.
@@ -50,10 +50,11 @@ def encode_delete_list(
 
 
 def decode_delete_list(data: memoryview | bytes) -> pa.RecordBatch:
-    """The deletes of a list, in order: ``record_key``, ``partition_path`` and ``ordering``.
+    """Decode the deletes of a list, in order: ``record_key``, ``partition_path`` and ``ordering``.
 
-    The type of ``ordering`` is that of the values; several ordering fields make a struct (``field0`` and on).  If the
-    types are mixed, int 0 becomes null, and ints among longs become longs; if they still are, it is a dense union.
+    The type of ``ordering`` is the type of the values; several ordering fields make a struct (``field0`` and on).  If
+    the types are mixed, int 0 becomes null, and ints among longs become longs; types that are still mixed make a dense
+    union.
 
     Raises:
         DecodeError: the bytes are no list of deletes.
@@ -66,7 +67,7 @@ def decode_delete_list(data: memoryview | bytes) -> pa.RecordBatch:
 
 
 def _read_any(array: Cursors) -> list[pa.Array]:
-    """The deletes of the list, which is one Avro array at one cursor."""
+    """Decode the deletes of the list, which is one Avro array at one cursor."""
     rows, starts = locate(RECORD, array, None)
     array.refuse(array.pos != array.end, None, "bytes follow the list of deletes")
     if not len(rows):
@@ -75,7 +76,7 @@ def _read_any(array: Cursors) -> list[pa.Array]:
 
 
 def _read_long(array: Cursors) -> list[pa.Array] | None:
-    """The deletes of a long list, each between two guessed offsets; None if the list is short or a guess is wrong."""
+    """Decode the deletes of a long list, each between two guessed offsets; None if it is short or a guess is wrong."""
     try:
         count = int(array.varint(None)[0])
         start, end = int(array.pos[0]), int(array.end[0]) - 1
@@ -88,11 +89,11 @@ def _read_long(array: Cursors) -> list[pa.Array] | None:
 
 
 def _guess_offsets(first: Cursors) -> Longs:
-    """Where each delete begins, and the last one ends, if all have the first one's partition path, as in Hudi's blocks.
+    """Return where each delete begins, and the last one ends, if all have the first one's partition path.
 
-    A delete is a key, the partition path and an ordering value.  So the path's bytes are searched in the whole list.
-    Where they occur by chance, inside a key or value, no other delete leads to them.  Three deletes with the path "p",
-    the keys "a", "p" and "b" and no ordering values, from position 1 on:
+    In Hudi's blocks they have.  A delete is a key, the partition path and an ordering value, so the path's bytes are
+    searched in the whole list.  If they occur by chance, inside a key or value, no other delete leads to them.  Three
+    deletes with the path "p", the keys "a", "p" and "b" and no ordering values, from position 1 on:
 
         bytes        02 02 61 02 02 70 04 00 | 02 02 70 02 02 70 04 00 | 02 02 62 02 02 70 04 00
         matches      [ 4,  9, 12, 20]    of 02 02 70; at 9 it is the key "p"
@@ -106,8 +107,8 @@ def _guess_offsets(first: Cursors) -> Longs:
     key_end = int(first.pos[0])
     skip(_PATH, first, None)
     path = first.data[key_end : int(first.pos[0])]
-    matches = _occurrences(first.data, path, key_end, end)
-    ends, next_paths = _ends_and_next_paths(first.data, matches + len(path), end)
+    matches = _find_all(first.data, path, key_end, end)
+    ends, next_paths = _find_ends_and_next_paths(first.data, matches + len(path), end)
     is_delete = np.ones(len(matches), np.bool_)
     if (next_paths[:-1] != matches[1:]).any():
         indices = np.minimum(np.searchsorted(matches, next_paths), len(matches) - 1)
@@ -116,8 +117,8 @@ def _guess_offsets(first: Cursors) -> Longs:
     return np.append(start, ends[is_delete])
 
 
-def _ends_and_next_paths(data: Bytes, starts: Longs, end: int) -> tuple[Longs, Longs]:
-    """Where the ordering values that begin at *starts* end, and where the keys behind them end."""
+def _find_ends_and_next_paths(data: Bytes, starts: Longs, end: int) -> tuple[Longs, Longs]:
+    """Return where the ordering values that begin at *starts* end, and where the keys behind them end."""
     ends, next_paths = np.empty((2, len(starts)), np.int64)
     for first in range(0, len(starts), _CHUNK):
         part = slice(first, first + _CHUNK)
@@ -129,8 +130,8 @@ def _ends_and_next_paths(data: Bytes, starts: Longs, end: int) -> tuple[Longs, L
     return ends, next_paths
 
 
-def _occurrences(data: Bytes, pattern: Bytes, start: int, end: int) -> Longs:
-    """Every position from *start* to *end* at which *pattern* occurs; it occurs at *start*."""
+def _find_all(data: Bytes, pattern: Bytes, start: int, end: int) -> Longs:
+    """Return every position from *start* to *end* at which *pattern* occurs; it occurs at *start*."""
     last = end - len(pattern) + 1
     candidates = np.flatnonzero((data[start:last] == pattern[0]) & (data[start + 1 : last + 1] == pattern[1])) + start
     every = np.ndarray(len(data) - len(pattern) + 1, f"V{len(pattern)}", data, strides=(1,))
@@ -139,7 +140,7 @@ def _occurrences(data: Bytes, pattern: Bytes, start: int, end: int) -> Longs:
 
 
 def _read(cursors: Cursors, *, exact: bool) -> list[pa.Array]:
-    """The deletes at the cursors; if *exact*, each of them has to end where the cursor's record ends."""
+    """Decode the deletes at the cursors; if *exact*, each of them has to end where the cursor's record ends."""
     chunks: list[list[pa.Array]] = []
     kinds = set()
     for first in range(0, len(cursors), _CHUNK):

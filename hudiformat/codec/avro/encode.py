@@ -1,8 +1,17 @@
-"""RecordBatch -> Avro records, column by column.  Layout: spec/avro-records.md.
+"""Encode a RecordBatch as Avro records, column by column.  Layout: spec/avro-records.md.
 
 Each node of the schema turns an Arrow array into cells (see ``cells``), which are then joined row by row.  ``present``
 says in which rows there is a value at all: below a null struct or in another branch of a union a value takes no bytes.
-None means all rows.  Where compiled kernels are used, they do all of that instead (``compiled.record_writer``).
+None means all rows.  If compiled kernels are used, they do all of that instead (``compiled.record_writer``).
+
+Two rows of a nullable string and an int, ("a", 1) and (null, 300):
+
+    branch     byte 02 in row 0, byte 00 in row 1         null is branch 0; 1 is zigzag-encoded as 02
+    present    [True, False]                              for the string
+    string     02 61 in row 0, nothing in row 1           length 1, "a"
+    int        02 in row 0, d8 04 in row 1
+    lengths    [4, 3]
+    joined     00000004 02 02 61 02 | 00000003 00 d8 04   with the length in front of each record
 """
 
 from __future__ import annotations
@@ -52,7 +61,7 @@ from hudiformat.codec.avro.schema import avro_to_arrow, resolve
 from hudiformat.errors import DataError, EncodeError, SchemaError
 from hudiformat.wire import INT32_MAX
 
-_BYTES_OF_A_VALUE = 16  # about
+_BYTES_OF_A_VALUE = 16  # about so many, for the decision when kernels are loaded
 _SPARE_BYTES = 64  # per row, for lengths, branches and varints that are longer than the Arrow values
 _CHUNK_ROWS = 16384
 _CHUNK_BYTES = 1 << 28
@@ -67,18 +76,18 @@ _SIZES = {"float": 4, "double": 8}
 def encode_records(
     batch: pa.RecordBatch | pa.Table, schema_json: str, *, framed: bool = True, head: bytes = b"", tail: bytes = b""
 ) -> memoryview:
-    """The records part of an Avro data block: for each row its length (int32, big-endian) and its Avro binary.
+    """Encode the records of an Avro data block: for each row its length (int32, big-endian) and its Avro binary.
 
     Columns are matched to the schema's fields by name, in any order; a nullable field without a column is null, and
-    types are promoted where nothing is lost.  *head* and *tail* are put around the records.  Without *framed*, the
-    lengths are left out.
+    types are promoted if nothing is lost.  *head* and *tail* are put around the records.  Without *framed*, the lengths
+    are left out.
 
     Raises:
         SchemaError: a column that is not in the schema, a required column that is missing, or one of another type.
         DataError: a null where the schema allows none, or a value that its type does not hold.
         EncodeError: a record of 2 GiB or more.
     """
-    output, _ = _encode(batch, schema_json, Parts(), framed=framed, head=head)
+    output, _ = _encode_chunks(batch, schema_json, Parts(), framed=framed, head=head)
     output.append(content(tail))
     return output.written()
 
@@ -86,26 +95,26 @@ def encode_records(
 def encode_parts(
     batch: pa.RecordBatch | pa.Table, schema_json: str, firsts: Longs, heads: Words
 ) -> tuple[memoryview, Longs]:
-    """The records of :func:`encode_records` in parts, and the offsets at which these begin, and the last one ends.
+    """Encode the records of :func:`encode_records` in parts; return them, and where each part begins, and the end.
 
-    Part ``i`` begins with the row ``firsts[i]``, and before its first record are the eight bytes of ``heads[i]``.
-    The first part begins with row 0, and each one has a row at least.
+    Part ``i`` begins with the row ``firsts[i]``, and before its first record are the eight bytes of ``heads[i]``.  The
+    first part begins with row 0, and each part has at least one row.
     """
-    output, starts = _encode(batch, schema_json, Parts(firsts, heads), framed=True)
+    output, starts = _encode_chunks(batch, schema_json, Parts(firsts, heads), framed=True)
     return output.written(), starts
 
 
 def encode_datums(batch: pa.RecordBatch, schema_json: str) -> pa.LargeBinaryArray:
-    """The Avro binary of each row without its length; otherwise as :func:`encode_records`."""
-    output, starts = _encode(batch, schema_json, Parts(np.arange(batch.num_rows, dtype=np.int64)), framed=False)
+    """Encode each row as its Avro binary without a length; otherwise as :func:`encode_records`."""
+    output, starts = _encode_chunks(batch, schema_json, Parts(np.arange(batch.num_rows, dtype=np.int64)), framed=False)
     buffers = [None, pa.py_buffer(starts), pa.py_buffer(output.written())]
     return pa.Array.from_buffers(pa.large_binary(), batch.num_rows, buffers)
 
 
-def _encode(
+def _encode_chunks(
     batch: pa.RecordBatch | pa.Table, schema_json: str, parts: Parts, *, framed: bool, head: bytes = b""
 ) -> tuple[Output, Longs]:
-    """The records behind *head*, and the offsets at which parts begin, and the last one ends."""
+    """Encode the records behind *head*; return the output, and the offsets at which the parts begin, and the end."""
     record, first, starts = parse_schema(schema_json), 0, []
     handled[0] += batch.num_rows * batch.num_columns * _BYTES_OF_A_VALUE
     writer = record_writer(schema_json, switch(), is_late=handled[0] >= LOAD_AFTER)
@@ -132,10 +141,10 @@ def _encode(
 
 
 def _chunks(batch: pa.RecordBatch | pa.Table, schema_json: str, *, total: int) -> Iterator[pa.RecordBatch]:
-    """The rows of *batch*, which has about *total* bytes, with the columns of the schema in its order.
+    """Yield the rows of *batch*, which has about *total* bytes, with the columns of the schema in its order.
 
-    A column has its type, or is a dictionary of the one text that all rows share.  A null in a column that is not
-    nullable may be in there only if *batch* has the very schema.
+    A column has its type, or is a dictionary of the one text that all rows share.  Only if *batch* has exactly the
+    schema may a column that is not nullable still have a null.
 
     Raises:
         SchemaError: a column that is not in the schema, a required column that is missing, or one of another type.
@@ -144,32 +153,32 @@ def _chunks(batch: pa.RecordBatch | pa.Table, schema_json: str, *, total: int) -
     target = avro_to_arrow(schema_json)
     if batch.schema.equals(target):  # then there is nothing to resolve
         for piece in _pieces(batch):
-            yield from _not_too_large(piece) if total > _CHUNK_BYTES else (piece,)
+            yield from _split_large(piece) if total > _CHUNK_BYTES else (piece,)
         return
     extra = next((name for name in batch.schema.names if target.get_field_index(name) < 0), None)
     if extra is not None:
         raise SchemaError(f"column {extra} is not in the Avro schema: drop it, or add it there", column=extra)
     record = parse_schema(schema_json)
     for piece in _pieces(batch):
-        yield from _not_too_large(resolve(piece, _with_shared(target, record, piece)))
+        yield from _split_large(resolve(piece, _keep_shared_texts(target, record, piece)))
 
 
 def _pieces(rows: pa.RecordBatch | pa.Table) -> Iterator[pa.RecordBatch]:
-    """*rows* some at a time; only batches that are short are put together, and so copied."""
+    """Yield *rows* in pieces; batches are combined, and so copied, only if they are short."""
     batches = rows.to_batches() if isinstance(rows, pa.Table) else [rows]
     if len(batches) * _CHUNK_ROWS > 2 * rows.num_rows + _CHUNK_ROWS:
-        return map(one_batch, _cut(rows))
-    return (piece for batch in batches for piece in _cut(batch))
+        return map(one_batch, _cut_evenly(rows))
+    return (piece for batch in batches for piece in _cut_evenly(batch))
 
 
-def _cut(rows: _Rows) -> Iterator[_Rows]:
-    """*rows* in parts of like size, as each costs the same calls."""
+def _cut_evenly(rows: _Rows) -> Iterator[_Rows]:
+    """Cut *rows* into parts of about equal size, because each part costs the same calls."""
     count = max(-(-rows.num_rows // max(round(rows.num_rows / _CHUNK_ROWS), 1)), 1)
     return (rows.slice(first, count) for first in range(0, rows.num_rows, count))
 
 
-def _with_shared(target: pa.Schema, record: Record, rows: pa.RecordBatch) -> pa.Schema:
-    """*target*, but a text that is there once for all *rows* stays so: its cell is made once."""
+def _keep_shared_texts(target: pa.Schema, record: Record, rows: pa.RecordBatch) -> pa.Schema:
+    """Return *target*, in which a text that all *rows* share stays a dictionary: its cell is made once."""
     for index, (name, node) in enumerate(record.fields):
         column = rows.schema.get_field_index(name)
         array = rows.column(column) if column >= 0 else None
@@ -184,8 +193,8 @@ def _is_shared_text(array: pa.DictionaryArray, kind: pa.DataType) -> bool:
     return is_text and len(array.dictionary) == 1 and not (array.null_count or array.dictionary.null_count)
 
 
-def _not_too_large(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """*rows* in parts of at most _CHUNK_BYTES, or of one row."""
+def _split_large(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Yield *rows* in parts of at most _CHUNK_BYTES, or of one row."""
     while rows.num_rows:
         part = rows
         while part.num_rows > 1 and part.nbytes > _CHUNK_BYTES:
@@ -195,7 +204,7 @@ def _not_too_large(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def length_prefix(lengths: Longs) -> Word:
-    """The length in front of each record.
+    """Return the cell of the length in front of each record.
 
     Raises:
         EncodeError: a record of 2 GiB or more.
@@ -204,7 +213,7 @@ def length_prefix(lengths: Longs) -> Word:
 
 
 def head_and_length(lengths: Longs, firsts: Longs, heads: Words) -> Reference:
-    """The length in front of each record, and before that a head in the rows *firsts*.
+    """Return the cell of the length in front of each record, and before the length a head in the rows *firsts*.
 
     For the lengths 1, 2 and 3, and heads of the rows 0 and 2, the bytes are
 
@@ -226,13 +235,19 @@ def head_and_length(lengths: Longs, firsts: Longs, heads: Words) -> Reference:
 
 def _big_endian_lengths(lengths: Longs) -> npt.NDArray[np.uint32]:
     if int(lengths.max(initial=0)) > INT32_MAX:
-        raise EncodeError(f"a record of {lengths.max()} bytes: Hudi's lengths are 32-bit")
+        raise EncodeError(
+            f"a record of {lengths.max()} bytes: expected less than 2 GiB, because Hudi's lengths are 32-bit"
+        )
     swapped: npt.NDArray[np.uint32] = lengths.astype(np.uint32).byteswap()
     return swapped
 
 
 def column_cells(node: Node, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
-    """The cells of a column; of a nullable one, first the cell of its branch."""
+    """Return the cells of a column; if it is nullable, first the cell of its branch.
+
+    Raises:
+        DataError: a null in a column that is not nullable, or a value that its type does not hold.
+    """
     cells: list[Cell] = []
     valid = validity(array)
     if isinstance(node, Nullable):
@@ -254,23 +269,23 @@ def column_cells(node: Node, array: pa.Array, present: Mask | None, path: str) -
     return cells + _ENCODERS[node.kind if isinstance(node, Primitive) else type(node)](node, array, present, path)
 
 
-def _boolean(_node: Primitive, array: pa.Array, present: Mask | None, _path: str) -> list[Cell]:
+def _boolean_cells(_node: Primitive, array: pa.Array, present: Mask | None, _path: str) -> list[Cell]:
     values = array.cast(pa.uint8()).fill_null(0) if array.null_count else array.cast(pa.uint8())
     return [small(numbers(values, np.uint8).astype(np.uint64), 1, present)]
 
 
-def _integer(node: Primitive, array: pa.Array, present: Mask | None, _path: str) -> list[Cell]:
+def _integer_cells(node: Primitive, array: pa.Array, present: Mask | None, _path: str) -> list[Cell]:
     return integers(numbers(array, _DTYPES[node.kind]).astype(np.int64), present)
 
 
-def _floating(node: Primitive, array: pa.Array, present: Mask | None, _path: str) -> list[Cell]:
+def _floating_cells(node: Primitive, array: pa.Array, present: Mask | None, _path: str) -> list[Cell]:
     return [small(numbers(array, _DTYPES[node.kind]).astype(np.uint64), _SIZES[node.kind], present)]
 
 
-def _text(node: Primitive, array: pa.Array, present: Mask | None, _path: str) -> list[Cell]:
-    """Strings and bytes; a dictionary holds the one text that all rows share."""
+def _text_cells(node: Primitive, array: pa.Array, present: Mask | None, _path: str) -> list[Cell]:
+    """Return the cells of strings or bytes; a dictionary holds the one text that all rows share."""
     if pat.is_decimal(node.arrow):
-        return _decimal_bytes(array, present)
+        return _decimal_bytes_cells(array, present)
     if isinstance(array, pa.DictionaryArray):
         shared = content(array.dictionary[0].as_buffer())
         return equal_texts(shared, len(shared))
@@ -288,20 +303,24 @@ def _text(node: Primitive, array: pa.Array, present: Mask | None, _path: str) ->
     return [*cells, Reference(data, starts[:-1], lengths)]
 
 
-def _fixed(node: Fixed, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
+def _fixed_cells(node: Fixed, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
     if pat.is_decimal(node.arrow):
-        return _decimal_fixed(node.size, array, present, path)
+        return _decimal_fixed_cells(node.size, array, present, path)
     first = array.offset * node.size
-    return [_rows(content(array.buffers()[1])[first : first + len(array) * node.size], node.size, len(array), present)]
+    return [
+        _fixed_width_cell(
+            content(array.buffers()[1])[first : first + len(array) * node.size], node.size, len(array), present
+        )
+    ]
 
 
-def _rows(data: Bytes, width: int, rows: int, present: Mask | None) -> Cell:
+def _fixed_width_cell(data: Bytes, width: int, rows: int, present: Mask | None) -> Cell:
     if present is None:
         return FixedCell(data, width)
     return Reference(data, np.arange(0, rows * width, width), present * np.int64(width))
 
 
-def _decimal_fixed(width: int, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
+def _decimal_fixed_cells(width: int, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
     low, high = _halves(array)
     top, spare = (low.view(np.int64), 8 - width) if width <= WORD_SIZE else (high, max(_DECIMAL_SIZE - width, 0))
     bad = (top << (8 * spare)) >> (8 * spare) != top
@@ -312,11 +331,19 @@ def _decimal_fixed(width: int, array: pa.Array, present: Mask | None, path: str)
         return [small((low << U64(8 * spare)).byteswap(), width, present)]
     signs = np.repeat((high >> 63).astype(np.uint8)[:, None], max(width - _DECIMAL_SIZE, 0), axis=1)
     data = np.hstack([signs, _big_endian(array)[:, spare:]]).ravel()
-    return [_rows(data, width, len(array), present)]
+    return [_fixed_width_cell(data, width, len(array), present)]
 
 
-def _decimal_bytes(array: pa.Array, present: Mask | None) -> list[Cell]:
-    """As few bytes as two's complement needs, like Java's ``BigInteger.toByteArray``."""
+def _decimal_bytes_cells(array: pa.Array, present: Mask | None) -> list[Cell]:
+    """Return the cells of decimals of as few bytes as two's complement needs, like Java's ``BigInteger.toByteArray``.
+
+    For 258 and -2, of whose 16 bytes only the last three are shown:
+
+        data       [[.. 00 01 02], [.. ff ff fe]]
+        sign       [[00], [ff]]
+        spare      all True but the last one for 258 (00 before 01), and all True for -2 (ff before ff, ff before fe)
+        lengths    [2, 1]
+    """
     data = _big_endian(array)
     sign = (data[:, :1] >> 7) * np.uint8(0xFF)
     spare = (data[:, :-1] == sign) & (data[:, 1:] >> 7 == sign >> 7)
@@ -328,39 +355,47 @@ def _decimal_bytes(array: pa.Array, present: Mask | None) -> list[Cell]:
 
 
 def _halves(array: pa.Array) -> tuple[Words, Longs]:
-    """The low and high 64 bits of decimals."""
+    """Return the low and high 64 bits of decimals."""
     both = numbers(array, np.dtype([("low", np.uint64), ("high", np.int64)]))
     return np.ascontiguousarray(both["low"]), np.ascontiguousarray(both["high"])
 
 
 def _big_endian(array: pa.Array) -> Bytes:
-    """Decimals as rows of 16 bytes, the most significant first."""
+    """Return decimals as rows of 16 bytes, the most significant first."""
     return np.ascontiguousarray(numbers(array, "V16").view(np.uint8).reshape(-1, _DECIMAL_SIZE)[:, ::-1])
 
 
-def _enum(node: Enum, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
+def _enum_cells(node: Enum, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
     indices = pc.index_in(array, pa.array(node.symbols, array.type))
     unknown = ~indices.is_valid().to_numpy(zero_copy_only=False)
     refuse(unknown, there(array, present), "a symbol that the enum lacks", path)
     return integers(numbers(indices.fill_null(0), np.int32).astype(np.int64), present)
 
 
-def _array(node: Array, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
-    return _items(node.items, array, array.values.slice, present, f"{path}.item")
+def _array_cells(node: Array, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
+    return _list_cells(node.items, array, array.values.slice, present, f"{path}.item")
 
 
-def _map(node: Map, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
+def _map_cells(node: Map, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
     def entries(first: int, count: int) -> pa.StructArray:
         parts = [array.keys.slice(first, count), array.items.slice(first, count)]
         return pa.StructArray.from_arrays(parts, names=["key", "value"])
 
-    return _items(node.entries, array, entries, present, path)
+    return _list_cells(node.entries, array, entries, present, path)
 
 
-def _items(
+def _list_cells(
     node: Node, array: pa.Array, values: Callable[[int, int], pa.Array], present: Mask | None, path: str
 ) -> list[Cell]:
-    """Count, items and a closing zero, as Java writes them: all items in one block, nothing but the zero for none."""
+    """Return the count, the items and a closing zero: as in Java, all items are in one block, and no block is empty.
+
+    For the lists [1, 2], [] and [3] of ints:
+
+        positions    [0, 2, 2, 3]    counts = [2, 0, 1]
+        data         02 04 06        the items, encoded as one column; starts = [0, 1, 2, 3]
+        begins       [0, 2, 2]       ends = [2, 2, 3]
+        cells        04 02 04 00 | 00 | 02 06 00
+    """
     positions = offsets(array)
     first, last = int(positions[0]), int(positions[-1])
     counts = np.diff(positions)
@@ -377,13 +412,13 @@ def _items(
     return [*integers(counts, counts > 0), body, byte(0, present)]
 
 
-def _union(node: Union, array: pa.StructArray, present: Mask | None, path: str) -> list[Cell]:
-    set_ = there(array, present)
+def _union_cells(node: Union, array: pa.StructArray, present: Mask | None, path: str) -> list[Cell]:
+    has_value = there(array, present)
     members = [array.field(index) for index in range(array.type.num_fields)]
     chosen = [np.ones(len(array), np.bool_) if (valid := validity(member)) is None else valid for member in members]
-    refuse(np.sum(chosen, axis=0) != 1, set_, "a union of which not exactly one member is set", path)
-    if set_ is not None:
-        chosen = [mask & set_ for mask in chosen]
+    refuse(np.sum(chosen, axis=0) != 1, has_value, "a union of which not exactly one member is set", path)
+    if has_value is not None:
+        chosen = [mask & has_value for mask in chosen]
     order = [index for index, branch in enumerate(node.branches) if branch is not None]
     index = np.full(len(array), node.branches.index(None) if None in node.branches else 0, np.int64)
     for branch, mask in zip(order, chosen, strict=True):
@@ -397,7 +432,7 @@ def _union(node: Union, array: pa.StructArray, present: Mask | None, path: str) 
 
 
 def there(array: pa.Array, present: Mask | None) -> Mask | None:
-    """The rows with a value."""
+    """Return the rows with a value; None if all rows have one."""
     valid = validity(array)
     if valid is None or present is None:
         return present if valid is None else valid
@@ -405,7 +440,11 @@ def there(array: pa.Array, present: Mask | None) -> Mask | None:
 
 
 def refuse(bad: Mask, there: Mask | None, what: str, path: str) -> None:
-    """Raise for the first bad row with a value."""
+    """Raise for the first bad row with a value.
+
+    Raises:
+        DataError: a row is bad; *what* says why.
+    """
     if there is not None:
         bad = bad & there
     if bad.any():
@@ -413,17 +452,17 @@ def refuse(bad: Mask, there: Mask | None, what: str, path: str) -> None:
 
 
 _ENCODERS: dict[str | type[Node], Callable[[Any, Any, Mask | None, str], list[Cell]]] = {
-    "boolean": _boolean,
-    "int": _integer,
-    "long": _integer,
-    "float": _floating,
-    "double": _floating,
-    "string": _text,
-    "bytes": _text,
-    Fixed: _fixed,
-    Enum: _enum,
-    Array: _array,
-    Map: _map,
-    Union: _union,
+    "boolean": _boolean_cells,
+    "int": _integer_cells,
+    "long": _integer_cells,
+    "float": _floating_cells,
+    "double": _floating_cells,
+    "string": _text_cells,
+    "bytes": _text_cells,
+    Fixed: _fixed_cells,
+    Enum: _enum_cells,
+    Array: _array_cells,
+    Map: _map_cells,
+    Union: _union_cells,
 }
 """The function for a node that is neither nullable nor a record, by the kind of a primitive, or by its class."""

@@ -31,7 +31,7 @@ _MAX_CHAINS = 512
 
 
 def guess_offsets(data: Bytes, count: int) -> Longs | None:
-    """Where each of *count* records that fill *data* begins, and the end; None if the guesses do not prove right."""
+    """Return where each of *count* records that fill *data* begins, and the end; None if the guesses prove wrong."""
     lengths = np.ndarray((len(data) - LENGTH_SIZE + 1,), ">u4", data, strides=(1,))  # a number at every byte
 
     def step(positions: Longs) -> Longs:
@@ -42,7 +42,7 @@ def guess_offsets(data: Bytes, count: int) -> Longs | None:
 
 
 def follow(data: Bytes, count: int, step: Step, begins: Begins, *, max_chains: int) -> Longs | None:
-    """Where each of *count* links that fill *data* begins, and the end; None if the guesses do not prove right.
+    """Return where each of *count* links that fill *data* begins, and the end; None if the guesses prove wrong.
 
     Links are followed from several guessed positions at once.  The guesses are right if each chain meets the beginning
     of the next one: then they are all parts of the one chain from position 0.  There have to be some hundred links.
@@ -58,7 +58,7 @@ def follow(data: Bytes, count: int, step: Step, begins: Begins, *, max_chains: i
         result       [0, 6, 14, 18, 24, 32, 36]
     """
     total = len(data)
-    starts = _guesses(data, count, step, begins, max_chains)
+    starts = _guess_starts(data, count, step, begins, max_chains)
     if starts is None:
         return None
     ends = np.append(starts[1:], total)
@@ -75,8 +75,8 @@ def follow(data: Bytes, count: int, step: Step, begins: Begins, *, max_chains: i
     return positions if len(positions) == count + 1 else None
 
 
-def _guesses(data: Bytes, count: int, step: Step, begins: Begins, max_chains: int) -> Longs | None:
-    """Position 0, and for every other chain a position at which a link seems to begin.
+def _guess_starts(data: Bytes, count: int, step: Step, begins: Begins, max_chains: int) -> Longs | None:
+    """Return position 0, and for every other chain a position at which a link seems to begin; None without them.
 
     Each chain searches a window of two average links for positions whose bytes may begin a link, and follows each of
     them for a few steps; the first one that still makes plausible steps is the guess.
@@ -103,7 +103,7 @@ def _guesses(data: Bytes, count: int, step: Step, begins: Begins, max_chains: in
 
 
 def walk_runs(data: Bytes, firsts: Longs, lasts: Longs, counts: Longs) -> tuple[Longs, Longs]:
-    """The first byte and the end of each record of several runs, in order.
+    """Return the first byte and the end of each record of several runs, in order.
 
     Run *i* is of ``counts[i]`` records, which fill the bytes from ``firsts[i]`` to ``lasts[i]``.  Each step reads the
     next record of all runs, so there are as many steps as the longest run has records: this is for many short runs.

@@ -1,7 +1,8 @@
-"""Rows as data frames of others give them -> columns of types that a table can store.
+"""Convert the rows of a caller's data frame to column types that a table can store.
 
-Categories and run-ends become plain values, moments get the unit of the table's column or microseconds, columns of
-nulls the type of the table's, and an index of pandas that the table does not have is left out.  No value changes.
+Categories and run-ends become plain values.  Times get the unit of the table's column, or microseconds.  Columns of
+nulls get the type of the table's column.  An index of pandas that the table does not have is dropped.  No value
+changes.
 """
 
 from __future__ import annotations
@@ -20,14 +21,16 @@ _STORED_UNITS = ("us", "ms")
 
 
 def suited(reader: pa.RecordBatchReader, table: pa.Schema) -> pa.RecordBatchReader:
-    """The rows of *reader* for a table with the columns of *table*; the same reader where nothing has to be done.
+    """Return a reader of the same rows, with the types that a table with the columns of *table* can store.
+
+    It is the same reader if no column has to be converted.
 
     Raises:
-        DataError: from the reader, a moment that loses something in the unit that is stored.
+        DataError: from the reader, a time that would lose digits in the unit that is stored.
     """
     stored = set(table.names)
     names = [name for name in reader.schema.names if name in stored or _PANDAS_INDEX.fullmatch(name) is None]
-    fields = [_suited_field(reader.schema.field(index), table) for index in _indices(reader.schema, names)]
+    fields = [_stored_field(reader.schema.field(index), table) for index in _indices(reader.schema, names)]
     schema = pa.schema(fields)
     if schema.equals(reader.schema):
         return reader
@@ -35,7 +38,7 @@ def suited(reader: pa.RecordBatchReader, table: pa.Schema) -> pa.RecordBatchRead
 
 
 def _indices(schema: pa.Schema, names: list[str]) -> list[int]:
-    """Each column, also those of one name, which are refused later."""
+    """Return the index of each column in *names*; of columns with the same name, which are refused later, each one."""
     kept = set(names)
     return [index for index, name in enumerate(schema.names) if name in kept]
 
@@ -43,20 +46,20 @@ def _indices(schema: pa.Schema, names: list[str]) -> list[int]:
 def _batches(reader: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     indices = _indices(reader.schema, schema.names)
     for batch in reader:
-        columns = [_suited(batch.column(at), field) for at, field in zip(indices, schema, strict=True)]
+        columns = [_cast_to_stored(batch.column(at), field) for at, field in zip(indices, schema, strict=True)]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _suited_field(field: pa.Field, table: pa.Schema) -> pa.Field:
+def _stored_field(field: pa.Field, table: pa.Schema) -> pa.Field:
     there = table.field(field.name).type if table.get_field_index(field.name) >= 0 else None
-    return field.with_type(_stored(field.type, there))
+    return field.with_type(_stored_type(field.type, there))
 
 
-def _stored(kind: pa.DataType, there: pa.DataType | None) -> pa.DataType:
-    """The type that a column gets; *there* is that of the table's column."""
+def _stored_type(kind: pa.DataType, there: pa.DataType | None) -> pa.DataType:
+    """Return the type that a column gets; *there* is the type of the table's column, if there is one."""
     if pat.is_run_end_encoded(kind) or pat.is_dictionary(kind):
         value_type = kind.value_type
-        return pa.string() if value_type == pa.string_view() else _stored(value_type, there)
+        return pa.string() if value_type == pa.string_view() else _stored_type(value_type, there)
     if pat.is_null(kind) and there is not None:
         return there
     if pat.is_timestamp(kind) and kind.unit not in _STORED_UNITS:
@@ -67,15 +70,16 @@ def _stored(kind: pa.DataType, there: pa.DataType | None) -> pa.DataType:
     return pa.time32("ms") if kind == pa.time32("s") else kind
 
 
-def _suited(array: pa.Array, field: pa.Field) -> pa.Array:
+def _cast_to_stored(array: pa.Array, field: pa.Field) -> pa.Array:
     if array.type == field.type:
         return array
     if pat.is_run_end_encoded(array.type):
-        return _suited(pc.run_end_decode(array), field)
+        return _cast_to_stored(pc.run_end_decode(array), field)
     if pat.is_dictionary(array.type):
         values = array.dictionary
-        values = values.cast(pa.string()) if values.type == pa.string_view() else values  # Arrow takes no views
-        return _suited(values.take(array.indices), field)
+        # Arrow's take does not support views.
+        values = values.cast(pa.string()) if values.type == pa.string_view() else values
+        return _cast_to_stored(values.take(array.indices), field)
     try:
         return array.cast(field.type)
     except pa.ArrowInvalid as error:

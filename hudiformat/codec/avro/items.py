@@ -1,4 +1,4 @@
-"""Skipping values without decoding them, and finding where the items of arrays and maps begin.
+"""Skip values without decoding them, and find where the items of arrays and maps begin.
 
 Items have no lengths, so each item has to be skipped to find the next one.  That is done for all rows at once, item by
 item; once few rows have items left, a plain loop per row is faster.
@@ -22,7 +22,7 @@ _FEW_ROWS = 32
 
 
 def skip(node: Node, cursors: Cursors, present: Mask | None) -> None:
-    """Move all cursors behind the value; checks lengths and branches, not what values mean."""
+    """Move all cursors behind the value; lengths and branches are checked, values are not."""
     if isinstance(node, Nullable):
         present = cursors.branch_of_two(node.null_branch, present)
         node = node.inner
@@ -51,14 +51,14 @@ def _skip_union(node: Union, cursors: Cursors, present: Mask | None) -> None:
 
 
 def _width(node: Node) -> int | None:
-    """How many bytes each value takes; None if that differs between values."""
+    """Return how many bytes each value takes; None if that differs between values."""
     if isinstance(node, Primitive):
         return _WIDTHS.get(node.kind)
     return node.size if isinstance(node, Fixed) else None
 
 
 def read_branches(node: Union, cursors: Cursors, present: Mask | None) -> list[tuple[Node | None, Mask]]:
-    """Read the branch of any other union; for each branch of the schema, where it was chosen."""
+    """Read the branch of a union that is not nullable; return for each branch of the schema where it was chosen."""
     before = cursors.pos
     branch = cursors.varint(present)
     bad = (branch < 0) | (branch >= len(node.branches))
@@ -70,12 +70,12 @@ def read_branches(node: Union, cursors: Cursors, present: Mask | None) -> list[t
 
 
 def item_node(node: Array | Map) -> Node:
-    """The node of the items of an array, or of the entries of a map."""
+    """Return the node of the items of an array, or of the entries of a map."""
     return node.items if isinstance(node, Array) else node.entries
 
 
 def locate(node: Node, cursors: Cursors, present: Mask | None) -> tuple[Longs, Longs]:
-    """The row and the position of every item, rows in order; the cursors move behind the arrays.
+    """Return the row and the position of every item, rows in order; the cursors move behind the arrays.
 
     An array is blocks of items up to a block of 0 items.  Each turn of the loop reads one block of every row that has
     not ended.  For three arrays of ints, [1, 2], [] and [3, 4], the last one written as two blocks:
@@ -99,7 +99,7 @@ def locate(node: Node, cursors: Cursors, present: Mask | None) -> tuple[Longs, L
         rows, counts, ends = rows[more], counts[more], ends[more]
         if len(rows):
             block = cursors.at(pos[rows], cursors.end[rows])
-            blocks += _items(node, block, rows, counts)
+            blocks += _walk_items(node, block, rows, counts)
             bad = (ends >= 0) & (block.pos != ends)
             block.refuse(bad, None, "a block of items does not have the size that it declares")
             pos[rows] = block.pos
@@ -112,7 +112,10 @@ def locate(node: Node, cursors: Cursors, present: Mask | None) -> tuple[Longs, L
 
 
 def _block_header(block: Cursors) -> tuple[Longs, Longs]:
-    """How many items follow, and where they end, or -1 if the block does not declare its size."""
+    """Read how many items follow, and where they end; -1 if the block does not declare its size.
+
+    A negative count declares a size: ``03 04`` are 2 items in 2 bytes, since 03 is -2 in zigzag.
+    """
     before = block.pos
     counts = block.varint(None)
     sized = counts < 0
@@ -129,8 +132,11 @@ def _block_header(block: Cursors) -> tuple[Longs, Longs]:
     return counts, ends
 
 
-def _items(node: Node, block: Cursors, rows: Longs, counts: Longs) -> list[tuple[Longs, Longs]]:
-    """The row and the position of the items of one block per row; the cursors of *block* move behind them."""
+def _walk_items(node: Node, block: Cursors, rows: Longs, counts: Longs) -> list[tuple[Longs, Longs]]:
+    """Return the row and the position of the items of one block per row; the cursors of *block* move behind them.
+
+    The loop reads one item of every row that has items left; the last few rows are read one by one.
+    """
     items = []
     done = 0
     active = np.arange(len(rows))
@@ -161,7 +167,7 @@ It does not check the end of the record, nor of the data (IndexError): the calle
 
 
 def _item_positions(skip_one: _Skipper, row: Cursors, count: int) -> Longs:
-    """The positions of the next *count* items of one row, and where the last item ends."""
+    """Return the positions of the next *count* items of one row, and where the last item ends."""
     data, pos, end = row.data.data, int(row.pos[0]), int(row.end[0])
     positions = [pos]
     try:
@@ -180,7 +186,7 @@ def _item_positions(skip_one: _Skipper, row: Cursors, count: int) -> Longs:
 
 @lru_cache(maxsize=64)
 def _skipper(node: Node) -> _Skipper:
-    """The function that skips one value of *node*."""
+    """Return the function that skips one value of *node*."""
     return _SKIPPERS[type(node)](node)
 
 
@@ -203,8 +209,8 @@ def _skip_varint(data: memoryview, pos: int, _end: int) -> int:
     return pos + 1
 
 
-def _varint(data: memoryview, pos: int) -> tuple[int, int]:
-    """One integer and the position behind it."""
+def _read_varint(data: memoryview, pos: int) -> tuple[int, int]:
+    """Read one integer; return it and the position behind it."""
     value = shift = 0
     while (byte := data[pos]) > 127:  # noqa: PLR2004
         value |= (byte & 127) << shift
@@ -220,7 +226,7 @@ def _skip_text(data: memoryview, pos: int, end: int) -> int:
     byte = data[pos]
     if not byte & 129:  # one byte, not negative
         return pos + 1 + (byte >> 1)
-    length, pos = _varint(data, pos)
+    length, pos = _read_varint(data, pos)
     return pos + length if length >= 0 else end + 1
 
 
@@ -235,7 +241,7 @@ def _nullable_skipper(node: Nullable) -> _Skipper:
         return pos + 1 if branch == empty else end + 1
 
     def text(data: memoryview, pos: int, end: int) -> int:
-        # The keys of a delete list: one call less if the length is a single byte.
+        # Made for the keys of a delete list: one call less if the length is a single byte.
         if data[pos] == full and not data[pos + 1] & 129:
             return pos + 2 + (data[pos + 1] >> 1)
         return skip_value(data, pos, end)
@@ -258,7 +264,7 @@ def _union_skipper(node: Union) -> _Skipper:
     inner = [None if branch is None else _skipper(branch) for branch in node.branches]
 
     def skip_value(data: memoryview, pos: int, end: int) -> int:
-        branch, pos = _varint(data, pos) if data[pos] & 129 else (data[pos] >> 1, pos + 1)
+        branch, pos = _read_varint(data, pos) if data[pos] & 129 else (data[pos] >> 1, pos + 1)
         if not 0 <= branch < len(inner):
             return end + 1
         step = inner[branch]
@@ -272,12 +278,12 @@ def _list_skipper(node: Array | Map) -> _Skipper:
 
     def skip_value(data: memoryview, pos: int, end: int) -> int:
         while True:
-            count, pos = _varint(data, pos)
+            count, pos = _read_varint(data, pos)
             if count == 0:
                 return pos
             if count < 0:
                 count = -count
-                size, pos = _varint(data, pos)
+                size, pos = _read_varint(data, pos)
                 if size < 0:
                     return end + 1
             if count > end - pos:

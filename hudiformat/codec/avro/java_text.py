@@ -1,4 +1,4 @@
-"""Floating-point numbers as the texts that Java writes: ``1.0``, ``2.0E10``, ``1.0E-5``, ``NaN``, ``Infinity``.
+"""Format floating-point numbers as Java writes them: ``1.0``, ``2.0E10``, ``1.0E-5``, ``NaN``, ``Infinity``.
 
 Source: java.lang.Double.toString, java.lang.Float.toString.
 """
@@ -16,7 +16,9 @@ _PLAIN_FROM, _PLAIN_BELOW = -3, 7  # powers of ten
 
 
 def java_float(value: float | None, *, shortest: str | None = None) -> str | None:
-    """The text of a double; *shortest* is the shortest one that gives it back, where that is not Python's.
+    """Return the text of a double; None for None.
+
+    *shortest* is the shortest text that gives the number back, if that is not Python's, as for a float.
 
     Source: java.lang.Double.toString.
     """
@@ -40,10 +42,10 @@ def java_float(value: float | None, *, shortest: str | None = None) -> str | Non
 
 
 def java_floats(array: pa.Array) -> pa.Array:
-    """The texts of an array of floats or doubles.
+    """Return the texts of an array of floats or doubles.
 
-    From 0.001 up to ten million Arrow's texts are Java's, but for the ``.0`` of whole numbers; the others are made
-    one by one, each different value once.
+    From 0.001 up to ten million Arrow's texts are Java's, except for the ``.0`` of whole numbers.  All other numbers
+    are formatted one by one, each distinct value once.
     """
     wide = array.cast(pa.float64())
     values = np.asarray(pc.fill_null(wide, 1.0))

@@ -125,7 +125,7 @@ _LOGICAL: dict[tuple[str, str], pa.DataType] = {
 
 @lru_cache(maxsize=256)
 def parse_schema(schema_json: str) -> Record:
-    """The tree of a schema whose top is a record.
+    """Parse a schema whose top is a record into a tree.
 
     Raises:
         SchemaError: the text is no Avro schema, its top is no record, or a type has no Arrow counterpart.
@@ -142,7 +142,7 @@ def parse_schema(schema_json: str) -> Record:
 
 
 class _Parser:
-    """Parses one schema from its top; remembers the named types on the way."""
+    """Parses one schema from its top, and keeps the named types that it has parsed."""
 
     def __init__(self) -> None:
         self._named: dict[str, Node | None] = {}  # None while a type is still being parsed
@@ -156,7 +156,11 @@ class _Parser:
         }
 
     def parse(self, definition: Any, namespace: str, path: str, depth: int) -> Node:
-        """The node of *definition*, whose names lie in *namespace*; *path* is the column, for messages."""
+        """Return the node of *definition*, whose names lie in *namespace*; *path* is the column, for messages.
+
+        Raises:
+            SchemaError: the definition is no Avro type, or has no Arrow counterpart.
+        """
         if depth > MAX_DEPTH:
             raise SchemaError(f"the Avro schema is over {MAX_DEPTH} levels deep")
         kind = definition.get("type") if isinstance(definition, dict) else definition
@@ -168,7 +172,7 @@ class _Parser:
         elif isinstance(definition, str):
             node = self._by_name(definition, namespace, path)
         elif not isinstance(definition, dict):
-            raise _refused(path, f"{definition!r} is not an Avro type")
+            raise _schema_error(path, f"{definition!r} is not an Avro type")
         elif isinstance(kind, str) and kind in self._parsers:
             node = self._parsers[kind](definition, namespace, path, depth)
         else:
@@ -182,10 +186,10 @@ class _Parser:
         full = name if "." in name or not namespace else f"{namespace}.{name}"
         full = full if full in self._named else name
         if full not in self._named:
-            raise _refused(path, f"the Avro type {name!r} is not known; a column of nulls alone cannot be read")
+            raise _schema_error(path, f"the Avro type {name!r} is not known; null is supported only inside a union")
         node = self._named[full]
         if node is None:
-            raise _refused(path, f"the Avro type {full!r} contains itself, which Arrow cannot express")
+            raise _schema_error(path, f"the Avro type {full!r} contains itself, which Arrow cannot express")
         self._nodes += _size(node)
         return node
 
@@ -196,17 +200,17 @@ class _Parser:
             branches.append(branch)
         nodes = [branch for branch in branches if branch is not None]
         if not nodes or branches.count(None) > 1 or any(isinstance(node, (Union, Nullable)) for node in nodes):
-            raise _refused(path, f"the Avro union {json.dumps(definitions)[:80]} cannot be mapped to Arrow")
+            raise _schema_error(path, f"the Avro union {json.dumps(definitions)[:80]} cannot be mapped to Arrow")
         if len(nodes) == 1 and len(branches) == 2:  # noqa: PLR2004 - null and another
             return Nullable(nodes[0], branches.index(None), nodes[0].arrow)
         members = pa.struct([pa.field(f"member{index}", node.arrow) for index, node in enumerate(nodes)])
         return Union(tuple(branches), members, None in branches)
 
     def _declare(self, definition: dict[str, Any], namespace: str, path: str) -> tuple[str, str]:
-        """The full name of a named type, which is now being parsed, and the namespace of the names in it."""
+        """Return the full name of a named type, which is now being parsed, and the namespace of the names in it."""
         name = definition.get("name")
         if not isinstance(name, str) or not name:
-            raise _refused(path, f"an Avro {definition['type']} without a name")
+            raise _schema_error(path, f"an Avro {definition['type']} without a name")
         scope, _, short = name.rpartition(".")
         scope = scope or definition.get("namespace", namespace) or ""
         full = f"{scope}.{short}" if scope else short
@@ -217,17 +221,17 @@ class _Parser:
         full, scope = self._declare(definition, namespace, path)
         declared = definition.get("fields")
         if not isinstance(declared, list):
-            raise _refused(path, "an Avro record without fields")
+            raise _schema_error(path, "an Avro record without fields")
         fields: list[tuple[str, Node]] = []
         for item in declared:
             if not isinstance(item, dict) or not isinstance(item.get("name"), str):
-                raise _refused(path, f"{item!r} is not a field of an Avro record")
+                raise _schema_error(path, f"{item!r} is not a field of an Avro record")
             node = self.parse(item.get("type"), scope, _join(path, item["name"]), depth + 1)
             fields.append((item["name"], node))
         names = [name for name, _ in fields]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            raise _refused(_join(path, twice), "the Avro record has this field twice")
+            raise _schema_error(_join(path, twice), "the Avro record has this field twice")
         self._named[full] = record = _record_of(fields)
         return record
 
@@ -235,7 +239,7 @@ class _Parser:
         full, _ = self._declare(definition, namespace, path)
         size = definition.get("size")
         if type(size) is not int or not 0 < size <= MAX_FIXED_SIZE:
-            raise _refused(path, f"a fixed of 1 to {MAX_FIXED_SIZE} bytes was expected, found size {size!r}")
+            raise _schema_error(path, f"a fixed of 1 to {MAX_FIXED_SIZE} bytes was expected, found size {size!r}")
         is_decimal = definition.get("logicalType") == "decimal"
         self._named[full] = node = Fixed(size, _decimal(definition, path) if is_decimal else pa.binary(size))
         return node
@@ -244,7 +248,7 @@ class _Parser:
         full, _ = self._declare(definition, namespace, path)
         symbols = definition.get("symbols")
         if not isinstance(symbols, list) or not symbols or not all(isinstance(symbol, str) for symbol in symbols):
-            raise _refused(path, "an Avro enum without symbols")
+            raise _schema_error(path, "an Avro enum without symbols")
         self._named[full] = node = Enum(tuple(symbols))
         return node
 
@@ -264,7 +268,7 @@ def _record_of(fields: list[tuple[str, Node]]) -> Record:
 
 
 def _size(node: Node) -> int:
-    """The number of nodes from this node down: a type that is used several times counts each time."""
+    """Return the number of nodes from this node down: a type that is used several times counts each time."""
     if isinstance(node, Record):
         return 1 + sum(_size(inner) for _, inner in node.fields)
     if isinstance(node, Union):
@@ -291,9 +295,9 @@ def _primitive(kind: str, definition: dict[str, Any], path: str) -> Primitive:
 def _decimal(definition: dict[str, Any], path: str) -> pa.DataType:
     precision, scale = definition.get("precision"), definition.get("scale", 0)
     if type(precision) is not int or type(scale) is not int or not 0 <= scale <= precision:
-        raise _refused(path, f"precision {precision!r} and scale {scale!r} do not make a decimal")
+        raise _schema_error(path, f"precision {precision!r} and scale {scale!r} do not make a decimal")
     if not 0 < precision <= MAX_DECIMAL_PRECISION:
-        raise _refused(path, f"decimals have 1 to {MAX_DECIMAL_PRECISION} digits, found {precision}")
+        raise _schema_error(path, f"decimals have 1 to {MAX_DECIMAL_PRECISION} digits, found {precision}")
     return pa.decimal128(precision, scale)
 
 
@@ -301,5 +305,5 @@ def _join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _refused(path: str, message: str) -> SchemaError:
+def _schema_error(path: str, message: str) -> SchemaError:
     return SchemaError(f"column {path}: {message}" if path else message, column=path or None)

@@ -1,8 +1,8 @@
-"""Columns under the names that they had when a file was written: found by their ids, at every depth.
+"""Rename columns between the names in a file and the names in a query: they are matched by ids, at every depth.
 
-The columns of a file and of a query are both trees with ids (:mod:`hudiformat.codec.avro.types`).  A column that the
-file has under another name is read by that name and shown under its own.  A column that the file does not have is
-missing, even where the file has a column of the same name that was dropped since.
+The columns of a file and those of a query are both trees with ids (:mod:`hudiformat.codec.avro.types`).  A column that
+has another name in the file is read by that name and returned under the query's.  A column whose id the file lacks is
+missing, even if the file has a column of the same name that was dropped since.
 
 Source: InternalSchemaMerger, InternalSchemaUtils.collectRenameCols, Hudi 1.2.0.
 """
@@ -26,7 +26,7 @@ _DROPPED = " (dropped since)"
 
 
 def stored_schema(schema: pa.Schema, query: RecordType, stored: RecordType) -> pa.Schema:
-    """*schema*, of columns of the query, with the names that the file has them under."""
+    """Return *schema*, whose columns have the names of the query, with the names that the file has for them."""
     return pa.schema(_stored_fields(schema, query, stored))
 
 
@@ -62,69 +62,69 @@ def _stored_type(kind: pa.DataType, query: Kind, stored: Kind) -> pa.DataType:
 
 
 def relabelled(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The columns of *batch*, which differ from those of *schema* by their names alone, under the names of *schema*."""
-    columns = [_relabelled(column, field.type) for column, field in zip(batch.columns, schema, strict=True)]
+    """Return *batch* with the names of *schema*; only the names of its columns differ from *schema*, at any depth."""
+    columns = [_rename_nested(column, field.type) for column, field in zip(batch.columns, schema, strict=True)]
     return batch_of(columns, schema, batch.num_rows)
 
 
-def _relabelled(array: pa.Array, kind: pa.DataType) -> pa.Array:
+def _rename_nested(array: pa.Array, kind: pa.DataType) -> pa.Array:
     if array.type.equals(kind):
         return array
     if pat.is_struct(kind):
-        children = [_relabelled(array.field(place), field.type) for place, field in enumerate(kind.fields)]
+        children = [_rename_nested(array.field(place), field.type) for place, field in enumerate(kind.fields)]
         return pa.StructArray.from_buffers(kind, len(array), [bitmap(validity(array))], children=children)
     if pat.is_list(kind):
-        array = _from_zero(array)
-        items = _relabelled(array.values, kind.value_type)
+        array = _without_offset(array)
+        items = _rename_nested(array.values, kind.value_type)
         return pa.Array.from_buffers(kind, len(array), array.buffers()[:2], children=[items])
-    array = _from_zero(array)
+    array = _without_offset(array)
     entries = pa.struct([kind.key_field, kind.item_field])
-    pairs = [array.keys, _relabelled(array.items, kind.item_type)]
+    pairs = [array.keys, _rename_nested(array.items, kind.item_type)]
     rows = pa.StructArray.from_buffers(entries, len(array.keys), [None], children=pairs)
     return pa.Array.from_buffers(kind, len(array), array.buffers()[:2], children=[rows])
 
 
-def _from_zero(array: pa.Array) -> pa.Array:
-    """The same values in memory of their own, if they are a part of others."""
+def _without_offset(array: pa.Array) -> pa.Array:
+    """Return an array of the same values without an offset, in memory of its own."""
     return pa.concat_arrays([array]) if not array.offset else pa.concat_arrays([array, array.slice(0, 0)])
 
 
 @lru_cache(maxsize=256)
 def renamed_schema(avro: str, query: RecordType, stored: RecordType) -> str:
-    """The Avro schema that records were written with, its fields under the names that the query has them under.
+    """Return the Avro schema that records were written with, with the query's names for its fields.
 
-    The encoding of a record does not depend on names, so the records can be read with it.
+    The encoding of a record does not depend on names, so the records can be read with the result.
     """
-    return json.dumps(_renamed(json.loads(avro), query, stored), separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(_rename(json.loads(avro), query, stored), separators=(",", ":"), ensure_ascii=False)
 
 
-def _renamed(definition: Any, query: Kind | None, stored: Kind | None) -> Any:
+def _rename(definition: Any, query: Kind | None, stored: Kind | None) -> Any:
     if isinstance(definition, list):
-        return [_renamed(one, query, stored) for one in definition]
+        return [_rename(one, query, stored) for one in definition]
     if not isinstance(definition, dict):
         return definition
     kind = definition["type"]
     if kind == "record" and isinstance(query, RecordType) and isinstance(stored, RecordType):
-        return {**definition, "fields": [_renamed_field(one, query, stored) for one in definition["fields"]]}
+        return {**definition, "fields": [_rename_field(one, query, stored) for one in definition["fields"]]}
     if kind == "array" and isinstance(query, ListType) and isinstance(stored, ListType):
-        return {**definition, "items": _renamed(definition["items"], query.element.kind, stored.element.kind)}
+        return {**definition, "items": _rename(definition["items"], query.element.kind, stored.element.kind)}
     if kind == "map" and isinstance(query, MapType) and isinstance(stored, MapType):
-        return {**definition, "values": _renamed(definition["values"], query.value.kind, stored.value.kind)}
-    return {**definition, "type": _renamed(kind, query, stored)} if isinstance(kind, (dict, list)) else definition
+        return {**definition, "values": _rename(definition["values"], query.value.kind, stored.value.kind)}
+    return {**definition, "type": _rename(kind, query, stored)} if isinstance(kind, (dict, list)) else definition
 
 
-def _renamed_field(item: dict[str, Any], query: RecordType, stored: RecordType) -> dict[str, Any]:
+def _rename_field(item: dict[str, Any], query: RecordType, stored: RecordType) -> dict[str, Any]:
     column = stored.get(item["name"])
     if column is None or item["name"] in META_COLUMNS:
         return item
     now = next((one for one in query.columns if one.id == column.id), None)
     if now is None:
         return {**item, "name": f"{item['name']}{_DROPPED}"}
-    return {**item, "name": now.name, "type": _renamed(item["type"], now.kind, column.kind)}
+    return {**item, "name": now.name, "type": _rename(item["type"], now.kind, column.kind)}
 
 
 def same_names(one: RecordType, other: RecordType) -> bool:
-    """Whether every column that both have, by its id, has one name, and no name stands for two columns."""
+    """Return whether every column that both have, by its id, has one name, and no name stands for two columns."""
     return _same_names(one, other)
 
 

@@ -1,10 +1,10 @@
-"""Arrow schema <-> Avro schema, and columns brought to a schema.
+"""Convert Arrow schemas to Avro schemas and back, and columns to a schema.
 
 Schemas are mapped as Hudi's Spark writer maps them.  Table of types: spec/avro-records.md.
 
-:func:`resolve` brings columns to a schema: it orders them, fills missing ones and casts values as Hudi does where the
-type of a column has changed (:mod:`hudiformat.codec.avro.casts`).  Nested records are resolved by field name, as the
-record at the top is.
+:func:`resolve` converts columns to a schema: it orders them, fills missing ones and, if the type of a column has
+changed, casts values as Hudi does (:mod:`hudiformat.codec.avro.casts`).  Fields of nested records are matched by name
+too.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ _HINTS = (
 
 
 def arrow_to_avro(schema: pa.Schema, *, name: str, namespace: str) -> str:
-    """The Avro schema of *schema* as compact JSON; Hudi names it ``<table>_record`` in ``hoodie.<table>``.
+    """Return the Avro schema of *schema* as compact JSON; Hudi names it ``<table>_record`` in ``hoodie.<table>``.
 
-    Nullable columns are a union with null first and null as default.  Nested records and decimals lie in a namespace
-    made of the record's own and the names on the way down.  Hudi's meta columns carry an empty ``doc``, as Hudi adds
-    them.
+    Nullable columns are a union with null first and null as default.  The namespace of nested records and decimals
+    consists of the top record's full name and the names of the fields around them.  Hudi's meta columns have an empty
+    ``doc``, as Hudi adds them.
 
     Raises:
         SchemaError: a type that Avro or Hudi does not have, or a name that Avro does not allow or that comes twice.
@@ -79,10 +79,10 @@ def arrow_to_avro(schema: pa.Schema, *, name: str, namespace: str) -> str:
 
 @lru_cache(maxsize=256)
 def avro_to_arrow(schema_json: str) -> pa.Schema:
-    """The Arrow schema of an Avro record schema; the result for one text is one object.
+    """Return the Arrow schema of an Avro record schema; the result for one text is one object.
 
-    Timestamps with a time zone come out in UTC, enums and UUIDs as strings.  A union of several types becomes a struct
-    with a field per type (``member0`` and on, as in Spark) of which one is set.
+    Timestamps with a time zone become timestamps in UTC, enums and UUIDs strings.  A union of several types becomes a
+    struct with a field per type (``member0`` and on, as in Spark) of which one is set.
 
     Raises:
         SchemaError: the text is no Avro record schema, or a type has no Arrow counterpart.
@@ -92,7 +92,7 @@ def avro_to_arrow(schema_json: str) -> pa.Schema:
 
 
 def with_views(schema: pa.Schema) -> pa.Schema:
-    """The schema with views for strings and bytes; the fields of nested columns stay as they are."""
+    """Return the schema with views for strings and bytes; the fields of nested columns stay as they are."""
     return pa.schema(
         [field.with_type(_VIEWS.get(field.type, field.type)) for field in schema], metadata=schema.metadata
     )
@@ -104,40 +104,43 @@ def _fields(fields: Iterable[pa.Field], namespace: str, path: str) -> list[dict[
     for field in fields:
         inner = f"{path}.{field.name}" if path else field.name
         if not _NAME.fullmatch(field.name):
-            raise _refused(inner, "is not an Avro name (letters, digits and _, no digit first): rename it")
+            raise _column_error(inner, "is not an Avro name (letters, digits and _, no digit first): rename it")
         if field.name in names:
-            raise _refused(inner, "is there twice: rename or drop one")
+            raise _column_error(inner, "comes twice: rename or drop one")
         names.add(field.name)
-        item = {"name": field.name, "type": _or_null(field, _type(field.type, namespace, field.name, inner))}
+        item = {"name": field.name, "type": _nullable_type(field, _type(field.type, namespace, field.name, inner))}
         result.append({**item, "default": None} if field.nullable else item)
     return result
 
 
-def _or_null(field: pa.Field, kind: Any) -> Any:
+def _nullable_type(field: pa.Field, kind: Any) -> Any:
     return ["null", kind] if field.nullable else kind
 
 
 def _type(kind: pa.DataType, namespace: str, name: str, path: str) -> Any:
-    """The Avro type; *name* is the name of a record in it, and the last part of the namespace of a fixed in it."""
+    """Return the Avro type of *kind*.
+
+    *name* is the name of a record in it, and the last part of the namespace of a fixed in it.
+    """
     if pat.is_dictionary(kind):
         kind = kind.value_type
-    flat = _flat(kind) or _fixed(kind, f"{namespace}.{name}")
+    flat = _simple_type(kind) or _fixed(kind, f"{namespace}.{name}")
     if flat is not None:
         return flat
     if pat.is_list(kind) or pat.is_large_list(kind) or pat.is_fixed_size_list(kind):
         items = _type(kind.value_type, namespace, name, f"{path}.item")
-        return {"type": "array", "items": _or_null(kind.value_field, items)}
-    if pat.is_map(kind) and _flat(kind.key_type) == "string":
+        return {"type": "array", "items": _nullable_type(kind.value_field, items)}
+    if pat.is_map(kind) and _simple_type(kind.key_type) == "string":
         values = _type(kind.item_type, namespace, name, f"{path}.value")
-        return {"type": "map", "values": _or_null(kind.item_field, values)}
+        return {"type": "map", "values": _nullable_type(kind.item_field, values)}
     if pat.is_struct(kind) and kind.num_fields:
         fields = _fields(kind, f"{namespace}.{name}", path)
         return {"type": "record", "name": name, "namespace": namespace, "fields": fields}
     hint = next((hint for test, hint in _HINTS if test(kind)), "Avro has no such type")
-    raise _refused(path, f"of type {kind} cannot be stored: {hint}")
+    raise _column_error(path, f"of type {kind} cannot be stored: {hint}")
 
 
-def _flat(kind: pa.DataType) -> Any:
+def _simple_type(kind: pa.DataType) -> Any:
     if kind in _LOGICAL:
         base, logical = _LOGICAL[kind]
         return {"type": base, "logicalType": logical}
@@ -169,11 +172,11 @@ def _fixed(kind: pa.DataType, namespace: str) -> dict[str, Any] | None:
 
 
 def _decimal_size(precision: int) -> int:
-    """The fewest bytes of two's complement that hold every decimal of so many digits, as in Spark and Parquet."""
+    """Return the fewest bytes of two's complement that hold any decimal of so many digits, as in Spark and Parquet."""
     return int(10**precision - 1).bit_length() // 8 + 1
 
 
-def _refused(path: str, message: str) -> SchemaError:
+def _column_error(path: str, message: str) -> SchemaError:
     return SchemaError(f"column {path} {message}", column=path)
 
 
@@ -181,7 +184,7 @@ _LISTS = (pat.is_list, pat.is_large_list, pat.is_fixed_size_list)
 
 
 def resolve(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
-    """The columns that *target* names, in its order and types; columns that it does not name are dropped.
+    """Return the columns that *target* names, in its order and types; all other columns are dropped.
 
     A nullable column that is missing is filled with nulls.
 
@@ -190,11 +193,11 @@ def resolve(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
         DataError: a null, or bytes that are no UTF-8 text, where the target does not allow them.
     """
     rows = _struct(batch.schema.names, batch.columns, batch.num_rows, None)
-    return batch_of(_children(rows, target, ""), target, batch.num_rows)
+    return batch_of(_convert_fields(rows, target, ""), target, batch.num_rows)
 
 
 def batch_of(columns: Sequence[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:
-    """A batch that keeps its number of rows even without a column."""
+    """Return a batch of *columns* that keeps its number of *rows* even without a column."""
     whole = pa.StructArray.from_buffers(pa.struct(list(schema)), rows, [None], children=list(columns))
     return pa.RecordBatch.from_struct_array(whole).replace_schema_metadata(schema.metadata)
 
@@ -204,31 +207,40 @@ def _struct(names: Sequence[str], columns: Sequence[pa.Array], rows: int, valid:
     return pa.StructArray.from_buffers(kind, rows, [bitmap(valid)], children=list(columns))
 
 
-def _children(rows: pa.StructArray, fields: pa.Schema | pa.StructType, path: str) -> list[pa.Array]:
-    """The columns of *fields*, from the fields of *rows*, each in its type."""
-    places: dict[str, list[int]] = {}
+def _convert_fields(rows: pa.StructArray, fields: pa.Schema | pa.StructType, path: str) -> list[pa.Array]:
+    """Return the columns of *fields*, converted from the fields of *rows*.
+
+    Raises:
+        SchemaError: a field is missing and not nullable, comes twice, or has a type that does not fit.
+        DataError: a value does not fit.
+    """
+    indices_by_name: dict[str, list[int]] = {}
     for number, field in enumerate(rows.type):
-        places.setdefault(field.name, []).append(number)
+        indices_by_name.setdefault(field.name, []).append(number)
     result = []
     for field in fields:
         inner = f"{path}.{field.name}" if path else field.name
-        count = len(found := places.get(field.name, []))
+        count = len(found := indices_by_name.get(field.name, []))
         if count > 1:
-            raise SchemaError(f"column {inner} is there {count} times: rename or drop one", column=inner)
+            raise SchemaError(f"column {inner} comes {count} times: rename or drop one", column=inner)
         if not count and not field.nullable:
             raise SchemaError(f"column {inner} of type {field.type} is required and missing", column=inner)
         if count:
-            array = _checked(_fit(rows.field(found[0]), field.type, inner), field, rows, inner)
+            array = _refuse_nulls(_convert(rows.field(found[0]), field.type, inner), field, rows, inner)
         else:
             array = pa.nulls(len(rows), field.type)
         result.append(array)
     return result
 
 
-def _checked(array: pa.Array, field: pa.Field, parent: pa.StructArray, path: str) -> pa.Array:
-    """The column, without a null if it is not nullable; below a null parent it may have one, which becomes a value.
+def _refuse_nulls(array: pa.Array, field: pa.Field, parent: pa.StructArray, path: str) -> pa.Array:
+    """Return the column, which must not have a null if it is not nullable.
 
-    Arrow's writer of Parquet refuses nulls by the column alone, also where the parent is null.
+    Below a null parent it may have one, which is replaced by any value: Arrow's writer of Parquet refuses nulls by the
+    column alone, whether or not the parent is null.
+
+    Raises:
+        DataError: the column is not nullable and has a null.
     """
     valid = None if field.nullable else validity(array)
     if valid is None:
@@ -240,7 +252,7 @@ def _checked(array: pa.Array, field: pa.Field, parent: pa.StructArray, path: str
 
 
 def _without_nulls(array: pa.Array) -> pa.Array:
-    """The array with any values in place of nulls."""
+    """Return the array with arbitrary values in place of nulls."""
     kind = array.type
     if pat.is_struct(kind):
         children = [array.field(number) for number in range(kind.num_fields)]
@@ -253,7 +265,7 @@ def _without_nulls(array: pa.Array) -> pa.Array:
 
 
 def _has_required(kind: pa.DataType) -> bool:
-    """Whether structs in *kind* have fields that are not nullable."""
+    """Return whether structs in *kind* have fields that are not nullable."""
     if pat.is_map(kind):
         return _has_required(kind.item_type)
     if pat.is_list(kind):
@@ -261,19 +273,24 @@ def _has_required(kind: pa.DataType) -> bool:
     return pat.is_struct(kind) and any(not one.nullable or _has_required(one.type) for one in kind)
 
 
-def _fit(array: pa.Array, kind: pa.DataType, path: str) -> pa.Array:
-    """The array in type *kind*."""
+def _convert(array: pa.Array, kind: pa.DataType, path: str) -> pa.Array:
+    """Return the array converted to type *kind*.
+
+    Raises:
+        SchemaError: the type of the array does not fit *kind*.
+        DataError: a value does not fit.
+    """
     while not array.type.equals(kind) and (
         isinstance(array.type, pa.BaseExtensionType) or pat.is_dictionary(array.type)
     ):
-        array = array.storage if isinstance(array.type, pa.BaseExtensionType) else _decoded(array)
+        array = array.storage if isinstance(array.type, pa.BaseExtensionType) else _decode_dictionary(array)
     given = array.type
     if given.equals(kind) and not _has_required(kind):
         return array
     if pat.is_null(given):
         return pa.nulls(len(array), kind)
     if pat.is_struct(given) and pat.is_struct(kind):
-        children = _children(array, kind, path)
+        children = _convert_fields(array, kind, path)
         return pa.StructArray.from_buffers(kind, len(array), [bitmap(validity(array))], children=children)
     if pat.is_map(given) and pat.is_map(kind):
         names = (kind.key_field.name, kind.item_field.name)
@@ -289,15 +306,15 @@ def _fit(array: pa.Array, kind: pa.DataType, path: str) -> pa.Array:
         raise DataError(f"column {path} cannot be cast from {given} to {kind}: {error}", column=path) from error
 
 
-def _decoded(array: pa.DictionaryArray) -> pa.Array:
-    """The values of a dictionary; pyarrow has index 0 below null structs, also where the dictionary is empty."""
+def _decode_dictionary(array: pa.DictionaryArray) -> pa.Array:
+    """Return the values of a dictionary; pyarrow has index 0 below null structs, even if the dictionary is empty."""
     return array.dictionary_decode() if len(array.dictionary) else pa.nulls(len(array), array.type.value_type)
 
 
 def _with_items(array: pa.Array, kind: pa.DataType, items: pa.Array, inner: pa.DataType, path: str) -> pa.Array:
-    """A list or map of type *kind* of the same shape, its *items* fitted to *inner*."""
+    """Return a list or map of type *kind* of the same shape, with its *items* converted to *inner*."""
     positions = offsets(array)
     first, last = int(positions[0]), int(positions[-1])
-    fitted = _fit(items.slice(first, last - first), inner, path)
+    converted = _convert(items.slice(first, last - first), inner, path)
     start = pa.py_buffer((positions - first).astype(np.int32))
-    return pa.Array.from_buffers(kind, len(array), [bitmap(validity(array)), start], children=[fitted])
+    return pa.Array.from_buffers(kind, len(array), [bitmap(validity(array)), start], children=[converted])

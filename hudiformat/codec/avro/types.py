@@ -1,8 +1,8 @@
-"""An Avro record schema as a tree of columns and types, by which schemas are compared and changed.
+"""Represent an Avro record schema as a tree of columns and types, for comparing and changing schemas.
 
-:mod:`hudiformat.codec.avro.nodes` has a tree of the same schemas for decoding.  This one keeps what decoding does not
-need: comments, names of records, and the ids that Hudi's internal schema gives to columns.  Types other than list, map
-and record are known by Hudi's word for them, as ``int`` or ``decimal_fixed(10, 2)[5]``.
+:mod:`hudiformat.codec.avro.nodes` has a tree of the same schemas for decoding.  The tree here also keeps what decoding
+does not need: comments, names of records, and the ids that Hudi's internal schema gives to columns.  Types that are no list,
+map or record have Hudi's word for them, such as ``int`` or ``decimal_fixed(10, 2)[5]``.
 
 Source: InternalSchema, Types, InternalSchemaConverter, Hudi 1.2.0.
 """
@@ -19,7 +19,7 @@ from hudiformat.codec.avro.nodes import parse_schema
 from hudiformat.errors import SchemaError
 
 NO_ID = -1
-_NOTHING = object()
+_NO_DEFAULT = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,12 @@ class Column:
     nullable: bool = True
     doc: str | None = field(default=None, compare=False)
     id: int = field(default=NO_ID, compare=False)
-    default: object = field(default=_NOTHING, compare=False, repr=False)
+    default: object = field(default=_NO_DEFAULT, compare=False, repr=False)
 
     @property
     def has_default(self) -> bool:
-        """Whether a reader may do without the column: it is null then, or has a value that the schema says."""
-        return self.nullable or self.default is not _NOTHING
+        """Whether a file may lack the column: a reader then returns null, or the schema's default."""
+        return self.nullable or self.default is not _NO_DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class RecordType:
     name: str = field(default="", compare=False)
 
     def get(self, name: str) -> Column | None:
-        """The column of a name; None where there is none."""
+        """Return the column of that name; None if there is none."""
         return next((column for column in self.columns if column.name == name), None)
 
     def __str__(self) -> str:
@@ -90,7 +90,7 @@ Kind: TypeAlias = Leaf | RecordType | ListType | MapType
 
 
 def inner_columns(kind: Kind) -> tuple[Column, ...]:
-    """The columns that a type is made of."""
+    """Return the columns inside a type: of a record its columns, of a list its element, of a map its value."""
     if isinstance(kind, RecordType):
         return kind.columns
     if isinstance(kind, ListType):
@@ -99,7 +99,7 @@ def inner_columns(kind: Kind) -> tuple[Column, ...]:
 
 
 def with_inner_columns(kind: Kind, columns: tuple[Column, ...]) -> Kind:
-    """A type of the same form with other columns, as many unless it is a record."""
+    """Return a type of the same form with other columns; only a record may have another number of them."""
     if isinstance(kind, RecordType):
         return replace(kind, columns=columns)
     if isinstance(kind, ListType):
@@ -108,7 +108,7 @@ def with_inner_columns(kind: Kind, columns: tuple[Column, ...]) -> Kind:
 
 
 def walk(record: RecordType, above: str = "") -> Iterator[tuple[str, Column]]:
-    """Every column at every depth with its dotted path, each before those in it."""
+    """Yield every column at every depth with its dotted path; a column comes before the columns in it."""
     yield from _walk(record, above)
 
 
@@ -145,52 +145,54 @@ _AVRO_OF_WORD: Mapping[str, Any] = {
 
 
 def avro_types(schema_json: str) -> RecordType:
-    """The tree of an Avro record schema, its columns numbered as Hudi numbers them.
+    """Parse an Avro record schema into a tree, whose columns have the ids that Hudi gives them.
 
     Raises:
         SchemaError: the text is no Avro record schema.
     """
-    parse_schema(schema_json)  # refuses what is no schema, or none that can be read
+    parse_schema(schema_json)  # raises if it is no schema, or one that cannot be read
     kind = _Reader().read(json.loads(schema_json), "")
     assert isinstance(kind, RecordType)  # noqa: S101 - it has been parsed
     return numbered(kind)
 
 
 def numbered(record: RecordType) -> RecordType:
-    """The tree with ids from 0 on: those of a record's columns one after the other, then those in each of them.
+    """Return the tree with ids from 0 on: first the columns of a record one after the other, then those inside each.
+
+    A record of ``a`` and ``b``, where ``a`` is a record of ``c``, has the ids a = 0, b = 1, c = 2.
 
     Source: InternalSchemaConverter.visitSchemaToBuildType.
     """
-    result = _numbered(record, count())
-    assert isinstance(result, RecordType)  # noqa: S101 - as it was
+    result = _number_columns(record, count())
+    assert isinstance(result, RecordType)  # noqa: S101 - the ids alone were changed
     return result
 
 
-def _numbered(kind: Kind, ids: Iterator[int]) -> Kind:
+def _number_columns(kind: Kind, ids: Iterator[int]) -> Kind:
     if isinstance(kind, MapType):
         kind = replace(kind, key_id=next(ids))
     columns = [replace(column, id=next(ids)) for column in inner_columns(kind)]
-    return with_inner_columns(kind, tuple(replace(one, kind=_numbered(one.kind, ids)) for one in columns))
+    return with_inner_columns(kind, tuple(replace(one, kind=_number_columns(one.kind, ids)) for one in columns))
 
 
 class _Reader:
-    """Reads one schema; named types that are used again stand for what they were declared as."""
+    """Reads one schema; a reference to a named type is replaced by its definition."""
 
     def __init__(self) -> None:
         self._named: dict[str, Kind] = {}
 
     def read(self, definition: Any, namespace: str) -> Kind:
-        """The type of *definition*, which is no union with null."""
+        """Return the type of *definition*, which is no union with null."""
         if isinstance(definition, list):
-            return Leaf("union", json.dumps(definition))  # of several types: it is kept as it is
+            return Leaf("union", json.dumps(definition))  # a union of several types is kept unchanged
         if isinstance(definition, dict):
-            return self._defined(definition, namespace)
+            return self._read_definition(definition, namespace)
         if definition in _PLAIN:
             return Leaf(_PLAIN[definition], json.dumps(definition))
         full = definition if "." in definition or not namespace else f"{namespace}.{definition}"
         return self._named[full if full in self._named else definition]
 
-    def _defined(self, definition: dict[str, Any], namespace: str) -> Kind:
+    def _read_definition(self, definition: dict[str, Any], namespace: str) -> Kind:
         kind = definition["type"]
         if kind == "record":
             return self._record(definition, namespace)
@@ -209,7 +211,7 @@ class _Reader:
 
     def _field(self, item: dict[str, Any], namespace: str) -> Column:
         column = self._column(item["name"], item["type"], namespace)
-        return replace(column, doc=item.get("doc"), default=item.get("default", _NOTHING))
+        return replace(column, doc=item.get("doc"), default=item.get("default", _NO_DEFAULT))
 
     def _column(self, name: str, definition: Any, namespace: str) -> Column:
         if not isinstance(definition, list):
@@ -246,7 +248,7 @@ def _named_word(definition: dict[str, Any]) -> str:
 
 
 def leaf_of(word: str) -> Leaf:
-    """The type that Hudi's *word* stands for.
+    """Return the type that Hudi's *word* stands for.
 
     Raises:
         SchemaError: there is no such word.
@@ -266,7 +268,7 @@ def leaf_of(word: str) -> Leaf:
 
 
 def decimal_of(leaf: Leaf) -> tuple[int, int, int] | None:
-    """Precision, scale and bytes (0 for any number) of a decimal; None for another type."""
+    """Return precision, scale and bytes (0 for any number of bytes) of a decimal; None for another type."""
     if not leaf.word.startswith("decimal"):
         return None
     definition = json.loads(leaf.avro)
@@ -274,10 +276,10 @@ def decimal_of(leaf: Leaf) -> tuple[int, int, int] | None:
 
 
 def avro_of(record: RecordType) -> str:
-    """The Avro schema of a tree as compact JSON: null comes first in every union, and is the default.
+    """Return the Avro schema of a tree as compact JSON: null comes first in every union, and is the default.
 
-    Records keep their names; a name that was used before, and a fixed or enum, is that of the column, in a namespace
-    made of the names on the way down.
+    Records keep their names.  A record whose name was used before is named after its column, as fixed and enums are;
+    the namespace consists of the names of the columns around it.
 
     Source: InternalSchemaConverter.convert; spec/avro-records.md.
     """
@@ -289,17 +291,18 @@ class _Writer:
         self._used: set[str] = set()
 
     def record(self, record: RecordType, fallback: str) -> dict[str, Any]:
-        full = self._free(record.name or fallback, fallback)
+        full = self._unused_name(record.name or fallback, fallback)
         scope, _, short = full.rpartition(".")
         fields = [self._field(column, f"{full}.{column.name}") for column in record.columns]
         return {"type": "record", "name": short, **({"namespace": scope} if scope else {}), "fields": fields}
 
-    def _free(self, wanted: str, fallback: str) -> str:
+    def _unused_name(self, wanted: str, fallback: str) -> str:
+        """Return the first of both names that no record has yet; if both are used, *fallback* with underscores."""
         for name in (wanted, fallback):
             if name not in self._used:
                 self._used.add(name)
                 return name
-        return self._free(f"{fallback}_", f"{fallback}_")
+        return self._unused_name(f"{fallback}_", f"{fallback}_")
 
     def _field(self, column: Column, path: str) -> dict[str, Any]:
         result = {"name": column.name, "type": self._or_null(column, path)}
@@ -307,7 +310,7 @@ class _Writer:
             result["doc"] = column.doc
         if column.nullable:
             result["default"] = None
-        elif column.default is not _NOTHING:
+        elif column.default is not _NO_DEFAULT:
             result["default"] = column.default
         return result
 
@@ -326,7 +329,7 @@ class _Writer:
             return {"type": "map", "values": self._or_null(kind.value, path)}
         definition = json.loads(kind.avro)
         if isinstance(definition, dict) and definition["type"] in ("fixed", "enum"):
-            full = self._free(f"{path}.{definition['type']}", f"{path}.{definition['type']}")
+            full = self._unused_name(f"{path}.{definition['type']}", f"{path}.{definition['type']}")
             scope, _, short = full.rpartition(".")
             return {"type": definition["type"], "name": short, "namespace": scope, **definition}
         return definition

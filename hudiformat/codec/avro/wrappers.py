@@ -1,6 +1,8 @@
-"""The ordering values of deletes: a union of wrapper records with one field, one for each type that Hudi supports.
+"""Convert the ordering values of deletes to a union of wrapper records, and back.
 
-Layout: spec/avro-records.md.  Source: HoodieDeleteRecord.avsc, OrderingValues and ArrayComparable.
+There is one wrapper, with one field, for each type that Hudi supports.  Layout: spec/avro-records.md.
+
+Source: HoodieDeleteRecord.avsc, OrderingValues and ArrayComparable.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ _LOCAL_DATE = {"type": "int", "logicalType": "date"}
 _NAMES = list(_VALUES)
 _INT, _LONG, _DATE, _ARRAY = _NAMES.index("IntWrapper"), _NAMES.index("LongWrapper"), _NAMES.index("DateWrapper"), 11
 _LOCAL = 11  # the branch of the array wrapper, in the union inside an array
-_TAKEN = "a sort of integer or boolean, float, string, binary, date, timestamp or decimal, or a struct of these"
+_ORDERING_TYPES = (
+    "a sort of integer or boolean, float, string, binary, date, timestamp or decimal, or a struct of these"
+)
 
 
 def _wrapper(name: str, kind: Any) -> dict[str, Any]:
@@ -61,7 +65,7 @@ def _union_schema() -> str:
 
 
 @lru_cache
-def _alike_schema(index: int) -> str:
+def _same_type_schema(index: int) -> str:
     return _schema([{"name": "branch", "type": "int"}, {"name": "value", "type": _VALUES[_NAMES[index]]}])
 
 
@@ -83,7 +87,7 @@ _ITEMS: pa.ListType = _UNION.arrow.field(_ARRAY).type.field(0).type
 
 
 def ordering_columns(ordering: pa.Array) -> tuple[str, list[pa.Array]]:
-    """The schema of the deletes, and its columns behind the partition path; nulls become int 0.
+    """Return the schema of the deletes, and its columns behind the partition path; nulls become int 0.
 
     Raises:
         SchemaError: Hudi has no wrapper for the type.
@@ -95,19 +99,19 @@ def ordering_columns(ordering: pa.Array) -> tuple[str, list[pa.Array]]:
     index, values = _member(ordering, _UNION.arrow)
     if values.null_count:
         index, values = _INT, pa.array(np.zeros(len(values), np.int32))
-    return _alike_schema(index), [pa.array(np.full(len(values), index + 1, np.int32)), values]
+    return _same_type_schema(index), [pa.array(np.full(len(values), index + 1, np.int32)), values]
 
 
 def ordering_values(union: pa.StructArray) -> pa.Array:
-    """The values of a union of wrappers as one array; an int 0 among values of other types becomes null."""
+    """Return the values of a union of wrappers as one array; an int 0 among values of other types becomes null."""
     return _unwrap(union, several=True)
 
 
 def _wrap(values: pa.Array, union: pa.StructType) -> pa.StructArray:
-    """The values as the union of wrappers; nulls become int 0, as OrderingValues.getDefault has it."""
+    """Return the values as the union of wrappers; nulls become int 0, as in OrderingValues.getDefault."""
     rows = len(values)
     members: list[pa.Array] = [pa.nulls(rows, field.type) for field in union]
-    for part in _parts(values):
+    for part in _split_union(values):
         index, inner = _member(part, union)
         members[index] = pa.StructArray.from_arrays([inner], fields=list(union.field(index).type), mask=inner.is_null())
     null = pc.and_(*[member.is_null() for member in members[:2]])
@@ -121,8 +125,8 @@ def _wrap(values: pa.Array, union: pa.StructType) -> pa.StructArray:
     return pa.StructArray.from_arrays(members, fields=list(union))
 
 
-def _parts(values: pa.Array) -> list[pa.Array]:
-    """The values of a union by type, each in its row and null in the other rows."""
+def _split_union(values: pa.Array) -> list[pa.Array]:
+    """Return the values of a union by type, each in its row and null in the other rows."""
     if not pat.is_union(values.type):
         return [values]
     codes = values.type_codes
@@ -136,7 +140,7 @@ def _parts(values: pa.Array) -> list[pa.Array]:
 
 _TESTS: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
     (pat.is_boolean, "BooleanWrapper"),
-    (lambda kind: pat.is_integer(kind) and not _wide(kind), "IntWrapper"),
+    (lambda kind: pat.is_integer(kind) and not _is_wide(kind), "IntWrapper"),
     (lambda kind: pat.is_int64(kind) or pat.is_uint32(kind), "LongWrapper"),
     (pat.is_float32, "FloatWrapper"),
     (pat.is_float64, "DoubleWrapper"),
@@ -149,12 +153,17 @@ _TESTS: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
 )
 
 
-def _wide(kind: pa.DataType) -> bool:
+def _is_wide(kind: pa.DataType) -> bool:
     return bool(pat.is_int64(kind) or pat.is_uint32(kind) or pat.is_uint64(kind))
 
 
 def _member(values: pa.Array, union: pa.StructType) -> tuple[int, pa.Array]:
-    """The branch of the wrapper for values of this type, and the values as its field holds them."""
+    """Return the branch of the wrapper for values of this type, and the values in the type of its field.
+
+    Raises:
+        SchemaError: Hudi has no wrapper for the type.
+        DataError: a value does not fit.
+    """
     kind = values.type
     if pat.is_dictionary(kind):
         return _member(values.dictionary_decode(), union)
@@ -164,7 +173,7 @@ def _member(values: pa.Array, union: pa.StructType) -> tuple[int, pa.Array]:
         return _ARRAY, _wrap_array(values)
     name = next((name for test, name in _TESTS if test(kind)), None)
     if name is None:
-        raise SchemaError(f"an ordering value of type {kind}: Hudi takes {_TAKEN}", column="ordering")
+        raise SchemaError(f"an ordering value of type {kind}: Hudi expects {_ORDERING_TYPES}", column="ordering")
     index = _NAMES.index(name)
     target = union.field(index).type.field(0).type
     try:
@@ -174,7 +183,7 @@ def _member(values: pa.Array, union: pa.StructType) -> tuple[int, pa.Array]:
 
 
 def _wrap_array(values: pa.StructArray) -> pa.ListArray:
-    """The values of several ordering fields: in each row a list of one wrapped value per field.
+    """Return the values of several ordering fields: in each row a list of one wrapped value per field.
 
     Two fields of two rows, (1, 2) and (3, 4): the fields [1, 3] and [2, 4] are put behind each other to [1, 3, 2, 4],
     and by_row = [0, 2, 1, 3] takes [1, 2, 3, 4] from that, in lists of two.
@@ -189,7 +198,10 @@ def _wrap_array(values: pa.StructArray) -> pa.ListArray:
 
 
 def _unwrap(union: pa.StructArray, *, several: bool) -> pa.Array:
-    """The values of a union of wrappers as one array; with *several*, lists of several ordering values are allowed."""
+    """Return the values of a union of wrappers as one array.
+
+    With *several*, lists of several ordering values are allowed.
+    """
     rows = len(union)
     members = {
         index: union.field(index).field(0)
@@ -204,7 +216,7 @@ def _unwrap(union: pa.StructArray, *, several: bool) -> pa.Array:
         _merge_ints(members)
     if not members:
         return pa.nulls(rows, pa.int32())
-    return next(iter(members.values())) if len(members) == 1 else _dense(members)
+    return next(iter(members.values())) if len(members) == 1 else _dense_union(members)
 
 
 def _merge_ints(members: dict[int, pa.Array]) -> None:
@@ -221,7 +233,7 @@ def _unwrap_array(wrappers: pa.StructArray) -> pa.StructArray:
     lists = wrappers.field(0)
     lengths = lists.value_lengths().drop_null().unique()
     if lists.null_count != wrappers.null_count or len(lengths) != 1 or not lengths[0].as_py():
-        raise CorruptBlockError("ordering values of several fields that do not all have the same number of fields")
+        raise CorruptBlockError("the deletes have different numbers of ordering fields; expected the same in all")
     width = lengths[0].as_py()
     first = pc.if_else(lists.is_valid(), lists.offsets[:-1], pa.scalar(None, pa.int32()))
     fields = [_unwrap(lists.values.take(pc.add(first, index)), several=False) for index in range(width)]
@@ -229,8 +241,8 @@ def _unwrap_array(wrappers: pa.StructArray) -> pa.StructArray:
     return pa.StructArray.from_arrays(fields, names=names, mask=lists.is_null())
 
 
-def _dense(members: dict[int, pa.Array]) -> pa.UnionArray:
-    """The members as a dense union, in which a row without a value is a null of the first member.
+def _dense_union(members: dict[int, pa.Array]) -> pa.UnionArray:
+    """Return the members as a dense union, in which a row without a value is a null of the first member.
 
     The members [1, null, null] and [null, "x", null] give the codes [0, 1, 0], the offsets [0, 0, 1] and the children
     [1, null] and ["x"].

@@ -1,4 +1,16 @@
-"""The header that every block of an HFile begins with, and its checksums.  Layout: spec/hfile.md."""
+"""Encode and decode the blocks of an HFile: their header and checksums.  Layout: spec/hfile.md.
+
+The header has 33 bytes; with a content of 100 bytes, not compressed, and one checksum:
+
+    bytes    field
+     0- 8    magic, here "DATABLK*"
+     8-12    104, the bytes behind the header: content and checksums
+    12-16    100, the bytes of the decompressed content
+    16-24    the offset of the block before, or -1
+    24-25    the type of the checksums, here 0 for none
+    25-29    16384, the bytes for each checksum
+    29-33    133, the bytes of header and content
+"""
 
 from __future__ import annotations
 
@@ -18,7 +30,7 @@ HEADER_SIZE = _HEADER.size
 BYTES_PER_CHECKSUM = 16 * 1024
 CHECKSUM_SIZE = 4
 NO_BLOCK = -1
-"""The offset of the block before the first."""
+"""The offset of the block before, in the header of the first block."""
 
 
 class BlockType(Enum):
@@ -66,7 +78,11 @@ class Block:
 
 @contextmanager
 def all_there() -> Iterator[None]:
-    """Turn a truncation into corruption: in a file that has its trailer, missing bytes mean a wrong length."""
+    """Convert truncation to corruption: if the file has its trailer, missing bytes mean a wrong length.
+
+    Raises:
+        CorruptBlockError: the body raised a TruncatedBlockError.
+    """
     try:
         yield
     except TruncatedBlockError as error:
@@ -83,9 +99,9 @@ def encode_block(
     previous: int = NO_BLOCK,
     last_entry: int | None = None,
 ) -> bytes:
-    """A block with *content*, and zeros for checksums, as Hudi writes it.
+    """Return a block with *content*, and zeros for checksums, as Hudi writes it.
 
-    *previous* is the header's offset of the block before; *last_entry* is the size of a data block's last entry.
+    *previous* is the offset of the block before, for the header; *last_entry* is the size of a data block's last entry.
 
     Raises:
         EncodeError: the block would have 2 GiB or more.
@@ -107,7 +123,7 @@ def encode_block(
 
 
 def decode_block(data: memoryview, expected: BlockType, codec: Compression, *, base: int) -> Block:
-    """The block of type *expected* that *data* begins with; *base* is its offset in the file.
+    """Decode the block of type *expected* that *data* begins with; *base* is its offset in the file.
 
     Raises:
         DecodeError: the block is damaged, or of another type.
@@ -128,13 +144,18 @@ def decode_block(data: memoryview, expected: BlockType, codec: Compression, *, b
 
 def _check_magic(magic: bytes, expected: BlockType, offset: int) -> None:
     if magic == BlockType.ENCODED_DATA.value and expected is BlockType.DATA:
-        raise UnsupportedFeatureError("HFiles with a data block encoding", feature="data block encoding")
+        message = "HFiles with a data block encoding are not supported: expected the encoding NONE"
+        raise UnsupportedFeatureError(message, feature="data block encoding")
     if magic != expected.value:
         raise CorruptBlockError(f"expected the magic {expected.value!r}, found {magic!r}", offset=offset)
 
 
 def _check_sums(block: memoryview, end: int, kind: int, chunk: int, offset: int) -> None:
-    """Check the checksums if they are CRC32; the standard library has no CRC32C."""
+    """Check the checksums if they are CRC32; the standard library has no CRC32C.
+
+    Raises:
+        CorruptBlockError: a checksum is wrong, or their number or type is.
+    """
     if kind not in tuple(ChecksumType):
         raise CorruptBlockError(f"unknown checksum type {kind}; known are 0 to 2", offset=offset)
     if kind != ChecksumType.CRC32:
@@ -149,5 +170,5 @@ def _check_sums(block: memoryview, end: int, kind: int, chunk: int, offset: int)
 
 
 def _checksums_size(size: int, chunk: int) -> int:
-    """Bytes of the checksums of *size* bytes, one for every *chunk*."""
+    """Return the bytes of the checksums of *size* bytes, one for every *chunk* bytes."""
     return -(-size // chunk) * CHECKSUM_SIZE

@@ -1,8 +1,8 @@
-"""Finding where the entries of a data block begin.
+"""Find where the entries of a data block begin.
 
 An entry begins with its lengths, so only the entry in front says where the next one begins: a chain.  In a large block
 the chain is followed from many positions at once.  These are guesses, made from bytes that every entry of Hudi has.
-They are right if each chain meets the position where the next one began: then all are parts of one chain from byte 0.
+They are right if each chain reaches the position where the next one began: then all are parts of one chain from byte 0.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KEY_TAIL = bytes.fromhex("00 7fffffffffffffff 04")
 _FIND_TAIL = re.compile(re.escape(KEY_TAIL)).search
 _HEAD = struct.Struct(">iih")
 _SAMPLE = 64
-_FEW = 1024  # below, a plain loop is as fast
+_FEW = 1024  # with fewer entries, a plain loop is as fast as guessing
 _MAX_CHAINS = 512
 _LONGEST_ROW = 1024
 _IMBALANCE = 4
@@ -39,22 +39,22 @@ _IMBALANCE = 4
 
 
 def walk(content: memoryview, *, suffix: int | None, base: int) -> Longs:
-    """Where each entry that fills *content* begins, and the end.
+    """Return where each entry that fills *content* begins, and the end.
 
-    *suffix* is the number of bytes behind each value, None if a vlong follows each value.  *base* is the offset of the
-    block, for errors.
+    Entries of 24, 23 and 26 bytes give [0, 24, 47, 73].  *suffix* is the number of bytes behind each value, None if a
+    vlong follows each value.  *base* is the offset of the block, for errors.
 
     Raises:
         DecodeError: the entries do not fill the content exactly.
     """
     if len(content) > INT32_MAX:
-        raise CorruptBlockError(f"a data block of {len(content)} bytes; there are none of 2 GiB", offset=base)
+        raise CorruptBlockError(f"a data block of {len(content)} bytes: expected less than 2 GiB", offset=base)
     offsets = None if suffix is None else _guess_offsets(content, suffix, base)
     return _read_offsets(content, suffix, base) if offsets is None else offsets
 
 
 def _read_offsets(content: memoryview, suffix: int | None, base: int, *, most: int = INT32_MAX) -> Longs:
-    """Where each of the first *most* entries begins, and where the last of them ends, entry by entry."""
+    """Return where each of the first *most* entries begins, and where the last of them ends, entry by entry."""
     total, pos = len(content), 0
     offsets = [pos]
     while pos < total and len(offsets) <= most:
@@ -77,21 +77,21 @@ def _after_vlong(content: memoryview, pos: int, base: int) -> int:
 
 
 def _guess_offsets(content: memoryview, suffix: int, base: int) -> Longs | None:
-    """Where each entry begins, and the end; None if the block is small or the guesses do not prove right."""
+    """Return where each entry begins, and the end; None if the block is small or the guesses prove wrong."""
     sample = _read_offsets(content, suffix, base, most=_SAMPLE)
     count = len(content) * (len(sample) - 1) // max(int(sample[-1]), 1)  # an estimate
     if sample[-1] == len(content) or count < _FEW:
         return None
     lengths = _lengths_at_every_byte(content)
     chains = min(math.isqrt(2 * count), _MAX_CHAINS)
-    starts = _guesses(content, lengths, chains)
+    starts = _guess_starts(content, lengths, chains)
     if len(starts) < chains // 2:
         return None
     return _follow(starts, len(content), lengths, suffix, most=_IMBALANCE * count // len(starts))
 
 
 def _lengths_at_every_byte(content: memoryview) -> Lengths:
-    """The lengths of key, value and row, if an entry began at each byte; negative lengths appear as very large."""
+    """Return the lengths of key, value and row, if an entry began at each byte; negative ones appear as very large."""
     data = np.frombuffer(content, np.uint8)
     size = len(data) - _HEAD.size + 1
     key, value, row = (
@@ -101,8 +101,8 @@ def _lengths_at_every_byte(content: memoryview) -> Lengths:
     return key, value, row
 
 
-def _guesses(content: memoryview, lengths: Lengths, chains: int) -> Longs:
-    """Position 0, and for other chains a position at which an entry seems to begin.
+def _guess_starts(content: memoryview, lengths: Lengths, chains: int) -> Longs:
+    """Return position 0, and for other chains a position at which an entry seems to begin.
 
     The content is cut into as many stretches as there are chains.  In each stretch the bytes are searched for
     ``KEY_TAIL``, which follows the row of every entry.  An entry probably begins where its lengths fit this tail: for a
@@ -121,7 +121,7 @@ def _guesses(content: memoryview, lengths: Lengths, chains: int) -> Longs:
 
 
 def _follow(starts: Longs, total: int, lengths: Lengths, suffix: int, *, most: int) -> Longs | None:
-    """Where each entry begins, and the end, if every chain leads to the next one within *most* steps; else None.
+    """Return where each entry begins, and the end, if every chain reaches the next one within *most* steps; else None.
 
     Five entries of 30, 20, 20, 40 and 10 bytes, of which the third was guessed:
 

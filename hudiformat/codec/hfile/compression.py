@@ -1,4 +1,4 @@
-"""The codecs of a block's content.  Ids and layout: spec/hfile.md."""
+"""Compress and decompress the content of blocks.  Ids and layout: spec/hfile.md."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _GZIP_LEVEL = 6
 _RAW_DEFLATE = -15
 _GZIP_WRAPPED = 31
 _MOST_EXPANSION = 1032
-"""Deflate makes at most this many bytes of one."""
+"""The most bytes that Deflate makes of one byte."""
 
 
 class Compression(IntEnum):
@@ -32,25 +32,29 @@ class Compression(IntEnum):
 
     @classmethod
     def named(cls, name: str) -> Compression:
-        """The codec of that name, in upper or lower case.
+        """Return the codec of that name, in upper or lower case.
 
         Raises:
             UnsupportedFeatureError: there is no such codec, or it is not supported.
         """
         codec = cls.__members__.get(name.upper())
         if codec is None:
-            raise UnsupportedFeatureError(f"HFiles with the compression {name!r}; {_SUPPORTED}", feature=name)
+            raise UnsupportedFeatureError(
+                f"HFiles with the compression {name!r} are not supported; {_SUPPORTED}", feature=name
+            )
         return codec.supported()
 
     def supported(self) -> Compression:
-        """The codec itself.
+        """Return the codec itself, if it is supported.
 
         Raises:
             UnsupportedFeatureError: Hudi does not read and write the codec.
         """
         if self not in (Compression.NONE, Compression.GZIP):
             name = self.name.lower()
-            raise UnsupportedFeatureError(f"HFiles with the compression {name!r}; {_SUPPORTED}", feature=name)
+            raise UnsupportedFeatureError(
+                f"HFiles with the compression {name!r} are not supported; {_SUPPORTED}", feature=name
+            )
         return self
 
 
@@ -58,7 +62,7 @@ _SUPPORTED = "supported are none and gzip, as in Hudi"
 
 
 def compress(content: bytes | memoryview, codec: Compression) -> bytes | memoryview:
-    """*content* as it is stored on disk."""
+    """Return *content* as it is stored on disk."""
     if codec is Compression.NONE:
         return content
     deflate = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _RAW_DEFLATE)
@@ -67,7 +71,7 @@ def compress(content: bytes | memoryview, codec: Compression) -> bytes | memoryv
 
 
 def decompress(data: memoryview, size: int, codec: Compression, *, offset: int) -> memoryview:
-    """The content of *size* bytes that *data* holds; *offset* is where its block begins, for errors.
+    """Return the content of *size* bytes that *data* holds; *offset* is where its block begins, for errors.
 
     Raises:
         CorruptBlockError: the content is damaged, or of another size.  A wrong size costs no memory.

@@ -1,4 +1,4 @@
-"""The file info: a map of short values that describe the file.  Layout: spec/hfile.md."""
+"""Encode and decode the file info: a map of short values that describe the file.  Layout: spec/hfile.md."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _ENTRY, _FIRST, _SECOND = 1, 1, 2
 def encode_file_info(
     extra: Mapping[str, bytes], *, last_key: bytes | None, lengths: tuple[int, int], creation_time: int
 ) -> bytes:
-    """The content of a file info block: *extra*, and the values that every file has.
+    """Return the content of a file info block: *extra*, and the values that every file has.
 
-    *last_key* is None where there is none, *lengths* are the average lengths of keys and values, *creation_time*
+    *last_key* is None if there is no key, *lengths* are the average lengths of keys and values, *creation_time* is in
     milliseconds since 1970.
 
     Raises:
@@ -48,7 +48,7 @@ def encode_file_info(
     Source: HFileWriterImpl.finishFileInfo, HFileFileInfoBlock.getUncompressedBlockDataToWrite.
     """
     if taken := sorted(RESERVED.intersection(extra)):
-        raise EncodeError(f"the file info {taken[0]} is the writer's own")
+        raise EncodeError(f"the file info {taken[0]} is the writer's own: use another name")
     entries = {
         MAX_MEMSTORE_TIMESTAMP: int64(0),
         **extra,
@@ -65,7 +65,7 @@ def encode_file_info(
 
 
 def decode_file_info(block: Block) -> dict[str, bytes]:
-    """The map in a file info block, in its order; bytes of names that are no UTF-8 become surrogates.
+    """Return the map in a file info block, in its order; bytes of names that are no UTF-8 become surrogates.
 
     Raises:
         DecodeError: the block is damaged.
@@ -87,7 +87,7 @@ def decode_file_info(block: Block) -> dict[str, bytes]:
 
 
 def suffix_size(info: Mapping[str, bytes]) -> int | None:
-    """The number of bytes of the memstore timestamp behind each value of the file; None if it is a vlong.
+    """Return the number of bytes of the memstore timestamp behind each value; None if it is a vlong.
 
     Raises:
         CorruptBlockError: a value of the file info has the wrong size.
@@ -96,7 +96,7 @@ def suffix_size(info: Mapping[str, bytes]) -> int | None:
     Source: HFileInfo.parseMaxMvccTs; Hudi assumes that there is a timestamp, and refuses one above 0.
     """
     if MAX_TAGS_LENGTH in info:
-        raise UnsupportedFeatureError("HFiles whose entries have tags", feature="tags")
+        raise UnsupportedFeatureError("HFiles whose entries have tags are not supported", feature="tags")
     if _number(info, KEY_VALUE_VERSION, 4) != _WITH_MEMSTORE_TIMESTAMP:
         return 0
     return None if _number(info, MAX_MEMSTORE_TIMESTAMP, 8) > 0 else 1

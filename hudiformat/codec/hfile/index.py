@@ -1,7 +1,13 @@
-"""Index blocks: where each block begins, and its first key.  Layout: spec/hfile.md.
+"""Encode and decode index blocks, and look up blocks by their first keys.  Layout: spec/hfile.md.
 
 The index is a tree.  Its root is read when the file is opened; if the tree has several levels, a look-up or scan reads
-only the index blocks on its way.
+only the index blocks on its way.  An entry of a root block, for a data block of 50 bytes at byte 100 with the first key
+"abc":
+
+    00 00 00 00 00 00 00 64     the offset of the block
+    00 00 00 32                 its size
+    05                          the length of the key in the index, a vlong
+    00 03 61 62 63              the key: the length of the row, and the row
 """
 
 from __future__ import annotations
@@ -19,10 +25,10 @@ from hudiformat.errors import CorruptBlockError
 from hudiformat.wire import Cursor, int32, int64
 
 _SMALLEST_ENTRY = 13
-_PLACE = struct.Struct(">qi")
+_OFFSET_AND_SIZE = struct.Struct(">qi")
 _LONGEST_IN_A_BYTE = 127  # a vlong
 _MOST_LEVELS = 16
-"""An index block usually has more than 16 entries, so no real file has so many levels."""
+"""No real file has more levels, because an index block usually has more than 16 entries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +41,7 @@ class IndexEntry:
 
 
 def encode_data_index(entries: Iterable[IndexEntry]) -> bytes:
-    """The content of a root block over data blocks.
+    """Return the content of a root block over data blocks.
 
     Source: HFileRootIndexBlock.getUncompressedBlockDataToWrite.
     """
@@ -43,7 +49,7 @@ def encode_data_index(entries: Iterable[IndexEntry]) -> bytes:
 
 
 def encode_meta_index(entries: Iterable[IndexEntry]) -> bytes:
-    """The content of a root block over meta blocks, whose keys are their names.
+    """Return the content of a root block over meta blocks, whose keys are their names.
 
     Source: HFileMetaIndexBlock.getUncompressedBlockDataToWrite.
     """
@@ -55,7 +61,7 @@ def _encode_entry(entry: IndexEntry, key: bytes) -> bytes:
 
 
 def decode_data_index(block: Block, count: int) -> list[IndexEntry]:
-    """The *count* entries of a root block over data blocks, or over further index blocks.
+    """Return the *count* entries of a root block over data blocks, or over further index blocks.
 
     Raises:
         DecodeError: the block is damaged.
@@ -66,7 +72,7 @@ def decode_data_index(block: Block, count: int) -> list[IndexEntry]:
 
 
 def decode_meta_index(block: Block, count: int) -> list[IndexEntry]:
-    """The *count* entries of a root block over meta blocks.
+    """Return the *count* entries of a root block over meta blocks.
 
     Raises:
         DecodeError: the block is damaged.
@@ -80,11 +86,11 @@ def _decode_entries(block: Block, count: int) -> Iterator[tuple[memoryview, int,
         raise CorruptBlockError(f"{count} index entries, in {cursor.remaining} bytes", offset=block.offset)
     content, pos = block.content, 0
     while count and (begin := pos + _SMALLEST_ENTRY) <= len(content):
-        # Most lengths take one byte: these entries are read at once, for an index may have many.
+        # Entries whose length takes one byte, nearly all, are read without the cursor: an index may have many.
         end = begin + content[begin - 1]
         if end > min(begin + _LONGEST_IN_A_BYTE, len(content)):
             break
-        offset, size = _PLACE.unpack_from(content, pos)
+        offset, size = _OFFSET_AND_SIZE.unpack_from(content, pos)
         yield content[begin:end], offset, size
         count, pos = count - 1, end
     cursor.take(pos, "index entries")
@@ -94,7 +100,7 @@ def _decode_entries(block: Block, count: int) -> Iterator[tuple[memoryview, int,
 
 
 def decode_inner_index(block: Block) -> list[IndexEntry]:
-    """The entries of an intermediate or leaf block, which holds their count and where each of them begins.
+    """Return the entries of an intermediate or leaf block, which holds their count and where each of them begins.
 
     Raises:
         DecodeError: the block is damaged.
@@ -118,7 +124,7 @@ def decode_inner_index(block: Block) -> list[IndexEntry]:
 
 
 def row_of(key: memoryview, offset: int) -> bytes:
-    """The row of an HBase key, which is Hudi's key, without the parts that may follow it."""
+    """Return the row of an HBase key, which is Hudi's key, without the parts that may follow it."""
     if len(key) >= ROW_LENGTH_SIZE and key[0] == 0 and ROW_LENGTH_SIZE + key[1] <= len(key):
         return bytes(key[ROW_LENGTH_SIZE : ROW_LENGTH_SIZE + key[1]])
     cursor = Cursor(key, base=offset)
@@ -129,25 +135,27 @@ def row_of(key: memoryview, offset: int) -> bytes:
 class DataIndex:
     """Finds the data blocks of keys.
 
-    *load* reads an index block below the root.  Its entries are kept.
+    *load* reads an index block below the root.  The entries of index blocks are kept.
     """
 
     def __init__(self, root: Sequence[IndexEntry], levels: int, load: Callable[[IndexEntry, BlockType], Block]) -> None:
         if root and not 1 <= levels <= _MOST_LEVELS:
-            raise CorruptBlockError(f"a data index of {levels} levels; 1 to {_MOST_LEVELS} can be")
+            raise CorruptBlockError(f"a data index of {levels} levels: expected 1 to {_MOST_LEVELS}")
         self._root = root
         self._levels = levels
         self._load = load
         self._read: dict[tuple[BlockType, int], list[IndexEntry]] = {}
 
     def floor(self, key: bytes) -> IndexEntry | None:
-        """The only data block that may hold *key*; None if *key* is before the first key."""
+        """Return the only data block that may hold *key*; None if *key* is before the first key."""
         if not self._root or key < self._root[0].key:
             return None
         return next(self.blocks(key), None)
 
     def floors(self, keys: Sequence[bytes]) -> Iterator[tuple[IndexEntry, int, int]]:
-        """The data blocks that may hold some of *keys*, which ascend; of each the first such key, and that behind them.
+        """Yield the data blocks that may hold some of *keys*, which ascend, each with the range of these keys.
+
+        With blocks that begin with the keys b, f and k, the keys a, c, d, m give (block b, 1, 3) and (block k, 3, 4).
 
         Raises:
             DecodeError: as for :meth:`blocks`.
@@ -156,13 +164,13 @@ class DataIndex:
         while start < len(keys):
             blocks = self.blocks(keys[start])
             entry, following = next(blocks), next(blocks, None)
-            # Java sorts some characters otherwise, so the next block may begin with a lower key.
+            # Java sorts some characters differently, so the next block may begin with a lower key.
             end = len(keys) if following is None else max(bisect_left(keys, following.key, start), start + 1)
             yield entry, start, end
             start = end
 
     def blocks(self, start: bytes = b"") -> Iterator[IndexEntry]:
-        """The data blocks in file order, from the block that may hold *start* on.
+        """Yield the data blocks in file order, from the block that may hold *start* on.
 
         Raises:
             DecodeError: an index block is damaged, or the blocks do not follow one another.
@@ -172,7 +180,11 @@ class DataIndex:
     def _below(
         self, entries: Sequence[IndexEntry], level: int, start: bytes, reached: list[int]
     ) -> Iterator[IndexEntry]:
-        """The data blocks under *entries*; *reached* is where the last block of each level ended."""
+        """Yield the data blocks under *entries*; *reached* is where the last block of each level ended.
+
+        Raises:
+            CorruptBlockError: a block of a level does not follow the block before.
+        """
         first = max(bisect_right(entries, start, key=lambda entry: entry.key) - 1, 0)
         for entry in entries[first:]:
             # A damaged index could otherwise lead to the same blocks again and again.

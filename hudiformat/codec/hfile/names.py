@@ -8,7 +8,7 @@ from hudiformat.errors import EncodeError
 
 
 def text_bytes(text: str) -> bytes:
-    """The UTF-8 of *text*; for a result of :func:`name_of`, the bytes that it was read from.
+    """Return the UTF-8 of *text*; for a result of :func:`name_of`, the bytes that it was read from.
 
     Raises:
         EncodeError: *text* has no UTF-8, because it contains a lone surrogate.
@@ -20,12 +20,12 @@ def text_bytes(text: str) -> bytes:
 
 
 def name_of(data: bytes) -> str:
-    """The text of *data*; bytes that are no UTF-8 become surrogates."""
+    """Return the text of *data*; bytes that are no UTF-8 become surrogates."""
     return data.decode(errors="surrogateescape")
 
 
 def hash_order(names: Iterable[str]) -> list[str]:
-    """*names* in the order in which Java's HashMap iterates over them after they were inserted in the given order.
+    """Return *names* in the order in which Java's HashMap iterates over them after they were inserted in this order.
 
     The order on disk has no meaning; with this order the bytes equal those that Java writes.
     """
@@ -37,7 +37,7 @@ def hash_order(names: Iterable[str]) -> list[str]:
 
 
 def _string_hash(text: str) -> int:
-    """``String.hashCode()`` over the UTF-16 units, as an unsigned number."""
+    """Return ``String.hashCode()`` over the UTF-16 units, as an unsigned number."""
     units = text.encode("utf-16-be", "surrogatepass")
     value = 0
     for start in range(0, len(units), 2):

@@ -1,4 +1,12 @@
-"""The part of Protocol Buffers that trailer and file info need: varints, and byte strings behind their length."""
+"""The part of Protocol Buffers that trailer and file info need: varints, and byte strings behind their length.
+
+The field 1 with the number 300 and the field 2 with the bytes "ab":
+
+    08           tag: 1 << 3 | 0, a varint follows
+    ac 02        300 = 0x2c + (2 << 7)
+    12           tag: 2 << 3 | 2, a length follows
+    02 61 62     two bytes
+"""
 
 from __future__ import annotations
 
@@ -13,7 +21,7 @@ _UNSIGNED = (1 << 64) - 1
 
 
 def encode_varint(value: int) -> bytes:
-    """*value* in seven bits per byte, lowest first; a negative value as the unsigned 64 bits of a Java ``long``."""
+    """Return *value* in seven bits per byte, lowest first; a negative value as 64 bits of a Java ``long``."""
     value &= _UNSIGNED
     parts = bytearray()
     while value > 0x7F:  # noqa: PLR2004
@@ -24,19 +32,19 @@ def encode_varint(value: int) -> bytes:
 
 
 def encode_field(number: int, value: int | bytes) -> bytes:
-    """A field with its tag."""
+    """Return a field with its tag."""
     if isinstance(value, int):
         return encode_varint(number << 3 | _VARINT) + encode_varint(value)
     return encode_varint(number << 3 | _LENGTH_DELIMITED) + encode_delimited(value)
 
 
 def encode_delimited(message: bytes) -> bytes:
-    """*message* behind its length."""
+    """Return *message* behind its length."""
     return encode_varint(len(message)) + message
 
 
 def decode_varint(cursor: Cursor) -> int:
-    """The next varint, unsigned.
+    """Read the next varint, unsigned.
 
     Raises:
         DecodeError: the varint does not end, or does not fit into 64 bits.
@@ -52,14 +60,14 @@ def decode_varint(cursor: Cursor) -> int:
 
 
 def decode_delimited(cursor: Cursor, what: str) -> Cursor:
-    """A cursor over the next message, which follows its length."""
+    """Return a cursor over the next message, which follows its length."""
     size = decode_varint(cursor)
     start = cursor.offset
     return Cursor(cursor.take(size, what), base=start)
 
 
 def decode_fields(message: Cursor) -> Iterator[tuple[int, int | bytes]]:
-    """The number and value of each field, without fields of fixed width, which HFiles do not have.
+    """Yield the number and value of each field; fields of fixed width, which HFiles do not have, are skipped.
 
     Raises:
         DecodeError: the message is damaged.

@@ -1,4 +1,4 @@
-"""Reading an HFile: the trailer, the section to load on opening, and then only the blocks that are needed."""
+"""Read an HFile: the trailer, the section to load on opening, and then only the blocks that are needed."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from hudiformat.codec.hfile.search import FEW, find_in
 from hudiformat.codec.hfile.trailer import TRAILER_SIZE, HFileTrailer, decode_trailer
 from hudiformat.errors import CorruptBlockError, TruncatedBlockError
 
-_MOST_KEPT = 32 * 1024 * 1024
-"""Bytes of decoded blocks that a reader keeps."""
+_MAX_CACHED_BYTES = 32 * 1024 * 1024
+"""A reader keeps decoded blocks of up to so many bytes."""
 
 
 class ByteSource(Protocol):
@@ -33,10 +33,10 @@ class ByteSource(Protocol):
 
 
 class HFileReader:
-    """An HFile, of which only the ranges are read that a call needs.
+    """Reads an HFile; each call reads only the ranges of bytes that it needs.
 
     Opening it reads the trailer and the section that it points to: the root of the index, the names of the meta blocks
-    and the file info.  Keys are bytes, or text, which stands for its UTF-8; they are sorted by their bytes.
+    and the file info.  Keys are bytes or text, which is encoded as UTF-8; they are sorted by their bytes.
 
     Raises:
         TruncatedBlockError: the file breaks off and has no trailer.
@@ -57,7 +57,7 @@ class HFileReader:
 
     @property
     def num_entries(self) -> int:
-        """How many entries the file declares."""
+        """The number of entries that the file declares."""
         return self.trailer.entry_count
 
     @property
@@ -66,7 +66,7 @@ class HFileReader:
         return list(self._meta)
 
     def meta_block(self, name: str) -> bytes | None:
-        """The content of the meta block *name*; None if there is no such block.
+        """Return the content of the meta block *name*; None if there is no such block.
 
         Raises:
             DecodeError: the block is damaged.
@@ -75,26 +75,26 @@ class HFileReader:
         return None if entry is None else bytes(self._block(entry, BlockType.META).content)
 
     def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
-        """Key and value of each entry, in file order."""
+        """Yield key and value of each entry, in file order."""
         for batch in self.blocks():
             yield from zip(batch["key"].to_pylist(), batch["value"].to_pylist(), strict=True)
 
     def blocks(self) -> Iterator[pa.RecordBatch]:
-        """The entries of each data block: ``key`` and ``value``, both binary.
+        """Yield the entries of each data block: ``key`` and ``value``, both binary.
 
         Raises:
             DecodeError: a block is damaged, or the blocks together do not have the declared number of entries.
         """
         count = 0
         for entry in self._entries():
-            batch = self._decoded(entry)
+            batch = self._decode(entry)
             count += batch.num_rows
             yield batch
         if count != self.num_entries:
-            raise CorruptBlockError(f"{self.num_entries} entries are declared, {count} are there")
+            raise CorruptBlockError(f"{self.num_entries} entries are declared, {count} were found")
 
     def get(self, key: bytes | str) -> bytes | None:
-        """The value of the first entry with *key*; None if there is none.
+        """Return the value of the first entry with *key*; None if there is none.
 
         One data block is read, or none if *key* is before the first key.
 
@@ -111,10 +111,10 @@ class HFileReader:
         return None if row < 0 else bytes(batch["value"][row].as_py())
 
     def find(self, keys: pa.Array) -> tuple[Longs, pa.Array]:
-        """The rows of *keys* that the file has entries for, in order, and the value of each.
+        """Return the rows of *keys* that the file has entries for, in order, and the value of each.
 
-        *keys* are binary, and ascend.  Each block that may hold some of them is read once: where few are looked for,
-        its bytes are searched for each; else its entries are decoded, as in a scan.
+        *keys* are binary, and ascend.  Each block that may hold some of them is read once.  For a few keys, its bytes
+        are searched for each key; for more, its entries are decoded, as in a scan.
 
         Raises:
             DecodeError: a data block, or an index block on the way to it, is damaged.
@@ -129,7 +129,7 @@ class HFileReader:
         return np.concatenate(rows), pa.chunked_array(values).combine_chunks()
 
     def _find_in(self, entry: IndexEntry, keys: pa.Array, wanted: list[bytes]) -> tuple[Longs, pa.Array]:
-        """As :meth:`find`, in one data block."""
+        """Return what :meth:`find` returns, for the keys of one data block."""
         if len(keys) <= FEW:
             found = find_in(self._block(entry, BlockType.DATA).content, wanted, suffix=self._suffix)
             if found is not None:
@@ -137,11 +137,11 @@ class HFileReader:
                 return rows, pa.array([found[row] for row in rows], pa.binary())
         batch = self._batch(entry)
         at = pc.index_in(keys, value_set=batch["key"])
-        there = at.is_valid()
-        return np.flatnonzero(there.to_numpy(zero_copy_only=False)), batch["value"].take(at.filter(there))
+        is_found = at.is_valid()
+        return np.flatnonzero(is_found.to_numpy(zero_copy_only=False)), batch["value"].take(at.filter(is_found))
 
     def scan(self, start: bytes | str = b"", stop: bytes | str | None = None) -> Iterator[pa.RecordBatch]:
-        """The entries with *start* <= key < *stop*, block by block; without *stop*, to the end.
+        """Yield the entries with *start* <= key < *stop*, block by block; without *stop*, to the end.
 
         Only blocks that may hold such entries are read; empty batches are left out.
 
@@ -161,9 +161,9 @@ class HFileReader:
                 yield rows
 
     def prefix_scan(self, prefix: bytes | str) -> Iterator[pa.RecordBatch]:
-        """The entries whose keys begin with *prefix*, block by block, as :meth:`scan` does."""
+        """Yield the entries whose keys begin with *prefix*, block by block, as :meth:`scan` does."""
         first = _key(prefix)
-        return self.scan(first, _after_all(first))
+        return self.scan(first, _end_of_prefix(first))
 
     def _read_trailer(self) -> HFileTrailer:
         data = memoryview(self._source[self._end : len(self._source)])
@@ -196,25 +196,28 @@ class HFileReader:
             yield from self._index.blocks(start)
 
     def _batch(self, entry: IndexEntry) -> pa.RecordBatch:
-        """The entries of a data block; the blocks asked for last are kept: look-ups may come in any order of keys."""
+        """Return the entries of a data block, from the cache if it is there: look-ups may come in any order of keys."""
         batch = self._kept.pop(entry.offset, None)
         if batch is None:
-            batch = self._decoded(entry)
+            batch = self._decode(entry)
             self._make_room(batch.nbytes)
         self._kept[entry.offset] = batch
         return batch
 
     def _make_room(self, size: int) -> None:
-        """Let go of blocks, the oldest first; other threads may look up keys meanwhile."""
+        """Remove blocks from the cache, the least recently used first, until *size* more bytes fit.
+
+        Other threads may look up keys meanwhile.
+        """
         kept = list(self._kept.items())
         size += sum(batch.nbytes for _, batch in kept)
         for offset, batch in kept:
-            if size <= _MOST_KEPT:
+            if size <= _MAX_CACHED_BYTES:
                 return
             self._kept.pop(offset, None)
             size -= batch.nbytes
 
-    def _decoded(self, entry: IndexEntry) -> pa.RecordBatch:
+    def _decode(self, entry: IndexEntry) -> pa.RecordBatch:
         block = self._block(entry, BlockType.DATA)
         with all_there():
             return decode_entries(block, suffix=self._suffix)
@@ -236,7 +239,7 @@ def _key(key: bytes | str) -> bytes:
     return text_bytes(key) if isinstance(key, str) else key
 
 
-def _after_all(prefix: bytes) -> bytes | None:
-    """The first key behind all keys that begin with *prefix*; None if there is no such key."""
+def _end_of_prefix(prefix: bytes) -> bytes | None:
+    """Return the first key behind all keys that begin with *prefix*; None if there is no such key."""
     stem = prefix.rstrip(b"\xff")
     return stem[:-1] + bytes([stem[-1] + 1]) if stem else None

@@ -1,7 +1,7 @@
-"""Finding the entries of a few keys in a data block, without decoding the others.
+"""Find the entries of a few keys in a data block, without decoding the others.
 
-The bytes of a block are searched for the key as an entry has it, between its length and what follows every key.  That
-these bytes are no part of a value is shown by the entry that has to follow.
+The bytes of a block are searched for the bytes of the key in an entry, between the key's length and ``KEY_TAIL``.  They
+are not part of a value if another entry, or the end of the block, follows where the entry ends.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from collections.abc import Sequence
 from hudiformat.codec.hfile.chain import KEY_TAIL, LENGTHS_SIZE, ROW_LENGTH_SIZE
 
 FEW = 24
-"""Up to so many keys of a block are searched for; decoding all of its entries takes as long."""
+"""Up to so many keys are searched in a block; searching more takes longer than decoding all of its entries."""
 
 _LENGTHS = struct.Struct(">ii")
 _HEAD = struct.Struct(">iih")
 
 
 def find_in(content: memoryview, keys: Sequence[bytes], *, suffix: int | None) -> list[bytes | None] | None:
-    """The value of each of *keys*, None for those that the block does not have.
+    """Return the value of each of *keys*, None for keys that the block does not have.
 
-    *suffix* is the number of bytes behind each value.  None instead of a list: entries of another form than Hudi's, or
-    a key whose bytes are no entry where they were found; then all entries have to be decoded.
+    *suffix* is the number of bytes behind each value.  The result is None instead of a list if the entries do not have
+    Hudi's form, or the bytes of a key were found but are no entry: then all entries have to be decoded.
     """
     data = bytes(content)
     if suffix is None or not _begins_entry(data, 0):
@@ -41,7 +41,7 @@ def find_in(content: memoryview, keys: Sequence[bytes], *, suffix: int | None) -
 
 
 def _value_at(data: bytes, start: int, row: int, suffix: int) -> bytes | None:
-    """The value of the entry at *start* with a key of *row* bytes; None where there is no such entry."""
+    """Return the value of the entry at *start* with a key of *row* bytes; None if there is no such entry."""
     if start < 0:
         return None
     key, value = _LENGTHS.unpack_from(data, start)
@@ -52,7 +52,7 @@ def _value_at(data: bytes, start: int, row: int, suffix: int) -> bytes | None:
 
 
 def _begins_entry(data: bytes, start: int) -> bool:
-    """Whether an entry of Hudi's begins at *start*, or the block ends there."""
+    """Return whether an entry of Hudi's begins at *start*, or the block ends there."""
     if start + _HEAD.size > len(data):
         return start == len(data)
     key, _, row = _HEAD.unpack_from(data, start)

@@ -1,4 +1,7 @@
-"""The trailer: the last 4096 bytes of a file, which locate all other parts.  Layout: spec/hfile.md."""
+"""Encode and decode the trailer: the last 4096 bytes of a file, which locate all other parts.
+
+Layout: spec/hfile.md.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,7 @@ class HFileTrailer:
 
 
 def encode_trailer(trailer: HFileTrailer) -> bytes:
-    """The 4096 bytes of *trailer*.
+    """Return the 4096 bytes of *trailer*.
 
     Source: HFileWriterImpl.writeTrailer, which omits the total of uncompressed bytes.
     """
@@ -73,7 +76,7 @@ def encode_trailer(trailer: HFileTrailer) -> bytes:
 
 
 def decode_trailer(data: memoryview, *, base: int) -> HFileTrailer:
-    """The trailer in the last bytes of a file, which begin at *base*.
+    """Decode the trailer in the last bytes of a file, which begin at *base*.
 
     Raises:
         TruncatedBlockError: there are fewer bytes than a trailer has.
@@ -107,7 +110,7 @@ def _decode_fields(message: Cursor, *, minor_version: int) -> HFileTrailer:
         elif isinstance(value, bytes) and number == _COMPARATOR:
             comparator = value.decode(errors="replace")
         elif number == _ENCRYPTION_KEY:
-            raise UnsupportedFeatureError("an encrypted HFile", feature="encryption")
+            raise UnsupportedFeatureError("an encrypted HFile is not supported", feature="encryption")
     codec = _codec(compression, base)
     return HFileTrailer(**numbers, comparator=comparator, compression=codec, minor_version=minor_version)
 

@@ -1,4 +1,12 @@
-"""Hadoop's variable-length integers: one byte from -112 to 127, else a byte for sign and count and then the number.
+"""Encode and decode Hadoop's variable-length integers.
+
+One byte holds -112 to 127.  Other numbers have a first byte for the sign and the count of the bytes that follow, and
+then the number, or for a negative one its complement:
+
+    127     7f
+    128     8f 80          -113 = -112 - 1: one byte follows
+    300     8e 01 2c       -114 = -112 - 2: two bytes follow
+    -113    87 70          -121 = -120 - 1: one byte follows, 0x70 = ~-113
 
 Source: IOUtils.writeVarInt and readVarLong; Hadoop's WritableUtils.
 """
@@ -12,7 +20,7 @@ _NEGATIVE = -120
 
 
 def encode_vlong(value: int) -> bytes:
-    """The one to nine bytes of *value*."""
+    """Return the one to nine bytes of *value*."""
     if _SMALLEST <= value <= _LARGEST:
         return value.to_bytes(1, "big", signed=True)
     mark, rest = (_SMALLEST, value) if value >= 0 else (_NEGATIVE, ~value)
@@ -21,7 +29,7 @@ def encode_vlong(value: int) -> bytes:
 
 
 def decode_vlong(cursor: Cursor) -> int:
-    """The next integer.
+    """Read the next integer.
 
     Raises:
         TruncatedBlockError: the integer does not end.

@@ -1,4 +1,4 @@
-"""Writing an HFile with the bytes that Hudi's own writer makes from the same entries.  Layout: spec/hfile.md."""
+"""Write an HFile with the bytes that Hudi's own writer makes of the same entries.  Layout: spec/hfile.md."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def encode_hfile(
     creation_time: int = 0,
     for_hbase: bool = False,
 ) -> bytes:
-    """An HFile of the entries (keys[i], values[i]), byte for byte as Hudi 1.2.0 writes them.
+    """Return an HFile of the entries (keys[i], values[i]), byte for byte as Hudi 1.2.0 writes them.
 
-    Keys are binary or text, in ascending order of their bytes; equal keys are allowed, and share a block.
-    A block is closed before the entry that would make it larger than *block_size* bytes (uncompressed).
-    *creation_time* is in milliseconds since 1970.  With *for_hbase*, a file without entries is one
-    that HBase can open, with which Hudi reads up to 0.15; Hudi 1.2.0 writes one that it cannot.
+    Keys are binary or text, in ascending order of their bytes; equal keys are allowed, and share a block.  A block is
+    closed before the entry that would make it larger than *block_size* bytes (uncompressed).  *creation_time* is in
+    milliseconds since 1970.  With *for_hbase*, a file without entries has the form that HBase can open, which Hudi up
+    to 0.15 reads with; the form that Hudi 1.2.0 writes cannot be opened by HBase.
 
     Raises:
         DataError: a key or value is null, or the arrays have different lengths.
@@ -52,9 +52,9 @@ def encode_hfile(
     Source: HFileWriterImpl; spec/hfile.md.
     """
     codec = Compression.named(compression)
-    rows, contents = _binary(keys, "key"), _binary(values, "value")
+    rows, contents = _as_binary(keys, "key"), _as_binary(values, "value")
     if len(rows) != len(contents):
-        raise DataError(f"{len(rows)} keys and {len(contents)} values")
+        raise DataError(f"{len(rows)} keys and {len(contents)} values: expected as many values as keys")
     _check_keys(rows)
     sizes = entry_sizes(rows, contents)
     file = _File(codec)
@@ -74,7 +74,7 @@ def encode_hfile(
 
 
 class _File:
-    """The part of the file that is written, and the entries of its two indexes."""
+    """The part of the file that was written so far, and the entries of its two indexes."""
 
     def __init__(self, codec: Compression) -> None:
         self._codec = codec
@@ -93,7 +93,7 @@ class _File:
         self._meta.append(IndexEntry(text_bytes(name), *self._add(BlockType.META, content)))
 
     def finish(self, info: bytes, *, entries: int, uncompressed: int) -> bytes:
-        """The whole file; *uncompressed* is the size of all data blocks' contents."""
+        """Return the whole file; *uncompressed* is the size of the contents of all data blocks."""
         load_on_open, _ = self._add(BlockType.ROOT_INDEX, encode_data_index(self._data))
         self._add(BlockType.ROOT_INDEX, encode_meta_index(self._meta))
         info_offset, _ = self._add(BlockType.FILE_INFO, info)
@@ -113,7 +113,7 @@ class _File:
         return b"".join((*self._parts, encode_trailer(trailer)))
 
     def _add(self, kind: BlockType, content: bytes) -> tuple[int, int]:
-        """Where the block begins, and its size."""
+        """Append a block; return where it begins, and its size."""
         return self._append(encode_block(kind, content, self._codec))
 
     def _append(self, block: bytes) -> tuple[int, int]:
@@ -123,10 +123,10 @@ class _File:
         return offset, len(block)
 
 
-def _binary(array: pa.Array | pa.ChunkedArray, column: str) -> pa.Array:
+def _as_binary(array: pa.Array | pa.ChunkedArray, column: str) -> pa.Array:
     kind = array.type
     if not (pat.is_binary(kind) or pat.is_string(kind) or pat.is_large_binary(kind) or pat.is_large_string(kind)):
-        raise SchemaError(f"an HFile's {column}s are binary or text, not {kind}", column=column)
+        raise SchemaError(f"an HFile's {column}s are binary or text, not {kind}: cast them", column=column)
     if array.null_count:
         raise DataError(f"an HFile's {column} is null", column=column)
     wide = array.cast(pa.large_binary())
@@ -144,7 +144,7 @@ def _check_keys(keys: pa.Array) -> None:
 
 
 def block_ranges(keys: pa.Array, sizes: Longs, block_size: int) -> Iterator[tuple[int, int]]:
-    """The first entry of each block, and the entry behind its last one.
+    """Yield the first entry of each block, and the entry behind its last one.
 
     Four entries of 40 bytes with the keys a, b, b, c and a block size of 100:
 
@@ -152,6 +152,9 @@ def block_ranges(keys: pa.Array, sizes: Longs, block_size: int) -> Iterator[tupl
         bounds     [0, 1, 3, 4]               where a new key begins, and the end
         start 0    fits 2, so end = 3         the second b does not fit, but equal keys stay in one block
         start 3    fits 4, so end = 4
+
+    Raises:
+        EncodeError: a block would have 2 GiB or more.
     """
     reached: Longs = np.cumsum(np.append(0, sizes))
     another = pc.not_equal(keys[1:], keys[:-1]).to_numpy(zero_copy_only=False)

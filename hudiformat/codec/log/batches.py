@@ -1,4 +1,4 @@
-"""The records of many blocks; small blocks are decoded together."""
+"""Decode the records of many blocks; small blocks are decoded together."""
 
 from __future__ import annotations
 
@@ -37,23 +37,24 @@ def record_batches(
     filter: Filter | None = None,  # noqa: A002
     views: bool = False,
 ) -> Iterator[pa.RecordBatch]:
-    """The records of the data blocks among *blocks*, in order; one batch may hold the records of several blocks.
+    """Yield the records of the data blocks among *blocks*, in order; one batch may hold the records of several blocks.
 
     *schema*, *columns*, *filter* and *views* are as in :meth:`LogBlock.to_arrow`.  Without *schema*, batches have the
     schema that their blocks were written with.
 
     Raises:
         DecodeError: a content is damaged.
-        SchemaError: the records cannot be brought to *schema*, or a column is missing.
+        SchemaError: the records cannot be converted to *schema*, or a column is missing.
     """
     wanted = Wanted(schema, [columns] if isinstance(columns, str) else columns, filter, views)
     return _one_by_one(_groups(blocks), wanted)
 
 
 def _one_by_one(groups: Iterable[Group], wanted: Wanted, *, threads: int | None = None) -> Iterator[pa.RecordBatch]:
-    """The records of the *groups*; as soon as kernels are used, by as many threads as Arrow has, or by *threads*.
+    """Yield the records of the *groups*, group by group.
 
-    In a Spark task Arrow has one thread: Spark sets OMP_NUM_THREADS.
+    As soon as the compiled kernels are used, groups are decoded by as many threads as Arrow has, or by *threads*.  In a
+    Spark task Arrow has one thread: Spark sets OMP_NUM_THREADS.
     """
     in_parts = wanted.schema is not None and not wanted.columns and wanted.filter is None
     rest = iter(groups)
@@ -63,7 +64,7 @@ def _one_by_one(groups: Iterable[Group], wanted: Wanted, *, threads: int | None 
             return
         if len(group) > 1 or isinstance(group[0], BlockRun):
             try:
-                batch = avro_data.decode(_find(group), wanted)
+                batch = avro_data.decode(_find_records(group), wanted)
             except DecodeError:
                 pass  # decoding the blocks one by one, below, raises the error that names the block
             else:
@@ -82,7 +83,7 @@ def _one_by_one(groups: Iterable[Group], wanted: Wanted, *, threads: int | None 
 
 
 def _side_by_side(groups: Iterable[Group], wanted: Wanted, threads: int) -> Iterator[pa.RecordBatch]:
-    """The records of the *groups*, in order, of which *threads* are decoded at the same time.
+    """Yield the records of the *groups* in order, while *threads* of the groups are decoded at the same time.
 
     Kernels run without Python's lock, which numpy holds for half of the time.
     """
@@ -90,7 +91,7 @@ def _side_by_side(groups: Iterable[Group], wanted: Wanted, threads: int) -> Iter
     with ThreadPoolExecutor(threads, "hudiformat-decode") as pool:
         try:
             for group in groups:
-                waiting.append(pool.submit(_decoded, group, wanted))
+                waiting.append(pool.submit(_decode_group, group, wanted))
                 if len(waiting) == threads:
                     yield from waiting.popleft().result()
             while waiting:
@@ -100,12 +101,17 @@ def _side_by_side(groups: Iterable[Group], wanted: Wanted, threads: int) -> Iter
                 task.cancel()
 
 
-def _decoded(group: Group, wanted: Wanted) -> list[pa.RecordBatch]:
+def _decode_group(group: Group, wanted: Wanted) -> list[pa.RecordBatch]:
+    """Return the batches of one group, decoded by this thread."""
     return list(_one_by_one([group], wanted, threads=1))
 
 
 def _groups(blocks: Iterable[LogBlock | BlockRun]) -> Iterator[Group]:
-    """The data blocks in groups that are decoded together: runs or small blocks of one schema, or a block alone."""
+    """Yield the data blocks in groups that are decoded together: runs or small blocks of one schema, or a block alone.
+
+    Two small blocks of schema A, one small block of schema B and a large block of schema B give the groups ``[A, A]``,
+    ``[B]`` and ``[B]``.  Blocks without records (commands, deletes, corrupt spans) are left out and end no group.
+    """
     group: Group = []
     size = 0
     for item in blocks:
@@ -125,7 +131,7 @@ def _groups(blocks: Iterable[LogBlock | BlockRun]) -> Iterator[Group]:
 
 
 def _fits(block: LogBlock | BlockRun, group: Group) -> bool:
-    """Whether *block* can be decoded together with *group*, which holds only runs or only blocks."""
+    """Return whether *block* can be decoded together with *group*, which holds only runs or only blocks."""
     first, last = group[0], group[-1]
     if isinstance(block, BlockRun) != isinstance(first, BlockRun):
         return False
@@ -136,8 +142,12 @@ def _fits(block: LogBlock | BlockRun, group: Group) -> bool:
     return block.header is last.header or block.schema == last.schema
 
 
-def _find(group: Group) -> Records:
-    """The records of a group."""
+def _find_records(group: Group) -> Records:
+    """Locate the records of a group of Avro blocks, without decoding them.
+
+    Raises:
+        DecodeError: a content is damaged; the error does not say which one.
+    """
     runs = [block for block in group if isinstance(block, BlockRun)]
     if not runs:
         return avro_data.find_in_blocks([block.content for block in _blocks(group)], group[0].schema)
@@ -146,7 +156,7 @@ def _find(group: Group) -> Records:
 
 
 def _blocks(group: Group) -> Iterator[LogBlock]:
-    """The blocks of a group, those of its runs one by one."""
+    """Yield the blocks of a group; a run is split into its blocks."""
     for block in group:
         if isinstance(block, BlockRun):
             yield from block.blocks()

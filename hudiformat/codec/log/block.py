@@ -92,7 +92,7 @@ class LogBlock(_Fields):
         return hash(self._identity())
 
     def __getnewargs__(self) -> tuple[Any, ...]:
-        """For pickles: the bytes, not the file that they are mapped from."""
+        """Return what a pickle holds: the bytes of the content, not the file that they are mapped from."""
         return (*self[:2], bytes(self.content), *self[3:])
 
     def _identity(self) -> tuple[object, ...]:
@@ -122,7 +122,7 @@ class LogBlock(_Fields):
         return schema
 
     def num_records(self) -> int:
-        """How many records or deletes the block declares; 0 for a command or corrupt block.
+        """Return how many records or deletes the block declares; 0 for a command or corrupt block.
 
         Raises:
             DecodeError: the content is too short, or its count is impossible.
@@ -143,26 +143,26 @@ class LogBlock(_Fields):
         filter: Filter | None = None,  # noqa: A002
         views: bool = False,
     ) -> pa.RecordBatch:
-        """The records of a data block, one row each, in file order.
+        """Return the records of a data block, one row each, in file order.
 
-        With *schema* rows are brought to it: columns by name, types promoted, missing columns null.  Without it they
-        have the schema they were written with.  *columns* selects columns of that schema; the other columns are not
-        decoded.  *filter*, an expression of pyarrow, text or tuples, selects the rows for which it is true; in the
-        other rows only the columns that it uses are decoded.
+        With *schema*, rows are converted to it: columns are matched by name, types are promoted, and missing columns
+        are null.  Without it, they have the schema that they were written with.  *columns* selects columns of that
+        schema; the other columns are not decoded.  *filter*, an expression of pyarrow, text or tuples, selects the rows
+        for which it is true; in the other rows only the columns that the filter uses are decoded.
 
-        With *views* the columns of strings and bytes have the types ``string_view`` and ``binary_view``: texts of an
-        Avro block are not copied, and the columns keep the content alive, of a file its map.  The types of *schema*
-        come first, and texts in nested columns are copied.
+        With *views*, columns of strings and bytes have the types ``string_view`` and ``binary_view``: texts of an Avro
+        block are not copied, and the columns keep the content alive, and with it the map of the file.  The types of
+        *schema* take precedence, and texts in nested columns are copied.
 
         Raises:
             DecodeError: the content is damaged.
-            SchemaError: the records cannot be brought to *schema*, a column is missing, or *filter* does not fit the
+            SchemaError: the records cannot be converted to *schema*, a column is missing, or *filter* does not fit the
                 columns.
             UnsupportedFeatureError: the block holds no records, or an HFile with a compression that is not supported.
         """
         find, is_parquet = _FINDERS.get(self.type), self.type is BlockType.PARQUET_DATA
         if find is None and not is_parquet:
-            raise self._unsupported()
+            raise self._unsupported("to_arrow", (*_FINDERS, BlockType.PARQUET_DATA))
         names = [columns] if isinstance(columns, str) else columns
         written, wanted = self.schema, Wanted(schema, names, filter, views)
         with offsets_from(self.content_offset or 0):
@@ -171,22 +171,23 @@ class LogBlock(_Fields):
             return avro_data.decode(find(self.content, written), wanted)
 
     def deletes(self) -> pa.RecordBatch:
-        """The deletes of a delete block: ``record_key``, ``partition_path`` and ``ordering``, in file order.
+        """Return the deletes of a delete block: ``record_key``, ``partition_path`` and ``ordering``, in file order.
 
-        A delete without an ordering value wins over every earlier record.  Its value is null or Hudi's placeholder, the
-        int 0.  That placeholder becomes null if the other values have another type; among ints it stays 0.
+        A delete without an ordering value wins over every earlier record.  Its ``ordering`` is null or Hudi's
+        placeholder, the int 0.  That placeholder becomes null if the other ordering values have another type; among
+        ints it stays 0.
 
         Raises:
             DecodeError: the content is damaged.
             UnsupportedFeatureError: the block is no delete block, or an ordering value has an unknown Java class.
         """
         if self.type is not BlockType.DELETE:
-            raise self._unsupported()
+            raise self._unsupported("deletes", (BlockType.DELETE,))
         with offsets_from(self.content_offset or 0):
             return delete.decode(self.content)
 
     def positions(self) -> Positions | None:
-        """The row numbers in the base file of the records or deletes, in ascending order; None if the block has none.
+        """Return the row numbers in the base file of the records or deletes, ascending; None if the block has none.
 
         They refer to the base file of the instant ``base_instant_of_positions`` and to no other.
 
@@ -198,7 +199,7 @@ class LogBlock(_Fields):
         return None if text is None else decode_positions(text, most=most)
 
     def without_positions(self) -> LogBlock:
-        """The same block, whose records readers find by their keys."""
+        """Return the same block without record positions: readers match its records by their keys."""
         kept = (entry for entry in self.header.entries if entry[0] is not HeaderKey.RECORD_POSITIONS)
         return self._replace(header=BlockHeader(kept))
 
@@ -228,19 +229,22 @@ class LogBlock(_Fields):
         """The identifier that is equal in a block and its duplicate from a task that was run twice."""
         return self.header.get(HeaderKey.BLOCK_IDENTIFIER)
 
-    def _unsupported(self) -> UnsupportedFeatureError:
+    def _unsupported(self, method: str, readable: Iterable[BlockType]) -> UnsupportedFeatureError:
+        types = ", ".join(kind.name for kind in readable)
+        other = "; call deletes()" if self.type is BlockType.DELETE else ""
         return UnsupportedFeatureError(
-            f"a block of type {self.type.name} cannot be read in this way", feature=self.type.name
+            f"{method}() reads blocks of type {types}, and this block is of type {self.type.name}{other}",
+            feature=self.type.name,
         )
 
 
 _TAIL = struct.Struct(">iq")
 _LEAST_SIZE = 4 + 4 + LENGTH_SIZE + TAIL_SIZE
-"""The bytes in the block size besides the header and the content."""
+"""What the block size counts besides the header and the content: version, type, content length and tail."""
 
 
 def encode_block(block: LogBlock) -> bytes:
-    """The bytes of *block*; for a block that was read, the bytes it was read from.
+    """Return the bytes of *block*; for a block that was read, the bytes it was read from.
 
     Raises:
         EncodeError: no reader could read the block: it has 2 GiB or more (HUDI-2665), a log format version other than
@@ -252,7 +256,7 @@ def encode_block(block: LogBlock) -> bytes:
 
 
 def encode_block_parts(block: LogBlock) -> tuple[bytes | memoryview, ...]:
-    """The bytes of *block* as (head, content, tail), which a writer can write in one call without joining them.
+    """Return the bytes of *block* as (head, content, tail), which a writer can write in one call without joining them.
 
     Raises:
         EncodeError: as in :func:`encode_block`.
@@ -263,8 +267,8 @@ def encode_block_parts(block: LogBlock) -> tuple[bytes | memoryview, ...]:
         return (MAGIC if size is None or size > len(content) else b"", content, b"")
     if version != FORMAT_VERSION or footer.entries:
         raise EncodeError(
-            f"a block of log format version {version} with {len(footer)} footer entries cannot be read by anybody: "
-            f"expected version {FORMAT_VERSION} and no footer"
+            f"cannot encode a block of log format version {version} with {len(footer)} footer entries: no reader "
+            f"accepts it, expected version {FORMAT_VERSION} and no footer"
         )
     encoded, count = header.encoded, len(content)
     # The block size counts neither the magic nor itself.  The reverse pointer counts the magic and the block size, but
@@ -273,8 +277,8 @@ def encode_block_parts(block: LogBlock) -> tuple[bytes | memoryview, ...]:
     # Java reads a block up to 14 bytes above the limit, because its size field is below: a block that was read is kept.
     if (total := len(MAGIC) + LENGTH_SIZE + length) > INT32_MAX and size != total:
         raise EncodeError(
-            f"a block of {total} bytes cannot be read by anybody: Hudi keeps block lengths in 32 bits (HUDI-2665); "
-            "write smaller blocks (hoodie.logfile.data.block.max.size)"
+            f"cannot encode a block of {total} bytes: no reader accepts it, because block lengths have 32 bits in Hudi "
+            "(HUDI-2665); write smaller blocks (hoodie.logfile.data.block.max.size)"
         )
     if quirks is not None:
         return _with_quirks(quirks, kind, encoded, content)
@@ -295,12 +299,15 @@ def _with_quirks(
 
 @lru_cache
 def _head(header: int) -> struct.Struct:
-    """What is before a content, behind a header of so many bytes: magic, block size, version, type, header, length."""
+    """Return the layout of the bytes before the content: magic, block size, version, type, header and content length.
+
+    The header has *header* bytes.
+    """
     return struct.Struct(f">6sqii{header}sq")
 
 
 def decode_block(data: bytes | memoryview, start: int = 0, *, base: int = 0) -> tuple[LogBlock, int]:
-    """The block that begins at *start*, and the offset just after it; its content is a view, not a copy.
+    """Decode the block that begins at *start*, and return it and the offset just after it; its content is a view.
 
     The bytes behind the block are not checked.  *base* is the file offset of ``data[0]``, for ``block.offset`` and for
     the offsets in errors.
@@ -318,7 +325,7 @@ def decode_block(data: bytes | memoryview, start: int = 0, *, base: int = 0) -> 
 
 
 def block_in_frame(view: memoryview, frame: Frame, *, base: int = 0) -> LogBlock:
-    """The block in *view* whose parts *frame* locates; the header values are copied, the content is a view."""
+    """Return the block in *view* whose parts *frame* locates; the header values are copied, the content is a view."""
     entries = [(key, bytes(view[start:end])) for key, start, end in frame.entries]
     return LogBlock(
         frame.type,
@@ -338,8 +345,12 @@ _make_block = partial(tuple.__new__, LogBlock)  # takes two thirds of the time o
 class BlockRun:
     """Sound blocks that follow each other in *data*, all with the type and header of *model* and without quirks.
 
-    ``offsets`` are the offsets of their first bytes and of the end of the last block; ``head_size`` is the number of
-    bytes of each block before its content.
+    ``offsets`` are the offsets of the first byte of each block, and the end of the last block; ``head_size`` is the
+    number of bytes of each block before its content.  Three blocks of 100, 120 and 100 bytes at the start of a file,
+    with 60 bytes before their contents and 12 behind:
+
+        offsets      [0, 100, 220, 320]
+        contents()   ([60, 160, 280], [88, 208, 308])
     """
 
     data: memoryview
@@ -374,11 +385,11 @@ class BlockRun:
         return int((ends - starts).max())
 
     def contents(self) -> tuple[Longs, Longs]:
-        """Where the contents begin and end."""
+        """Return the offsets at which the contents begin, and those at which they end."""
         return self.offsets[:-1] + self.head_size, self.offsets[1:] - TAIL_SIZE
 
     def blocks(self) -> list[LogBlock]:
-        """The blocks one by one."""
+        """Return the blocks one by one."""
         kind, header, _, footer, version, *_ = self.model
         data, head_size, rest = self.data, self.head_size, _NO_REASON_NOR_QUIRKS
         return [
@@ -388,13 +399,15 @@ class BlockRun:
 
 
 _POSITIONS_PER_BYTE, _FEW_POSITIONS = 4, 1024
-"""More than any content has records: even compressed, a record with a key of its own takes more."""
+"""No content has so many records per byte: even compressed, a record with a key of its own takes more space."""
 
 
 def encode_positions(positions: Iterable[int]) -> str:
-    """The header value for *positions*, row numbers in the base file; the same set gives the same text.
+    """Return the header value for *positions*, row numbers in the base file; the same set gives the same text.
 
-    It is the Base64 of a roaring bitmap in its portable form, run-optimised.  Source: LogReaderUtils.encodePositions.
+    It is the Base64 of a roaring bitmap in its portable form, run-optimised.
+
+    Source: LogReaderUtils.encodePositions.
     """
     bitmap = BitMap64(positions)
     bitmap.run_optimize()
@@ -402,7 +415,9 @@ def encode_positions(positions: Iterable[int]) -> str:
 
 
 def decode_positions(text: str, *, most: int | None = None) -> Positions:
-    """The positions in a header value, in ascending order, at most *most*: a bitmap of few bytes may have any number.
+    """Decode the positions of a header value, in ascending order.
+
+    *most* limits their number, because a bitmap of a few bytes may have any number of positions.
 
     Raises:
         CorruptBlockError: the text is no Base64 of a roaring bitmap, or of a larger one.

@@ -1,4 +1,4 @@
-"""New blocks from Arrow data and values.  Instants and ids are arguments: the same input gives the same bytes."""
+"""Make new blocks from Arrow data and values.  Instants and ids are arguments: the same input gives the same bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FORMATS = {
     "cdc": BlockType.CDC_DATA,
 }
 _NAME = {"name": "record", "namespace": "hoodie"}
-"""Of the schema that is made where none is given."""
+"""The name of the Avro schema that is derived from the batch if no schema is given."""
 
 _COMPRESSED: dict[BlockType, Callable[..., bytes | memoryview]] = {
     BlockType.HFILE_DATA: hfile_data.encode,
@@ -42,7 +42,7 @@ def data_block(
     is_partial: bool = False,
     compression: str | None = None,
 ) -> LogBlock:
-    """A data block with the rows of *batch*, which may also be a table of several chunks.
+    """Return a data block with the rows of *batch*, which may also be a table of several chunks.
 
     *schema* is the Avro schema to write with: JSON, or an Arrow schema that is mapped to Avro, by default the schema of
     *batch*.  *format* is avro, hfile (rows are sorted by record key), parquet or cdc.  *positions* are the row numbers
@@ -58,7 +58,7 @@ def data_block(
     Source: HoodieAvroDataBlock, HoodieParquetDataBlock, HoodieCDCDataBlock; spec/log-block.md.
     """
     written = schema if isinstance(schema, str) else arrow_to_avro(batch.schema if schema is None else schema, **_NAME)
-    kind, codec = _kind(format, compression)
+    kind, codec = _block_type(format, compression)
     header = _header(instant, written, positions, base_instant, is_partial=is_partial)
     if kind in _COMPRESSED:
         return LogBlock(kind, header, _COMPRESSED[kind](one_batch(batch), written, **codec))
@@ -77,13 +77,13 @@ def data_blocks(
     is_partial: bool = False,
     compression: str | None = None,
 ) -> Iterator[LogBlock]:
-    """The rows of *batch*, cut into data blocks: many small blocks at the cost of one large one.
+    """Return the rows of *batch*, cut into data blocks: many small blocks at the cost of one large one.
 
     A block ends, and the next one begins, before each of the row numbers *cuts*, which ascend: 2 and 5 cut eight rows
-    into blocks of two, three and three.  A number that comes twice makes a block without rows.  The blocks are those
-    of :func:`data_block` for the slices of *batch*, byte for byte, and the other arguments are as there; *positions*
-    are one per row of *batch*.  Avro rows are encoded at once, when this function is called, and the contents are
-    parts of one buffer, which is in memory as long as one of the blocks is.
+    into blocks of two, three and three.  A number that comes twice makes a block without rows.  The blocks have the
+    same bytes as those that :func:`data_block` makes of the slices of *batch*, and the other arguments have the same
+    meaning; *positions* has one entry per row of *batch*.  Avro rows are encoded at once, when this function is called,
+    and the contents are parts of one buffer, which stays in memory as long as one of the blocks does.
 
     Raises:
         EncodeError: *cuts* that do not ascend or lie outside the batch; not as many positions as rows; and as in
@@ -95,17 +95,17 @@ def data_blocks(
     """
     written = schema if isinstance(schema, str) else arrow_to_avro(batch.schema if schema is None else schema, **_NAME)
     rows = batch.num_rows
-    kind, codec = _kind(format, compression)
+    kind, codec = _block_type(format, compression)
     bounds = _bounds(cuts, rows)
-    places = None if positions is None else np.asarray(positions, np.uint64)
-    if places is not None and len(places) != rows:
-        raise EncodeError(f"{len(places)} positions were given for {rows} rows: expected one for each")
+    row_positions = None if positions is None else np.asarray(positions, np.uint64)
+    if row_positions is not None and len(row_positions) != rows:
+        raise EncodeError(f"{len(row_positions)} positions were given for {rows} rows: expected one for each")
     ranges = list(pairwise(bounds.tolist()))
     headers: Iterable[BlockHeader] = repeat(
-        _header(instant, written, places, base_instant, is_partial=is_partial), len(ranges)
+        _header(instant, written, row_positions, base_instant, is_partial=is_partial), len(ranges)
     )
-    if places is not None:
-        parts = (places[first:last] for first, last in ranges)
+    if row_positions is not None:
+        parts = (row_positions[first:last] for first, last in ranges)
         headers = (_header(instant, written, part, base_instant, is_partial=is_partial) for part in parts)
     contents: Iterable[bytes | memoryview]
     if kind in _COMPRESSED:
@@ -126,7 +126,7 @@ def delete_block(
     positions: Iterable[int] | None = None,
     base_instant: str | None = None,
 ) -> LogBlock:
-    """A delete block for the record keys *keys*.
+    """Return a delete block for the record keys *keys*.
 
     *partition_path* holds the partition path of each key, or is one text for all keys; *ordering* holds the ordering
     values.  A delete without an ordering value wins over every earlier record.  *schema* is the table's Avro schema,
@@ -147,7 +147,7 @@ def delete_block(
 
 
 def rollback_block(*, instant: str, target: str) -> LogBlock:
-    """A command block that reverts every earlier block of the instant *target*.
+    """Return a command block that reverts every earlier block of the instant *target*.
 
     Source: HoodieCommandBlock; spec/log-block.md.
     """
@@ -160,7 +160,10 @@ def rollback_block(*, instant: str, target: str) -> LogBlock:
 
 
 def _bounds(cuts: Sequence[int] | Longs, rows: int) -> Longs:
-    """Where the blocks begin, and where the last one ends."""
+    """Return the row numbers at which the blocks begin, and the end of the last block.
+
+    For eight rows, the cuts 2 and 5 give ``[0, 2, 5, 8]``.
+    """
     numbers = np.asarray(cuts)
     if len(numbers) and numbers.dtype.kind not in "iu":
         raise EncodeError(f"cuts are row numbers; found {numbers.dtype} {numbers[0]}")
@@ -172,12 +175,13 @@ def _bounds(cuts: Sequence[int] | Longs, rows: int) -> Longs:
     return bounds
 
 
-def _kind(format: str, compression: str | None) -> tuple[BlockType, dict[str, str]]:  # noqa: A002
-    """The type of block, and the argument that says how it is compressed."""
+def _block_type(format: str, compression: str | None) -> tuple[BlockType, dict[str, str]]:  # noqa: A002
+    """Return the type of the blocks, and the keyword argument for their compression, if there is one."""
     kind = _FORMATS.get(format)
     if kind is None:
         raise UnsupportedFeatureError(
-            f"data blocks of format {format!r}; supported is {', '.join(_FORMATS)}", feature=f"{format} data block"
+            f"data blocks of format {format!r} are not supported; pass one of {', '.join(_FORMATS)}",
+            feature=f"{format} data block",
         )
     if compression is None:
         return kind, {}

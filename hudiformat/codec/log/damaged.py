@@ -1,7 +1,7 @@
-"""Which log file a block is of that cannot be decoded.
+"""Name the log file in the error about a block that cannot be decoded.
 
-Blocks are decoded long after they were read, those of several files together, and know nothing of their file but their
-offset there.
+Blocks are decoded long after they were read, blocks of several files together.  A block knows its offset in its file,
+but not the file.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from hudiformat.storage.protocol import Storage
 
 @contextmanager
 def naming_log_files(storage: Storage, paths: Iterable[str]) -> Iterator[None]:
-    """Have an error of the body that a block cannot be decoded say which of the log files *paths* it is in.
+    """Add the path of the damaged log file, one of *paths*, to a DecodeError that is raised inside.
 
-    The files are searched only then, for the first block that cannot be decoded.
+    Only then are the files searched, for the first block that cannot be decoded.
 
     Raises:
-        DecodeError: that of the body.
+        DecodeError: the body raised it.
     """
     try:
         yield

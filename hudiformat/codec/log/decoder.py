@@ -1,4 +1,4 @@
-"""The blocks of a log file whose bytes arrive in pieces.  Rules: spec/log-file.md."""
+"""Decode the blocks of a log file whose bytes arrive in pieces.  Rules: spec/log-file.md."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class LogDecoder:
         self._searched = 0
 
     def feed(self, data: bytes | bytearray | memoryview) -> None:
-        """Take the next bytes of the file.
+        """Add the next bytes of the file.
 
         Raises:
             DecodeError: :meth:`finish` was called before.
         """
         if self._ended:
-            raise DecodeError("bytes after finish()", offset=self._offset + len(self._buffer))
+            raise DecodeError("feed() was called after finish()", offset=self._offset + len(self._buffer))
         self._buffer += data
 
     def finish(self) -> None:
@@ -44,7 +44,7 @@ class LogDecoder:
         self._ended = True
 
     def next_block(self) -> LogBlock | None:
-        """The next block; None if more bytes are needed, or at the end of the file."""
+        """Return the next block; None if more bytes are needed, or at the end of the file."""
         if len(self._buffer) < (len(MAGIC) if self._ended else self._needed):
             return None
         if self._reason is None:
@@ -61,6 +61,7 @@ class LogDecoder:
         return self._corrupt_block(self._reason)
 
     def _corrupt_block(self, reason: str) -> LogBlock | None:
+        """Return the corrupt span at the start of the buffer; None if its end has not been fed yet."""
         end = next_magic(self._buffer, 0, searched=self._searched)
         if end == len(self._buffer) and not self._ended:
             self._searched = max(end - len(MAGIC) + 1, 0)  # a magic may begin in the last bytes
@@ -70,6 +71,7 @@ class LogDecoder:
         return corrupt_block(memoryview(self._take(end)), offset, reason)
 
     def _take(self, count: int) -> bytes:
+        """Remove the first *count* bytes, which are one block, from the buffer, and return them."""
         with memoryview(self._buffer) as view:
             taken = bytes(view[:count])
         del self._buffer[:count]

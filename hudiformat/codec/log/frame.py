@@ -1,5 +1,20 @@
 """The frame of a log block: its codes, its header map, and where its parts lie.  Layout: spec/log-block.md.
 
+A rollback of instant 001 by instant 002 is a block of 77 bytes:
+
+    bytes    field
+     0- 6    magic              23 48 55 44 49 23                    "#HUDI#"
+     6-14    block size         00 00 00 00 00 00 00 3f              63, the bytes from here to the end of the tail
+    14-18    version            00 00 00 01
+    18-22    type               00 00 00 00                          COMMAND
+    22-26    header count       00 00 00 03
+    26-37    header entry       00 00 00 00  00 00 00 03  30 30 32   INSTANT_TIME: 3 bytes, "002"
+    37-48    header entry       00 00 00 01  00 00 00 03  30 30 31   TARGET_INSTANT_TIME: 3 bytes, "001"
+    48-57    header entry       00 00 00 03  00 00 00 01  30         COMMAND_BLOCK_TYPE: 1 byte, "0"
+    57-65    content length     00 00 00 00 00 00 00 00              the content, from byte 65 on, is empty
+    65-69    footer count       00 00 00 00
+    69-77    reverse pointer    00 00 00 00 00 00 00 45              69, the bytes from the magic to here
+
 Nothing is copied or allocated before the whole block is known to be sound, and each field before the content is checked
 as soon as it is read.  So a wrong length costs an error, never time or memory.
 """
@@ -142,7 +157,7 @@ LENGTH_SIZE = 8
 TAIL_SIZE = 4 + LENGTH_SIZE
 """Bytes after the content: the footer's count and the reverse pointer."""
 MAX_HEADER_ENTRIES = 64
-"""More than there are keys, and few enough that reading a forged file takes time in proportion to its size."""
+"""More than there are keys, and so few that reading a forged file takes time in proportion to its size."""
 
 _SMALLEST_SIZE = 4 + 4 + 4 + LENGTH_SIZE + TAIL_SIZE
 _INT32 = struct.Struct(">i")
@@ -165,7 +180,7 @@ class Frame:
 
 
 def parse_header(data: Buffer) -> BlockHeader:
-    """The header of the block that begins with *data*, which may end before the block does.
+    """Parse the header of the block that begins with *data*, which may end before the block does.
 
     Raises:
         TruncatedBlockError: *data* ends within the header.
@@ -181,9 +196,9 @@ def parse_header(data: Buffer) -> BlockHeader:
 
 
 def parse_frame(data: Buffer, start: int = 0, *, base: int = 0) -> Frame:
-    """The frame of the block that begins at *start*; *base* is the offset of the first byte of *data*, for errors.
+    """Parse the frame of the block that begins at *start*; *base* is the offset of ``data[0]`` in the file, for errors.
 
-    Sizes are read as Java reads them, by their lower 32 bits, and negative counts as 0.
+    As in Java, only the lower 32 bits of sizes count, and negative counts are read as 0.
 
     Raises:
         TruncatedBlockError: the block runs past the end of *data*; ``needed`` is the number of bytes to retry with.
@@ -242,7 +257,12 @@ class _Fields:
         return self._base + self.pos
 
     def take(self, count: int, what: str) -> int:
-        """Where the next *count* bytes begin, which are all in the data."""
+        """Move past the next *count* bytes, and return where they begin; all of them are in the data.
+
+        Raises:
+            TruncatedBlockError: they run past the end of the data; ``needed`` counts from the start of the block.
+            CorruptBlockError: *count* is negative, or they run past the end of the block.
+        """
         at, after = self.pos, self.pos + count
         if count < 0:
             raise CorruptBlockError(f"{what}: negative length {count}", offset=self.offset)
@@ -263,15 +283,17 @@ class _Fields:
         return at
 
     def int32(self, what: str) -> int:
+        """Read the next four bytes as a Java ``int``."""
         value: int = _INT32.unpack_from(self._data, self.take(4, what))[0]
         return value
 
     def int64(self, what: str) -> int:
+        """Read the next eight bytes as a Java ``long``."""
         value: int = _INT64.unpack_from(self._data, self.take(8, what))[0]
         return value
 
     def wrapped_int(self, what: str) -> tuple[int, int]:
-        """A long as Java's cast to int gives it, and the multiple of 2**32 that the cast drops.
+        """Read a ``long``, and return it as Java's cast to int gives it, and the multiple of 2**32 that the cast drops.
 
         For 2**32 + 40 that is (40, 1).
         """
@@ -293,13 +315,16 @@ def _parse_entries(fields: _Fields, count: int) -> tuple[tuple[HeaderKey, int, i
 
 
 def _parse_tail(fields: _Fields, length: int, size: int) -> int:
-    """The footer's count behind a content of *length* bytes: 0, or a negative number, which Java reads as 0."""
+    """Skip a content of *length* bytes, check the tail behind it, and return the footer's count.
+
+    The count is 0, or a negative number, which Java reads as 0.
+    """
     offset = fields.offset
     fields.take(length + TAIL_SIZE, "content")  # before reading the bytes at its end
     fields.pos -= TAIL_SIZE
     if (count := fields.int32("footer count")) > 0:
         raise CorruptBlockError(
-            f"{count} footer entries, though the format knows no footer key", offset=offset + length
+            f"footer count {count}: expected 0, because the format has no footer keys", offset=offset + length
         )
     if (pointer := fields.int64("reverse pointer")) != size + len(MAGIC):
         raise CorruptBlockError(f"block size {size}, but reverse pointer {pointer}", offset=fields.offset - LENGTH_SIZE)
@@ -307,6 +332,6 @@ def _parse_tail(fields: _Fields, length: int, size: int) -> int:
 
 
 def _unknown(known: Iterable[int], what: str, number: int, fields: _Fields) -> CorruptBlockError:
-    """The error for the int32 that was just read, which is none of the codes in *known*."""
+    """Return the error for the int32 that was just read, which is none of the codes in *known*."""
     message = f"unknown {what} {number}; known are {', '.join(map(str, known))}"
     return CorruptBlockError(message, offset=fields.offset - _INT32.size)

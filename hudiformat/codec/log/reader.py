@@ -1,10 +1,10 @@
-"""A log file, read block by block, forward and in reverse.  Rules: spec/log-file.md.
+"""Read a log file block by block, forward and in reverse.  Rules: spec/log-file.md.
 
 Every byte of a file belongs to a block that is yielded, except a tail shorter than a magic, which Hudi ignores.  A span
 that cannot be read is one CORRUPT block up to the next magic, with the reason.
 
-:func:`sound_frame` and :func:`next_magic` decide what makes a block sound and where a corrupt span ends, here for a
-whole file, and for :mod:`~hudiformat.codec.log.decoder` for the part of a file that it has.
+:func:`sound_frame` and :func:`next_magic` decide what makes a block sound and where a corrupt span ends: in this module
+for a whole file, and in :mod:`~hudiformat.codec.log.decoder` for the part of a file that has arrived.
 
 A writer puts the same header into all of its blocks, so most blocks begin like the one before.  Such blocks are found
 many at a time (:func:`runs_like`): a loop follows their sizes, and all other bytes that make a block sound are compared
@@ -69,7 +69,7 @@ Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 
 
 def map_source(source: Source, storage: Storage | None = None) -> tuple[str | None, memoryview]:
-    """The path, if there is one, and the bytes of *source*; a mapped file is read as its bytes are used.
+    """Return the path, if there is one, and the bytes of *source*; a mapped file is read as its bytes are used.
 
     Raises:
         ArgumentError: *source* is neither.
@@ -87,7 +87,7 @@ def map_source(source: Source, storage: Storage | None = None) -> tuple[str | No
 
 
 def locate(path: str, storage: Storage | None = None) -> tuple[Storage, str]:
-    """The storage of a file and its path there; without *storage*, that of its folder and its name."""
+    """Return the storage of a file and its path there; without *storage*, the storage of its folder, and its name."""
     return open_parent(path) if storage is None else (storage, path)
 
 
@@ -113,7 +113,7 @@ class LogReader:
         self._storage = storage
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A reader of the same file, which another process opens; bytes go along."""
+        """Pickle a reader of the same file, which another process opens again; a reader of bytes takes them along."""
         return partial(LogReader, storage=self._storage), (self.path or bytes(self._bytes()),)
 
     @property
@@ -138,7 +138,7 @@ class LogReader:
         filter: Filter | None = None,  # noqa: A002
         views: bool = False,
     ) -> pa.Table:
-        """The records of all data blocks, in file order, neither merged nor rolled back.
+        """Return the records of all data blocks, in file order, neither merged nor rolled back.
 
         *schema*, *columns*, *filter* and *views* are as in :meth:`LogBlock.to_arrow`; without *schema* all blocks must
         have the same schema.  Corrupt spans are skipped, as in queries; small blocks are decoded together.
@@ -152,8 +152,8 @@ class LogReader:
         batches = list(record_batches(scan_runs(self._bytes()), **wanted))
         if (other := next((batch for batch in batches if batch.schema != batches[0].schema), None)) is not None:
             raise SchemaError(
-                f"{self.path or 'the buffer'} has blocks of different schemas, {batches[0].schema.names} and "
-                f"{other.schema.names}: pass schema="
+                f"{self.path or 'the buffer'} has blocks with different schemas, of the columns "
+                f"{batches[0].schema.names} and {other.schema.names}: pass schema= to convert all of them to one"
             )
         return pa.Table.from_batches(batches, None if batches else schema or pa.schema([]))
 
@@ -176,7 +176,9 @@ class LogReader:
 
 
 def first_schema(storage: Storage, path: str) -> str | None:
-    """The Avro schema, as JSON, in the header of the first block of a log file; of a large file its head is read.
+    """Return the Avro schema (JSON) in the header of a log file's first block; None if the header has none.
+
+    Only the first 64 KiB of the file are read, unless the header is larger.
 
     Raises:
         CorruptBlockError: the file does not begin with a block.
@@ -190,7 +192,7 @@ def first_schema(storage: Storage, path: str) -> str | None:
 
 
 def scan_blocks(data: memoryview, start: int = 0) -> Iterator[LogBlock]:
-    """The blocks from *start* to the end of *data*, in file order.  Contents are views, whose bytes are not read.
+    """Yield the blocks from *start* to the end of *data*, in file order; contents are views, whose bytes are not read.
 
     Source: HoodieLogFileReader.hasNext and next.
     """
@@ -202,7 +204,7 @@ def scan_blocks(data: memoryview, start: int = 0) -> Iterator[LogBlock]:
 
 
 def scan_runs(data: memoryview, start: int = 0) -> Iterator[LogBlock | BlockRun]:
-    """The blocks as :func:`scan_blocks`, sound ones in runs, which saves the time of making a value of each."""
+    """Yield the blocks of :func:`scan_blocks`, with sound blocks in runs: that saves making a value of each block."""
     trail = Trail(data, start)
     while len(data) - start >= len(MAGIC):
         block = block_at(data, start)
@@ -218,11 +220,11 @@ def scan_runs(data: memoryview, start: int = 0) -> Iterator[LogBlock | BlockRun]
 
 
 def scan_blocks_reversed(data: memoryview) -> Iterator[LogBlock]:
-    """The blocks of *data* from the last to the first, by the reverse pointers.
+    """Yield the blocks of *data* from the last to the first, by the reverse pointers.
 
     If a pointer does not lead to a sound block, as in a torn tail, the file is scanned forward up to that point, and
-    these blocks are yielded in reverse.  So the blocks are those of :func:`scan_blocks`, except in a file that was
-    forged so that sound blocks overlap.
+    the blocks found there are yielded in reverse.  So the blocks are those of :func:`scan_blocks`, except in a file
+    that was forged so that sound blocks overlap.
 
     Source: HoodieLogFileReader.prev, which throws in that case.
     """
@@ -241,7 +243,7 @@ def scan_blocks_reversed(data: memoryview) -> Iterator[LogBlock]:
 
 
 def block_at(data: memoryview, start: int) -> LogBlock:
-    """The block at *start*, which is CORRUPT up to the next magic if it is not sound."""
+    """Return the block at *start*; if it is not sound, a CORRUPT block up to the next magic."""
     try:
         return block_in_frame(data, sound_frame(data, start))
     except DecodeError as error:
@@ -249,12 +251,15 @@ def block_at(data: memoryview, start: int) -> LogBlock:
 
 
 def _blocks_before(data: memoryview, end: int) -> Iterator[LogBlock]:
-    """The blocks that begin before *end*; what follows a block can make it unsound, so the whole file is scanned."""
+    """Yield the blocks that begin before *end*.
+
+    The whole file is scanned, because what follows a block can make it unsound.
+    """
     return takewhile(lambda block: (block.offset or 0) < end, scan_blocks(data))
 
 
 def _block_before(data: memoryview, end: int) -> LogBlock | None:
-    """The sound block that ends at *end*; None when the reverse pointer does not lead to one."""
+    """Return the sound block that ends at *end*; None if the reverse pointer does not lead to one."""
     if end < len(MAGIC) + 2 * LENGTH_SIZE:
         return None
     start = end - LENGTH_SIZE - Cursor(data[end - LENGTH_SIZE : end]).int64()
@@ -270,7 +275,9 @@ def _block_before(data: memoryview, end: int) -> LogBlock | None:
 
 
 def sound_frame(data: Buffer, start: int, *, base: int = 0, ended: bool = True) -> Frame:
-    """The frame of the sound block at *start*.  With *ended*, *data* reaches to the end of the file.
+    """Return the frame of the sound block at *start*.
+
+    With *ended*, *data* reaches to the end of the file.
 
     Raises:
         TruncatedBlockError: the block or the bytes behind it are incomplete; without *ended*, more bytes may follow.
@@ -292,7 +299,7 @@ def sound_frame(data: Buffer, start: int, *, base: int = 0, ended: bool = True) 
 
 
 def next_magic(data: Buffer, start: int, *, searched: int = 0) -> int:
-    """Where the corrupt span at *start* ends: at the next magic behind its own, or at the end of *data*.
+    """Return where the corrupt span at *start* ends: at the next magic behind its own, or at the end of *data*.
 
     The first *searched* bytes of the span are known to hold no other magic.
 
@@ -304,7 +311,7 @@ def next_magic(data: Buffer, start: int, *, searched: int = 0) -> int:
 
 
 def corrupt_block(span: memoryview, offset: int, reason: str) -> LogBlock:
-    """The CORRUPT block for *span*, the bytes at *offset* of the file, which cannot be read for *reason*.
+    """Return the CORRUPT block for *span*, the bytes at *offset* of the file, which cannot be read for *reason*.
 
     Source: HoodieLogFileReader.createCorruptBlock.
     """
@@ -323,9 +330,10 @@ _LEAD_BYTES = 1 << 22  # of the leads that are gathered for one comparison
 
 
 def runs_like(data: memoryview, model: LogBlock) -> Iterator[BlockRun]:
-    """The block *model* of *data*, then the sound blocks that follow it without a gap and have its type and header.
+    """Yield the block *model* of *data*, then the sound blocks behind it that have the same type and header.
 
-    Nothing is yielded if *model* is corrupt or has quirks.
+    The blocks follow each other without a gap.  The first run is *model* alone; each later run is up to twice as long
+    as the one before, within a limit of blocks and bytes.  Nothing is yielded if *model* is corrupt or has quirks.
     """
     if model.type is BlockType.CORRUPT or model.quirks is not None or model.offset is None or model.size is None:
         return
@@ -348,7 +356,10 @@ def runs_like(data: memoryview, model: LogBlock) -> Iterator[BlockRun]:
 
 
 def _follow_sizes(data: memoryview, start: int, count: int, smallest: int) -> Longs:
-    """Where up to *count* blocks begin if their sizes are right, and where the last of them ends."""
+    """Return where up to *count* blocks begin if their sizes are right, and where the last of them ends.
+
+    Three blocks of 100, 120 and 100 bytes, from *start* = 0 on, give ``[0, 100, 220, 320]``.
+    """
     offsets = [start]
     for _ in range(count):
         if start + smallest > len(data):
@@ -362,7 +373,7 @@ def _follow_sizes(data: memoryview, start: int, count: int, smallest: int) -> Lo
 
 
 def _count_alike(data: memoryview, offsets: Longs, lead: bytes) -> int:
-    """The number of blocks before the first one that is not sound or has another lead.
+    """Return the number of blocks before the first one that is not sound or has another lead.
 
     Three blocks with a lead of 147 bytes, of which the second has a wrong reverse pointer:
 
@@ -387,7 +398,11 @@ def _count_alike(data: memoryview, offsets: Longs, lead: bytes) -> int:
 
 
 def _gather(data: memoryview, starts: Longs, fields: list[tuple[str, str]]) -> npt.NDArray[Any]:
-    """The *fields* that begin at each of *starts*."""
+    """Return the *fields* that begin at each of the offsets *starts*, one record of the result for each.
+
+    Fields are not aligned: Numpy sees an item of their total width at every byte of *data*, and picks those at
+    *starts*.
+    """
     kind = np.dtype(fields)
     raw: npt.NDArray[Any] = np.ndarray(len(data) - kind.itemsize + 1, f"V{kind.itemsize}", data, strides=(1,))[starts]
     return raw.view(kind)

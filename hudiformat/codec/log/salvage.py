@@ -1,4 +1,4 @@
-"""Copying the intact blocks of a damaged log file to a new one.  Rules: spec/log-file.md, "Salvage"."""
+"""Copy the intact blocks of a damaged log file to a new one.  Rules: spec/log-file.md, "Salvage"."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LOST = (FindingKind.TORN_TAIL, FindingKind.CORRUPT, FindingKind.JUNK)
 
 @dataclass(frozen=True, slots=True)
 class SalvageReport:
-    """What a salvage kept and what is lost: *blocks* blocks of *size* bytes are in the file *target*.
+    """The result of a salvage: *blocks* blocks of *size* bytes were copied to the file *target*.
 
     ``lost`` are the spans that were not copied, in file order.  ``recovered`` are copied blocks that queries of the
     damaged file skip; queries of the new file return their rows again.
@@ -76,7 +76,7 @@ def salvage(
 def _copy(
     data: memoryview, file: OutputFile, findings: list[LogFinding], progress: Callable[[int], None] | None
 ) -> int:
-    """Copy the intact blocks and return how many; append the findings about all other bytes to *findings*."""
+    """Copy the intact blocks and return how many there are; append the findings about all other bytes to *findings*."""
     count = 0
     for part in parts_of(data, progress=progress):
         if isinstance(part, LogFinding):

@@ -1,4 +1,4 @@
-"""The schema, the columns and the rows that a caller wants of a block's records."""
+"""Which schema, columns and rows a caller asks for when it reads the records of a block."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _ROW = "__row__"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The *schema* to bring rows to, the *columns* of it or of the written schema, and a filter; None means all.
+    """What a caller asks for: the *schema* to convert rows to, the *columns* of it, and a *filter* of rows.
 
-    With *views* columns of strings and bytes are Arrow's views, unless the schema says otherwise.
+    None means the schema that the records were written with, all columns and all rows.  With *views*, columns of
+    strings and bytes are Arrow's views, unless the schema says otherwise.
     """
 
     schema: pa.Schema | None = None
@@ -29,16 +30,17 @@ class Wanted:
     views: bool = False
 
     def condition(self, schema: pa.Schema) -> pc.Expression | None:
-        """The filter of rows with the columns of *schema*.
+        """Return the filter as an expression over the columns of *schema*; None without a filter.
 
         Raises:
-            SchemaError, FilterError: it does not fit them, or is none.
+            SchemaError: the filter does not fit the columns.
+            FilterError: the filter is not a condition.
         """
         return as_filter(self.filter, schema)
 
 
 def selected(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
-    """The fields of *schema* that *columns* name.
+    """Return the fields of *schema* that *columns* name, in the order of *columns*.
 
     Raises:
         SchemaError: there is no column of that name.
@@ -50,7 +52,7 @@ def selected(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
 
 
 def rows_where(condition: pc.Expression, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
-    """The rows for which *condition* is true, in ascending order; null counts as false."""
+    """Return the numbers of the rows for which *condition* is true, in ascending order; null counts as false."""
     table = pa.Table.from_batches([batch])
     numbered = table.append_column(_ROW, pa.array(np.arange(table.num_rows)))
     rows: npt.NDArray[np.int64] = matching(numbered, condition)[_ROW].to_numpy()

@@ -1,7 +1,7 @@
-"""The findings about a damaged log file.  Rules: spec/log-file.md, "Salvage".
+"""Find what is damaged in a log file.  Rules: spec/log-file.md, "Salvage".
 
-A query skips more than is damaged: it takes an intact block for corrupt if junk follows it, as Hudi does.  Here a block
-is intact if its own bytes are, whatever the bytes around it.
+A query skips more than is damaged: it treats an intact block as corrupt if junk follows it, as Hudi does.  In this
+module a block is intact if its own bytes are, whatever the bytes around it.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class FindingKind(Enum):
 class LogFinding:
     """A damaged span of a log file: *length* bytes at *offset*, both in bytes, from the start of the file.
 
-    ``type`` and ``instants`` are those of the block.  For a lost block they are a guess from the part of its header
-    that can still be read.  ``instants`` include those that a rollback reverts and a compacted block replaces.
+    ``type`` and ``instants`` describe the block.  For a lost block they are guessed from the part of its header that
+    can still be read.  ``instants`` include the instants that a rollback reverts, or that a compacted block replaces.
 
     Source: spec/log-file.md, "Salvage".
     """
@@ -73,7 +73,7 @@ class LogFinding:
 
 @checks_arguments
 def verify_log(source: Source, *, contents: bool = True, storage: Storage | None = None) -> list[LogFinding]:
-    """The findings about a log file, in file order; empty if it is sound.
+    """Return the findings about a log file, in file order; empty if it is sound.
 
     With *contents* every block is decoded, one at a time; without it, only frames are checked.  A content that is not
     supported is no finding.
@@ -93,7 +93,10 @@ def findings_of(
     storage: Storage | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[LogFinding]:
-    """The findings of :func:`verify_log` one by one; *progress* is called with the number of bytes that are done."""
+    """Yield the findings of :func:`verify_log` one by one.
+
+    *progress* is called after each part of the file with the number of bytes that were checked so far.
+    """
     _, data = map_source(source, storage)
     for part in parts_of(data, progress=progress):
         if isinstance(part, LogFinding):
@@ -103,10 +106,10 @@ def findings_of(
 
 
 def parts_of(data: memoryview, *, progress: Callable[[int], None] | None = None) -> Iterator[LogBlock | LogFinding]:
-    """Every byte of *data* once: intact blocks, and findings about the spans between them.
+    """Yield every byte of *data* once: intact blocks, and findings about the spans between them.
 
     A finding about a hidden block, or one with quirks, comes before the block.  *progress* is called after each part
-    with the number of bytes that are done.
+    with the number of bytes that were read so far.
     """
     visible = (block.offset for block in scan_blocks(data) if block.type is not BlockType.CORRUPT)
     seen, position, trail = next(visible, None), 0, Trail(data)
@@ -150,7 +153,7 @@ def _lost(data: memoryview, start: int, end: int, error: DecodeError) -> LogFind
 
 
 def _guess(data: memoryview, start: int, end: int) -> tuple[BlockType | None, tuple[str, ...]]:
-    """The probable type and instants of a damaged block, from the part of its header that can be read."""
+    """Return the probable type and instants of a damaged block, from the part of its header that can be read."""
     cursor = Cursor(data[start:end])
     kind, values = None, []
     try:
@@ -170,13 +173,13 @@ def _guess(data: memoryview, start: int, end: int) -> tuple[BlockType | None, tu
 
 
 def _instants(values: list[bytes]) -> tuple[str, ...]:
-    """The instants in these header values, each once; a value may hold several."""
+    """Return the instants in these header values, each once; a value may hold several."""
     instants = (instant for value in values for instant in value.split(b",") if _INSTANT.fullmatch(instant))
     return tuple(dict.fromkeys(instant.decode() for instant in instants))
 
 
 def content_error(block: LogBlock) -> str | None:
-    """Why the content of *block* cannot be read; None if it can be read, or is not supported."""
+    """Return why the content of *block* cannot be read; None if it can be read, or is not supported."""
     try:
         if block.type is BlockType.COMMAND:
             order = block.header.get(HeaderKey.COMMAND_BLOCK_TYPE)
@@ -193,7 +196,10 @@ def content_error(block: LogBlock) -> str | None:
 
 
 def positions_error(block: LogBlock) -> str | None:
-    """Why the record positions of *block* cannot be read; its records can be merged by their keys nevertheless."""
+    """Return why the record positions of *block* cannot be read; None if they can, or there are none.
+
+    If they cannot be read, the records of the block are merged by their keys.
+    """
     try:
         block.positions()
     except DecodeError as error:

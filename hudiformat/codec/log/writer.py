@@ -1,4 +1,4 @@
-"""Writing log files block by block, with a new file once a file exceeds a size."""
+"""Write log files block by block, with a new file once a file exceeds a size."""
 
 from __future__ import annotations
 
@@ -42,16 +42,17 @@ _make_result = partial(tuple.__new__, AppendResult)  # takes two thirds of the t
 
 
 class LogWriter:
-    """Appends blocks to a log file of *directory*, and rolls over to the next version when the file is too large.
+    """Append blocks to a log file of *directory*, and roll over to the next version when the file is too large.
 
     *name* is the first file's name.  The size is checked after each append, so a file may exceed *max_size* (bytes) by
     one append; the next file has the next version and the same write token.  The writer never appends to a file that
     exists already, but skips its version, as Hudi 1.x does.  With *sync*, the data is on disk when ``append`` returns;
     on an object store a file appears, and is safe, when the writer closes it or rolls over.
+
     A file is created with its first block.  Before that, *on_create* is called with its path, relative to the root of
-    the storage.  With *is_own_name*, the caller knows that no file has this name or a later version of it:
-    that saves a request per file.  With *deletes_failed*, a file whose first append fails is deleted.
-    *on_complete* takes over each file that is complete, instead of its being closed.
+    the storage.  *is_own_name* says that no file has this name or a later version of it, which saves a request per
+    file.  With *deletes_failed*, a file whose first append fails is deleted.  *on_complete* is called with each
+    complete file, and has to close it; by default the writer closes it.
 
     Raises:
         NameFormatError: *name* is not the name of a log file.
@@ -100,7 +101,7 @@ class LogWriter:
         return f"{self._storage.root}/{relative}"
 
     def append(self, *blocks: LogBlock) -> AppendResult:
-        """Write *blocks* in one call, one after the other into the same file.  Without blocks, nothing happens.
+        """Write *blocks* in one call, one after the other into the same file; without blocks, do nothing.
 
         Raises:
             EncodeError: a block cannot be read back, for instance one of 2 GiB or more; nothing is written.
@@ -145,7 +146,7 @@ class LogWriter:
             self._on_complete(file)
 
     def abandon(self) -> None:
-        """Let go of the current file where the write has failed; what there is of it is for the caller to delete."""
+        """Drop the current file after a failed write; the caller deletes what was written of it."""
         self._closed = True
         if self._file is not None:
             self._file.abandon()
@@ -166,6 +167,7 @@ class LogWriter:
         return join_path(self._folder, str(self._name))
 
     def _open(self) -> OutputFile:
+        """Create the file with the first version that does not exist yet."""
         attempts = 0
         while True:
             path = self._relative_path()
@@ -194,7 +196,7 @@ def _close(file: OutputFile) -> None:
 
 
 def _parts(blocks: Sequence[LogBlock]) -> tuple[bytes | memoryview, ...]:
-    """The bytes of several blocks; joined if they are small."""
+    """Return the bytes of several blocks; joined if they are small."""
     parts = tuple(chain.from_iterable(map(encode_block_parts, blocks)))
     small = sum(map(len, parts)) <= min(_SMALL * len(blocks), _MOST_JOINED)
     return (b"".join(parts),) if small else parts

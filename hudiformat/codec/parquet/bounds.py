@@ -1,8 +1,8 @@
-"""Bounds of floating-point numbers in the footers of Parquet files: infinity is above NaN, too.
+"""Correct the bounds of floating-point numbers in the footers of Parquet files: infinity is an upper bound of NaN too.
 
 Arrow leaves NaN out of the bounds of a row group.  To Spark, and so to Hudi, NaN is greater than all numbers: it skips
-the row group for ``x > 5`` and loses the row.  Here the upper bound of a row group with a NaN is infinity.  No bounds,
-as parquet-mr writes then, would be worse: Hudi reads them as 0 into its statistics of columns.
+the row group for ``x > 5`` and loses the row.  Here the upper bound of a row group with a NaN is infinity.  Without
+bounds, as parquet-mr writes then, the result would be worse: Hudi reads them as 0 into its statistics of columns.
 
 Source: Statistics of parquet.thrift; ParquetMetadataConverter.toParquetStatistics of parquet-mr; ParquetUtils of Hudi.
 """
@@ -27,32 +27,32 @@ from hudiformat.codec.parquet.source import (
 from hudiformat.codec.parquet.thrift import Field, Items, Kind, Struct, decode_struct, encode_struct
 
 _INFINITIES = {4: struct.pack("<f", math.inf), 5: struct.pack("<d", math.inf)}
-"""By the numbers of Parquet's types FLOAT and DOUBLE."""
+"""Infinity for each of Parquet's types FLOAT (4) and DOUBLE (5)."""
 _MAX, _MAX_VALUE, _MIN_VALUE, _IS_MAX_EXACT = 1, 5, 6, 7
-"""Fields of Statistics; the first one is deprecated."""
+"""Numbers of fields of Statistics; the first one is deprecated."""
 _LENGTH = 4
 
 
 def with_infinity(end: bytes, with_nan: Sequence[frozenset[str]]) -> bytes:
-    """The *end* of a Parquet file, its footer and what is before it, with infinity as a bound of some columns.
+    """Return *end*, the last bytes of a Parquet file with its footer, with infinity as the bound of some columns.
 
-    *with_nan* are the columns with a NaN of each row group.
+    *with_nan* has an item per row group: the columns with a NaN.
     """
     length = int.from_bytes(end[-_LENGTH - len(MAGIC) : -len(MAGIC)], "little")
     start = len(end) - length - _LENGTH - len(MAGIC)
     footer, _ = decode_struct(end[start:])
     groups = structs(footer, FileField.ROW_GROUPS)
-    changed = tuple(_group(group, names) for group, names in zip(groups, with_nan, strict=True))
+    changed = tuple(_change_group(group, names) for group, names in zip(groups, with_nan, strict=True))
     new = encode_struct({**footer, FileField.ROW_GROUPS: Field(Kind.LIST, Items(Kind.STRUCT, changed))})
     return end[:start] + new + len(new).to_bytes(_LENGTH, "little") + MAGIC
 
 
-def _group(group: Struct, names: frozenset[str]) -> Struct:
-    chunks = tuple(_chunk(chunk, names) for chunk in structs(group, GroupField.COLUMNS))
+def _change_group(group: Struct, names: frozenset[str]) -> Struct:
+    chunks = tuple(_change_chunk(chunk, names) for chunk in structs(group, GroupField.COLUMNS))
     return {**group, GroupField.COLUMNS: Field(Kind.LIST, Items(Kind.STRUCT, chunks))}
 
 
-def _chunk(chunk: Struct, names: frozenset[str]) -> Struct:
+def _change_chunk(chunk: Struct, names: frozenset[str]) -> Struct:
     column = nested(chunk, ChunkField.METADATA)
     path: Any = column[ColumnField.PATH].value
     infinity = _INFINITIES.get(number(column, ColumnField.TYPE))

@@ -1,4 +1,4 @@
-"""The chunk of a column that has one text in all rows of a row group, in place of a copied one."""
+"""Make the chunk of a column that has one text in all rows of a row group, in place of a copied chunk."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def constant_chunk(
 ) -> tuple[ParquetSource, Struct]:
     """Return a small file in memory and its only chunk: *rows* times *value*, for the column *name* of *source*.
 
-    It has the codec of *chunk*, which it stands for, or none if Arrow does not write that.
+    The chunk has the codec of *chunk*, which it replaces, or none if Arrow cannot write that codec.
 
     Raises:
         SchemaError: the column is not a top-level one of texts.
     """
-    element = next((one for one in _columns(source) if text(one, _NAME) == name.encode()), {})
+    element = next((one for one in _top_level_columns(source) if text(one, _NAME) == name.encode()), {})
     repetition = number(element, _REPETITION)
     if _CHILDREN in element or number(element, _TYPE) != _BYTES or repetition not in (_REQUIRED, _OPTIONAL):
         raise SchemaError(f"{source.path}: expected a column {name} of texts, to give it one value", column=name)
@@ -51,7 +51,7 @@ def constant_chunk(
     return made, structs(made.groups[0], GroupField.COLUMNS)[0]
 
 
-def _columns(source: ParquetSource) -> Iterator[Struct]:
+def _top_level_columns(source: ParquetSource) -> Iterator[Struct]:
     """Yield the columns of the schema without the fields in them, which follow a struct in the list.
 
     The schema ``root{2} a{1} b c`` has the columns a, with b in it, and c.

@@ -1,7 +1,15 @@
-"""Copying row groups from Parquet files into one, byte for byte: no page is decompressed or decoded.
+"""Copy row groups from Parquet files into one, byte for byte: no page is decompressed or decoded.
 
-Only places in the file are changed: those in the footer, and those of pages in offset indexes.  Rules:
+Only offsets in the file are changed: those in the footer, and those of pages in offset indexes.  Rules:
 spec/parquet-copy.md.
+
+A chunk of 300 bytes that begins at byte 4 of its file is copied to byte 1004 of the new one:
+
+    chunk_range         (4, 304)                the bytes to copy
+    moved by            1000                    1004 - 4
+    footer of the old   dictionary page at 4, data pages from 104 on, offset index at 900 with pages at 104 and 204
+    footer of the new   dictionary page at 1004, data pages from 1104 on
+    indexes             written behind all row groups, with pages at 1104 and 1204; then the footer locates them
 """
 
 from __future__ import annotations
@@ -28,9 +36,9 @@ from hudiformat.storage.protocol import OutputFile, Storage
 from hudiformat.storage.streams import reading
 
 _PIECE = 4 << 20
-"""The most bytes that are in memory while pages are copied."""
+"""Pages are copied in pieces of up to so many bytes."""
 _BLOOM_HEADER = 64
-"""Bytes that the header of a bloom filter is in; it has about 15."""
+"""The header of a bloom filter, of about 15 bytes, is within its first so many bytes."""
 _ORDINALS = 1 << 15
 _WRITER = b"hudiformat version 1"
 
@@ -44,7 +52,7 @@ class _Indexes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Copied:
+class _CopiedGroup:
     """A row group of the new file, with a chunk and its indexes for each column."""
 
     group: Struct
@@ -52,10 +60,10 @@ class _Copied:
 
 
 class RowGroupCopier:
-    """Writes a Parquet file into *output* whose row groups are those of others, in the order in which they are added.
+    """Writes a Parquet file into *output* by copying row groups of other files, in the order in which they are added.
 
-    *output* is empty, and is closed by its owner.  The first source gives the schema.  In memory are a few MiB of
-    pages, the footer and the indexes of pages.
+    *output* is empty, and is closed by its owner.  The first source determines the schema.  A few MiB of pages, the
+    footer and the indexes of pages are in memory.
 
     Source: ParquetFileWriter.appendRowGroup of parquet-mr, HoodieBinaryCopyHandle of Hudi.
     """
@@ -63,7 +71,7 @@ class RowGroupCopier:
     def __init__(self, output: OutputFile) -> None:
         self._output = output
         self._first: ParquetSource | None = None
-        self._groups: list[_Copied] = []
+        self._groups: list[_CopiedGroup] = []
         self._writers: set[str] = set()
         output.write(MAGIC)
 
@@ -77,8 +85,8 @@ class RowGroupCopier:
     ) -> None:
         """Add row groups of *source*, by default all; row groups without rows are left out.
 
-        *constants* are columns of texts that get one value in all rows instead of theirs, by name: the names of files
-        in Hudi's meta fields.
+        *constants* are columns of texts, by name, that get one value in all rows instead of their own values: used for
+        the names of files in Hudi's meta fields.
 
         Raises:
             SchemaError: the schema is not that of the first source, or has no such column of texts.
@@ -96,24 +104,24 @@ class RowGroupCopier:
     def close(self, metadata: Mapping[bytes, bytes] | None = None) -> int:
         """Write the indexes and the footer; return the size of the file in bytes.
 
-        *metadata* are the texts of the footer by their keys, by default those of the first source.
+        *metadata* are the texts of the footer by their keys, by default the texts of the first source.
 
         Raises:
             DataError: no source was added, so there is no schema.
         """
         if self._first is None:
             raise DataError("expected row groups to copy, found no file: add one")
-        columns = [self._place_index(copied, _column_index) for copied in self._groups]
-        offsets = [self._place_index(copied, _offset_index) for copied in self._groups]
+        columns = [self._write_indexes(copied, _column_index) for copied in self._groups]
+        offsets = [self._write_indexes(copied, _offset_index) for copied in self._groups]
         groups = [
-            _finished_group(copied.group, position, [chunk for chunk, _ in copied.chunks], *places)
+            _finish_group(copied.group, position, [chunk for chunk, _ in copied.chunks], *places)
             for position, (copied, *places) in enumerate(zip(self._groups, columns, offsets, strict=True))
         ]
         footer = encode_struct(self._footer(self._first, groups, metadata))
         self._output.write(footer, len(footer).to_bytes(4, "little"), MAGIC)
         return self._output.size
 
-    def _copy_group(self, source: ParquetSource, group: Struct, constants: Mapping[str, str]) -> _Copied:
+    def _copy_group(self, source: ParquetSource, group: Struct, constants: Mapping[str, str]) -> _CopiedGroup:
         rows = number(group, GroupField.ROWS)
         parts: list[tuple[ParquetSource, Struct]] = []
         names = set(constants)
@@ -132,10 +140,13 @@ class RowGroupCopier:
             (self._move_bloom(part, old, new), _read_indexes(part, old, new))
             for (part, old), new in zip(parts, moved, strict=True)
         )
-        return _Copied(_changed_group(group, start, [chunk for chunk, _ in chunks]), chunks)
+        return _CopiedGroup(_update_group(group, start, [chunk for chunk, _ in chunks]), chunks)
 
     def _copy_pages(self, parts: Sequence[tuple[ParquetSource, Struct]]) -> list[Struct]:
-        """Copy the pages of chunks; chunks that follow each other in one file are read together."""
+        """Copy the pages of chunks, and return the chunks with their new offsets.
+
+        Chunks that follow each other in one file are read together.
+        """
         moved = []
         waiting: tuple[ParquetSource, int, int] | None = None
         position = self._output.size
@@ -146,7 +157,7 @@ class RowGroupCopier:
             else:
                 self._copy_bytes(waiting)
                 waiting = (source, start, stop)
-            moved.append(_moved_chunk(chunk, position - start))
+            moved.append(_move_chunk(chunk, position - start))
             position += stop - start
         self._copy_bytes(waiting)
         return moved
@@ -159,7 +170,7 @@ class RowGroupCopier:
             self._output.write(source.read("pages", offset, min(_PIECE, stop - offset)))
 
     def _move_bloom(self, source: ParquetSource, old: Struct, new: Struct) -> Struct:
-        """Copy a chunk's bloom filter, if it has one, to the present end of the file."""
+        """Copy a chunk's bloom filter, if it has one, to the end of the file as it is now."""
         column = nested(old, ChunkField.METADATA)
         if ColumnField.BLOOM not in column:
             return new
@@ -169,9 +180,13 @@ class RowGroupCopier:
         for start in range(0, length, _PIECE):
             self._output.write(source.read("a bloom filter", offset + start, min(_PIECE, length - start)))
         changes = {ColumnField.BLOOM: (Kind.I64, position), ColumnField.BLOOM_LENGTH: (Kind.I32, length)}
-        return _with(new, {ChunkField.METADATA: (Kind.STRUCT, _with(nested(new, ChunkField.METADATA), changes))})
+        return _with_fields(
+            new, {ChunkField.METADATA: (Kind.STRUCT, _with_fields(nested(new, ChunkField.METADATA), changes))}
+        )
 
-    def _place_index(self, copied: _Copied, which: Callable[[_Indexes], bytes | None]) -> list[tuple[int, int] | None]:
+    def _write_indexes(
+        self, copied: _CopiedGroup, which: Callable[[_Indexes], bytes | None]
+    ) -> list[tuple[int, int] | None]:
         """Write one index of each chunk of a row group; return their offsets and lengths in bytes."""
         places: list[tuple[int, int] | None] = []
         for _, indexes in copied.chunks:
@@ -191,20 +206,20 @@ class RowGroupCopier:
             changes[FileField.METADATA] = (Kind.LIST, Items(Kind.STRUCT, pairs))
         if len(self._writers) > 1:
             changes[FileField.CREATED_BY] = (Kind.BINARY, _WRITER)
-        return _with(first.footer, changes)
+        return _with_fields(first.footer, changes)
 
 
 def copy_row_groups(
     storage: Storage, sources: Sequence[str], target: str, *, metadata: Mapping[bytes, bytes] | None = None
 ) -> int:
-    """Write the row groups of the Parquet files *sources*, in their order, to the new file *target*; return its bytes.
+    """Write the row groups of *sources*, in their order, to the new Parquet file *target*; return its size in bytes.
 
-    *metadata* is as in :meth:`RowGroupCopier.close`.  A file that cannot be written to its end is deleted.
+    *metadata* is as in :meth:`RowGroupCopier.close`.  If the file cannot be written to its end, it is deleted.
 
     Raises:
         SchemaError: the files have different schemas.
-        DecodeError: one is no Parquet file, or is damaged.
-        UnsupportedFeatureError: one is encrypted, or its writer is too old.
+        DecodeError: a source is no Parquet file, or is damaged.
+        UnsupportedFeatureError: a source is encrypted, or its writer is too old.
         DataError: there are no files.
     """
     try:
@@ -227,36 +242,37 @@ def _name(chunk: Struct) -> str:
     return ".".join(part.decode() for part in parts if isinstance(part, bytes))
 
 
-def _with(struct: Struct, changes: Mapping[int, tuple[Kind, Value]]) -> Struct:
-    """Return *struct* with other values of some fields, in the order of their numbers."""
+def _with_fields(struct: Struct, changes: Mapping[int, tuple[Kind, Value]]) -> Struct:
+    """Return *struct* with the *changes* of fields, in the order of their numbers."""
     fields = {**struct, **{number: Field(*change) for number, change in changes.items()}}
     return dict(sorted(fields.items()))
 
 
-def _without(struct: Struct, *fields: int) -> Struct:
+def _without_fields(struct: Struct, *fields: int) -> Struct:
     return {number: field for number, field in struct.items() if number not in fields}
 
 
-def _moved_chunk(chunk: Struct, by: int) -> Struct:
-    """Return the chunk with places moved by so many bytes, without the places of its indexes."""
+def _move_chunk(chunk: Struct, by: int) -> Struct:
+    """Return the chunk with offsets that are *by* bytes larger, and without the offsets of its indexes."""
     column = nested(chunk, ChunkField.METADATA)
-    moved = _with(column, {one: (Kind.I64, number(column, one) + by) for one in PLACES if number(column, one)})
+    moved = _with_fields(column, {one: (Kind.I64, number(column, one) + by) for one in PLACES if number(column, one)})
     changes: dict[int, tuple[Kind, Value]] = {ChunkField.METADATA: (Kind.STRUCT, moved)}
     if offset := number(chunk, ChunkField.FILE_OFFSET):
         changes[ChunkField.FILE_OFFSET] = (Kind.I64, max(offset + by, 0))
-    bare = _without(
+    bare = _without_fields(
         chunk,
         ChunkField.OFFSET_INDEX,
         ChunkField.OFFSET_INDEX_LENGTH,
         ChunkField.COLUMN_INDEX,
         ChunkField.COLUMN_INDEX_LENGTH,
     )
-    return _with(bare, changes)
+    return _with_fields(bare, changes)
 
 
-def _changed_group(group: Struct, start: int, chunks: Sequence[Struct]) -> Struct:
+def _update_group(group: Struct, start: int, chunks: Sequence[Struct]) -> Struct:
+    """Return the row group with the offset and the sizes of its new *chunks*."""
     columns = [nested(chunk, ChunkField.METADATA) for chunk in chunks]
-    return _with(
+    return _with_fields(
         group,
         {
             GroupField.BYTES: (Kind.I64, sum(number(column, ColumnField.UNCOMPRESSED) for column in columns)),
@@ -267,25 +283,25 @@ def _changed_group(group: Struct, start: int, chunks: Sequence[Struct]) -> Struc
 
 
 def _read_indexes(source: ParquetSource, old: Struct, new: Struct) -> _Indexes:
-    column = _index(source, old, ChunkField.COLUMN_INDEX, ChunkField.COLUMN_INDEX_LENGTH)
-    offset = _index(source, old, ChunkField.OFFSET_INDEX, ChunkField.OFFSET_INDEX_LENGTH)
-    if offset is None:  # a column index says nothing without the places of its pages
+    column = _read_index(source, old, ChunkField.COLUMN_INDEX, ChunkField.COLUMN_INDEX_LENGTH)
+    offset = _read_index(source, old, ChunkField.OFFSET_INDEX, ChunkField.OFFSET_INDEX_LENGTH)
+    if offset is None:  # a column index is of no use without the offsets of its pages
         return _Indexes(None, None)
     before, after = (number(nested(chunk, ChunkField.METADATA), ColumnField.DATA) for chunk in (old, new))
-    return _Indexes(column, _moved_offset_index(offset, after - before))
+    return _Indexes(column, _move_offset_index(offset, after - before))
 
 
-def _index(source: ParquetSource, chunk: Struct, offset: int, length: int) -> bytes | None:
+def _read_index(source: ParquetSource, chunk: Struct, offset: int, length: int) -> bytes | None:
     if offset not in chunk or not number(chunk, length):
         return None
     return source.read("an index of pages", number(chunk, offset), number(chunk, length))
 
 
-def _moved_offset_index(data: bytes, by: int) -> bytes:
-    """Return an OffsetIndex whose pages (field 1) have places (their field 1) moved by so many bytes."""
+def _move_offset_index(data: bytes, by: int) -> bytes:
+    """Return an OffsetIndex in which the offset (field 1) of each page (field 1 of the index) is *by* bytes larger."""
     index, _ = decode_struct(data)
-    pages = tuple(_with(page, {1: (Kind.I64, number(page, 1) + by)}) for page in structs(index, 1))
-    return encode_struct(_with(index, {1: (Kind.LIST, Items(Kind.STRUCT, pages))}))
+    pages = tuple(_with_fields(page, {1: (Kind.I64, number(page, 1) + by)}) for page in structs(index, 1))
+    return encode_struct(_with_fields(index, {1: (Kind.LIST, Items(Kind.STRUCT, pages))}))
 
 
 def _bloom_length(source: ParquetSource, offset: int) -> int:
@@ -303,23 +319,25 @@ def _offset_index(indexes: _Indexes) -> bytes | None:
     return indexes.offset
 
 
-def _finished_group(
+def _finish_group(
     group: Struct,
     position: int,
     chunks: Sequence[Struct],
     columns: Sequence[tuple[int, int] | None],
     offsets: Sequence[tuple[int, int] | None],
 ) -> Struct:
-    """Return the row group with its number and the places of its indexes."""
+    """Return the row group with its number and the offsets of its indexes."""
     finished = tuple(
-        _with(chunk, {**_place(ChunkField.OFFSET_INDEX, offset), **_place(ChunkField.COLUMN_INDEX, column)})
+        _with_fields(
+            chunk, {**_index_fields(ChunkField.OFFSET_INDEX, offset), **_index_fields(ChunkField.COLUMN_INDEX, column)}
+        )
         for chunk, column, offset in zip(chunks, columns, offsets, strict=True)
     )
     changes: dict[int, tuple[Kind, Value]] = {GroupField.COLUMNS: (Kind.LIST, Items(Kind.STRUCT, finished))}
     if position < _ORDINALS:
         changes[GroupField.ORDINAL] = (Kind.I16, position)
-    return _with(_without(group, GroupField.ORDINAL), changes)
+    return _with_fields(_without_fields(group, GroupField.ORDINAL), changes)
 
 
-def _place(field: int, place: tuple[int, int] | None) -> dict[int, tuple[Kind, Value]]:
+def _index_fields(field: int, place: tuple[int, int] | None) -> dict[int, tuple[Kind, Value]]:
     return {} if place is None else {field: (Kind.I64, place[0]), field + 1: (Kind.I32, place[1])}

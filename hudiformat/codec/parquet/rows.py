@@ -1,4 +1,4 @@
-"""Rows of Parquet files: read in batches, every row that the footer names, and written so that no NaN gets lost."""
+"""Read Parquet files in batches, with every row that the footer declares, and write files without losing a NaN."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hudiformat.codec.parquet.bounds import with_infinity
 from hudiformat.storage.streams import ArrowSink
 
 _WORTH_THREADS = 1 << 18
-"""From so many bytes on, before compression, threads take less time than it takes to hand them the columns."""
+"""Row groups of at least so many bytes, before compression, are decoded by threads; for fewer, one is as fast."""
 
 
 def read_batches(
@@ -21,11 +21,11 @@ def read_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of *file*, at most *batch_rows* at a time: *columns*, at least one, of the row groups *groups*.
 
-    A column chunk says how many values it has.  pyarrow stops without an error where that says fewer than the row
-    group has rows, so one damaged byte would lose rows.
+    A column chunk declares how many values it has.  If it declares fewer than the row group has rows, pyarrow stops
+    without an error, so one damaged byte would lose rows.
 
     Raises:
-        ArrowInvalid: there are fewer rows than the row groups have; pyarrow raises it, too, for other damage.
+        ArrowInvalid: there are fewer rows than the row groups declare; pyarrow raises it for other damage too.
     """
     chosen = range(file.num_row_groups) if groups is None else groups
     described = [file.metadata.row_group(number) for number in chosen]
@@ -40,7 +40,7 @@ def read_batches(
 
 
 def columns_with_nan(rows: pa.Table) -> frozenset[str]:
-    """The columns of *rows* in which there is a NaN, at whatever depth."""
+    """Return the columns of *rows* that have a NaN, at whatever depth."""
     columns = zip(rows.schema.names, rows.columns, strict=True)
     return frozenset(name for name, column in columns if any(map(_has_nan, column.chunks)))
 
@@ -61,9 +61,9 @@ def _has_nan(array: pa.Array) -> bool:
 def close_writer(
     writer: pq.ParquetWriter, sink: ArrowSink, stream: pa.NativeFile, with_nan: Sequence[frozenset[str]]
 ) -> int:
-    """Close *writer*, which writes by *stream* into *sink*, and the stream; return the size of the file in bytes.
+    """Close *writer*, which writes to *stream* into *sink*, and the stream; return the size of the file in bytes.
 
-    *with_nan* are the columns with a NaN of each row group.
+    *with_nan* has an item per row group: the columns with a NaN.
     """
     if any(with_nan):
         stream.flush()

@@ -1,4 +1,4 @@
-"""An open Parquet file whose row groups are copied: its footer, and where the bytes of its chunks lie."""
+"""Open a Parquet file whose row groups are copied: its footer, and the offsets of its chunks."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from hudiformat.errors import DecodeError, UnsupportedFeatureError
 MAGIC = b"PAR1"
 _ENCRYPTED = b"PARE"
 _TAIL = 1 << 16
-# parquet-cpp before 1.3.0 counts no header of the dictionary page (PARQUET-816); parquet-mr before 1.10.0 has bounds of
-# texts that readers must not believe (PARQUET-251), which they know by the name of the writer.
+# parquet-cpp before 1.3.0 does not count the header of the dictionary page (PARQUET-816).  parquet-mr before 1.10.0 has
+# wrong bounds of texts (PARQUET-251); readers ignore them because of the name of the writer in the footer.
 _OLD_CPP = re.compile(r"parquet-cpp version (0|1\.[0-2])\.")
 _LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 """Keys of files with dates in the Julian calendar, by which Spark reads all of a file."""
@@ -53,14 +53,14 @@ class ColumnField:
 
 
 PLACES = (ColumnField.DATA, ColumnField.INDEX_PAGE, ColumnField.DICTIONARY)
-"""The fields with places of pages; the first page of a chunk is at the smallest one."""
+"""The fields with offsets of pages; the first page of a chunk is at the lowest of them."""
 
 
 def number(struct: Struct, field: int, default: int = 0) -> int:
-    """Return a field that is a number of at least 0.
+    """Return the value of a field that is a number from 0 on; *default* if it is absent.
 
     Raises:
-        DecodeError: it is something else.
+        DecodeError: the field is something else.
     """
     value = struct[field].value if field in struct else default
     if not isinstance(value, int) or value < 0:
@@ -69,7 +69,11 @@ def number(struct: Struct, field: int, default: int = 0) -> int:
 
 
 def text(struct: Struct, field: int) -> bytes:
-    """Return a field that is a text, empty if it is absent; a DecodeError if it is something else."""
+    """Return the value of a field that is a text; empty if it is absent.
+
+    Raises:
+        DecodeError: the field is something else.
+    """
     value = struct[field].value if field in struct else b""
     if not isinstance(value, bytes):
         raise DecodeError(f"field {field} of the footer: expected a text, found {value!r}")
@@ -77,7 +81,11 @@ def text(struct: Struct, field: int) -> bytes:
 
 
 def nested(struct: Struct, field: int) -> Struct:
-    """Return a field that is a struct; a DecodeError if it is something else."""
+    """Return the value of a field that is a struct.
+
+    Raises:
+        DecodeError: the field is absent, or something else.
+    """
     value = struct[field].value if field in struct else None
     if not isinstance(value, dict):
         raise DecodeError(f"field {field} of the footer: expected a struct, found {value!r}")
@@ -85,7 +93,11 @@ def nested(struct: Struct, field: int) -> Struct:
 
 
 def structs(struct: Struct, field: int) -> list[Struct]:
-    """Return a field that is a list of structs, empty if it is absent; a DecodeError if it is something else."""
+    """Return the value of a field that is a list of structs; empty if it is absent.
+
+    Raises:
+        DecodeError: the field is something else.
+    """
     value = struct[field].value if field in struct else Items(Kind.STRUCT, ())
     if not isinstance(value, Items) or value.kind is not Kind.STRUCT:
         raise DecodeError(f"field {field} of the footer: expected a list of structs, found {value!r}")
@@ -112,7 +124,7 @@ class ParquetSource:
         size = file.size()
         tail = file.read_at(min(size, _TAIL), max(size - _TAIL, 0))
         if tail[-4:] == _ENCRYPTED:
-            raise _refused(path, "its footer is encrypted")
+            raise _cannot_copy(path, "its footer is encrypted")
         length = int.from_bytes(tail[-8:-4], "little")
         end = size - 8 - length
         if tail[-4:] != MAGIC or end < len(MAGIC):
@@ -133,15 +145,15 @@ class ParquetSource:
         return text(self.footer, FileField.CREATED_BY).decode("utf-8", "replace")
 
     def difference(self, other: ParquetSource) -> str | None:
-        """Return why row groups of both cannot be in one file, None if they can."""
+        """Return why row groups of both files cannot be in one file; None if they can."""
         for name, field in (("schema", FileField.SCHEMA), ("order of values", FileField.COLUMN_ORDERS)):
             if self.footer.get(field) != other.footer.get(field):
                 return f"{other.path}: expected the {name} of {self.path}, found another one"
-        if other_texts := self._other_texts(other):
+        if other_texts := self._differing_key(other):
             return f"{other.path}: expected the {other_texts.decode()} of {self.path}, found another one"
         writers = {self.created_by, other.created_by}
         if len(writers) > 1 and any(map(_OLD_JAVA.match, writers)):
-            return f"{other.path}: its statistics are those of another writer than {self.path}'s: {sorted(writers)}"
+            return f"{other.path}: expected the writer of {self.path}, whose statistics differ, found {sorted(writers)}"
         return None
 
     @property
@@ -149,8 +161,8 @@ class ParquetSource:
         """The texts of the footer by their keys."""
         return {text(pair, 1): text(pair, 2) for pair in structs(self.footer, FileField.METADATA)}
 
-    def _other_texts(self, other: ParquetSource) -> bytes | None:
-        """Return a key whose text decides how values are read, and differs."""
+    def _differing_key(self, other: ParquetSource) -> bytes | None:
+        """Return a key of the footer whose text decides how values are read, and differs; None if there is none."""
         own, others = self.metadata, other.metadata
         if _ARROW in own and _ARROW in others and not _same_arrow_schema(own[_ARROW], others[_ARROW]):
             return _ARROW
@@ -172,26 +184,34 @@ class ParquetSource:
         return start, stop
 
     def check_range(self, what: str, start: int, stop: int) -> None:
-        """Raise a DecodeError unless the bytes from *start* to *stop* lie between the file's magic and its footer."""
+        """Check that the bytes from *start* to *stop* lie between the file's magic and its footer.
+
+        Raises:
+            DecodeError: they do not.
+        """
         if not len(MAGIC) <= start <= stop <= self.end:
             raise DecodeError(f"{self.path}: expected {what} in bytes 4 to {self.end}, found {start} to {stop}")
 
     def read(self, what: str, start: int, length: int) -> bytes:
-        """Return *length* bytes from *start*; a DecodeError if they are not in the file."""
+        """Return *length* bytes from *start* on; *what* names them in the error.
+
+        Raises:
+            DecodeError: they are not in the file.
+        """
         self.check_range(what, start, start + length)
         data: bytes = self.file.read_at(length, start)
         return data
 
     def _check(self) -> None:
         if FileField.ENCRYPTION in self.footer:
-            raise _refused(self.path, "it is encrypted")
+            raise _cannot_copy(self.path, "it is encrypted")
         if _OLD_CPP.match(self.created_by):
-            raise _refused(self.path, f"sizes of chunks written by {self.created_by} are too small")
+            raise _cannot_copy(self.path, f"sizes of chunks written by {self.created_by} are too small")
         for chunk in chunks(self.groups):
             if ChunkField.FILE in chunk:
-                raise _refused(self.path, f"its columns are in the file {text(chunk, ChunkField.FILE)!r}")
+                raise _cannot_copy(self.path, f"its columns are in the file {text(chunk, ChunkField.FILE)!r}")
             if ChunkField.ENCRYPTION in chunk:
-                raise _refused(self.path, "a column is encrypted")
+                raise _cannot_copy(self.path, "a column is encrypted")
 
 
 def chunks(groups: Sequence[Struct]) -> list[Struct]:
@@ -199,7 +219,7 @@ def chunks(groups: Sequence[Struct]) -> list[Struct]:
     return [chunk for group in groups for chunk in structs(group, GroupField.COLUMNS)]
 
 
-def _refused(path: str, reason: str) -> UnsupportedFeatureError:
+def _cannot_copy(path: str, reason: str) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(f"{path}: its row groups cannot be copied undecoded, because {reason}; decode them")
 
 

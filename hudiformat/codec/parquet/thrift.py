@@ -1,4 +1,4 @@
-"""Thrift's compact protocol, in which Parquet's footers are written: bytes to structs and back.
+"""Encode and decode Thrift's compact protocol, in which Parquet's footers are written.
 
 Structs are kept as they are, unknown fields too, so that a footer can be changed in a few places and written again.
 Pure.  Layout: spec/parquet-copy.md.
@@ -14,7 +14,7 @@ from typing import TypeAlias
 from hudiformat.errors import DecodeError
 
 MAX_DEPTH = 32
-"""Structs and lists within each other; a footer has 7."""
+"""The limit of structs and lists within each other; a footer has 7 levels."""
 
 
 class Kind(IntEnum):
@@ -58,15 +58,15 @@ Value: TypeAlias = "bool | int | bytes | Items | Struct"
 _INTEGERS = (Kind.I16, Kind.I32, Kind.I64)
 _BOOLEANS = (Kind.TRUE, Kind.FALSE)
 _NIBBLE = 15
-"""What fits into half a byte: the distance to a field's number, and one less than it for the length of a list."""
+"""The most that fits into half a byte: the distance to a field's number, or 1 more than the length of a short list."""
 _BITS = 64
 _LOW = 127
-"""The bits of a varint's byte that are of the number; the eighth says that more follow."""
+"""The seven low bits of a varint's byte, which belong to the number; the eighth says that another byte follows."""
 _FIXED = {Kind.DOUBLE: 8, Kind.UUID: 16}
 
 
 def decode_struct(data: bytes, start: int = 0) -> tuple[Struct, int]:
-    """Return the struct that begins at byte *start*, and the offset just after it.
+    """Decode the struct that begins at byte *start*; return it and the offset just after it.
 
     The struct ``{1: i32 7, 3: binary "ab"}``::
 
@@ -84,7 +84,7 @@ def decode_struct(data: bytes, start: int = 0) -> tuple[Struct, int]:
 
 
 def encode_struct(struct: Struct) -> bytes:
-    """Return the bytes of *struct*, the inverse of :func:`decode_struct`."""
+    """Return the bytes of *struct*: the inverse of :func:`decode_struct`."""
     parts = bytearray()
     _write_struct(parts, struct)
     return bytes(parts)

@@ -1,4 +1,4 @@
-"""The bloom filter of record keys in the footer of a base file.
+"""Write and read the bloom filters of record keys in the footers of base files.
 
 Filters of Hudi's type SIMPLE are read and written, those of type DYNAMIC_V0 are read.  Layout: spec/base-file.md.
 
@@ -31,7 +31,7 @@ _MURMUR = 1
 _M = np.uint32(0x5BD1E995)
 _MAX_HASHES = 1_000  # enough for a false positive rate of 1e-300
 _MASK = 0xFFFFFFFF
-_FEW, _LONG = 16, 1 << 9  # keys of one number of words, and bytes of each
+_FEW, _LONG = 16, 1 << 9  # up to _FEW keys of more than _LONG bytes are hashed without arrays
 _CHUNK = 16_384  # keys hashed at once: the working arrays stay in cache
 _Words = npt.NDArray[np.uint32]
 _Numbers = npt.NDArray[np.int64]
@@ -39,7 +39,14 @@ _Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class BloomFilter:
-    """A set of record keys that may contain further keys by chance; ``bits`` are in the order of Java's BitSet."""
+    """A set of record keys that may contain further keys by chance; ``bits`` are in the order of Java's BitSet.
+
+    A key sets one bit per hash.  With 2 hashes and 100 bits, the keys "abcd", "abcdX" and "abcdXYZ"::
+
+        first hash:  positions = [89, 5, 94]
+        second hash: positions = [27, 67, 61]
+        bits set:    5, 27, 61, 67, 89, 94
+    """
 
     num_hashes: int
     num_bits: int
@@ -48,7 +55,7 @@ class BloomFilter:
     @classmethod
     def of(cls, keys: pa.Array, *, false_positive_rate: float = 1e-9) -> BloomFilter:
         """Return the filter of *keys*, sized for their number; *keys* are strings, none of them null or empty."""
-        num_hashes, num_bits = _sizes(len(keys), false_positive_rate)
+        num_hashes, num_bits = _optimal_size(len(keys), false_positive_rate)
         flags = np.zeros(-(-num_bits // 8) * 8, dtype=np.uint8)
         ones = np.ones(_CHUNK, np.uint8)  # assigning an array is faster than assigning a single number
         for _, chunk in _chunks(keys):
@@ -80,7 +87,7 @@ class BloomFilter:
 
         If it does and has the same keys, it is equal to a filter that is computed anew.
         """
-        return (self.num_hashes, self.num_bits) == _sizes(count, false_positive_rate)
+        return (self.num_hashes, self.num_bits) == _optimal_size(count, false_positive_rate)
 
     def serialize(self) -> str:
         """Return the text of the filter for the footer."""
@@ -88,16 +95,16 @@ class BloomFilter:
 
     @classmethod
     def parse(cls, text: str) -> BloomFilter:
-        """Return the filter of the footer's *text*.
+        """Parse the filter in the footer's *text*.
 
         Raises:
             CorruptTableError: the text is not a SIMPLE filter.
         """
-        return _simple_filter(_decoded(text))
+        return _simple_filter(_decode_base64(text))
 
 
 def parse_filters(text: str, kind: str) -> tuple[BloomFilter, ...]:
-    """Return the filters of the footer's *text*, whose type is *kind*: one, or several for DYNAMIC_V0.
+    """Parse the filters in the footer's *text*, whose type is *kind*: one, or several for DYNAMIC_V0.
 
     A key may be in the file if any of the filters may contain it.
 
@@ -110,19 +117,19 @@ def parse_filters(text: str, kind: str) -> tuple[BloomFilter, ...]:
         return (BloomFilter.parse(text),)
     if kind != "DYNAMIC_V0":
         raise CorruptTableError(f"not a bloom filter: expected type SIMPLE or DYNAMIC_V0, found {kind!r}")
-    data = _decoded(text)
-    num_hashes, num_bits = _checked_header(data)
+    data = _decode_base64(text)
+    _, num_bits = _parse_header(data)
     size = _HEADER.size + -(-num_bits // 8)
     start = _HEADER.size + _DYNAMIC.size
     _, _, count = _DYNAMIC.unpack_from(data, _HEADER.size) if len(data) >= start else (0, 0, -1)
     if count < 0 or len(data) != start + count * size:
         raise CorruptTableError(
-            f"not a bloom filter: {len(data)} bytes, of which {num_hashes} hashes and {num_bits} bits"
+            f"not a bloom filter of type DYNAMIC_V0: {len(data)} bytes do not hold {count} filters of {num_bits} bits"
         )
     return tuple(_simple_filter(data[start + i * size : start + (i + 1) * size]) for i in range(count))
 
 
-def _sizes(count: int, false_positive_rate: float) -> tuple[int, int]:
+def _optimal_size(count: int, false_positive_rate: float) -> tuple[int, int]:
     """Return the number of hashes and the number of bits of a filter of *count* keys.
 
     Source: BloomFilterUtils.getNumHashes, getBitSize.
@@ -132,14 +139,14 @@ def _sizes(count: int, false_positive_rate: float) -> tuple[int, int]:
     return math.ceil(math.log(2) * num_bits / entries), num_bits
 
 
-def _decoded(text: str) -> bytes:
+def _decode_base64(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except ValueError as error:
         raise CorruptTableError(f"not a bloom filter: {error}") from error
 
 
-def _checked_header(data: bytes) -> tuple[int, int]:
+def _parse_header(data: bytes) -> tuple[int, int]:
     """Return the number of hashes and the number of bits from the header of a filter."""
     try:
         version, num_hashes, kind, num_bits = _HEADER.unpack_from(data)
@@ -153,7 +160,7 @@ def _checked_header(data: bytes) -> tuple[int, int]:
 
 
 def _simple_filter(data: bytes) -> BloomFilter:
-    num_hashes, num_bits = _checked_header(data)
+    num_hashes, num_bits = _parse_header(data)
     bits = data[_HEADER.size :]
     if len(bits) != -(-num_bits // 8):
         raise CorruptTableError(f"not a bloom filter of type SIMPLE: {num_bits} bits in {len(bits)} bytes")
@@ -192,12 +199,14 @@ def _chunks(keys: pa.Array) -> Iterator[tuple[_Numbers | slice, _Keys | _FewLong
 class _Keys:
     """Keys prepared for MurmurHash; all have the same number of whole 4-byte words.
 
+    What does not depend on the seed is computed once per key, not once per hash.
+
     ``words`` has an array per word index, with one mixed word per key.  ``tails`` are the remaining bytes of each key,
     up to three; without remaining bytes ``tails`` is 0 and ``factors`` is 1.
 
     The keys "abcd", "abcdX" and "abcdXYZ"::
 
-        words   = [mixed(0x64636261) of each key]   little-endian
+        words   = [[0xecf5b977, 0xecf5b977, 0xecf5b977]]   0x64636261, "abcd" little-endian, after _mix_words
         tails   = [0, 0x58, 0x58595A]               big-endian: the last byte is the lowest
         factors = [1, M, M]
     """
@@ -211,7 +220,7 @@ class _Keys:
     def of(cls, data: npt.NDArray[np.uint8], starts: _Numbers, lengths: _Numbers) -> _Keys:
         all_words = np.ndarray(max(len(data) - 3, 0), "<u4", data, strides=(1,))
         words = [
-            _mixed(all_words[starts + offset].astype(np.uint32)) for offset in range(0, int(lengths[0]) // 4 * 4, 4)
+            _mix_words(all_words[starts + offset].astype(np.uint32)) for offset in range(0, int(lengths[0]) // 4 * 4, 4)
         ]
         # Java's bytes are signed: a tail byte of 0x80 and above is XORed in with its sign bits.
         left, tails = lengths & 3, np.zeros(len(lengths), np.int32)
@@ -245,7 +254,7 @@ class _Keys:
 
 @dataclass(frozen=True, slots=True)
 class _FewLongKeys:
-    """Keys of so many words, and so few, that Python's numbers are faster than arrays; otherwise as :class:`_Keys`."""
+    """As :class:`_Keys`, for a few long keys, which Python's integers hash faster than arrays do."""
 
     words: list[list[int]]
     tails: list[int]
@@ -256,7 +265,7 @@ class _FewLongKeys:
     def of(cls, data: npt.NDArray[np.uint8], starts: _Numbers, lengths: _Numbers) -> _FewLongKeys:
         ends = starts + lengths // 4 * 4
         words = [
-            _mixed(np.frombuffer(data[start:end].tobytes(), "<u4").astype(np.uint32)).tolist()
+            _mix_words(np.frombuffer(data[start:end].tobytes(), "<u4").astype(np.uint32)).tolist()
             for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
         ]
         rest = _Keys.of(data, ends, lengths & 3)
@@ -279,7 +288,7 @@ class _FewLongKeys:
         return seed ^ seed >> 15
 
 
-def _mixed(words: _Words) -> _Words:
+def _mix_words(words: _Words) -> _Words:
     """Mix *words* in place for the hash, and return them."""
     words *= _M
     words ^= words >> np.uint32(24)

@@ -1,4 +1,4 @@
-"""A base file made of whole others: row groups are copied byte for byte, and only the record keys are decoded."""
+"""Make a base file of whole other ones: row groups are copied byte for byte, and only the record keys are decoded."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from hudiformat.schema.meta_fields import FILE_NAME, RECORD_KEY
 from hudiformat.storage.protocol import OutputFile, Storage
 
 _LEAST_GROUP = 4 << 20
-"""The bytes, before compression, that the row groups of a file have on average if they are worth copying: copies of
-small ones would stay small."""
+"""Row groups are worth copying if they have at least so many bytes on average, before compression: copies of small row
+groups would stay small."""
 
 
 class CopiedBaseFile:
-    """Writes a base file into *file*, whose name is *name*, out of base files that :func:`can_be_copied` is true of.
+    """Write the base file *name* into *file* by copying base files for which :func:`can_be_copied` is true.
 
-    *columns* are those whose statistics are wanted, of rows with *schema*, meta fields included.  The record keys of
-    the file are in memory.
+    *columns* are the columns whose statistics are collected, of rows with *schema*, meta fields included.  The record
+    keys of the file are in memory.
 
     Source: HoodieBinaryCopyHandle, HoodieFileBinaryCopier, Hudi 1.2.0.
     """
@@ -42,18 +42,18 @@ class CopiedBaseFile:
         self._wanted = columns
         self._keys: list[pa.Array] = []
         self.columns: dict[str, ColumnStatistics] = {}
-        """Statistics of the wanted columns, from the footers; values are decoded where those cannot be trusted."""
+        """Statistics of *columns*, from the footers; if those cannot be trusted, from the decoded values."""
         self.bloom_filter: str | None = None
         """The bloom filter of the closed file, as its footer has it; None if it has none."""
 
     @property
     def rows(self) -> int:
-        """Rows so far."""
+        """The number of rows that were copied so far."""
         return self._copier.rows
 
     @property
     def keys(self) -> pa.ChunkedArray:
-        """Their record keys."""
+        """The record keys of the rows that were copied so far."""
         return pa.chunked_array(self._keys, pa.string())
 
     def add(self, storage: Storage, path: str) -> None:
@@ -61,11 +61,11 @@ class CopiedBaseFile:
 
         Raises:
             CorruptTableError, DecodeError: the file is damaged.
-            StorageError: it cannot be read.
+            StorageError: the file cannot be read.
         """
         footer = read_footer(storage, path, self._schema, self._wanted)
         decoded = StatisticsCollector(footer.unknown, self._schema)
-        names = list(dict.fromkeys([RECORD_KEY, *_roots(footer.unknown, self._schema)]))
+        names = list(dict.fromkeys([RECORD_KEY, *_top_level_names(footer.unknown, self._schema)]))
         with opened_source(storage, path) as (opened, file):
             for batch in read_batches(file, BATCH_ROWS, columns=names):
                 self._keys.append(batch[RECORD_KEY])
@@ -79,7 +79,7 @@ class CopiedBaseFile:
             self.columns[name] = self.columns[name] + sized if name in self.columns else sized
 
     def close(self, avro_schema: str, *, bloom_filter: bool) -> int:
-        """Write the footer, with *avro_schema* and what it says of keys; return the size of the file in bytes."""
+        """Write the footer, with *avro_schema*, the key range and the bloom filter; return the file's size in bytes."""
         texts = footer_texts(self.keys.combine_chunks(), bloom_filter=bloom_filter)
         self.bloom_filter = texts.get(BLOOM_FILTER)
         texts |= {AVRO_SCHEMA_KEY: avro_schema, MODEL_KEY: "avro"}
@@ -87,9 +87,9 @@ class CopiedBaseFile:
 
 
 def can_be_copied(storage: Storage, paths: Sequence[str], schema: pa.Schema, *, compression: str) -> bool:
-    """Whether one base file can be made of those at *paths* by copying, and row groups are large enough to do so.
+    """Return whether the base files at *paths* can be copied into one, and have row groups large enough for it.
 
-    All have exactly the columns of *schema*, and are compressed by *compression*.
+    All of them must have exactly the columns of *schema*, and be compressed by *compression*.
 
     Raises:
         CorruptTableError, DecodeError: a file is damaged.
@@ -122,7 +122,7 @@ def _has_large_groups(metadata: pq.FileMetaData) -> bool:
     return sum(sizes) >= _LEAST_GROUP * len(sizes)
 
 
-def _roots(names: Sequence[str], schema: pa.Schema) -> list[str]:
-    """The columns that have the fields *names*."""
+def _top_level_names(names: Sequence[str], schema: pa.Schema) -> list[str]:
+    """Return the columns of *schema* to which the fields *names* belong: ``a`` for ``a.b``, unless it is a column."""
     roots = set(schema.names)
     return [name if name in roots else name.partition(".")[0] for name in names]

@@ -53,12 +53,12 @@ class FileKeys:
             return None
 
     def filter_of(self, count: int) -> str | None:
-        """Return the filter's text if it has the size of a filter of *count* keys: see :meth:`BloomFilter.fits`."""
+        """Return the filter's text if it has the size of a filter of *count* keys, as :meth:`BloomFilter.fits` says."""
         known = self.filters if self.filter_type == "SIMPLE" else None
         return self.filter_text if known and known[0].fits(count) else None
 
     def in_range(self, keys: pa.Array) -> Booleans:
-        """Return for each of *keys* whether it is within the key range of the file; True if that is unknown."""
+        """Return for each of *keys* whether it is within the key range of the file; True if the range is not known."""
         if self.key_range is None or beyond_utf16_unit(keys):
             return np.ones(len(keys), np.bool_)
         lowest, highest = self.key_range
@@ -72,7 +72,11 @@ class FileKeys:
 
 
 def beyond_utf16_unit(keys: pa.Array) -> bool:
-    """Return whether Java, which compares UTF-16 units, may order *keys* unlike Arrow, which compares bytes."""
+    """Return whether Java may order *keys* differently from Arrow: it compares UTF-16 units, Arrow bytes.
+
+    The orders differ only if a key has a code point that takes two UTF-16 units: U+10000 is d800 dc00 in UTF-16, before
+    U+FFFD, and f0 90 80 80 in UTF-8, behind ef bf bd.
+    """
     offsets = np.frombuffer(keys.buffers()[1], np.int32)[keys.offset : keys.offset + len(keys) + 1]
     if not len(keys) or offsets[0] == offsets[-1]:
         return False

@@ -1,4 +1,4 @@
-"""Deciding by guarantees whether a filter can match any row, and filters on record keys.  Pure."""
+"""Decide by guarantees whether a filter can match any row, and filter record keys.  Pure."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def possible(expression: pc.Expression, schema: pa.Schema, guarantees: Sequence[
     """Return for each of *guarantees* whether *expression* can match a row for which the guarantee holds.
 
     For ``v > 5`` and the guarantees ``v < 3``, ``v == 9`` and ``v > 1`` that is False, True and True.  A guarantee that
-    Arrow cannot compare with the expression, as an integer beyond 2**53 with a number of floating point, rules out
-    nothing.
+    Arrow cannot compare with the expression, such as an integer beyond 2**53 with a floating-point number, counts as
+    True.
     """
-    # Arrow decides in this way which fragments of a data set to open.  None is opened here.
+    # Arrow decides in this way which fragments of a data set to open.  No file is opened by this call.
     names = [str(number) for number in range(len(guarantees))]
     import pyarrow.dataset as ds  # noqa: PLC0415 - it imports pandas where there is one: half a second
 
@@ -39,7 +39,7 @@ def possible(expression: pc.Expression, schema: pa.Schema, guarantees: Sequence[
 
 
 def true_of_nan(expression: pc.Expression, schema: pa.Schema) -> bool:
-    """Return whether *expression* can match a row with a NaN, which the statistics of Parquet leave out.
+    """Return whether *expression* can match a row with a NaN, a value that the statistics of Parquet leave out.
 
     Raises:
         SchemaError: the expression does not fit the columns of *schema*.
@@ -61,7 +61,7 @@ def _floats(fields: Iterable[pa.Field], parent: tuple[str, ...] = ()) -> Iterato
 
 @dataclass(frozen=True, slots=True)
 class KeyFilter:
-    """A condition on ``_hoodie_record_key``; ``keys`` are the only keys that can match it, None if they are unknown."""
+    """A condition on ``_hoodie_record_key``; ``keys`` are the only keys that can match it, None if not known."""
 
     condition: pc.Expression
     keys: frozenset[str] | None = None

@@ -1,4 +1,4 @@
-"""The statistics of columns in the footer of a base file, as far as they can be trusted."""
+"""Read the statistics of columns in the footer of a base file, as far as they can be trusted."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from hudiformat.storage.protocol import Storage
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What the footer of a base file says.
+    """The contents of a base file's footer.
 
-    ``columns`` are the statistics of columns; ``unknown`` are the columns of the file of which it has none that can be
-    trusted.  ``sizes`` are the bytes of each column, and the same uncompressed, by the column's path.
+    ``columns`` are the statistics of columns by name.  ``unknown`` are the columns of the file without statistics that
+    can be trusted.  ``sizes`` are, by the column's path, the bytes of each column in the file, and its bytes
+    uncompressed.
     """
 
     rows: int
@@ -34,8 +35,9 @@ class Footer:
 def read_footer(storage: Storage, path: str, schema: pa.Schema, columns: Sequence[str]) -> Footer:
     """Read the statistics of *columns*, of a table whose rows have *schema*, in the base file at *path*.
 
-    A name with dots is that of a nested field.  Columns that the file has not are left out.  Not trusted are bounds of
-    floating-point numbers, as a NaN is in none of them, and bounds of a type that is not the column's by now.
+    A name with dots names a nested field.  Columns that the file does not have are left out.  Statistics are not
+    trusted, and the column is ``unknown``, if they are of floating-point numbers (their bounds leave out NaN), or if
+    the type of the column in the table differs from its type in the file.
 
     Raises:
         CorruptTableError: the file is not a Parquet file.
@@ -50,7 +52,7 @@ def read_footer(storage: Storage, path: str, schema: pa.Schema, columns: Sequenc
             kind = kind_of(schema, name)
             if kind is None or kind_of(stored, name) is None:
                 continue
-            found = _statistics(chunks.get(name, []), kind) if kind_of(stored, name) == kind else None
+            found = _sum_statistics(chunks.get(name, []), kind) if kind_of(stored, name) == kind else None
             if found is None:
                 unknown.append(name)
             else:
@@ -60,12 +62,12 @@ def read_footer(storage: Storage, path: str, schema: pa.Schema, columns: Sequenc
             keys=FileKeys.of(file.metadata.metadata),
             columns=known,
             unknown=tuple(unknown),
-            sizes={name: _sizes(found) for name, found in chunks.items()},
+            sizes={name: _sum_sizes(found) for name, found in chunks.items()},
         )
 
 
 def _chunks(metadata: pq.FileMetaData) -> dict[str, list[Any]]:
-    """The chunks of each column, one for each row group, by the column's path."""
+    """Return the chunks of each column, one for each row group, by the column's path."""
     found: dict[str, list[Any]] = {}
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
@@ -75,15 +77,16 @@ def _chunks(metadata: pq.FileMetaData) -> dict[str, list[Any]]:
     return found
 
 
-def _sizes(chunks: Sequence[Any]) -> tuple[int, int]:
+def _sum_sizes(chunks: Sequence[Any]) -> tuple[int, int]:
+    """Return the bytes of the chunks of one column in the file, and their bytes uncompressed."""
     return (
         sum(chunk.total_compressed_size for chunk in chunks),
         sum(chunk.total_uncompressed_size for chunk in chunks),
     )
 
 
-def _statistics(chunks: Sequence[Any], kind: pa.DataType) -> ColumnStatistics | None:
-    """The statistics of a column; None where a row group has none that say all."""
+def _sum_statistics(chunks: Sequence[Any], kind: pa.DataType) -> ColumnStatistics | None:
+    """Return the statistics of a column over all row groups; None if those of a row group are missing or incomplete."""
     if not (pat.is_boolean(kind) or pat.is_string(kind) or _is_number(kind)):
         return None
     total = ColumnStatistics(kind)
@@ -100,10 +103,11 @@ def _statistics(chunks: Sequence[Any], kind: pa.DataType) -> ColumnStatistics | 
 
 
 def _is_number(kind: pa.DataType) -> bool:
-    """Whether Parquet stores the type as a whole number, in the unit of the type."""
+    """Return whether Parquet stores the type as a whole number, in the unit of the type."""
     return bool(pat.is_int32(kind) or pat.is_int64(kind) or pat.is_date32(kind) or pat.is_timestamp(kind))
 
 
 def _bounds(statistics: Any, kind: pa.DataType) -> tuple[Any, Any]:
+    """Return the lower and the upper bound of a chunk, as :class:`ColumnStatistics` keeps them."""
     lower, upper = statistics.min_raw, statistics.max_raw
     return shortened(lower.decode(), upper.decode()) if pat.is_string(kind) else (lower, upper)

@@ -1,4 +1,4 @@
-"""What a write collects of each file that it makes, for the indexes of the metadata table.  Pure."""
+"""Collect what the indexes of the metadata table need to know of each file that a write makes.  Pure."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from hudiformat.timeline.indexed_file import IndexedFile
 
 @dataclass(frozen=True, slots=True)
 class Indexes:
-    """What the metadata table of a table keeps: the statistics of ``columns``, bloom filters, record keys.
+    """Which indexes the metadata table of a table has.
 
-    ``values`` are the columns with a secondary index, by dotted paths.
+    ``columns`` are the columns with statistics, and ``values`` those with a secondary index, by dotted
+    paths.  ``filters`` is true if there are bloom filters, ``keys`` if there is a record index.
     """
 
     columns: tuple[str, ...] = ()
@@ -28,7 +29,7 @@ class Indexes:
     expressions: tuple[IndexedExpression, ...] = ()
 
     def are_in(self, others: Indexes | None) -> bool:
-        """Whether *others* keep all that these do."""
+        """Return whether *others* include all of these indexes; None means that there are no others."""
         if others is None:
             return not self
         columns = set(self.columns) <= set(others.columns) and set(self.values) <= set(others.values)
@@ -40,7 +41,7 @@ class Indexes:
 
 
 class FileIndexer:
-    """Collects what *indexes* keep of a file whose rows have *schema*, meta fields included."""
+    """Collect what *indexes* keep of a file whose rows have *schema*, meta fields included."""
 
     def __init__(self, indexes: Indexes, schema: pa.Schema) -> None:
         self._indexes = indexes
@@ -53,42 +54,42 @@ class FileIndexer:
         self._touched: list[pa.Array] = []
 
     def add(self, rows: pa.Table | pa.RecordBatch) -> None:
-        """Count the values of *rows*."""
+        """Add the values of *rows* to the statistics."""
         self._statistics.add(rows)
         self._expressions.add(rows)
 
     def add_keys(self, keys: pa.Array | pa.ChunkedArray) -> None:
-        """Take record keys that are in the file group now."""
+        """Add record keys that are in the file group after the write."""
         if self._indexes.keys:
             self._keys += _chunks(keys)
 
     def drop_keys(self, keys: pa.Array | pa.ChunkedArray) -> None:
-        """Take record keys that are in it no more."""
+        """Add record keys that are no longer in the file group after the write."""
         if self._indexes.keys:
             self._dropped += _chunks(keys)
 
     def add_values(self, rows: pa.Table | pa.RecordBatch) -> None:
-        """Take rows that are in the file group now."""
+        """Add rows that are in the file group after the write."""
         if self._indexes.values:
             self._values.append(indexed_values(rows, self._indexes.values))
 
     def drop_values(self, rows: pa.Table, at: pa.Array) -> None:
-        """Take those of *rows* that are in it no more, which *at* numbers."""
+        """Add the rows at the indices *at* of *rows*, which are no longer in the file group after the write."""
         if self._indexes.values:
             self._lost.append(indexed_values(rows, self._indexes.values).take(at))
 
     def change_values(self, before: pa.Table, after: pa.Table) -> None:
-        """Take the rows that a log file may have changed, as :func:`indexed_values` gives them, before and after it."""
+        """Add rows, made by :func:`indexed_values`, that a log file may have changed: before and after the write."""
         self._lost.append(before)
         self._values.append(after)
 
     def touch(self, keys: pa.Array | pa.ChunkedArray) -> None:
-        """Take record keys of what is written to a log file: the commit finds out which rows it changes."""
+        """Add record keys of what is written to a log file: the commit finds out later which rows it changes."""
         if self._indexes.values:
             self._touched += _chunks(keys)
 
     def __add__(self, other: FileIndexer) -> FileIndexer:
-        """What is collected of the rows of both."""
+        """Return this indexer with all that *other* has collected added to it."""
         self._statistics += other._statistics
         self._expressions += other._expressions
         self._keys += other._keys
@@ -101,25 +102,29 @@ class FileIndexer:
     def finish(
         self, *, sizes: Mapping[str, tuple[int, int]] | None = None, bloom_filter: str | None = None
     ) -> IndexedFile:
-        """All that was collected; *sizes* of columns and *bloom_filter* are those of a base file."""
+        """Return all that was collected.
+
+        *sizes* are the bytes of a base file's columns, in the file and uncompressed; *bloom_filter* is its filter's
+        text.
+        """
         return IndexedFile(
             self._statistics.finish(sizes),
             bloom_filter if self._indexes.filters else None,
-            _joined(self._keys) if self._indexes.keys else None,
-            _joined(self._dropped) if self._indexes.keys else None,
+            _concat_keys(self._keys) if self._indexes.keys else None,
+            _concat_keys(self._dropped) if self._indexes.keys else None,
             pa.concat_tables(self._values) if self._values else None,
             pa.concat_tables(self._lost) if self._lost else None,
-            _joined(self._touched) if self._touched else None,
+            _concat_keys(self._touched) if self._touched else None,
             self._expressions.finish(),
         )
 
 
 def indexed_values(rows: pa.Table | pa.RecordBatch, columns: Sequence[str]) -> pa.Table:
-    """The record keys of *rows*, and *columns*, which are dotted paths."""
-    return pa.table({RECORD_KEY: rows[RECORD_KEY], **{path: _at(rows, path) for path in columns}})
+    """Return the record keys of *rows*, and the *columns*, which are dotted paths."""
+    return pa.table({RECORD_KEY: rows[RECORD_KEY], **{path: _column_at(rows, path) for path in columns}})
 
 
-def _at(rows: pa.Table | pa.RecordBatch, path: str) -> pa.Array | pa.ChunkedArray:
+def _column_at(rows: pa.Table | pa.RecordBatch, path: str) -> pa.Array | pa.ChunkedArray:
     name, *inner = path.split(".")
     return pc.struct_field(rows[name], inner) if inner else rows[name]
 
@@ -128,5 +133,5 @@ def _chunks(keys: pa.Array | pa.ChunkedArray) -> Sequence[pa.Array]:
     return keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys]
 
 
-def _joined(keys: Sequence[pa.Array]) -> pa.Array:
+def _concat_keys(keys: Sequence[pa.Array]) -> pa.Array:
     return pa.chunked_array([key.cast(pa.string()) for key in keys], pa.string()).combine_chunks()

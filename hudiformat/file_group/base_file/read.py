@@ -1,4 +1,4 @@
-"""Reading base files: whole files, batches, or rows of which only some columns are read at first.
+"""Read base files: whole files, batches, or rows of which only some columns are read at first.
 
 Row groups that cannot match a condition are skipped, by their statistics and by the bloom filter of record keys.
 """
@@ -82,7 +82,7 @@ def row_groups_to_read(
     may_hold: pc.Expression | None = None,
     where: KeyFilter | None = None,
 ) -> tuple[int, int]:
-    """How many row groups of a base file :func:`scan_base_rows` reads for these arguments, and how many there are.
+    """Return how many row groups of a base file :func:`scan_base_rows` reads for these arguments, and how many it has.
 
     Raises:
         CorruptTableError: the file is not a Parquet file.
@@ -94,10 +94,10 @@ def row_groups_to_read(
 
 @contextmanager
 def opened_base_file(storage: Storage, path: str) -> Iterator[pq.ParquetFile]:
-    """The base file at *path*, opened; what reads it within the block raises as this does.
+    """Open the base file at *path* for the body, in which damage raises the same errors.
 
     Raises:
-        CorruptTableError: the file is not a Parquet file.
+        CorruptTableError: the file is not a Parquet file, or the body found damage in it.
         StorageError: the file cannot be read.
     """
     with opened_source(storage, path) as (_, file):
@@ -158,7 +158,7 @@ def scan_base_rows(
     may_hold: pc.Expression | None = None,
     batch_rows: int = BATCH_ROWS,
 ) -> Iterator[BaseRows]:
-    """Yield the rows of a base file with the columns of *schema*, those of *head* first.
+    """Yield the rows of a base file with the columns of *schema*; the columns of *head* are read first.
 
     *may_hold* skips row groups as in :func:`scan_base_file`.  With *where* only rows whose keys match it are returned,
     and files and row groups are skipped by the bloom filter and the statistics of the keys too.  The other columns of a
@@ -187,13 +187,13 @@ def scan_base_rows(
                 rows = _base_rows(resolve(batch, first), later.next_rows(batch.num_rows), schema, start)
                 start += batch.num_rows
                 if where is not None:
-                    rows = _selected(rows, where.rows(rows.head[RECORD_KEY]))
+                    rows = _select_rows(rows, where.rows(rows.head[RECORD_KEY]))
                 if len(rows.numbers):
                     yield rows
 
 
 class _LaterColumns:
-    """The columns of a row group that are not read first; they are decoded up to the last row that is read.
+    """The columns of a row group that are not in the head; they are decoded up to the last row that is read.
 
     A row group of 5 rows, decoded in batches of 2 rows, of which only the rows 3 and 4 are read::
 
@@ -218,7 +218,7 @@ class _LaterColumns:
 
     def _between(self, start: int, end: int) -> Iterator[pa.RecordBatch]:
         while self._read < end:
-            with _refusing_damage(self._path):  # the caller reads outside of the scan
+            with _convert_read_errors(self._path):  # the caller reads outside of the scan
                 batch = next(self._batches, None) if self._remainder is None else self._remainder
             if batch is None:
                 message = f"{self._path}: a column ends before the others do, at row {self._read} of its row group"
@@ -252,7 +252,7 @@ def _base_rows(
     return BaseRows(head, read, np.arange(start, start + head.num_rows))
 
 
-def _selected(rows: BaseRows, indices: _Indices) -> BaseRows:
+def _select_rows(rows: BaseRows, indices: _Indices) -> BaseRows:
     """Return the rows at *indices*, which ascend.
 
     The indices 1 and 2 of three rows that are read in batches of 2 rows::
@@ -273,18 +273,23 @@ def _selected(rows: BaseRows, indices: _Indices) -> BaseRows:
 
 @contextmanager
 def opened_source(storage: Storage, path: str) -> Iterator[tuple[pa.NativeFile, pq.ParquetFile]]:
-    """Open a Parquet file for reading."""
+    """Open a Parquet file for the body, in which damage raises the same errors.
+
+    Raises:
+        CorruptTableError: the file is not a Parquet file, has impossible row counts, or the body found damage in it.
+        StorageError: the file cannot be read.
+    """
     source = storage.open_input(path)
     # pre_buffer: neighbouring columns are fetched in one request
-    with _refusing_damage(path), source, pq.ParquetFile(source, pre_buffer=True) as file:
+    with _convert_read_errors(path), source, pq.ParquetFile(source, pre_buffer=True) as file:
         groups = [file.metadata.row_group(number).num_rows for number in range(file.metadata.num_row_groups)]
         plausible_rows(file.metadata.num_rows, groups, source.size(), per_byte=_ROWS_PER_BYTE, few=_FEW_ROWS)
         yield source, file
 
 
 @contextmanager
-def _refusing_damage(path: str) -> Iterator[None]:
-    """Turn the exceptions that pyarrow raises for damage in the file at *path* into a CorruptTableError."""
+def _convert_read_errors(path: str) -> Iterator[None]:
+    """Convert the exceptions that pyarrow raises for damage in the file at *path* to a CorruptTableError."""
     try:
         yield
     except HudiFormatError:  # raised by the code that reads the rows; some of them are also a ValueError
@@ -313,13 +318,14 @@ def _row_groups(
 
 
 def _is_of_file(condition: pc.Expression, stored: pa.Schema, schema: pa.Schema) -> bool:
-    """Whether the columns of a condition are in the file as they are read: bounds of other types say nothing."""
+    """Return whether the file has all columns of *condition*, with types whose bounds compare as in *schema*."""
     kinds = {field.name: field.type for field in schema}
     same = [field for field in stored if _are_alike(field.type, kinds.get(field.name, field.type))]
     return len(same) == len(stored) or fits(condition, pa.schema(same))
 
 
 def _are_alike(stored: pa.DataType, kind: pa.DataType) -> bool:
+    """Return whether bounds of the type *stored* can be compared with values of *kind*."""
     both = (stored, kind)
     return stored == kind or any(all(map(test, both)) for test in (pa.types.is_integer, pa.types.is_decimal, _is_text))
 
@@ -329,7 +335,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _possible_groups(source: pa.NativeFile, file: pq.ParquetFile, condition: pc.Expression) -> list[int] | None:
-    """Return the row groups whose statistics allow a match of *condition*; None if all do or it does not fit them."""
+    """Return the row groups whose statistics allow a match of *condition*; None if they rule out none."""
     import pyarrow.dataset as ds  # noqa: PLC0415 - it imports pandas where there is one: half a second
 
     try:
@@ -344,7 +350,7 @@ def _possible_groups(source: pa.NativeFile, file: pq.ParquetFile, condition: pc.
 def _batches(
     file: pq.ParquetFile, groups: list[int], schema: pa.Schema, *, batch_rows: int
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the columns of *schema* that the file has, of some row groups."""
+    """Yield the columns of *schema* that the file has, for the row groups *groups*."""
     present = set(file.schema_arrow.names)
     names = [name for name in schema.names if name in present]
     if names and groups:

@@ -1,4 +1,4 @@
-"""Writing a base file from rows with meta fields, one row group after the other."""
+"""Write a base file from rows with meta fields, one row group after the other."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from hudiformat.storage.protocol import OutputFile
 from hudiformat.storage.streams import ArrowSink
 
 _CHECKED_AFTER = 100
-"""The size of a file with fewer rows is not looked at (ParquetProperties.DEFAULT_MINIMUM_RECORD_COUNT_FOR_CHECK)."""
+"""A file with fewer rows is never full (ParquetProperties.DEFAULT_MINIMUM_RECORD_COUNT_FOR_CHECK)."""
 _LEAST_SHARE = 0.25
-"""Until a row group is written, a byte of rows in memory is taken for at least so many in the file."""
+"""Until a row group is written, a byte of rows in memory is assumed to take at least so many bytes in the file."""
 _LEAST_MEASURED = 1e-6
 _LARGEST_GROUP = 1.5
-"""Rows of up to so many times the wanted size are one row group: what is left over would be a very small one."""
+"""Rows of up to so many times the row group size are one row group: the rest would be a very small row group."""
 _UNUSED_SHARE = 0.02
-"""A file that is full but for this share is closed: what still fits is no row group worth having."""
+"""A file is full if less than this share of its size is left: a row group of the rest would be too small."""
 _SAMPLE_ROWS = 20_000
-"""Rows at the beginning of a file that decide which columns have dictionaries, and half of which are the fewest."""
+"""Rows at the beginning of a file that decide which columns have dictionaries; with less than half of them, all do."""
 _DISTINCT_SHARE = 0.98
-"""If at least this share of a sample of values is distinct, all values of the column are taken to be distinct."""
+"""If at least this share of the sampled values is distinct, the column is written without a dictionary."""
 
 
 class BaseFileWriter:
-    """Writes a Parquet base file; it holds a row group and the record keys of the file in memory.
+    """Write a Parquet base file; the rows of one row group and the record keys of the file are in memory.
 
     The footer contains the Avro schema, the range of the record keys and, with *bloom_filter*, their bloom filter.
     *row_size* is the assumed size of a row in the file, in bytes, until it can be measured.  Row groups have about
-    *row_group_size* bytes.  The size of rows that wait in memory is estimated from their bytes there, by the share of
-    them that the rows before took in the file.
+    *row_group_size* bytes.  Rows that wait in memory are assumed to take as many bytes of the file per byte of memory
+    as the rows that were written before.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class BaseFileWriter:
         return float(self._sink.tell()) + self._in_file(self.waiting_bytes)
 
     def is_full(self, size: int) -> bool:
-        """Return whether a file that shall have *size* bytes of rows takes no more; one of few rows takes some.
+        """Return whether the file is full: *size* is its limit in bytes of rows.  A file of few rows is never full.
 
         Source: HoodieBaseParquetWriter.canWrite, Hudi 1.2.0.
         """
@@ -111,9 +111,9 @@ class BaseFileWriter:
         return self.data_size > size - max(2 * self.data_size / self.rows, size * _UNUSED_SHARE)
 
     def rows_before(self, size: int, rows: pa.Table) -> int:
-        """Return how many of the first *rows*, at least one, to write before :meth:`is_full` is to be asked again.
+        """Return how many of the first *rows*, at least one, to write before the next call of :meth:`is_full`.
 
-        They end with the row group, after which sizes are known better.
+        They end with the row group, because sizes can be measured again after it.
 
         Source: HoodieBaseParquetWriter.canWrite, which counts rows from one check to the next; Hudi 1.2.0.
         """
@@ -124,7 +124,7 @@ class BaseFileWriter:
     def close(self, *, same_keys: FileKeys | None = None) -> int:
         """Write the remaining rows and the footer; return the size of the file in bytes.
 
-        *same_keys* is the footer of another file with exactly the same record keys: its bloom filter is used again.
+        *same_keys* are the keys of another file with exactly the same record keys: its bloom filter is used again.
         """
         self.flush()
         writer = self._writer or self._parquet_writer(self._schema.empty_table())
@@ -133,11 +133,11 @@ class BaseFileWriter:
         return close_writer(writer, self._target, self._sink, self._with_nan)
 
     def abandon(self) -> None:
-        """Release the file without writing anything more, not even rows that have been added."""
+        """Release the file without writing anything more; rows that are still in memory are lost."""
         self._target.is_open = False
 
     def _parquet_writer(self, first: pa.Table) -> pq.ParquetWriter:
-        """Return the writer of the row groups; *first* is the first of them."""
+        """Return the writer of the row groups; *first* holds the rows of the first one."""
         return pq.ParquetWriter(
             self._sink,
             _with_file_name_dictionary(first).schema,
@@ -186,9 +186,9 @@ class BaseFileWriter:
 
 
 def footer_texts(keys: pa.Array, *, bloom_filter: bool, known_filter: str | None = None) -> dict[str, str]:
-    """What the footer of a base file says of its record keys: their range, and with *bloom_filter* that of all.
+    """Return the footer's entries about the record keys: their range and, with *bloom_filter*, their bloom filter.
 
-    *known_filter* is their bloom filter, where it is known already.
+    *known_filter* is the text of their bloom filter, if it is known already.
 
     Source: HoodieBloomFilterWriteSupport.
     """
@@ -203,8 +203,8 @@ def footer_texts(keys: pa.Array, *, bloom_filter: bool, known_filter: str | None
 def _with_dictionaries(rows: pa.Table) -> list[str] | bool:
     """Return the paths of the Parquet columns to write with dictionaries, or True for all.
 
-    Columns whose values in *rows* are almost all distinct have none: Arrow gives up a dictionary at one megabyte, so
-    that it would cost time and space without any use.
+    Columns whose values in *rows* are almost all distinct get none: Arrow gives up a dictionary at one megabyte, so it
+    would cost time and space without any use.
     """
     sample = rows.slice(0, _SAMPLE_ROWS)
     distinct = [field.name for field in sample.schema if _is_distinct(sample[field.name])]

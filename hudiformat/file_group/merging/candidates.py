@@ -1,4 +1,4 @@
-"""The log blocks of a file slice, as columns of entries in merge order.  Pure.
+"""Read the log blocks of a file slice into columns of entries, in merge order.  Pure.
 
 :func:`counting_blocks` drops the blocks that are not merged and sorts the others.  :func:`read_candidates` then turns
 each record and each delete of these blocks into one entry.  An entry has a record key (or a position in the base file),
@@ -37,7 +37,7 @@ def counting_blocks(blocks: Iterable[LogBlock], *, counts: Callable[[str], bool]
     without it every instant is.  Corrupt blocks are skipped, as in Hudi.  All blocks of an instant come together, at
     the index of its first block.  A rollback block removes the blocks of its target instant that precede it; later
     blocks of that instant are kept (hudi#7729).  The blocks of a log compaction replace the blocks that it compacted,
-    at the index of the newest of these instants.
+    at the index of the newest of the compacted instants.
 
     Raises:
         UnsupportedFeatureError: a block has a type that cannot be merged.
@@ -83,7 +83,8 @@ def _merged_instants(by_instant: dict[str, list[LogBlock]]) -> Iterator[str]:
 def _refuse_unsupported(block: LogBlock) -> None:
     if block.type is BlockType.CDC_DATA:
         feature = f"{block.type.name} block"
-        raise UnsupportedFeatureError(f"a log block of type {block.type.name} cannot be merged", feature=feature)
+        message = f"a log block of type {block.type.name} cannot be merged: expected data, delete and command blocks"
+        raise UnsupportedFeatureError(message, feature=feature)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +130,9 @@ def read_candidates(
 ) -> Candidates:
     """Decode *blocks*, which :func:`counting_blocks` returned, into entries; records are converted to *schema*.
 
-    *base_instant* is the instant of the base file: entries are matched by position if every block has positions that
-    refer to this file, else by key.  With *where* only entries whose keys match it are returned, and of other records
-    nothing but the key is decoded.
+    *base_instant* is the instant of the base file.  If every block has positions that refer to this file, entries are
+    matched by position, otherwise by key.  With *where* only entries whose keys match it are returned, and of the other
+    records only the key is decoded.
 
     Raises:
         DecodeError: the content of a block is damaged.
@@ -293,12 +294,13 @@ def read_records(
     """
     condition = None if where is None else where.condition
     nullable = pa.schema([field.with_nullable(True) for field in schema], metadata=schema.metadata)
-    for written, group in groupby(blocks, key=_written):
+    for written, group in groupby(blocks, key=_written_columns):
         for batch in record_batches(group, schema=schema if written is None else nullable, filter=condition):
             yield pa.RecordBatch.from_arrays(batch.columns, schema=schema) if written else batch, written
 
 
-def _written(block: LogBlock) -> Written:
+def _written_columns(block: LogBlock) -> Written:
+    """Return the columns that the records of a partial block contain; None for a block of whole records."""
     return frozenset(avro_to_arrow(block.schema).names) if block.is_partial else None
 
 

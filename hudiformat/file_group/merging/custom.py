@@ -1,4 +1,4 @@
-"""Merging by a merger that the user of the table supplies.  Pure, unless the merger is not."""
+"""Merge records by a merger that the user of the table supplies.  Pure, if the merger is."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from hudiformat.file_group.merging.rule import Booleans, Integers, RecordMerger
 
 
 def merged(merger: RecordMerger, older: pa.Table, newer: pa.Table) -> pa.Table:
-    """Return the row that *merger* makes of each pair of rows.
+    """Return the merged rows of *merger*, one for each pair of rows.
 
     Raises:
-        DataError: its result has other columns or another number of rows.
+        DataError: the merger returned other columns, or another number of rows.
     """
     result = merger.merge(older, newer)
     if result.schema.names != newer.schema.names or result.num_rows != newer.num_rows:
@@ -31,7 +31,7 @@ def fold_custom(
 ) -> tuple[Integers, Booleans, tuple[pa.RecordBatch, ...]]:
     """Merge the log records of each key that are newer than its last delete.
 
-    Returns each key's row in the merged records (-1 for deleted keys), whether the key is deleted, and the merged
+    Return each key's row in the merged records (-1 for deleted keys), whether the key is deleted, and the merged
     records.  The merger is called with all second records, then with all third records, and so on.
 
     The keys a, b, c with the records a1, a2 and a3 of a, b1 and b2 of b, and a delete of c::

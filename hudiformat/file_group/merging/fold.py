@@ -1,10 +1,11 @@
-"""The first step of a merge: of the log entries with one key, the entry that wins.  Pure.
+"""Find the log entry that wins for each key: the first step of a merge.  Pure.
 
 In merge order, the newer entry wins; under event-time ordering only if its ordering value is not lower.  A delete
 without an ordering value (a *reset*) wins over every older entry and loses to every newer one.
-Source: BufferedRecordMergerFactory, KeyBasedFileGroupRecordBuffer.
 
 Every distinct key of the log entries has a number, from 0 on.  Functions take *numbers*: the key number of each entry.
+
+Source: BufferedRecordMergerFactory, KeyBasedFileGroupRecordBuffer.
 """
 
 from __future__ import annotations
@@ -96,9 +97,9 @@ class Runs:
 
 
 def runs(numbers: Integers, logs: Candidates, *, by_event_time: bool, deletes_win: bool = False) -> Runs:
-    """Sort the entries by key and age, without those that a later delete makes irrelevant.
+    """Sort the entries by key and age, and leave out the entries that a later delete makes irrelevant.
 
-    That is a delete without an ordering value, or with *deletes_win* any delete.  The delete itself is returned.
+    Such a delete has no ordering value; with *deletes_win* any delete does it.  The delete itself is among the result.
     """
     entry = np.lexsort((logs.age, numbers))
     segment = numbers[entry]
@@ -110,7 +111,7 @@ def runs(numbers: Integers, logs: Candidates, *, by_event_time: bool, deletes_wi
 
 
 def _from_last_reset(every: Runs, logs: Candidates) -> Runs:
-    """Drop what precedes the last reset of each key, and the deletes between it and the next record.
+    """Drop the entries before the last reset of each key, and the deletes between it and the next record.
 
     A delete entry right after a reset changes nothing (deltaMergeDeleteRecord): any record still wins over the reset.
     One key with a record of ordering value 5, a reset, a delete of 7 and a record of 1; entries 0 and 1 are records::
@@ -135,7 +136,7 @@ def _from_last_reset(every: Runs, logs: Candidates) -> Runs:
 
 
 def _from_last_delete(every: Runs, logs: Candidates) -> Runs:
-    """Drop what precedes the last delete of each key.
+    """Drop the entries before the last delete of each key.
 
     A delete that is a row keeps its ordering value: later records have to reach it.  A reset and an entry of a delete
     block get the lowest rank.  One key with a record of 5, a deleted row of 4 and a record of 1::

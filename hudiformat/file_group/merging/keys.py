@@ -1,4 +1,4 @@
-"""Finding rows by record key, keeping one of several with the same key, and taking rows by index.  Pure.
+"""Find rows by record key, keep one of several rows with the same key, and take rows by index.  Pure.
 
 :class:`KeyIndex` numbers the distinct keys of a column and finds other keys among them.  It searches by 64-bit hashes,
 which are computed for whole columns.  A hash match is never trusted: the keys themselves are compared, and if two
@@ -6,7 +6,8 @@ different keys share a hash, Arrow's hash tables do the search instead.
 
 :class:`RowSource` takes rows by index faster than Arrow does.  Arrow needs ten times as long for a text as for a
 number, and three times as long for a number that may be null.  So texts of one length are taken as numbers of that
-width, other texts as 16-byte views, which Arrow's cast then copies one after the other, and nulls apart from values.
+width, and other texts as 16-byte views, which Arrow's cast then copies one after the other.  Validity bits are taken
+apart from the values.
 """
 
 from __future__ import annotations
@@ -28,14 +29,15 @@ Hashes = npt.NDArray[np.uint64]
 _KEY = "key"
 _ROWS_AT_ONCE = 1 << 14  # their hashes stay in the processor's cache
 _WORD = 8
-_LONG, _FEW = 1 << 10, 32  # bytes of a key, and keys that are longer: arrays of so few are slow
+# Behind the first _LONG bytes, up to _FEW longer keys of a slice are hashed one by one: arrays of so few are slow.
+_LONG, _FEW = 1 << 10, 32
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
 _ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 def all_differ(keys: pa.ChunkedArray) -> bool:
-    """Return whether all hashes of *keys* differ, so that all keys do; False leaves it open."""
+    """Return True if all hashes of *keys* differ, so that all keys do; False means that some keys may be equal."""
     hashes = np.sort(key_hashes(keys))
     return bool((hashes[1:] != hashes[:-1]).all())
 
@@ -70,15 +72,15 @@ class KeyIndex:
             numbers() = [0, 1, 0]
         """
         hashes = key_hashes(keys)
-        order = _order(hashes)
+        order = _sort_hashes(hashes)
         ascending = hashes[order]
         new = np.ones(len(order), np.bool_)
         new[1:] = ascending[1:] != ascending[:-1]
         repeated = np.flatnonzero(~new)
         if not len(repeated):
-            return cls(keys, order, ascending, partial(_numbers, order, None))
-        if _equal(keys.take(pa.array(order[repeated])), keys.take(pa.array(order[repeated - 1]))):
-            return cls(keys, order[new], ascending[new], partial(_numbers, order, new))
+            return cls(keys, order, ascending, partial(_number_keys, order, None))
+        if _all_equal(keys.take(pa.array(order[repeated])), keys.take(pa.array(order[repeated - 1]))):
+            return cls(keys, order[new], ascending[new], partial(_number_keys, order, new))
         numbers = np.asarray(keys.combine_chunks().dictionary_encode().indices).astype(np.int64)
         rows = np.unique(numbers, return_index=True)[1].astype(np.int64)
         return cls(keys, rows, None, lambda: numbers)
@@ -113,25 +115,26 @@ class KeyIndex:
         if self._hashes is None:
             return self._find_by_table(keys)
         hashes = key_hashes(keys)
-        ascending = _order(hashes)  # neighbours are looked up together, which spares the cache
+        ascending = _sort_hashes(hashes)  # neighbours are looked up together, which spares the cache
         nearest = np.empty(len(hashes), np.int64)
         nearest[ascending] = np.searchsorted(self._hashes, hashes[ascending])
         nearest = np.minimum(nearest, len(self) - 1)
         matches = np.flatnonzero(self._hashes[nearest] == hashes)
         numbers = nearest[matches]
         matching_keys = keys if len(matches) == len(keys) else keys.take(pa.array(matches))
-        if not _equal(matching_keys, self.texts(numbers)):
+        if not _all_equal(matching_keys, self.texts(numbers)):
             return self._find_by_table(keys)
         return matches, numbers
 
     def _find_by_table(self, keys: pa.ChunkedArray) -> tuple[Integers, Integers]:
+        """Return what :meth:`find` returns, by Arrow's hash table; for keys that share a hash with another key."""
         indexed = self._keys.take(pa.array(self.rows)).combine_chunks()
         numbers = np.asarray(pc.fill_null(pc.index_in(keys, value_set=indexed), -1)).astype(np.int64)
         matches = np.flatnonzero(numbers >= 0)
         return matches, numbers[matches]
 
 
-def _numbers(order: Integers, new: Booleans | None) -> Integers:
+def _number_keys(order: Integers, new: Booleans | None) -> Integers:
     """Return the number of each key; *order* and *new* as in :meth:`KeyIndex.of`, *new* None if all keys differ.
 
     ::
@@ -143,7 +146,7 @@ def _numbers(order: Integers, new: Booleans | None) -> Integers:
     return numbers
 
 
-def _order(hashes: Hashes) -> Integers:
+def _sort_hashes(hashes: Hashes) -> Integers:
     """Return the rows of *hashes* by ascending hash.
 
     The row number replaces the lowest bits of each hash, and the sums are sorted: a fraction of the time of argsort.
@@ -160,7 +163,7 @@ def _order(hashes: Hashes) -> Integers:
     return order if (ascending[1:] >= ascending[:-1]).all() else np.argsort(hashes)
 
 
-def _equal(keys: pa.ChunkedArray, others: pa.ChunkedArray) -> bool:
+def _all_equal(keys: pa.ChunkedArray, others: pa.ChunkedArray) -> bool:
     return bool(pc.all(pc.equal(keys, others)).as_py() is not False)
 
 
@@ -210,12 +213,15 @@ def _hash_slice(keys: pa.Array) -> Hashes:
         hashes = word if begin < shortest else np.where(left > 0, word, hashes)
     for key in alone.tolist():
         end = int(offsets[key + 1]) - first
-        hashes[key] = _hash_on(int(hashes[key]), data[int(starts[key]) + _LONG : end].tobytes())
+        hashes[key] = _finish_hash(int(hashes[key]), data[int(starts[key]) + _LONG : end].tobytes())
     return hashes
 
 
-def _hash_on(begun: int, rest: bytes) -> int:
-    """The hash of a long key whose first words have *begun* it, without arrays: those of few keys are slow."""
+def _finish_hash(begun: int, rest: bytes) -> int:
+    """Return the hash of one long key: *begun* is the hash of its first words, *rest* are the bytes behind them.
+
+    It does with Python's integers what :func:`_hash_slice` does with arrays, which are slow for a few keys.
+    """
     factor, mask = int(_FACTOR), int(_ALL_BITS)
     for word in np.frombuffer(rest.ljust(-(-len(rest) // _WORD) * _WORD, b"\0"), "<u8").tolist():
         begun = (begun ^ word) * factor & mask
@@ -224,10 +230,11 @@ def _hash_on(begun: int, rest: bytes) -> int:
 
 
 def combined_rows(rows: pa.Table, groups: Sequence[pa.Array], ordering_fields: Sequence[str]) -> Integers | None:
-    """The indices of the rows to keep, in ascending order: one per key; None for all rows.
+    """Return the indices of the rows to keep, one per key, in ascending order; None for all rows.
 
-    *groups* are arrays that together are the key, the record key last, after the partition path if that is part of it.
-    Of several rows with one key, the row with the highest ordering values is kept; of equals, the last.
+    *groups* are arrays that together are the key, the record key last, after the partition path if that is part of
+    it.  Of several rows with one key, the row with the highest ordering values is kept; if these are equal, the last
+    row.
 
     Source: HoodieWriteHelper.deduplicateRecords.
     """
@@ -250,7 +257,7 @@ def combined_rows(rows: pa.Table, groups: Sequence[pa.Array], ordering_fields: S
 
 
 def combine(rows: pa.Table, groups: Sequence[pa.Array], ordering_fields: Sequence[str]) -> pa.Table:
-    """*rows* with one row per key; arguments as for :func:`combined_rows`."""
+    """Return *rows* with one row per key; arguments as for :func:`combined_rows`."""
     kept = combined_rows(rows, groups, ordering_fields)
     return rows if kept is None else rows.take(pa.array(kept))
 
@@ -298,7 +305,7 @@ def _take_function(array: pa.Array) -> Take:
 
 
 def _take_nulls_apart(array: pa.Array) -> Take:
-    """Take values as if none were null, and take the validity bits as a boolean column."""
+    """Return a function that takes values as if none were null, and the validity bits as a boolean column."""
     buffers = array.buffers()
     take_values = _take_function(
         pa.Array.from_buffers(array.type, len(array), [None, *buffers[1:]], offset=array.offset)
@@ -314,6 +321,7 @@ def _take_nulls_apart(array: pa.Array) -> Take:
 
 
 def _take_texts(array: pa.Array) -> Take:
+    """Return a function that takes texts of *array*, which has no nulls."""
     _, offset_buffer, data = array.buffers()
     offsets = np.frombuffer(offset_buffer, np.int32)[array.offset : array.offset + len(array) + 1]
     lengths = np.diff(offsets)
@@ -325,7 +333,10 @@ def _take_texts(array: pa.Array) -> Take:
 
 
 def _take_fixed_width(kind: pa.DataType, data: pa.Buffer, rows: int, width: int) -> Take:
-    """Take texts that all have *width* bytes as fixed-size binary values: their offsets are 0, width, 2 * width, ..."""
+    """Return a function that takes texts which all have *width* bytes, as fixed-size binary values.
+
+    The offsets of what was taken are 0, width, 2 * width, ...
+    """
     values = pa.Array.from_buffers(pa.binary(width), rows, [None, data])
 
     def take(indices: pa.Array) -> pa.Array:
@@ -337,7 +348,7 @@ def _take_fixed_width(kind: pa.DataType, data: pa.Buffer, rows: int, width: int)
 
 
 def _take_views(kind: pa.DataType, views: pa.Array) -> Take:
-    """Take the 16-byte views of texts as fixed-size binary values, and cast what was taken back to texts."""
+    """Return a function that takes the 16-byte views of texts as fixed-size values, and casts them back to texts."""
     _, view_buffer, *contents = views.buffers()
     fixed = pa.Array.from_buffers(pa.binary(_VIEW_SIZE), len(views), [None, view_buffer], offset=views.offset)
 

@@ -1,8 +1,9 @@
-"""Partial updates: each column of the merged row may come from another entry of its key.  Pure.
+"""Merge partial updates: each column of the merged row may come from another entry of its key.  Pure.
 
 A record *sets* a column or leaves it as it was.  Of the records of a key since its last delete, a record whose ordering
 value is not lower than those of all older records *overrides*: its values replace earlier ones.  Every other record
 *fills in*: its values are used for columns that no record has set so far.
+
 Source: PartialUpdateHandler, and in BufferedRecordMergerFactory CommitTimePartialRecordMerger,
 EventTimePartialRecordMerger and PartialUpdateBufferedRecordMerger.
 """
@@ -26,10 +27,10 @@ IsSet = dict[str, Booleans]
 def set_values(
     records: pa.Table, written: Sequence[frozenset[str] | None], sizes: Sequence[int], rule: MergeRule
 ) -> IsSet:
-    """Return which values *records* set.
+    """Return which values *records* set, by column; an empty result means all values.
 
-    *written* and *sizes* have an item per batch of *records*: the columns that its records contain (None: all), and
-    its number of rows.
+    *written* and *sizes* have an item per batch of *records*: the columns that its records contain (None: all), and its
+    number of rows.
     """
     if rule.partial is None and not any(written):
         return {}
@@ -45,7 +46,7 @@ def fold_columns(
 ) -> tuple[Integers, tuple[pa.RecordBatch, ...], IsSet]:
     """Merge the log records of each key column by column.
 
-    *rows* and *deleted* have an item per key: the row that wins as a whole, and whether the key is deleted.  Returns
+    *rows* and *deleted* have an item per key: the row that wins as a whole, and whether the key is deleted.  Return
     each key's row in the merged records (-1 for deleted keys), the merged records, and which of their values are set.
     """
     records = pa.Table.from_batches(logs.records)
@@ -111,14 +112,18 @@ def _chains(numbers: Integers, logs: Candidates, *, by_event_time: bool, as_payl
     is_delete = logs.deleted[every.entry]
     since_delete = (every.index > every.last(highest & is_delete)[every.segment]) & ~is_delete
     # A lower record right after the delete is outdated by it: the records begin with the first one that overrides.
-    begun = since_delete & (every.index >= every.first(since_delete & highest)[every.segment])
+    since_override = since_delete & (every.index >= every.first(since_delete & highest)[every.segment])
     # Payload classes keep the values of a deleted row below those of the records that follow it.
     below = is_delete & (every.entry < logs.num_rows) & as_payload
-    return _Chains(every.where(begun & highest | below), every.where(begun & ~highest), every.where(begun))
+    return _Chains(
+        every.where(since_override & highest | below),
+        every.where(since_override & ~highest),
+        every.where(since_override),
+    )
 
 
 def _end_of_runs(chain: Runs, is_set: Booleans, *, newest: bool) -> tuple[Integers, Integers]:
-    """Return the keys of *chain* that have a row which is set, and the newest or the oldest such row of each.
+    """Return the keys of *chain* that have a row which sets the column, and the newest or the oldest such row of each.
 
     ::
 
@@ -138,10 +143,10 @@ def combine_columns(
 ) -> pa.RecordBatch:
     """Merge each row of *base* with the log row of the same index, column by column.
 
-    *logs_override* has an item per row: whether the log row overrides the base row, or else fills in.  Three rows, all
-    with log rows that override but the last::
+    *logs_override* has an item per row: True if the log row overrides the base row, False if it fills in.  One column
+    of three rows, of which the last log row fills in::
 
-        logs_override = [T, T, F]   from_base = [T, T, T]   from_logs = [T, F, T]
+        logs_override = [T, T, F]   from_base = [T, T, T]   from_logs = [T, F, T]     which rows set the column
         use_logs      = [T, F, F]
         taken from base rows 0 to 2 and log rows 3 to 5: [3, 1, 2]
     """

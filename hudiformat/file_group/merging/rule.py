@@ -1,4 +1,4 @@
-"""How the records of a table are identified, compared and merged.  Pure."""
+"""State how the records of a table are identified, compared and merged.  Pure."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class PartialUpdate:
     newest: frozenset[str] = frozenset()
 
     def is_set(self, name: str, values: pa.ChunkedArray) -> Booleans:
-        """Return for each of a column's *values* whether the record sets it; the others leave the column as it was."""
+        """Return for each of a column's *values* whether the record sets the column, or leaves it as it was."""
         if name not in self.columns:
             return np.ones(len(values), np.bool_)
         if self.marker is None:
@@ -99,16 +99,17 @@ class MergeRule:
         """
         flags = np.zeros(rows.num_rows, dtype=np.bool_)
         if self.delete_column is not None:
-            flags |= _true(rows[self.delete_column])
+            flags |= _is_true(rows[self.delete_column])
         if self.operation_column is not None:
-            flags |= _true(pc.is_in(rows[self.operation_column], value_set=pa.array(DELETED)))
+            flags |= _is_true(pc.is_in(rows[self.operation_column], value_set=pa.array(DELETED)))
         if self.delete_marker is not None:
             column, marker = self.delete_marker
-            flags |= _true(pc.equal(rows[column].cast(pa.string()), marker))
+            flags |= _is_true(pc.equal(rows[column].cast(pa.string()), marker))
         return flags
 
 
-def _true(values: pa.ChunkedArray) -> Booleans:
+def _is_true(values: pa.ChunkedArray) -> Booleans:
+    """Return for each of *values* whether it is true; null counts as false."""
     return np.asarray(pc.fill_null(values, False))
 
 
@@ -139,6 +140,7 @@ def comparable(columns: OrderingKeys, length: int) -> Integers:
 
 
 def _as_integers(column: pa.ChunkedArray) -> Integers:
+    """Return an integer per row that compares like the values of *column*; null counts as in :func:`comparable`."""
     kind = column.type
     if not len(column):
         return np.zeros(0, np.int64)  # older versions of pyarrow cannot rank an empty decimal column
@@ -157,7 +159,7 @@ def _as_integers(column: pa.ChunkedArray) -> Integers:
 
 
 def _float_bits(column: pa.ChunkedArray) -> Integers:
-    """Return integers that compare as Java compares the numbers: -0.0 is lower than 0.0, and every NaN is the highest.
+    """Return integers that compare as Java compares the numbers: -0.0 is below 0.0, and every NaN above all others.
 
     The bits of a positive number, read as an integer, ascend with the number; those of a negative one descend, so all
     its bits but the sign are inverted.
@@ -171,7 +173,7 @@ def _float_bits(column: pa.ChunkedArray) -> Integers:
 
 
 def without_ordering(ordering: Sequence[pa.ChunkedArray], length: int) -> Booleans:
-    """Return for each row whether a delete has no ordering value: it is null, or the 32-bit 0 that Hudi writes then."""
+    """Return for each row whether a delete has no ordering value: it is null, or Hudi's placeholder, the 32-bit 0."""
     if len(ordering) != 1:  # several ordering values are never the placeholder 0
         return np.full(length, not ordering, dtype=np.bool_)
     (column,) = ordering

@@ -1,9 +1,10 @@
-"""The rows of a file slice: its base file merged with its log files.  Pure.
+"""Merge the base file of a file slice with its log files.  Pure.
 
 Hudi merges in two steps, and so does this module.  :func:`survivors` merges the log files among themselves, which
 leaves one entry per key.  :func:`merge_slice` then merges these entries with the rows of the base file.  An entry wins
 over the base row; under event-time ordering only if its ordering value is not lower.  A delete without an ordering
 value always wins.
+
 Source: BufferedRecordMergerFactory, KeyBasedFileGroupRecordBuffer, PositionBasedFileGroupRecordBuffer.
 """
 
@@ -27,14 +28,15 @@ from hudiformat.timeline.table_config import MergeMode
 
 @dataclass(frozen=True, slots=True)
 class Survivors:
-    """What is left after the first step of the merge: one row or one delete per key.
+    """The result of the first step of the merge: one row or one delete per key.
 
     The arrays have one item per key.
 
     - ``keys``: an index of record keys, or the ascending row numbers in the base file if entries have positions.
-    - ``row``: the key's row in ``records``, or -1.  That of a deleted key is not used.
+    - ``row``: the key's row in ``records``, or -1.  The row of a deleted key is not used.
     - ``ordering`` and ``entry``: the ordering values of all candidates, and the index of the key's entry among them.
-    - ``deleted``: whether the key is deleted.  ``resets``: whether by a delete that wins over any base row.
+    - ``deleted``: whether the key is deleted.
+    - ``resets``: whether the key is deleted by a delete that wins over any base row.
     - ``set``: for partial updates, by column, which rows of ``records`` set the column.  A column that is missing here
       is set by every row.
     """
@@ -77,7 +79,7 @@ def survivors(logs: Candidates, rule: MergeRule) -> Survivors:
 
 
 def merge_slice(base: Iterable[BaseRows], logs: Survivors, rule: MergeRule) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a slice: those of *base* in file order, then the log rows whose keys are not in *base*.
+    """Yield the rows of a slice: the rows of *base* in file order, then the log rows whose keys are not in *base*.
 
     All columns of base rows have the schema of ``logs.records``; the ``head`` of base rows has the columns that *rule*
     reads.  *base* may leave out rows whose keys are not in the logs.  If several base rows have the same key, only the
@@ -96,7 +98,7 @@ def merge_slice(base: Iterable[BaseRows], logs: Survivors, rule: MergeRule) -> I
         new = ~matched[keys]
         keys, first = np.unique(keys[new], return_index=True)
         matched[keys] = True
-        yield from _merged_base_rows(part, _Matches(part.head, rows[new][first], keys), logs, rule, dropped)
+        yield from _merge_base_rows(part, _Matches(part.head, rows[new][first], keys), logs, rule, dropped)
     yield from _log_rows(logs, ~dropped)
 
 
@@ -124,12 +126,12 @@ class _Matches:
     keys: Integers
 
 
-def _merged_base_rows(
+def _merge_base_rows(
     part: BaseRows, matches: _Matches, logs: Survivors, rule: MergeRule, dropped: Booleans
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of *part* that the logs do not replace, and those that are made of a base row and a log row.
+    """Yield the rows of *part* that the logs do not replace, and the rows combined from a base row and a log row.
 
-    Sets *dropped* for keys whose log row is not yielded later: the base row won, or both were combined.
+    Sets *dropped* for the keys whose log row is not yielded later: the base row won, or both were combined.
     """
     logs_win = logs.resets[matches.keys] | _not_lower(matches, logs, rule)
     combined = (rule.merger is not None or logs.set is not None) & ~logs.deleted[matches.keys]
@@ -137,20 +139,20 @@ def _merged_base_rows(
     kept[matches.rows[logs_win | combined]] = False
     dropped[matches.keys[~logs_win | combined]] = True
     if not (kept.any() or combined.any()):
-        return  # and the other columns are never read
+        return  # part.read() is not called, so the columns behind the head are never decoded
     start = 0
     for batch in part.read():
         end = start + batch.num_rows
-        yield from _filtered(batch, kept[start:end])
+        yield from _filter_rows(batch, kept[start:end])
         inside = combined & (matches.rows >= start) & (matches.rows < end)
         if inside.any():
             part_of_matches = _Matches(batch, matches.rows[inside] - start, matches.keys[inside])
-            yield from _combined_rows(part_of_matches, logs, rule, logs_win[inside])
+            yield from _combine_rows(part_of_matches, logs, rule, logs_win[inside])
         start = end
 
 
 def _not_lower(matches: _Matches, logs: Survivors, rule: MergeRule) -> Booleans:
-    """Return for each match whether the ordering value of the log entry is not lower than that of the base row.
+    """Return for each match whether the ordering value of the log entry is at least that of the base row.
 
     Both are compared in one column, first all log entries, then all base rows.  With the values 6, 4 and 5 in the log
     and 5, 5 and 5 in the base file::
@@ -170,10 +172,10 @@ def _not_lower(matches: _Matches, logs: Survivors, rule: MergeRule) -> Booleans:
     return not_lower
 
 
-def _combined_rows(
+def _combine_rows(
     matches: _Matches, logs: Survivors, rule: MergeRule, logs_override: Booleans
 ) -> Iterator[pa.RecordBatch]:
-    """Yield rows that are made of a base row and a log row, by the user's merger or column by column."""
+    """Yield the rows that are combined from a base row and a log row, by the user's merger or column by column."""
     log_rows = logs.row[matches.keys]
     older = pa.Table.from_batches([matches.batch.take(pa.array(matches.rows))])
     newer = pa.Table.from_batches(logs.records).take(pa.array(log_rows))
@@ -192,11 +194,11 @@ def _log_rows(logs: Survivors, keys: Booleans) -> Iterator[pa.RecordBatch]:
     wanted[logs.row[keys]] = True
     start = 0
     for batch in logs.records:
-        yield from _filtered(batch, wanted[start : start + batch.num_rows])
+        yield from _filter_rows(batch, wanted[start : start + batch.num_rows])
         start += batch.num_rows
 
 
-def _filtered(batch: pa.RecordBatch, flags: Booleans) -> Iterator[pa.RecordBatch]:
+def _filter_rows(batch: pa.RecordBatch, flags: Booleans) -> Iterator[pa.RecordBatch]:
     """Yield the rows of *batch* for which *flags* is true; no batch if there are none."""
     if flags.all() and batch.num_rows:
         yield batch

@@ -1,4 +1,4 @@
-"""The archived timeline of layout 1: log files of Avro blocks, with a record for every state of every instant.
+"""Read and write the archived timeline of layout 1: log files of Avro blocks, with a record per state of an instant.
 
 The files are ``.commits_.archive.<N>_1-0-1`` with ascending N.  A state may be in two files, if a writer crashed
 between archiving and deleting, or while it merged small files.
@@ -69,7 +69,7 @@ def read_archive_logs(storage: Storage, config: TableConfig) -> list[ArchivedIns
 
 
 def archive_logs(storage: Storage, config: TableConfig) -> Iterator[list[ArchivedInstant]]:
-    """The archived instants of each file, as :func:`read_archive_logs`; an instant may be in two of them.
+    """Yield the archived instants of each file, as :func:`read_archive_logs`; an instant may be in two of them.
 
     Raises:
         CorruptTableError: as for :func:`read_archive_logs`.
@@ -77,8 +77,8 @@ def archive_logs(storage: Storage, config: TableConfig) -> Iterator[list[Archive
     plans: dict[tuple[str, Action], Plan] = {}  # of instants whose completed state may be in a later file
     for path in archive_files(storage, config):
         completed: dict[tuple[str, Action], ArchivedInstant] = {}
-        for record in _records(storage, path):
-            instant, contents = _entry(record, path=f"{storage.root}/{path}")
+        for record in _read_records(storage, path):
+            instant, contents = _parse_entry(record, path=f"{storage.root}/{path}")
             key = instant.time, instant.action.completed_as
             for content in contents:
                 if isinstance(content, Plan):
@@ -95,7 +95,7 @@ def write_archive_log(storage: Storage, config: TableConfig, instants: Sequence[
     Source: TimelineArchiverV1.archive, MetadataConversionUtils.createMetaWrapper, Hudi 1.2.0.
     """
     records = [
-        _record(instant, read_content(storage, config, instant))
+        _make_record(instant, read_content(storage, config, instant))
         for files in instants
         for instant in (*files.pending, files.completed)
     ]
@@ -108,39 +108,42 @@ def add_archive_log(storage: Storage, config: TableConfig, archived: Sequence[Ar
     for one in archived:
         time, action = one.instant.time, one.instant.action
         if one.plan is not None:
-            records.append(_record(Instant(time, _planned_as(action, one.plan), State.REQUESTED), one.plan))
-        records.append(_record(Instant(time, action, State.COMPLETED), one.metadata))
+            records.append(_make_record(Instant(time, _planned_as(action, one.plan), State.REQUESTED), one.plan))
+        records.append(_make_record(Instant(time, action, State.COMPLETED), one.metadata))
     _add_file(storage, config, records)
 
 
 def _planned_as(action: Action, plan: Plan) -> Action:
-    """The action under which layout 1 requests an instant with *plan*; it calls a clustering a replace commit."""
+    """Return the action of the requested state of an instant with *plan* in layout 1.
+
+    Layout 1 calls a clustering a replace commit.
+    """
     if not isinstance(plan, CompactionPlan):
         return action
     return Action.COMPACTION if action is Action.COMMIT else Action.LOG_COMPACTION
 
 
 def _add_file(storage: Storage, config: TableConfig, records: Sequence[Mapping[str, Any]]) -> None:
-    blocks = [_block(records[first : first + _BATCH]) for first in range(0, len(records), _BATCH)]
+    blocks = [_encode_records(records[first : first + _BATCH]) for first in range(0, len(records), _BATCH)]
     numbers = (int(match[1]) for info in storage.list(config.history_folder) if (match := _NAME.fullmatch(info.name)))
     number = max(numbers, default=0) + 1
     storage.create(f"{config.history_folder}/.commits_.archive.{number}_1-0-1", b"".join(blocks), overwrite=False)
 
 
 def archive_files(storage: Storage, config: TableConfig) -> list[str]:
-    """The paths of the files of the archived timeline of layout 1, the oldest first."""
+    """Return the paths of the files of the archived timeline of layout 1, the oldest first."""
     folder = config.history_folder
     matches = [match for info in storage.list(folder) if (match := _NAME.fullmatch(info.name))]
     return [f"{folder}/{match[0]}" for match in sorted(matches, key=lambda match: int(match[1]))]
 
 
-def _records(storage: Storage, path: str) -> Iterator[Any]:
+def _read_records(storage: Storage, path: str) -> Iterator[Any]:
     for block in LogReader(path, storage=storage):
         yield from archived_records(block, path=f"{storage.root}/{path}")
 
 
 def archived_records(block: LogBlock, *, path: str) -> list[Any]:
-    """The records of a block of the archived timeline; none of a block of another type.
+    """Return the records of a block of the archived timeline; none of a block of another type.
 
     Raises:
         CorruptTableError: they are damaged; *path* is named.
@@ -148,19 +151,19 @@ def archived_records(block: LogBlock, *, path: str) -> list[Any]:
     if block.type is not BlockType.AVRO_DATA:
         return []
     try:
-        return list(_block_records(block.content, parse_value_schema(block.schema)))
+        return list(_decode_records(block.content, parse_value_schema(block.schema)))
     except (DecodeError, SchemaError) as error:
         raise CorruptTableError(f"{path}: cannot read the archived timeline: {error}", path=path) from error
 
 
-def _block_records(content: bytes | memoryview, schema: ValueSchema) -> Iterator[Any]:
+def _decode_records(content: bytes | memoryview, schema: ValueSchema) -> Iterator[Any]:
     cursor = Cursor(memoryview(content))
     cursor.int32("content version")
     for _ in range(cursor.int32("record count")):
         yield decode_value(cursor.take(cursor.int32("record length"), "record"), schema)
 
 
-def _block(records: Sequence[Mapping[str, Any]]) -> bytes:
+def _encode_records(records: Sequence[Mapping[str, Any]]) -> bytes:
     parts = [int32(_CONTENT_VERSION), int32(len(records))]
     for record in records:
         buffer = io.BytesIO()
@@ -170,7 +173,7 @@ def _block(records: Sequence[Mapping[str, Any]]) -> bytes:
     return encode_block(LogBlock(BlockType.AVRO_DATA, header, b"".join(parts)))
 
 
-def _entry(record: Any, *, path: str) -> tuple[Instant, list[Content]]:
+def _parse_entry(record: Any, *, path: str) -> tuple[Instant, list[Content]]:
     name = (record.get("actionState") or State.COMPLETED.name) if isinstance(record, dict) else None
     state = State.__members__.get(name) if isinstance(name, str) else None
     if state is None:
@@ -187,18 +190,18 @@ def _entry(record: Any, *, path: str) -> tuple[Instant, list[Content]]:
     return instant, contents
 
 
-def _record(instant: Instant, content: Content | None) -> dict[str, Any]:
+def _make_record(instant: Instant, content: Content | None) -> dict[str, Any]:
     return {
         "commitTime": instant.time,
         "actionType": instant.action.value,
         "actionState": instant.state.name,
         # Hudi writes the modification time of the file, and cannot read a completed state without a time.
         "stateTransitionTime": instant.time if instant.is_completed else None,
-        **({} if content is None else _field(instant, content)),
+        **({} if content is None else _content_field(instant, content)),
     }
 
 
-def _field(instant: Instant, content: Content) -> dict[str, Any]:
+def _content_field(instant: Instant, content: Content) -> dict[str, Any]:
     if not isinstance(content, CommitMetadata):
         name = _FIELD_OF.get(type(content))  # the record has no field for the plan of a rollback
         return {} if name is None else {name: to_record(content)}

@@ -14,8 +14,8 @@ from hudiformat.timeline.timeline import Action, Instant, State
 class ArchivedInstant:
     """A completed instant of the archived timeline, with the content of its files; None for empty files.
 
-    The *plan* of a compaction belongs to the commit as which it completed.  The completion time of an instant of
-    timeline layout 1 comes from the archive; very old archives have none.
+    The *plan* of a compaction is with the commit that it completed as.  The completion time of an instant of timeline
+    layout 1 comes from the archive; very old archives have none.
     """
 
     instant: Instant
@@ -32,10 +32,10 @@ class InstantFiles:
 
 
 def parse_archived(time: object, action: object, state: State, completion_time: object = None, *, path: str) -> Instant:
-    """The instant that an entry of the archived timeline names.
+    """Return the instant that an entry of the archived timeline names.
 
     Raises:
-        CorruptTableError: it names none; *path* is named.
+        CorruptTableError: it is no instant; *path* is named.
     """
     try:
         end = None if completion_time is None else checked_instant(_text(completion_time))

@@ -1,8 +1,8 @@
-"""When archived instants were completed.
+"""Look up when archived instants were completed.
 
-A log file belongs to the slice that was the newest when its delta commit was completed.  Where a compaction was planned
-while the delta commit was pending, that is the slice of the compaction; so its completion time matters for as long as
-its log file is there, also after it was archived.
+A log file belongs to the slice that was the newest one when its delta commit was completed.  If a compaction was
+planned while the delta commit was pending, that is the slice of the compaction.  So its completion time is needed as
+long as its log file exists, also after the delta commit was archived.
 
 Source: CompletionTimeQueryViewV2, Hudi 1.2.0.
 """
@@ -18,9 +18,9 @@ from hudiformat.timeline.table_config import TableConfig
 
 @dataclass(slots=True)
 class ArchivedTimes:
-    """The completion times of the archived writes of a table of layout 2, read when the first is asked for.
+    """The completion times of the archived writes of a table of layout 2, read when they are needed.
 
-    Of the archived timeline, the files are read whose range contains an instant that is asked for.
+    Only those files of the archived timeline are read whose range contains an instant that is looked up.
     """
 
     storage: Storage
@@ -28,7 +28,7 @@ class ArchivedTimes:
     _times: dict[str, str] = field(default_factory=dict, repr=False)
 
     def of(self, instant: str) -> str:
-        """The completion time of *instant*; its own time, which is earlier, where it is not archived.
+        """Return the completion time of *instant*; if it is not archived, its own time, which is earlier.
 
         Raises:
             CorruptTableError: the archived timeline is damaged.

@@ -1,4 +1,4 @@
-"""Archiving: moving the oldest instants that are no longer needed from the active to the archived timeline.
+"""Move the oldest instants that are no longer needed from the active to the archived timeline.
 
 The caller must hold the lock of the table.  An instant is archived before it is deleted.  If a writer crashes in
 between, the instant is on both timelines, and the next writer deletes it from the active one.
@@ -26,11 +26,11 @@ from hudiformat.timeline.timeline import Action, Instant, State, Timeline, insta
 _AFTER_ALL = ":"  # as a text, higher than every instant
 _SERVICES = (Action.CLEAN, Action.ROLLBACK)
 _OTHERS = (*_SERVICES, Action.RESTORE, Action.INDEXING)
-"""Archived with the commits around them.
+"""The actions that are archived with the commits around them.
 
-Hudi 1.2.0 leaves restores and indexings on the active timeline, and then does not look for the completion times of
-archived instants after the first of them (CompletionTimeQueryViewV2.cursorInstant): it reads log files of theirs, long
-compacted, as the newest ones.
+Hudi 1.2.0 leaves restores and indexings on the active timeline, and then does not look up the completion times of
+archived instants after the first of them (CompletionTimeQueryViewV2.cursorInstant): it treats log files of these
+instants, which were compacted long ago, as the newest ones.
 """
 
 
@@ -83,8 +83,8 @@ def archive(
     """Move the instants of :func:`instants_to_archive` to the archived timeline; return those that were completed.
 
     Their files are deleted in Hudi's order.  First come the files of pending states: without the completed state they
-    would look like unfinished work.  Then come those of completed states, the oldest first, so that there is no gap.
-    *confirm* is called before each change; it raises where the caller has lost the table's lock.
+    would look like unfinished work.  Then come the files of completed states, the oldest first, so that there is no
+    gap.  *confirm* is called before each change; it raises if the caller has lost the table's lock.
 
     Raises:
         CorruptTableError: a file to be archived is damaged; nothing has been deleted then.
@@ -171,7 +171,9 @@ def _first_beside_pending(timeline: Timeline) -> str | None:
 
 
 def _first_for_compaction(config: TableConfig, timeline: Timeline, count: int) -> str | None:
-    """Return the first of the *count* newest delta commits since the last compaction; if there are fewer, that itself.
+    """Return the first of the *count* newest delta commits since the last compaction.
+
+    If there are fewer, the result is the compaction itself.
 
     Source: CompactionUtils.getEarliestInstantToRetainForCompaction, Hudi 1.2.0.
     """
@@ -189,7 +191,7 @@ def _first_for_compaction(config: TableConfig, timeline: Timeline, count: int) -
 def _first_replace_not_cleaned(storage: Storage, config: TableConfig, timeline: Timeline) -> str | None:
     """Return the first replace commit whose replaced files may still exist.
 
-    Without it they would be in the table again.
+    Without that replace commit on the timeline, the files would be part of the table again.
 
     Source: ClusteringUtils.getEarliestInstantToRetainForClustering, Hudi 1.2.0.
     """
@@ -205,8 +207,8 @@ def _first_replace_not_cleaned(storage: Storage, config: TableConfig, timeline: 
 def _cleaned_up_to(plan: CleanerPlan, replaces: Sequence[Instant], *, at: str) -> str:
     """Return the instant up to which a clean, run *at* an instant, deleted files.
 
-    It is the first savepoint of that time if that kept replaced files.  (Hudi ignores savepoints where file versions
-    are kept, and then has the files in the table again.)
+    If a savepoint of that time kept replaced files, it is the first savepoint.  (Hudi ignores savepoints under the
+    policy that keeps file versions, and then the files are part of the table again.)
     """
     earliest = plan.earliest_instant_to_retain
     bound = (earliest.timestamp if earliest else "") or at
@@ -224,7 +226,7 @@ def _first_not_in_metadata_table(storage: Storage, config: TableConfig, timeline
 
 
 def _last_metadata_compaction(storage: Storage, config: TableConfig) -> str | None:
-    """Return the last compaction of the metadata table, which may read the timeline of the table from there on.
+    """Return the last compaction of the metadata table; the metadata table may need the table's timeline from there on.
 
     The result is empty if there has been none yet, and None without a metadata table.
 

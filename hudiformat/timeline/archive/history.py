@@ -1,4 +1,4 @@
-"""The archived timeline of layout 2: Parquet files, and manifests that list the valid files.
+"""Read and write the archived timeline of layout 2: Parquet files, and manifests that list the valid files.
 
 A file contains instants by time; its name has their range and its level: ``<first>_<last>_<level>.parquet``.  Manifest
 N lists all valid files.  The file ``_version_`` contains the newest N; if it is missing or not a number, the highest N
@@ -61,7 +61,9 @@ def read_history(storage: Storage, config: TableConfig, *, contents: bool = True
 def history_files(
     storage: Storage, config: TableConfig, *, contents: bool = True, around: str | None = None
 ) -> Iterator[list[ArchivedInstant]]:
-    """The archived instants of each file, as :func:`read_history`; with *around*, of those that may have that instant.
+    """Yield the archived instants of each file, as :func:`read_history`.
+
+    With *around*, only files are read whose range of times contains this instant.
 
     Raises:
         CorruptTableError: as for :func:`read_history`.
@@ -74,19 +76,19 @@ def history_files(
 
 
 def file_range(name: str) -> tuple[str, str]:
-    """The times of the first and the last instant of a file, as its name tells."""
+    """Return the times of the first and the last instant of a file, which are in its name."""
     first, _, rest = name.partition("_")
     return first, rest.partition("_")[0]
 
 
 def read_history_file(storage: Storage, path: str, *, contents: bool = True) -> list[ArchivedInstant]:
-    """The archived instants of one file of layout 2.
+    """Return the archived instants of one file of layout 2.
 
     Raises:
-        CorruptTableError: it is damaged, or missing.
+        CorruptTableError: the file is damaged, or missing.
     """
     rows = read_history_rows(storage, path, [*_TIMES, *(_CONTENTS if contents else ())]).to_pylist()
-    return [_archived(row, path=f"{storage.root}/{path}") for row in rows]
+    return [_parse_row(row, path=f"{storage.root}/{path}") for row in rows]
 
 
 def write_history(storage: Storage, config: TableConfig, instants: Sequence[InstantFiles]) -> None:
@@ -97,7 +99,7 @@ def write_history(storage: Storage, config: TableConfig, instants: Sequence[Inst
 
     Source: LSMTimelineWriter.write and updateManifest, MetadataConversionUtils.createLSMTimelineInstant, Hudi 1.2.0.
     """
-    _add_file(storage, config, [_row(storage, config, files_of_instant) for files_of_instant in instants])
+    _add_file(storage, config, [_make_row(storage, config, files_of_instant) for files_of_instant in instants])
 
 
 def add_history(storage: Storage, config: TableConfig, archived: Sequence[ArchivedInstant]) -> None:
@@ -132,14 +134,14 @@ def _add_file(storage: Storage, config: TableConfig, rows: Sequence[dict[str, An
 
 
 def write_manifest(storage: Storage, folder: str, version: int, files: Mapping[str, int]) -> None:
-    """Make *files*, with their sizes in bytes, those that are valid, as manifest number *version*."""
+    """Write manifest number *version*, which makes *files*, with their sizes in bytes, the valid files."""
     manifest = json.dumps({"files": [{"fileName": file, "fileLen": size} for file, size in files.items()]}, indent=2)
     storage.create(f"{folder}/manifest_{version}", manifest.encode(), overwrite=True)
     storage.create(f"{folder}/{_VERSION_FILE}", str(version).encode(), overwrite=True)
 
 
 def manifest_versions(storage: Storage, folder: str) -> list[int]:
-    """The numbers of the manifests that are there, the oldest first."""
+    """Return the numbers of the existing manifests, the oldest first."""
     matches = (_MANIFEST.fullmatch(info.name) for info in storage.list(folder))
     return sorted(int(match[1]) for match in matches if match)
 
@@ -175,10 +177,10 @@ def _latest_version(storage: Storage, folder: str) -> int:
 
 
 def read_history_rows(storage: Storage, path: str, columns: Sequence[str] | None = None) -> pa.Table:
-    """The rows of one file of layout 2, of the schema of such files unless *columns* chooses.
+    """Return the rows of one file of layout 2, with *columns* or all columns of such files.
 
     Raises:
-        CorruptTableError: it is damaged, or missing.
+        CorruptTableError: the file is damaged, or missing.
     """
     try:
         data = storage.read(path)
@@ -192,24 +194,24 @@ def read_history_rows(storage: Storage, path: str, columns: Sequence[str] | None
         raise CorruptTableError(f"{named}: cannot read the archived timeline: {error}", path=named) from error
 
 
-def _archived(row: dict[str, Any], *, path: str) -> ArchivedInstant:
+def _parse_row(row: dict[str, Any], *, path: str) -> ArchivedInstant:
     instant = parse_archived(
         row.get("instantTime"), row.get("action"), State.COMPLETED, row.get("completionTime"), path=path
     )
     metadata, plan = row.get("metadata"), row.get("plan")
     return ArchivedInstant(
         instant,
-        None if metadata is None else _metadata(metadata, instant, path=path),
-        None if plan is None else _plan(plan, instant.action, path=path),
+        None if metadata is None else _decode_metadata(metadata, instant, path=path),
+        None if plan is None else _decode_plan(plan, instant.action, path=path),
     )
 
 
-def _metadata(data: bytes, instant: Instant, *, path: str) -> Metadata | None:
+def _decode_metadata(data: bytes, instant: Instant, *, path: str) -> Metadata | None:
     content = decode_content(data, instant, path=path)
     return content if isinstance(content, Metadata) else None
 
 
-def _plan(data: bytes, action: Action, *, path: str) -> Plan | None:
+def _decode_plan(data: bytes, action: Action, *, path: str) -> Plan | None:
     if action is Action.CLEAN:
         return decode_record_file(CleanerPlan, data, path=path)
     if action is not Action.REPLACE_COMMIT:
@@ -220,7 +222,7 @@ def _plan(data: bytes, action: Action, *, path: str) -> Plan | None:
     return from_record(RequestedReplaceMetadata, record, path=path) if is_plan else None
 
 
-def _row(storage: Storage, config: TableConfig, files: InstantFiles) -> dict[str, Any]:
+def _make_row(storage: Storage, config: TableConfig, files: InstantFiles) -> dict[str, Any]:
     completed = files.completed
     return {
         "instantTime": completed.time,

@@ -1,7 +1,7 @@
-"""Merging files of the archived timeline of layout 2: ten of a level become one of the next level.
+"""Merge files of the archived timeline of layout 2: ten of a level become one of the next level.
 
-Without it a table of 100,000 commits would have some ten thousand files, and a manifest that names all of them would be
-written with every archiving.
+Otherwise a table of 100,000 commits would have some ten thousand files, and each archiving would write a manifest that
+names all of them.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ _RECORD = "HoodieLSMTimelineInstant"
 
 
 def merge_history(storage: Storage, config: TableConfig) -> int:
-    """Merge the files of each level that has ten, and delete the files that no kept manifest names; the levels merged.
+    """Merge the files of each level that has ten; return the number of levels that were merged.
 
-    The caller must hold the lock of the table.  A merged file is valid once a manifest lists it; the files that it
-    replaces stay as long as a manifest names them that a reader may still be using.
+    Then files that no kept manifest names are deleted.  The caller must hold the lock of the table.  A merged file is
+    valid once a manifest lists it; the files that it replaces stay as long as a manifest names them that a reader may
+    still use.
 
     Raises:
         CorruptTableError: the manifest, or a file to be merged, is damaged; nothing has been replaced then.
@@ -51,21 +52,21 @@ def _merge_level(storage: Storage, config: TableConfig, level: int) -> bool:
     folder = config.history_folder
     version, files = latest_manifest(storage, folder)
     names = sorted(name for name in files if name.endswith(f"_{level}.parquet"))
-    chosen = _candidates([(name, files[name]) for name in names]) if len(names) >= _FILES else []
+    chosen = _choose_files([(name, files[name]) for name in names]) if len(names) >= _FILES else []
     if len(chosen) < 2:  # noqa: PLR2004 - one file alone is not merged
         return False
     rows = pa.concat_tables([read_history_rows(storage, f"{folder}/{name}") for name in chosen])
     firsts, lasts = zip(*(file_range(name) for name in chosen), strict=True)
     merged = f"{min(firsts)}_{max(lasts)}_{level + 1}.parquet"
     data = encode_parquet(rows, schema_text(_RECORD)).to_pybytes()
-    storage.create(f"{folder}/{merged}", data, overwrite=True)  # one that is there was left by a writer that crashed
+    storage.create(f"{folder}/{merged}", data, overwrite=True)  # an existing file was left by a writer that crashed
     kept = {name: size for name, size in files.items() if name not in chosen}
     write_manifest(storage, folder, version + 1, {**kept, merged: len(data)})
     return True
 
 
-def _candidates(files: list[tuple[str, int]]) -> list[str]:
-    """The oldest of *files*, names and sizes by time, that are merged: ten, or fewer if they are large.
+def _choose_files(files: list[tuple[str, int]]) -> list[str]:
+    """Return the oldest of *files*, names and sizes by time, that are merged: ten, or fewer if they are large.
 
     Of the sizes 2, 700, 900, 5 and 6 MB the first three are chosen, as the third passes 1,000; after a file of 1,200 MB
     the choice begins anew.
@@ -87,7 +88,7 @@ def _candidates(files: list[tuple[str, int]]) -> list[str]:
 
 
 def _delete_unnamed(storage: Storage, folder: str, manifests: int) -> None:
-    """Delete all but the newest *manifests*, and the files that none of those names."""
+    """Delete all but the newest *manifests*, and the files that none of these manifests names."""
     versions = manifest_versions(storage, folder)
     kept = versions[-manifests:]
     named = {name for version in kept for name in latest_manifest(storage, folder, version)[1]}

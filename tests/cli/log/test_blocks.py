@@ -71,7 +71,7 @@ def test_damage_is_a_block_with_the_reason_and_a_finding(command: Command, log: 
     corrupt = result.json[1]
     assert (corrupt["type"], corrupt["offset"], corrupt["size"]) == ("CORRUPT", len(DATA), 80)
     assert (corrupt["records"], corrupt["instant"]) == (None, None)
-    assert corrupt["reason"].startswith(f"at byte {len(DATA) + 85}: 587202560 footer entries")
+    assert corrupt["reason"].startswith(f"at byte {len(DATA) + 85}: footer count 587202560")
     table = command("blocks", log(DAMAGED))
     assert table.code == 1
     assert table.lines[2].split(maxsplit=6) == ["1", str(len(DATA)), "80", "CORRUPT", "-", "-", corrupt["reason"]]

@@ -144,7 +144,7 @@ def test_a_corrupt_block_is_skipped_and_reported(command: Command, log: Log) -> 
     result = command("records", "--json", path)
     assert (result.code, [line["record"]["id"] for line in result.json]) == (1, ["a", "b", "c", "d"])
     assert result.err.startswith(
-        f"hudiformat: block 1 of {path} is passed over: at byte {len(DATA) + 85}: 587202560 footer entries"
+        f"hudiformat: block 1 of {path} is passed over: at byte {len(DATA) + 85}: footer count 587202560"
     )
     assert result.err.count("\n") == 1
 

@@ -120,7 +120,7 @@ def _corrupt(message: str, kind: Any, *records: str) -> None:
 @pytest.mark.parametrize(
     ("message", "kind", "record"),
     [
-        ("ends before its length", "int", "02 02"),
+        ("ends before its declared length", "int", "02 02"),
         ("past the end of its record", "int", ""),
         ("past the end of its record", "double", "00"),
         ("past the end of its record", "int", "80"),

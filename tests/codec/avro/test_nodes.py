@@ -107,7 +107,7 @@ for _level in range(1, 30):
 @pytest.mark.parametrize(
     ("avro", "message"),
     [
-        ("null", "nulls alone"),
+        ("null", "null is supported only inside a union"),
         ("nothing", "not known"),
         (["null"], "union"),
         ([], "union"),

@@ -127,7 +127,7 @@ def test_look_ups_in_any_order_read_a_block_once_while_it_is_kept(monkeypatch: p
     for key in ("key 00250", "key 00010", "key 00251", "key 00011"):
         assert reader.get(key) == f"value {int(key[4:])}".encode()
     assert len(source.ranges) == 2
-    monkeypatch.setattr("hudiformat.codec.hfile.reader._MOST_KEPT", 1)
+    monkeypatch.setattr("hudiformat.codec.hfile.reader._MAX_CACHED_BYTES", 1)
     for key in ("key 00400", "key 00250", "key 00400"):
         assert reader.get(key) == f"value {int(key[4:])}".encode()
     assert len(source.ranges) == 5
@@ -356,7 +356,7 @@ def test_another_number_of_entries_than_declared(count: int) -> None:
     reader = HFileReader(FILE[:TRAILER] + encode_trailer(trailer))
     batches = reader.blocks()
     assert rows(iter([next(batches)])) == ENTRIES
-    with pytest.raises(CorruptBlockError, match=f"{count} entries are declared, 2 are there"):
+    with pytest.raises(CorruptBlockError, match=f"{count} entries are declared, 2 were found"):
         next(batches)
 
 

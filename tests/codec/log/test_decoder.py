@@ -132,7 +132,7 @@ def test_bytes_after_the_end_are_refused() -> None:
     decoder = LogDecoder()
     decoder.feed(A)
     decoder.finish()
-    with pytest.raises(DecodeError, match="at byte 77: bytes after finish"):
+    with pytest.raises(DecodeError, match="at byte 77: feed.. was called after finish"):
         decoder.feed(b"")
 
 

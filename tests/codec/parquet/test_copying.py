@@ -262,7 +262,7 @@ def test_statistics_of_a_writer_that_is_not_trusted_are_not_mixed_with_others() 
     storage.create("b", with_footer(storage.read("a"), (6, old)))
     copy_row_groups(storage, ["b", "b"], "c")
     assert parquet_file(storage, "c").metadata.created_by == "parquet-mr version 1.6.0 (build x)"
-    with pytest.raises(SchemaError, match="statistics are those of another writer"):
+    with pytest.raises(SchemaError, match="expected the writer of a, whose statistics differ"):
         copy_row_groups(storage, ["a", "b"], "d")
 
 

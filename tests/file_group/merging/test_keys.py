@@ -84,7 +84,7 @@ def test_keys_are_found_in_an_index() -> None:
 @given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 9), max_size=40))
 def test_hashes_are_sorted_whichever_bits_they_differ_in(values: list[int]) -> None:
     hashes = np.array(values, np.uint64)
-    assert hashes[module._order(hashes)].tolist() == sorted(values)
+    assert hashes[module._sort_hashes(hashes)].tolist() == sorted(values)
 
 
 def test_an_empty_index_has_no_matches() -> None:

@@ -12,8 +12,8 @@ from typing import Any
 
 from hudiformat.sink.options import _KEYS as SINK_KEYS
 from hudiformat.sink.options import SinkOptions
-from hudiformat.sink.options import _duration as duration
-from hudiformat.sink.options import _size as size
+from hudiformat.sink.options import _parse_duration as duration
+from hudiformat.sink.options import _parse_size as size
 from hudiformat.table.options.answers import Answer, HudiKey, current_name, hudi_keys, rule_of
 from hudiformat.table.options.keys import _KEYS as WRITE_KEYS
 from hudiformat.table.options.keys import FACT_KEYS, PERSISTED_KEYS, TABLE_KEYS, is_honoured

@@ -10,7 +10,7 @@ from hudiformat.errors import CorruptTableError
 from hudiformat.timeline.archive.archived import ArchivedInstant
 from hudiformat.timeline.archive.archiving import archive, read_archived
 from hudiformat.timeline.archive.history import add_history, latest_manifest
-from hudiformat.timeline.archive.history_merging import _candidates, merge_history
+from hudiformat.timeline.archive.history_merging import _choose_files, merge_history
 from hudiformat.timeline.commit_metadata import CommitMetadata
 from hudiformat.timeline.timeline import Action, Instant, State
 from tests.timeline.support import FEW, Table
@@ -108,4 +108,4 @@ def test_archiving_merges(newest: Table) -> None:
     ],
 )
 def test_large_files_are_merged_as_hudi_chooses_them(sizes: list[int], chosen: int, tmp_path: Path) -> None:
-    assert len(_candidates([(str(number), size) for number, size in enumerate(sizes)])) == chosen
+    assert len(_choose_files([(str(number), size) for number, size in enumerate(sizes)])) == chosen

@@ -1,8 +1,8 @@
-"""Compiled kernels for Avro records, where numba is installed: ``pip install 'hudiformat[jit]'``.
+"""Compiled kernels for Avro records, used if numba is installed: ``pip install 'hudiformat[jit]'``.
 
 A kernel is a plain Python function of this folder on numbers and numpy arrays.  numba compiles it once per machine and
-keeps it on disk; Python can run it too, as tests do.  The numpy path defines what comes out: a kernel gives the same,
-only faster, and where it meets anything unusual it gives up and numpy does the work.
+keeps it on disk; Python can run it too, as tests do.  The numpy path defines the results: a kernel gives the same
+result faster, and gives up at anything unusual, which numpy then handles.
 
 Importing numba and loading kernels takes about half a second, so a process does not use them before it has handled
 :data:`LOAD_AFTER` bytes of records.  The environment variable ``HUDIFORMAT_JIT`` changes that: with ``0`` kernels are
@@ -28,23 +28,23 @@ VARIABLE = "HUDIFORMAT_JIT"
 Function = Callable[..., Any]
 
 switch = partial(os.environ.get, VARIABLE)
-"""What the environment says: ``0``, ``1`` or None."""
+"""Returns the value of ``HUDIFORMAT_JIT``: ``0``, ``1`` or None."""
 
 handled = [0]
-"""Bytes of records so far."""
+"""The number of bytes of records that this process has handled so far, in a list that all functions share."""
 _kernels: dict[Function, Function] = {}
 _loading = Lock()
 
 
 def is_active() -> bool:
-    """Whether the next records are handled by kernels."""
+    """Return whether the next records are handled by kernels."""
     asked = switch()
     return asked != "0" and (asked == "1" or handled[0] >= LOAD_AFTER) and _native() is not None
 
 
 @lru_cache
 def _native() -> ModuleType | None:
-    """The module that compiles; None where numba is not installed, or not for this Python, numpy or machine."""
+    """Return the module that compiles; None if numba is not installed, or not for this Python, numpy or machine."""
     if sys.byteorder != "little":
         return None
     try:
@@ -54,9 +54,9 @@ def _native() -> ModuleType | None:
 
 
 def kernel(function: Function, signature: str, size: int) -> Function | None:
-    """The compiled form of *function*, which is to handle *size* bytes of records; None if numpy is to do it.
+    """Return the compiled form of *function*, which handles *size* bytes of records; None if numpy is to handle them.
 
-    *signature* is numba's, as ``"int64(uint8[::1], int64)"``; it is the same in all calls for one function.
+    *signature* is numba's, such as ``"int64(uint8[::1], int64)"``; it is the same in all calls for one function.
     """
     handled[0] += size
     if not is_active() or (native := _native()) is None:

@@ -1,4 +1,4 @@
-"""Records decoded by a kernel into the memory of Arrow arrays, which grows as it is needed."""
+"""Decode records by a kernel into the memory of Arrow arrays, which grows as it is needed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hudiformat.codec.avro.compiled import decoding, layout
 from hudiformat.codec.avro.compiled.program import Program, Slot, program_for
 from hudiformat.codec.avro.nodes import Enum
 
-_PROBED = 512
-"""Records that are decoded first: they tell how long texts and lists are."""
+_FIRST_ROWS = 512
+"""The number of records that are decoded first: the size of texts and lists in the others is estimated from them."""
 _ITEMS = 4  # items per list for which there is memory at first
 _MARGIN = 1.1
 _WORD = 8
@@ -54,10 +54,10 @@ class Places(NamedTuple):
 def decode_columns(
     data: Bytes, places: Places, schema: str, wanted: frozenset[str], *, views: bool = False
 ) -> dict[str, pa.Array] | None:
-    """The *wanted* columns of the records in *data*.
+    """Decode the *wanted* columns of the records in *data*; None if numpy has to decode them.
 
-    None if numpy is to decode them: there is too little work, or no numba, or a type that kernels do not know, or
-    something is damaged.  With *views* the texts that are columns are views of *data*.
+    That is so if there is too little work, numba is not installed, kernels do not know a type, or something is damaged.
+    With *views* the texts that are columns are views of *data*.
     """
     size, rows = places.last - places.first, len(places.ends)
     walk = compiled.kernel(decoding.walk, decoding.WALK, size)
@@ -75,7 +75,7 @@ def decode_columns(
 
 
 def find_offsets(data: Bytes, count: int) -> Longs | None:
-    """Where each of *count* records that fill *data* begins, and the end; None if numpy is to find them."""
+    """Return where each of *count* records that fill *data* begins, and the end; None if numpy has to find them."""
     chain = compiled.kernel(decoding.chain, decoding.CHAIN, 0)
     if chain is None:
         return None
@@ -83,14 +83,14 @@ def find_offsets(data: Bytes, count: int) -> Longs | None:
     return offsets if chain(data.ctypes.data, len(data), offsets) == layout.DONE else None
 
 
-def _padded(data: Bytes) -> Bytes:
+def _with_padding(data: Bytes) -> Bytes:
     padded = np.zeros(len(data) + layout.PADDING, np.uint8)
     padded[: len(data)] = data
     return padded
 
 
 class _Memory:
-    """The tables of a program that is run, and the memory of its columns."""
+    """The tables of a program while it runs, and the memory of its columns."""
 
     def __init__(self, program: Program, rows: int) -> None:
         self._program = program
@@ -100,32 +100,32 @@ class _Memory:
         self._texts: Longs = np.flatnonzero(self._table[:, layout.KIND // _WORD] == layout.TEXT)
         self._buffers: dict[tuple[int, int], Any] = {}
         for frame in range(program.frames):
-            self._make_room(frame, min(rows, _PROBED) * (_ITEMS if frame else 1))
+            self._make_room(frame, min(rows, _FIRST_ROWS) * (_ITEMS if frame else 1))
 
     def fill(self, walk: compiled.Function, data: Bytes, places: Places) -> bool:
-        """Decode all records; False if numpy has to."""
+        """Decode all records; return False if numpy has to decode them."""
         starts, ends, filled = (np.ascontiguousarray(places.starts), np.ascontiguousarray(places.ends), places.filled)
-        base, room, last = data.ctypes.data, len(data), min(_PROBED, self._rows)
+        base, room, last = data.ctypes.data, len(data), min(_FIRST_ROWS, self._rows)
         tables = (self._table.ctypes.data, len(self._table), self._frames.ctypes.data)
         whole, first = int(self._program.whole), places.first
         while True:
             found = walk(base, room, filled, first, starts, ends, last, whole, *tables)
             row = int(self._frames[0, 0])
             if found == layout.NEAR_END:
-                tail = _padded(data[int(starts[row]) : places.last])
+                tail = _with_padding(data[int(starts[row]) : places.last])
                 base, room = tail.ctypes.data - int(starts[row]), places.last + layout.PADDING
             elif found > layout.DONE:
                 self._grow(found - 1, int(ends[row] - starts[row]))
                 # Other columns will soon be full too, and after each return a row is decoded again.
                 self._make_texts(min(_MARGIN * last / max(row, 1), 2))
             elif found == layout.DONE and last < self._rows:
-                self._expect()
+                self._make_room_for_all()
                 last = self._rows
             else:
                 return bool(found == layout.DONE and ends[-1] == places.last)
 
     def _grow(self, operation: int, more: int) -> None:
-        """Make room for a half more, and at least *more*, in the column of texts or the list of an operation."""
+        """Make half as much room again, and at least *more*, for the texts or the list items of an operation."""
         row = self._table[operation]
         if row[layout.KIND // _WORD] == layout.TEXT:
             used = int(row[layout.USED // _WORD])
@@ -135,7 +135,7 @@ class _Memory:
             count = int(self._frames[frame, layout.COUNT])
             self._make_room(frame, max(count * 3 // 2, count + more))
 
-    def _expect(self) -> None:
+    def _make_room_for_all(self) -> None:
         """Make room for all rows, and for as many bytes and items per record as there were so far."""
         done = max(int(self._frames[0, 0]), 1)
         share = _MARGIN * self._rows / done
@@ -152,12 +152,13 @@ class _Memory:
             self._make_bytes(operation, size)
 
     def _make_room(self, frame: int, rows: int) -> None:
-        """Make memory for so many rows of a frame."""
+        """Make memory for *rows* rows of a frame."""
         capacity = layout.CAPACITY // _WORD
         if rows <= self._frames[frame, capacity]:
             return
         self._frames[frame, capacity] = rows
-        for operation, row in enumerate(self._program.table.tolist()):  # as it was: what is not to be kept is 0
+        # The unchanged table of the program: an operation that keeps no values or validity has 0 there.
+        for operation, row in enumerate(self._program.table.tolist()):
             if row[layout.FRAME // _WORD] != frame:
                 continue
             if row[layout.VALID // _WORD]:
@@ -172,7 +173,7 @@ class _Memory:
                 if fresh and kind in (layout.TEXT, layout.LIST):
                     self._bytes(operation, layout.VALUES)[:4] = 0
             if kind == layout.TEXT and (operation, layout.BYTES) not in self._buffers:
-                self._make_bytes(operation, 2 * _WORD * min(rows, _PROBED) + layout.SPARE)
+                self._make_bytes(operation, 2 * _WORD * min(rows, _FIRST_ROWS) + layout.SPARE)
 
     def _make_bytes(self, operation: int, size: int) -> None:
         if size > self._table[operation, layout.ROOM // _WORD]:
@@ -191,7 +192,7 @@ class _Memory:
         return np.frombuffer(self._buffers[operation, what], np.uint8)
 
     def array(self, slot: Slot, data: pa.Buffer) -> pa.Array:
-        """The array of a slot, once all rows are decoded.
+        """Return the array of a slot, once all rows are decoded.
 
         Raises:
             pyarrow.ArrowInvalid: a decimal has more digits than its type.
@@ -220,14 +221,14 @@ class _Memory:
         return array
 
     def _values(self, operation: int, rows: int) -> pa.Buffer:
-        """The values without the memory behind them, which IPC would write, whatever is in it."""
+        """Return the values without the memory behind them, which IPC would write too."""
         kind = int(self._table[operation, layout.KIND // _WORD])
         buffer = self._buffers[operation, layout.VALUES]
         buffer.resize((rows + (kind in (layout.TEXT, layout.LIST))) * self._width(operation) // 8)
         return buffer
 
     def _width(self, operation: int) -> int:
-        """The bits of a value of an operation; 0 if it keeps none."""
+        """Return the bits of a value of an operation; 0 if it keeps none."""
         row = self._table[operation]
         kind = int(row[layout.KIND // _WORD])
         return 8 * int(row[layout.ARGUMENT // _WORD]) if kind == layout.FIXED else _WIDTHS.get(kind, 0)

@@ -1,7 +1,7 @@
-"""The kernels that decode records.  What is in their tables: the module layout; who calls them: the module decoded.
+"""The kernels that decode records.  Their tables are described in the module layout; the module decoded calls them.
 
-They check each position against the end of its record before they use more than ``PADDING`` bytes behind that.
-Whatever is damaged or unusual ends in ``BAD``: numpy then decodes the same records, and says what is wrong.
+They check each position against the end of its record before they use more than ``PADDING`` bytes behind
+that.  Anything damaged or unusual ends in ``BAD``: numpy then decodes the same records, and raises the error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HIGH_BITS = -0x7F7F7F7F7F7F7F80  # of each of eight bytes
 
 
 def chain(data: int, size: int, offsets: Longs) -> int:
-    """Follow the lengths of the records in *size* bytes at *data*: where each begins, and at last the end.
+    """Follow the lengths of the records in *size* bytes at *data*; store where each begins, and at last the end.
 
     ``offsets`` has one entry more than there are records.
     """
@@ -51,12 +51,14 @@ def walk(
 ) -> int:
     """Decode the records from number ``COUNT`` of the first frame up to *last*.
 
-    *data* is the address of position 0, *room* the position up to which bytes can be read, *origin* that at which the
-    buffer of views begins, *program* and *frames* are the addresses of the tables, *stop* is the number of operations.
-    With *whole* they read records to the end.
+    *data* is the address of position 0, *room* the position up to which bytes can be read, and *origin* the position at
+    which the buffer of views begins.  *program* and *frames* are the addresses of the tables, *stop* is the number of
+    operations.  With *whole* they read records to the end.
 
-    Records are where *starts* and *ends* say.  But if they fill the bytes up to position *filled*, which else is 0,
-    each start is that of a length, and tells the end, which is the next start: both arrays are parts of one.
+    If *filled* is 0, *starts* and *ends* hold where each record begins and ends.  Otherwise the records fill the bytes
+    up to position *filled*, each behind its length.  Then only the first item of *starts* is set: the position of a
+    length.  This function stores the end of each record in *ends*, and *starts* and *ends* are parts of one array,
+    shifted by one item, so that the end of a record is the start of the next one.
     """
     behind = program + stop * layout.SIZE
     for index in range(load64(frames + layout.COUNT), last):
@@ -99,7 +101,7 @@ def walk(
             if kind >= layout.SKIP_VARINT:
                 pos = _skip(kind, load64(op + layout.ARGUMENT), data, pos, end)
             elif kind == layout.LIST:
-                count, pos = _varint(data, pos)
+                count, pos = _read_varint(data, pos)
                 if count < 0 or pos < 0 or count > end - pos:
                     return layout.BAD
                 child = frames + layout.FRAME_SIZE * load64(op + layout.ARGUMENT)
@@ -134,21 +136,21 @@ def _big_endian(at: int) -> int:
 
 
 def _skip(kind: int, width: int, data: int, pos: int, end: int) -> int:
-    """The position behind a value that is not decoded; -1 if it is bad."""
+    """Return the position behind a value that is not decoded; -1 if it is bad."""
     if kind == layout.SKIP_FIXED:
         return pos + width
     if kind == layout.SKIP_VARINT:
         stops = ~load64(data + pos) & _HIGH_BITS
         if stops:
             return pos + 1 + (low_zeros(stops) >> 3)
-        _, pos = _varint(data, pos)
+        _, pos = _read_varint(data, pos)
         return pos
-    length, pos = _varint(data, pos)
+    length, pos = _read_varint(data, pos)
     return pos + length if pos >= 0 and 0 <= length <= end - pos else -1
 
 
 def _read(op: int, kind: int, row: int, data: int, pos: int, end: int, origin: int) -> int:
-    """Read the value of one operation; the result is the position behind it, -1 if it is bad, or ``_MORE``."""
+    """Read the value of one operation; return the position behind it, -1 if it is bad, or ``_MORE``."""
     if kind == layout.TEXT or kind == layout.VIEW:
         return _read_text(op, kind, row, data, pos, end, origin)
     target, argument = load64(op + layout.VALUES), load64(op + layout.ARGUMENT)
@@ -167,7 +169,7 @@ def _read(op: int, kind: int, row: int, data: int, pos: int, end: int, origin: i
     if kind == layout.RECORD:
         return pos
     if kind == layout.ENUM:
-        value, pos = _varint(data, pos)
+        value, pos = _read_varint(data, pos)
         store32(target + 4 * row, value)
         return pos if 0 <= value < argument else -1
     if kind == layout.FIXED:
@@ -177,7 +179,7 @@ def _read(op: int, kind: int, row: int, data: int, pos: int, end: int, origin: i
             store8(target + row * argument + byte, load8(data + pos + byte))
         return pos + argument
     if not argument:
-        argument, pos = _varint(data, pos)
+        argument, pos = _read_varint(data, pos)
         if pos < 0 or argument < 1 or argument > _DECIMAL_SIZE:
             return -1
     _put_decimal(target + _DECIMAL_SIZE * row, data + pos, argument)
@@ -185,7 +187,7 @@ def _read(op: int, kind: int, row: int, data: int, pos: int, end: int, origin: i
 
 
 def _read_integer(target: int, limit: int, kind: int, row: int, data: int, pos: int) -> int:
-    value, pos = _varint(data, pos)
+    value, pos = _read_varint(data, pos)
     if limit and (value < 0 or value >= limit):
         return -1
     if kind == layout.LONG:
@@ -196,7 +198,7 @@ def _read_integer(target: int, limit: int, kind: int, row: int, data: int, pos: 
 
 
 def _read_text(op: int, kind: int, row: int, data: int, pos: int, end: int, origin: int) -> int:
-    length, pos = _varint(data, pos)
+    length, pos = _read_varint(data, pos)
     if length < 0 or pos < 0 or length > end - pos:
         return -1
     source, target = data + pos, load64(op + layout.VALUES)
@@ -214,8 +216,8 @@ def _read_text(op: int, kind: int, row: int, data: int, pos: int, end: int, orig
     return pos + length
 
 
-def _varint(data: int, pos: int) -> tuple[int, int]:
-    """The number at *pos* and the position behind it, which is -1 if there is none of 64 bits."""
+def _read_varint(data: int, pos: int) -> tuple[int, int]:
+    """Return the number at *pos* and the position behind it, which is -1 if the number has over 64 bits."""
     value = load8(data + pos)
     if value < 128:
         return (value >> 1) ^ -(value & 1), pos + 1
@@ -223,9 +225,9 @@ def _varint(data: int, pos: int) -> tuple[int, int]:
     stops = ~word & _HIGH_BITS
     if stops:  # the high bit of the last byte
         size = low_zeros(stops)
-        value = _joined(word & ((1 << size) - 1))
+        value = _join_groups(word & ((1 << size) - 1))
         return (value >> 1) ^ -(value & 1), pos + 1 + (size >> 3)
-    value = _joined(word)
+    value = _join_groups(word)
     byte = load8(data + pos + 8)
     value |= (byte & 127) << 56
     if byte < 128:
@@ -234,8 +236,8 @@ def _varint(data: int, pos: int) -> tuple[int, int]:
     return (value >> 1 | (byte & 1) << 62) ^ -(value & 1), (pos + 10 if byte < 2 else -1)
 
 
-def _joined(word: int) -> int:
-    """The lower seven bits of each of eight bytes, one behind the other."""
+def _join_groups(word: int) -> int:
+    """Join the lower seven bits of each of eight bytes: 0x02ac, the varint ac 02, becomes 0x2c | 0x02 << 7 = 300."""
     word = (word & 0x007F007F007F007F) | (word >> 1 & 0x3F803F803F803F80)
     word = (word & 0x00003FFF00003FFF) | (word >> 2 & 0x0FFFC0000FFFC000)
     return (word & 0x000000000FFFFFFF) | (word >> 4 & 0x00FFFFFFF0000000)
@@ -283,7 +285,7 @@ def _put_nulls(op: int, after: int, program: int, frames: int) -> None:
 
 
 def _roll_back(program: int, behind: int, frames: int) -> None:
-    """Undo what was counted of the record that is being read: a list's items, and the bytes of texts."""
+    """Undo the counts of the record that is being read: of a list's items, and of the bytes of texts."""
     op = program
     while op < behind:
         kind, target = load64(op + layout.KIND), load64(op + layout.VALUES)

@@ -1,8 +1,8 @@
-"""Arrow arrays -> Avro records, row by row in compiled code.  Layout: spec/avro-records.md.
+"""Encode Arrow arrays as Avro records, row by row in compiled code.  Layout: spec/avro-records.md.
 
 :func:`prepare` writes the addresses of an array's buffers into a table of nodes (``node_table``), as Arrow's C data
-interface has them, and :func:`write` walks through the table for each row.  Where a value is not as it should be, such
-as a null that the schema does not allow, ``write`` gives up, and the numpy path finds the words for it.
+interface has them, and :func:`write` walks through the table for each row.  If a value cannot be encoded, such as a
+null that the schema does not allow, ``write`` gives up, and the numpy path raises the error.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from hudiformat.codec.avro.arrays import Bytes, Longs
 from hudiformat.codec.avro.compiled.memory import copy16, load8, load32, load64, store8, store32, store64
 
-# What numba keeps on disk is compiled anew when this file changes, so the numbers that go into it are here.
+# The constants are in this file, because numba compiles anew when it changes: compiled code contains their values.
 
 RECORD, UNION, LIST, TEXT, LONG, INT, DOUBLE, FLOAT, BOOLEAN, FIXED, DECIMAL, SHARED, DECIMAL_BYTES = range(13)
 """The kinds of nodes, those with inner nodes first; SHARED is one text for all rows.
@@ -32,7 +32,7 @@ COLUMNS = 16
 WIDTH = 8 * COLUMNS
 
 NONE = -1
-"""The branch of null where there is none."""
+"""The value of BRANCH without a null branch."""
 
 REFUSED = -1
 
@@ -48,7 +48,7 @@ _SPARE = 32  # bytes behind the records that may be overwritten
 
 
 def prepare(nodes: Longs, array: int) -> int:
-    """Let *nodes* refer to the struct array at *array*, an ``ArrowArray``; returns how many bytes its rows may take.
+    """Let *nodes* refer to the struct array at *array*, an ``ArrowArray``; return how many bytes its rows may take.
 
     Parents come before their children, so that each finds its array, and which entries of it are used.
     """
@@ -89,7 +89,7 @@ def _find_shared(node: Longs, dictionary: int) -> None:
 
 
 def _most_bytes(kind: int, count: int) -> int:
-    """How many bytes a value may have, with its branch and the length or the end of what follows."""
+    """Return how many bytes a value may have, with its branch and the length or the end of what follows."""
     if FIXED <= kind <= SHARED:
         return count + 6
     if kind == DECIMAL_BYTES:
@@ -100,7 +100,7 @@ def _most_bytes(kind: int, count: int) -> int:
 def write(  # noqa: PLR0917 - compiled functions take plain numbers and arrays
     nodes: Longs, frames: Longs, out: Bytes, length_size: int, firsts: Longs, heads: Longs, starts: Longs
 ) -> int:
-    """Write all rows to *out*, each behind its length of *length_size* bytes, 4 or 0; returns the bytes, or REFUSED.
+    """Write all rows to *out*, each behind its length of *length_size* bytes, 4 or 0; return the bytes, or REFUSED.
 
     Part ``i`` begins with the row ``firsts[i]``: before it are the eight bytes of ``heads[i]``, if there are any heads,
     and ``starts[i]`` becomes its offset.  *frames* are FRAMES numbers to work with.
@@ -128,7 +128,7 @@ def write(  # noqa: PLR0917 - compiled functions take plain numbers and arrays
 def _write_record(  # noqa: C901, PLR0912, PLR0915 - one loop, whose variables stay in registers
     nodes: int, row: int, at: int, frames: Longs
 ) -> int:
-    """Write one row at the address *at*; returns the address behind it, or REFUSED.
+    """Write one row at the address *at*; return the address behind it, or REFUSED.
 
     A group is the fields of a record, or the items of a list: the nodes from *first* on, for the entries from *entry*
     to *end*.  Inside a record or list the group around it waits in *frames*.
@@ -195,7 +195,7 @@ def _write_record(  # noqa: C901, PLR0912, PLR0915 - one loop, whose variables s
 
 
 def _member(node: int, count: int, entry: int) -> int:
-    """Which one of the members of a union is set; REFUSED if not exactly one is."""
+    """Return which one of the members of a union is set; REFUSED if not exactly one is."""
     found = REFUSED
     for member in range(count):
         validity, offset = load64(node + 8 * VALIDITY), load64(node + 8 * OFFSET)
@@ -208,7 +208,7 @@ def _member(node: int, count: int, entry: int) -> int:
 
 
 def _write_value(node: int, kind: int, index: int, at: int) -> int:
-    """Write a value that is no record, list or union; returns the address behind it, or REFUSED."""
+    """Write a value that is no record, list or union; return the address behind it, or REFUSED."""
     data = load64(node + 8 * DATA)
     if kind == TEXT:
         start, end = load32(data + 4 * index), load32(data + 4 * index + 4)
@@ -233,7 +233,7 @@ def _write_value(node: int, kind: int, index: int, at: int) -> int:
 
 
 def _write_number(kind: int, data: int, index: int, at: int) -> int:
-    """Write the number *index* of those at *data*; returns the address behind it."""
+    """Write the number *index* of the numbers at *data*; return the address behind it."""
     if kind == LONG:
         number = load64(data + 8 * index)
         return _put_varint(at, number << 1 ^ number >> 63)
@@ -252,7 +252,7 @@ def _write_number(kind: int, data: int, index: int, at: int) -> int:
 
 
 def _put_big_endian(at: int, value: int, width: int) -> int:
-    """Write the decimal at *value* in *width* bytes; returns the address behind it, or REFUSED if it needs more."""
+    """Write the decimal at *value* in *width* bytes; return the address behind it, or REFUSED if it needs more."""
     if not _fits(value, width):
         return REFUSED
     sign = load8(value + _DECIMAL_SIZE - 1) >> 7
@@ -262,7 +262,7 @@ def _put_big_endian(at: int, value: int, width: int) -> int:
 
 
 def _fits(value: int, width: int) -> bool:
-    """Whether the decimal at *value*, 16 bytes with the lowest first, needs no more than *width* bytes."""
+    """Return whether the decimal at *value*, 16 bytes with the lowest first, needs no more than *width* bytes."""
     sign = load8(value + _DECIMAL_SIZE - 1) >> 7
     for place in range(width, _DECIMAL_SIZE):
         if load8(value + place) != 0xFF * sign:
@@ -271,12 +271,12 @@ def _fits(value: int, width: int) -> bool:
 
 
 def _bit(bits: int, index: int) -> bool:
-    """The bit *index* of the bitmap at *bits*."""
+    """Return the bit *index* of the bitmap at *bits*."""
     return load8(bits + (index >> 3)) >> (index & 7) & 1 != 0
 
 
 def _put_varint(at: int, value: int) -> int:
-    """Write an unsigned number in groups of seven bits, the lowest first; returns the address behind it."""
+    """Write an unsigned number in groups of seven bits, the lowest first; return the address behind it."""
     while value & -128:
         store8(at, value & 0x7F | 0x80)
         value = value >> 7 & 0x01FF_FFFF_FFFF_FFFF
@@ -286,7 +286,7 @@ def _put_varint(at: int, value: int) -> int:
 
 
 def _copy(at: int, source: int, length: int, end: int) -> int:
-    """Copy *length* bytes, and maybe up to 15 more that can be read before the address *end*."""
+    """Copy *length* bytes, and up to 15 more if they can be read before the address *end*."""
     done = 0
     if source + length + 15 <= end:
         while done < length:

@@ -1,4 +1,4 @@
-"""The numbers that the kernels for decoding and their caller agree on.
+"""The constants that the decoding kernels and their caller share: offsets in a program, and the kinds of operations.
 
 A program is a table with one row per operation, in the order in which an operation's values lie in a record.  A row has
 :data:`SIZE` bytes; these are the offsets of its 64-bit numbers.
@@ -14,13 +14,13 @@ ARGUMENT = 32  # of the kind, see below
 VALUES = 40  # the address of the values, or of the offsets of texts and lists; of a skipped list 0
 VALID = 48  # the address of a byte for each row, 1 unless it is null; 0 if there are none
 HAS_NULLS = 56  # 1 once a null was read
-BYTES = 64  # the address of a text column's bytes,
-ROOM = 72  # how many of them there may be,
-USED = 80  # and how many there are
+BYTES = 64  # the address of a text column's bytes
+ROOM = 72  # the number of bytes for which there is memory
+USED = 80  # the number of bytes that are used
 LEFT = 88  # items of a list that are still to be read
 SIZE = 128
 
-# The kinds, and what their argument is.
+# The kinds of operations, and the meaning of their argument.
 RECORD = 0  # a record whose validity is kept; its fields follow
 BOOLEAN = 1  # a byte for each row
 INT = 2  # the upper limit of a time of day; 0 for none

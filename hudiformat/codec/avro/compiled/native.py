@@ -1,4 +1,4 @@
-"""Functions compiled by numba.  Importing this module imports numba."""
+"""Compile functions by numba.  Importing this module imports numba."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _registered: set[Any] = {*_LOADS, *_STORES, memory.copy16, memory.wrap64, memory
 
 
 def compiled(function: Callable[..., Any], signature: str) -> Callable[..., Any]:
-    """*function* compiled for the types in *signature*; it runs without Python's lock.
+    """Return *function* compiled for the types in *signature*; it runs without Python's lock.
 
-    The functions of this package that it calls are compiled into it.  What is compiled is kept on disk beside the
-    module, or in the user's cache folder; where neither can be written it is compiled anew in each process.
+    The functions of this package that it calls are compiled into it.  The result is kept on disk beside the module, or
+    in the user's cache folder; if neither can be written, each process compiles anew.
     """
     _register_callees(function)
     try:
-        return numba.njit(signature, nogil=True, cache=True)(_named_by_sources(function))  # type: ignore[no-any-return]
-    except (RuntimeError, OSError) as error:  # the first where there is no folder, the second where a disk is full
+        return numba.njit(signature, nogil=True, cache=True)(_rename_by_sources(function))  # type: ignore[no-any-return]
+    except (RuntimeError, OSError) as error:  # RuntimeError without a folder for the cache, OSError on a full disk
         if isinstance(error, RuntimeError) and "no locator available" not in str(error):
             raise
         return numba.njit(signature, nogil=True)(function)  # type: ignore[no-any-return]
 
 
-def _named_by_sources(function: Callable[..., Any]) -> Callable[..., Any]:
-    """*function* with a name that follows from all sources of this package, by which numba keeps what it has compiled.
+def _rename_by_sources(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return *function* with a name that contains a digest of all sources of this package: numba's cache uses the name.
 
-    numba itself looks at the function's own file alone: after an upgrade it would load machine code with the old bodies
+    numba itself looks only at the function's own file: after an upgrade it would load machine code with the old bodies
     of the functions that this one calls.
     """
     assert isinstance(function, FunctionType)  # noqa: S101 - kernels are
@@ -69,7 +69,7 @@ def _register_callees(function: Callable[..., Any]) -> None:
 
 
 def _load(bits: int) -> Any:
-    """The intrinsic that loads a number of *bits*; eight bytes are signed, fewer are not."""
+    """Return the intrinsic that loads a number of *bits*; eight bytes are signed, fewer are not."""
 
     def typed(_context: Any, address: Any) -> Any:
         def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
@@ -82,7 +82,7 @@ def _load(bits: int) -> Any:
 
 
 def _store(bits: int) -> Any:
-    """The intrinsic that stores the lowest *bits* of a number."""
+    """Return the intrinsic that stores the lowest *bits* of a number."""
 
     def typed(_context: Any, address: Any, value: Any) -> Any:  # noqa: ARG001
         def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:

@@ -1,4 +1,4 @@
-"""An Avro schema as a table of numbers, which compiled code walks through.
+"""Flatten an Avro schema into a table of numbers, which compiled code walks through.
 
 Each node of the schema is a row, and the fields of a record are next to each other:
 
@@ -56,7 +56,7 @@ _KINDS = {
 
 @lru_cache(maxsize=256)
 def table_of(schema_json: str, shared: tuple[int, ...] = ()) -> Longs | None:
-    """The table of nodes; None if the schema has a type that is not encoded here: an enum, or a union of very many.
+    """Return the table of nodes; None if the schema has an enum, or a union of very many types: kernels lack them.
 
     The fields *shared* are columns with one text for all rows.
     """
@@ -76,7 +76,7 @@ def table_of(schema_json: str, shared: tuple[int, ...] = ()) -> Longs | None:
 
 
 def _fill(row: list[int], node: Node) -> list[Node] | None:
-    """Fill the row of *node*; its children, or None if it is not encoded here."""
+    """Fill the row of *node*; return its children, or None if kernels do not know the type."""
     row[BRANCH] = NONE
     if isinstance(node, Nullable):
         row[BRANCH], node = node.null_branch, node.inner

@@ -1,6 +1,6 @@
-"""A schema as the program of the kernel that decodes its records: see the module layout.
+"""Compile a schema into the program of the kernel that decodes its records: see the module layout.
 
-A record of a nullable string and a list of nullable ints, of which both columns are wanted:
+A record of a nullable string and a list of nullable ints, if both columns are wanted:
 
     number  kind   null  next  frame  argument
     0       TEXT   0     1     0      1            a string, or null if its first byte is 0
@@ -33,12 +33,12 @@ _KINDS = {
 _SKIPPED = {"boolean": 1, "float": 4, "double": 8}
 _DECIMAL_SIZE = 16
 DAY = {pa.time32("ms"): 86_400_000, pa.time64("us"): 86_400_000_000}
-"""Times of day are below this."""
+"""The exclusive upper limit of a time of day, by type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Where the values of a node come from: an operation, and what is inside the node.
+    """Which operation decodes a node, and the slots of the nodes inside it.
 
     A record that is never null has no operation.
     """
@@ -65,7 +65,7 @@ class Program:
 
 @lru_cache(maxsize=256)
 def program_for(schema: str, wanted: frozenset[str], *, views: bool) -> Program | None:
-    """The program that decodes the *wanted* columns of records of a schema; None if kernels do not know a type.
+    """Return the program that decodes the *wanted* columns of a schema; None if kernels do not know a type.
 
     With *views* the texts that are columns are views.  Fields behind the last wanted column are not read.
     """
@@ -80,7 +80,7 @@ def program_for(schema: str, wanted: frozenset[str], *, views: bool) -> Program 
                 builder.skip(node)
     except _UnknownError:
         return None
-    least = sum(_least(node) for _, node in fields[: last + 1])
+    least = sum(_min_size(node) for _, node in fields[: last + 1])
     return Program(builder.table(), slots, builder.frames, last == len(fields) - 1, least)
 
 
@@ -97,7 +97,7 @@ class _Builder:
         self._rows: list[dict[int, int]] = []
 
     def table(self) -> npt.NDArray[np.int64]:
-        """The operations as a table; addresses are still 0."""
+        """Return the operations as a table; addresses are still 0."""
         table = np.zeros((len(self._rows), layout.SIZE // 8), np.int64)
         for row, values in zip(table, self._rows, strict=True):
             for offset, value in values.items():
@@ -105,7 +105,7 @@ class _Builder:
         return table
 
     def add(self, node: Node, frame: int, *, masked: bool, top: bool = False) -> Slot:
-        """Operations that decode *node*; *masked* if a record around it can be null, *top* if it is a column."""
+        """Add operations that decode *node*; *masked* if a record around it can be null, *top* if it is a column."""
         null, inner = _null_of(node)
         can_be_null = masked or null != _NO_UNION
         if isinstance(inner, Record):
@@ -119,7 +119,7 @@ class _Builder:
         return Slot(inner, frame, at)
 
     def skip(self, node: Node, frame: int = 0) -> None:
-        """Operations that read over *node*."""
+        """Add operations that skip *node*."""
         null, inner = _null_of(node)
         width = _width(inner)
         if isinstance(inner, Record):
@@ -145,7 +145,7 @@ class _Builder:
             self._close(at)
 
     def _append(self, kind: int, null: int, frame: int, argument: int, *, valid: bool = False) -> int:
-        """The number of a new operation; ``VALID`` is 1 where there are to be validity bits."""
+        """Append an operation and return its number; with *valid* it has validity bits."""
         at = len(self._rows)
         self._rows.append(
             {
@@ -188,7 +188,7 @@ class _Builder:
 
 
 def _null_of(node: Node) -> tuple[int, Node]:
-    """The byte that means null, or -1, and the node that is not null."""
+    """Return the byte that means null, or -1, and the node that is not null."""
     return (2 * node.null_branch, node.inner) if isinstance(node, Nullable) else (_NO_UNION, node)
 
 
@@ -202,15 +202,15 @@ def _width(node: Node) -> int | None:
     return node.size if isinstance(node, Fixed) else None
 
 
-def _least(node: Node) -> int:
-    """The fewest bytes that a value has."""
+def _min_size(node: Node) -> int:
+    """Return the fewest bytes that a value takes."""
     if isinstance(node, Record):
-        return sum(_least(child) for _, child in node.fields)
+        return sum(_min_size(child) for _, child in node.fields)
     return _width(node) or 1
 
 
 def _leaf(node: Node) -> tuple[int, int]:
-    """The kind of a node without others in it, and the argument."""
+    """Return the kind of a node without inner nodes, and its argument."""
     if isinstance(node, Enum):
         return layout.ENUM, len(node.symbols)
     if isinstance(node, Fixed):

@@ -1,4 +1,4 @@
-"""Arrow rows handed to the kernels that encode them.  The buffers come by Arrow's C data interface."""
+"""Hand Arrow rows to the kernels that encode them.  The buffers are passed by Arrow's C data interface."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ class RecordWriter:
     write: Function
 
     def append(self, rows: pa.RecordBatch, output: Output, parts: Parts, *, framed: bool) -> Longs | None:
-        """Append the records of *rows*, which have the schema's types, to *output*; returns where the parts begin.
+        """Append the records of *rows*, which have the schema's types, to *output*; return where the parts begin.
 
-        A column of texts may be a dictionary with one text.  None, and nothing appended: the numpy path has to do it.
+        A column of texts may be a dictionary with one text.  If the result is None, nothing was appended, and the numpy
+        path has to encode the rows.
         """
         shared = tuple(index for index, kind in enumerate(rows.schema.types) if pat.is_dictionary(kind))
         nodes = np.array(table_of(self.schema, shared))
@@ -54,9 +55,10 @@ class RecordWriter:
 
 @lru_cache(maxsize=256)
 def record_writer(schema: str, asked: str | None, *, is_late: bool) -> RecordWriter | None:  # noqa: ARG001
-    """What encodes rows of *schema*; None if kernels are not to be used, or do not know one of its types.
+    """Return the encoder of rows of *schema*; None if kernels are not used, or do not know one of its types.
 
-    It is looked up once for each schema, each value of the switch, and before and after enough bytes were handled.
+    The arguments *asked* and *is_late* are keys of the cache: the encoder is looked up once for each value of the
+    switch, and once before and once after enough bytes were handled.
     """
     preparing, writing = kernel(prepare, PREPARE, 0), kernel(write, WRITE, 0)
     if preparing is None or writing is None or table_of(schema) is None:

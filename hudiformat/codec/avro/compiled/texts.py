@@ -1,4 +1,4 @@
-"""What kernels do with one text: copy it, make a view of it, check that it is UTF-8; eight bytes at a time.
+"""Process single texts in kernels: copy a text, make a view of it, check that it is UTF-8; eight bytes at a time.
 
 Up to sixteen bytes behind a text are read, and as many behind its copy are overwritten.
 """
@@ -13,8 +13,8 @@ _INLINE = 12  # the longest text that Arrow keeps in the view itself
 
 
 def copy_text(target: int, source: int, length: int) -> int:
-    """Copy a text; the result is all of its bytes, in words that are put over each other by OR."""
-    if length <= 16:  # without a branch for each length, which the processor would not foresee
+    """Copy a text; return all of its eight-byte words combined by OR, whose high bits show bytes that are not ASCII."""
+    if length <= 16:  # one branch for all short lengths, which the processor predicts well
         first, second = load64(source), load64(source + 8)
         store64(target, first)
         store64(target + 8, second)
@@ -30,12 +30,12 @@ def copy_text(target: int, source: int, length: int) -> int:
 
 
 def _below(count: int) -> int:
-    """A word with the first *count* of its bytes set; of eight at most, and none if *count* is negative."""
+    """Return a word whose first *count* bytes are set: at most eight of them, none if *count* is negative."""
     return (-1 if count >= 8 else (1 << 8 * count) - 1) if count > 0 else 0
 
 
 def or_of_text(source: int, length: int) -> int:
-    """What :func:`copy_text` returns, without a copy, for a text of at least eight bytes."""
+    """Return what :func:`copy_text` returns, without a copy, for a text of at least eight bytes."""
     every = load64(source + length - 8)
     for done in range(0, length - 8, 8):
         every |= load64(source + done)
@@ -43,7 +43,7 @@ def or_of_text(source: int, length: int) -> int:
 
 
 def view_text(target: int, source: int, length: int, offset: int) -> int:
-    """Store Arrow's view of a text that lies at *offset* of its buffer; the result is that of :func:`copy_text`.
+    """Store Arrow's view of a text that lies at *offset* of its buffer; return what :func:`copy_text` returns.
 
     A view is 16 bytes: the length (int32), then the bytes themselves if they are at most twelve, else the first four of
     them, the number of their buffer (here 0) and their offset in it.
@@ -61,7 +61,7 @@ def view_text(target: int, source: int, length: int, offset: int) -> int:
 
 
 def is_utf8(source: int, length: int) -> bool:
-    """Whether a text is UTF-8.
+    """Return whether a text is UTF-8.
 
     Most texts that are not ASCII have characters of at most two bytes: there each byte from c2 to df is followed by one
     from 80 to bf, and no other byte is above 7f.  That is checked first, without a branch.
@@ -80,9 +80,18 @@ def is_utf8(source: int, length: int) -> bool:
 
 
 def _is_wrong_if_short(word: int, one: int) -> int:
-    """Which bytes cannot stand where they do among characters of at most two bytes, each by its highest bit.
+    """Return which bytes are wrong if all characters have at most two bytes: the highest bit of each such byte.
 
-    ``one`` holds in the place of each byte the byte in front of it; a shift by n brings bit 7 - n to the top.
+    ``one`` holds in the place of each byte the byte in front of it; a shift by n moves bit 7 - n of each byte to its
+    top.  For the bytes 61 c3 a4 ("aä"), only the top bits of word, word << 1 and so on are used:
+
+        byte                           61      c3      a4
+        word, its top bit              0       1       1
+        word << 1: bit 6               1       1       0
+        continues: bits 10             0       0       1       word & ~(word << 1)
+        one: the byte in front         00      61      c3
+        one & one << 1: bits 11        0       0       1       a byte after c3 has to continue it
+        continues ^ (one & one << 1)   0       0       0       nothing is wrong
     """
     continues = word & ~(word << 1)
     overlong = word & word << 1 & ~(word << 2 | word << 3 | word << 4 | word << 5 | word << 6)  # c0, c1
@@ -90,9 +99,9 @@ def _is_wrong_if_short(word: int, one: int) -> int:
 
 
 def _has_only_utf8(source: int, length: int) -> bool:
-    """Whether a text is UTF-8, of any characters: its bytes, eight at a time, and at least one zero byte behind them.
+    """Return whether a text is UTF-8, of any characters: its bytes, eight at a time, and a zero byte behind them.
 
-    For "a", e9 (the first byte of three) and "b": the byte that follows e9 is to begin with the bits 10, and does not.
+    For "a", e9 (the first byte of three) and "b": the byte that follows e9 has to begin with the bits 10, and does not.
     """
     before = 0
     for done in range(0, length + 1, 8):
@@ -106,10 +115,10 @@ def _has_only_utf8(source: int, length: int) -> bool:
 
 
 def _is_wrong(word: int, before: int) -> bool:
-    """Whether one of eight bytes cannot stand where it does, *before* being the eight bytes in front.
+    """Return whether one of eight bytes is wrong where it stands; *before* are the eight bytes in front of them.
 
     In each number a byte's highest bit tells of that byte.  ``one``, ``two`` and ``three`` hold in the place of each
-    byte the byte so far in front of it; a shift by n brings bit 7 - n of each byte to the top.
+    byte the byte so far in front of it; a shift by n moves bit 7 - n of each byte to its top.
     """
     one = word << 8 | (before >> 56 & 0xFF)
     two = word << 16 | (before >> 48 & 0xFFFF)

@@ -30,14 +30,21 @@ _PROLOGUE = np.dtype([("version", ">i4"), ("count", ">i4")])
 
 
 def prologue(count: int) -> bytes:
-    """What is before the records: the version, and how many there are."""
+    """Return the bytes before the records: the content version and the record count."""
     return int32(CONTENT_VERSION) + int32(count)
 
 
 def encode_cut(batch: pa.RecordBatch | pa.Table, schema: str, bounds: Longs) -> Iterator[memoryview]:
-    """The contents for the rows from ``bounds[i]`` to ``bounds[i + 1]``; all are parts of one buffer.
+    """Return the contents for the rows from ``bounds[i]`` to ``bounds[i + 1]``; all are parts of one buffer.
 
-    *bounds* ascend from 0 to the number of rows; what is encoded here is all of *batch* at once.
+    *bounds* ascend from 0 to the number of rows.  Three rows of one nullable long each, with the bounds ``[0, 2, 2,
+    3]``:
+
+        counts      [2, 0, 1]
+        full        [True, False, True]                a content without rows has no first row to put a prologue before
+        prologues   [(3, 2), (3, 1)]                   each is written before the rows 0 and 2
+        starts      [0, 20, 34]                        8 bytes of prologue, and 6 for each record
+        contents    data[0:20], the empty content, data[20:34]
     """
     counts = np.diff(bounds)
     full = counts > 0
@@ -53,7 +60,7 @@ def encode_cut(batch: pa.RecordBatch | pa.Table, schema: str, bounds: Longs) -> 
 
 
 def find(content: bytes | memoryview, written: str) -> Records:
-    """The records of *content*, which were written with the Avro schema *written*; none is decoded yet.
+    """Locate the records of *content*, which were written with the Avro schema *written*; none is decoded yet.
 
     Raises:
         DecodeError: the content is damaged.
@@ -64,7 +71,9 @@ def find(content: bytes | memoryview, written: str) -> Records:
 
 
 def find_in_blocks(contents: Sequence[bytes | memoryview], written: str) -> Records:
-    """The records of several contents that were written with one schema: faster than :func:`find` if they are small.
+    """Locate the records of several contents that were written with one schema.
+
+    That is faster than :func:`find` for each of them if they are small.
 
     Raises:
         DecodeError: a content is damaged; the error does not say which one.
@@ -74,13 +83,19 @@ def find_in_blocks(contents: Sequence[bytes | memoryview], written: str) -> Reco
 
 
 def find_at(data: bytes | memoryview, starts: Longs, ends: Longs, written: str) -> Records:
-    """The records of the contents from ``starts[i]`` to ``ends[i]`` of *data*, as :func:`find_in_blocks`.
+    """Locate the records of the contents from ``starts[i]`` to ``ends[i]`` of *data*, as :func:`find_in_blocks`.
 
     The contents lie less than 2 GiB apart.
+
+    Raises:
+        DecodeError: a content is damaged; the error does not say which one.
     """
     sizes = ends - starts
     if (sizes < _PROLOGUE.itemsize).any():
-        raise TruncatedBlockError("a content without version and record count")
+        raise TruncatedBlockError(
+            f"a content of less than {_PROLOGUE.itemsize} bytes, without version and record count"
+        )
+    # The eight bytes from every offset on, with a stride of one byte: contents are not aligned.
     every: npt.NDArray[Any] = np.ndarray((len(data) - 7,), f"V{_PROLOGUE.itemsize}", data, strides=(1,))
     prologues = every[starts].view(_PROLOGUE)
     counts = prologues["count"].astype(np.int64)
@@ -90,13 +105,13 @@ def find_at(data: bytes | memoryview, starts: Longs, ends: Longs, written: str) 
 
 
 def decode(records: Records, wanted: Wanted) -> pa.RecordBatch:
-    """What is *wanted* of *records*.
+    """Decode the rows and columns of *records* that are *wanted*.
 
     With a filter, its columns are decoded first, and all other columns only in the rows that match.
 
     Raises:
         DecodeError: the records are damaged.
-        SchemaError: the records cannot be brought to the wanted schema, or there is no such column.
+        SchemaError: the records cannot be converted to the wanted schema, or there is no such column.
     """
     written = avro_to_arrow(records.schema)
     names = set(written.names)
@@ -114,7 +129,7 @@ def decode(records: Records, wanted: Wanted) -> pa.RecordBatch:
 
 
 def record_count(content: bytes | memoryview) -> int:
-    """How many records *content* declares; the records are not read.
+    """Return how many records *content* declares; the records are not read.
 
     Raises:
         DecodeError: the content is too short for so many records, or of an unknown version.

@@ -18,13 +18,13 @@ _KRYO = {1: kryo.decode_keys, 2: kryo.decode_deletes}
 
 
 def encode(record_keys: pa.Array, partition_paths: pa.Array | str, ordering: pa.Array | None) -> bytes:
-    """The content for these deletes; a delete without an ordering value wins over every earlier record."""
+    """Return the content for these deletes; a delete without an ordering value wins over every earlier record."""
     payload = encode_delete_list(record_keys, partition_paths, ordering)
     return b"".join((int32(CONTENT_VERSION), int32(len(payload)), payload))
 
 
 def decode(content: bytes | memoryview) -> pa.RecordBatch:
-    """The deletes of *content*.
+    """Return the deletes of *content* as a batch of record keys, partition paths and ordering values.
 
     Raises:
         DecodeError: the content is damaged.

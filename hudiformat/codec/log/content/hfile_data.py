@@ -20,24 +20,27 @@ _SCHEMA_KEY = "schema"  # of the file info: HoodieAvroHFileReaderImplBase.SCHEMA
 
 
 def encode(batch: pa.RecordBatch, schema: str, *, compression: str = "gzip") -> bytes:
-    """The content for *batch* under the Avro schema *schema* (JSON); the rows are sorted by their record key.
+    """Return the content for *batch* under the Avro schema *schema* (JSON); the rows are sorted by their record key.
 
     Raises:
         SchemaError: the batch does not fit the schema, or has no record key.
         EncodeError: a key that an HFile cannot hold.
     """
     if KEY_FIELD not in batch.schema.names:
-        raise SchemaError(f"an HFile block needs the column {KEY_FIELD}", column=KEY_FIELD)
+        columns = ", ".join(batch.schema.names) or "none"
+        raise SchemaError(f"an HFile block needs the column {KEY_FIELD}; the columns are {columns}", column=KEY_FIELD)
     keys = batch[KEY_FIELD].cast(pa.binary())
     order = pc.sort_indices(keys)
-    records = encode_datums(batch, schema).take(order)  # not of rows in order: Arrow does not pick rows of nested views
+    # The encoded records are sorted, not the rows before: Arrow's take does not support nested columns of views.
+    records = encode_datums(batch, schema).take(order)
     return encode_hfile(keys.take(order), records, compression=compression, file_info={_SCHEMA_KEY: schema.encode()})
 
 
 def find(content: bytes | memoryview, written: str) -> Records:
-    """The records of *content*, which were written with the Avro schema *written*, in the order of their keys.
+    """Locate the records of *content*, which were written with the Avro schema *written*, in the order of their keys.
 
-    The keys of the HFile are not used: the records hold them too, and Hudi 1.0 numbered the records instead.
+    The keys of the HFile entries are not used: the records hold their keys too, and Hudi 1.0 wrote running numbers
+    there.
 
     Raises:
         DecodeError: the content is damaged.
@@ -49,12 +52,17 @@ def find(content: bytes | memoryview, written: str) -> Records:
 
 
 def record_count(content: bytes | memoryview) -> int:
-    """How many records *content* declares; the records are not read."""
+    """Return how many records *content* declares; the records are not read."""
     return HFileReader(memoryview(content)).num_entries
 
 
 def _with_lengths(records: pa.LargeBinaryArray) -> memoryview:
-    """All records in a row, each behind its length, as in an Avro data block."""
+    """Return all records one after the other, each behind its length, as in an Avro data block.
+
+    For the records ``b"a"``, ``b""`` and ``b"bcd"``:
+
+        00000001 61  00000000  00000003 626364
+    """
     if not len(records):
         return memoryview(b"")
     lengths = np.asarray(pc.binary_length(records)).astype(">i4")

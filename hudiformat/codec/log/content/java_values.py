@@ -28,7 +28,7 @@ _ARROW: Mapping[type, pa.DataType] = {int: pa.int32(), Long: pa.int64(), Float: 
 
 
 def to_batch(deletes: list[Delete]) -> pa.RecordBatch:
-    """The deletes as columns; if the ordering values are not all ints, an int 0 among them becomes null.
+    """Return the deletes as columns; if the ordering values are not all ints, an int 0 among them becomes null.
 
     Raises:
         CorruptBlockError: the types of the ordering values cannot be in one column.
@@ -42,11 +42,15 @@ def to_batch(deletes: list[Delete]) -> pa.RecordBatch:
 
 
 def _column(values: list[Any]) -> pa.Array:
-    """Ordering values as an array; lists, which are the values of several ordering fields, become a struct."""
+    """Return ordering values as an array; lists, which are the values of several ordering fields, become a struct.
+
+    ``[[1, "a"], None, [2, "b"]]`` becomes a struct of ``field0`` = ``[1, null, 2]`` and ``field1`` = ``["a", null,
+    "b"]``.
+    """
     present = [value for value in values if value is not None]
     if any(isinstance(value, list) for value in present):
         if len({len(value) if isinstance(value, list) else 0 for value in present}) > 1:
-            raise CorruptBlockError("ordering values of several fields that do not all have the same number of fields")
+            raise CorruptBlockError("the deletes have different numbers of ordering fields; expected the same in all")
         width = len(present[0])
         fields = [_column([None if value is None else value[index] for value in values]) for index in range(width)]
         mask = pa.array([value is None for value in values])
@@ -55,4 +59,4 @@ def _column(values: list[Any]) -> pa.Array:
     try:
         return pa.array(values, _ARROW.get(kinds.pop()) if len(kinds) == 1 else None)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise CorruptBlockError(f"ordering values of types that cannot be in one column: {error}") from error
+        raise CorruptBlockError(f"the ordering values have types that do not fit into one column: {error}") from error

@@ -1,4 +1,4 @@
-"""Reading the Java objects in delete blocks of content versions 1 and 2, which Kryo wrote.
+"""Read the Java objects in delete blocks of content versions 1 and 2, which Kryo wrote.
 
 Version 1 is an array of HoodieKey, version 2 an array of DeleteRecord.  A class is written by name at its first use and
 by number afterwards; an object that was written before is a reference to it.  Records are read one by one in Python,
@@ -48,7 +48,7 @@ Key = tuple[str | None, str | None]
 
 
 def decode_keys(data: memoryview) -> list[Delete]:
-    """The deletes of content version 1, which carry no ordering values.
+    """Decode the deletes of content version 1, which carry no ordering values.
 
     Raises:
         DecodeError: the bytes are no array of HoodieKey.
@@ -57,7 +57,7 @@ def decode_keys(data: memoryview) -> list[Delete]:
 
 
 def decode_deletes(data: memoryview) -> list[Delete]:
-    """The deletes of content version 2.
+    """Decode the deletes of content version 2.
 
     Raises:
         DecodeError: the bytes are no array of DeleteRecord.
@@ -75,17 +75,22 @@ class _Reader:
     objects: list[Any] = field(default_factory=list)
 
     def array(self, expected: str) -> list[Any]:
+        """Read the one array of the content, of the Java class *expected*.
+
+        Raises:
+            CorruptBlockError: the content holds another class, has bytes behind the array, or an entry of it is null.
+        """
         if (name := self.class_name()) != expected:
             raise CorruptBlockError(f"expected {expected}, found {name}", offset=self.cursor.offset)
         items = self.shared(_items)
         if self.cursor.remaining:
             raise CorruptBlockError(f"{self.cursor.remaining} bytes after the deletes", offset=self.cursor.offset)
         if not isinstance(items, list) or any(item is None for item in items):
-            raise CorruptBlockError("a list of deletes with nothing in a place", offset=self.cursor.offset)
+            raise CorruptBlockError("expected a list of deletes, found null or a null entry", offset=self.cursor.offset)
         return items
 
     def value(self) -> Any:
-        """An object behind its class."""
+        """Read a class and the object of that class behind it; None for null."""
         name = self.class_name()
         if name is None:
             return None
@@ -94,6 +99,10 @@ class _Reader:
         return read(self) if name in _UNSHARED else self.shared(read)
 
     def varint(self) -> int:
+        """Read a number of seven bits per byte, lowest bits first; the high bit says that another byte follows.
+
+        ``ac 02`` is 300 = 0x2c + (2 << 7).  A ninth byte holds eight bits, and is the last.
+        """
         result = 0
         for position in range(_LONGEST_VARINT - 1):
             byte = self.cursor.take(1, "varint")[0]
@@ -103,11 +112,17 @@ class _Reader:
         return result | self.cursor.take(1, "varint")[0] << (7 * (_LONGEST_VARINT - 1))
 
     def zigzag(self) -> int:
+        """Read a signed number: the varints 0, 1, 2, 3 stand for 0, -1, 1, -2."""
         number = self.varint()
         return (number >> 1) ^ -(number & 1)
 
     def string(self) -> str | None:
-        """A string in one of Kryo's forms: ASCII whose last byte has the high bit, or a length and Java's UTF-8."""
+        """Read a string in one of Kryo's two forms; None for null.
+
+        ASCII of two or more characters has the high bit set in its last byte: ``61 62 e3`` is "abc".  Otherwise the
+        first byte has the high bit, and in its six low bits the number of characters plus one (0 is null), which
+        continues in a varint if bit 0x40 is set; Java's UTF-8 follows: ``82 61`` is "a".
+        """
         first = self.cursor.take(1, "string")[0]
         if not first & _END_OF_ASCII:
             text = bytearray([first])
@@ -120,6 +135,7 @@ class _Reader:
         return None if count == 0 else self._characters(count - 1)
 
     def shared_string(self) -> str | None:
+        """Read a string, or a reference to one that was read before; None for null."""
         text = self.shared(lambda reader: reader.string())
         if text is not None and not isinstance(text, str):
             raise CorruptBlockError(f"expected a string, found {type(text).__name__}", offset=self.cursor.offset)
@@ -127,7 +143,9 @@ class _Reader:
 
     def _characters(self, count: int) -> str:
         if count > self.cursor.remaining:
-            raise CorruptBlockError(f"a string of {count} characters", offset=self.cursor.offset)
+            raise CorruptBlockError(
+                f"a string of {count} characters, with {self.cursor.remaining} bytes left", offset=self.cursor.offset
+            )
         units = []
         for _ in range(count):
             byte = self.cursor.take(1, "string")[0]
@@ -140,6 +158,11 @@ class _Reader:
         return struct.pack(f"<{count}H", *units).decode("utf-16-le", "replace")
 
     def class_name(self) -> str | None:
+        """Read a class: its name at its first use, afterwards its number; None for null.
+
+        ``01 00 <name>`` is the first class by name, ``01 00`` at a later use; ``03`` is String, which Kryo registers
+        itself.
+        """
         number = self.varint()
         if number == 0:
             return None
@@ -149,16 +172,23 @@ class _Reader:
         if index == len(self.names):
             self.names.append(self.string() or "")
         if index >= len(self.names):
-            raise CorruptBlockError(f"class {index} of {len(self.names)}", offset=self.cursor.offset)
+            raise CorruptBlockError(f"a reference to class {index} of {len(self.names)}", offset=self.cursor.offset)
         return self.names[index]
 
     def shared(self, read: Callable[[_Reader], Any]) -> Any:
+        """Read an object by *read*, or a reference to one that was read before; None for null.
+
+        The varint in front is 0 for null, 1 for a new object, and 2 + i for the object number i.  A new object gets its
+        number before its parts are read, so that a part may have the next number.
+        """
         reference = self.varint()
         if reference == 0:
             return None
         if reference > 1:
             if reference - 2 >= len(self.objects):
-                raise CorruptBlockError(f"object {reference - 2} of {len(self.objects)}", offset=self.cursor.offset)
+                raise CorruptBlockError(
+                    f"a reference to object {reference - 2} of {len(self.objects)}", offset=self.cursor.offset
+                )
             return self.objects[reference - 2]
         index = len(self.objects)
         self.objects.append(None)
@@ -169,7 +199,7 @@ class _Reader:
 def _items(reader: _Reader) -> list[Any]:
     count, cursor = reader.varint() - 1, reader.cursor
     if not 0 <= count <= cursor.remaining:
-        raise CorruptBlockError(f"an array of {count} in {cursor.remaining} bytes", offset=cursor.offset)
+        raise CorruptBlockError(f"an array of {count} entries in {cursor.remaining} bytes", offset=cursor.offset)
     return [reader.value() for _ in range(count)]
 
 
@@ -199,7 +229,7 @@ def _timestamp(reader: _Reader) -> datetime:
 
 
 def _date(reader: _Reader) -> date:
-    # midnight in the time zone of the writer
+    # Midnight in the writer's time zone, which is unknown: half a day later is the same date in UTC.
     return _moment(reader, _signed(reader.varint()) + _HALF_A_DAY).date()
 
 
@@ -207,7 +237,9 @@ def _moment(reader: _Reader, millis: int) -> datetime:
     try:
         return _EPOCH + timedelta(milliseconds=millis)
     except OverflowError:
-        raise CorruptBlockError(f"{millis} milliseconds are no moment", offset=reader.cursor.offset) from None
+        raise CorruptBlockError(
+            f"a timestamp of {millis} milliseconds is out of range", offset=reader.cursor.offset
+        ) from None
 
 
 def _local_date(reader: _Reader) -> date:
@@ -215,7 +247,7 @@ def _local_date(reader: _Reader) -> date:
     try:
         return date(year, month, day)
     except (ValueError, OverflowError):
-        raise CorruptBlockError(f"{year}-{month}-{day} is no date", offset=reader.cursor.offset) from None
+        raise CorruptBlockError(f"{year}-{month}-{day} is not a date", offset=reader.cursor.offset) from None
 
 
 def _signed(number: int) -> int:
@@ -227,7 +259,7 @@ def _binary(reader: _Reader) -> bytes:
 
 
 def _buffer(reader: _Reader) -> bytes:
-    """A ByteBuffer on the heap: its fields in the order of their names."""
+    """Read a ByteBuffer on the heap: its fields in the order of their names."""
     reader.zigzag()  # address
     reader.cursor.take(1, "bigEndian")
     reader.zigzag()  # capacity
@@ -241,16 +273,18 @@ def _buffer(reader: _Reader) -> bytes:
     if reader.cursor.remaining and reader.cursor.take(1)[0]:
         reader.cursor.pos -= 1
     if not isinstance(data, bytes) or not 0 <= offset + position <= offset + limit <= len(data):
-        raise CorruptBlockError("a byte buffer that goes beyond its bytes", offset=reader.cursor.offset)
+        raise CorruptBlockError(
+            "the position and limit of a byte buffer lie outside its bytes", offset=reader.cursor.offset
+        )
     return data[offset + position : offset + limit]
 
 
 def _comparables(reader: _Reader) -> list[Any]:
     if (name := reader.class_name()) != "[Ljava.lang.Comparable;":
-        raise CorruptBlockError(f"expected several ordering values, found {name}", offset=reader.cursor.offset)
+        raise CorruptBlockError(f"expected an array of ordering values, found {name}", offset=reader.cursor.offset)
     values = reader.shared(_items)
     if not isinstance(values, list) or not values:
-        raise CorruptBlockError("several ordering values, and there are none", offset=reader.cursor.offset)
+        raise CorruptBlockError("expected an array of ordering values, found an empty one", offset=reader.cursor.offset)
     return values
 
 

@@ -28,7 +28,7 @@ _EXPANSION, _FEW_BYTES = 1000, 100_000_000
 
 
 def level_of(compression: str) -> int | None:
-    """The compression level of a codec; None for its default.
+    """Return the compression level for a codec; None for the codec's default.
 
     Java uses gzip's level 6 and Arrow 9; level 4 takes half the time of 6, for 1 to 6 % more bytes.
     """
@@ -36,7 +36,7 @@ def level_of(compression: str) -> int | None:
 
 
 def encode_parquet(table: pa.Table, avro_schema: str, *, compression: str = "gzip") -> pa.Buffer:
-    """The bytes of a Parquet file as Hudi's readers expect it, with the Avro schema in its footer."""
+    """Return the bytes of a Parquet file as Hudi's readers expect it, with the Avro schema in its footer."""
     sink = pa.BufferOutputStream()
     level = level_of(compression)
     with pq.ParquetWriter(
@@ -48,7 +48,7 @@ def encode_parquet(table: pa.Table, avro_schema: str, *, compression: str = "gzi
 
 
 def encode(batch: pa.RecordBatch, schema: str, *, compression: str = "gzip") -> memoryview:
-    """The content for *batch* under the Avro schema *schema* (JSON).
+    """Return the content for *batch* under the Avro schema *schema* (JSON).
 
     Raises:
         SchemaError: the batch does not fit the schema.
@@ -57,19 +57,19 @@ def encode(batch: pa.RecordBatch, schema: str, *, compression: str = "gzip") -> 
     codec = "none" if compression.lower() == "uncompressed" else compression.lower()
     if codec not in _CODECS:
         raise UnsupportedFeatureError(
-            f"Parquet blocks with the compression {compression!r}; supported are {', '.join(_CODECS)}",
+            f"Parquet blocks with the compression {compression!r} are not supported; pass one of {', '.join(_CODECS)}",
             feature=f"compression {compression}",
         )
-    fitted = resolve(batch, avro_to_arrow(schema))
-    return memoryview(encode_parquet(pa.Table.from_batches([fitted]), schema, compression=codec))
+    converted = resolve(batch, avro_to_arrow(schema))
+    return memoryview(encode_parquet(pa.Table.from_batches([converted]), schema, compression=codec))
 
 
 def decode(content: bytes | memoryview, written: str, wanted: Wanted) -> pa.RecordBatch:
-    """What is *wanted* of the records of *content*, which were written with the Avro schema *written*.
+    """Decode the rows and columns of *content* that are *wanted*; *written* is the Avro schema of its records.
 
     Raises:
         CorruptBlockError: the content is no Parquet file.
-        SchemaError: the records cannot be brought to the wanted schema, or a column is missing.
+        SchemaError: the records cannot be converted to the wanted schema, or a column is missing.
     """
     schema = avro_to_arrow(written) if wanted.schema is None else wanted.schema
     given = schema if wanted.columns is None else selected(schema, wanted.columns)
@@ -100,23 +100,23 @@ def _read(content: bytes | memoryview, columns: list[str]) -> pa.RecordBatch:
 
 
 def record_count(content: bytes | memoryview) -> int:
-    """How many records *content* holds, according to its footer."""
+    """Return how many records *content* holds, according to its footer."""
     with _reading(content) as file:
         return checked_rows(file.metadata, len(content))
 
 
 def checked_rows(metadata: pq.FileMetaData, size: int) -> int:
-    """The number of rows of a Parquet file of *size* bytes, which its row groups have, and which may be true.
+    """Return the number of rows in the footer of a Parquet file of *size* bytes, after checking that it is plausible.
 
     Raises:
-        ValueError: it cannot be.
+        ValueError: the row groups have another number of rows, or the file is too small for so many.
     """
     groups = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
     return plausible_rows(metadata.num_rows, groups, size)
 
 
 def _decoded_size(column: pa.Array) -> int:
-    """The bytes of *column* without a dictionary, whose values count as often as they are used."""
+    """Return the bytes of *column* without its dictionary, whose values count as often as they are used."""
     size: int = column.nbytes
     if pa.types.is_dictionary(column.type) and _has_length(column.type.value_type):
         size += pc.sum(pc.binary_length(column.dictionary).take(column.indices)).as_py() or 0
@@ -128,16 +128,17 @@ def _has_length(kind: pa.DataType) -> bool:
 
 
 def read_rows(file: pq.ParquetFile, columns: list[str], size: int) -> pa.Table:
-    """The *columns* of a small file of *size* bytes as a whole.
+    """Read the *columns* of a small file of *size* bytes as a whole.
 
     Raises:
-        ValueError: they take over a thousand times that, and over 100 MB: no rows of Hudi's, but one value repeated.
+        ValueError: decoded, they take more than 1000 bytes per byte of the file, and more than 100 MB: such a file
+            holds one repeated value, not rows of a table.
     """
     batches, left = [], _EXPANSION * size + _FEW_BYTES
     for batch in read_batches(file, _ROWS_AT_ONCE, columns=columns) if columns else ():
         left -= sum(map(_decoded_size, batch.columns))
         if left < 0:
-            raise ValueError(f"columns of over {_EXPANSION * size + _FEW_BYTES} bytes, in a file of {size}")
+            raise ValueError(f"the columns take over {_EXPANSION * size + _FEW_BYTES} bytes in a file of {size} bytes")
         batches.append(batch)
     fields = [field for field in file.schema_arrow if field.name in columns]
     return pa.Table.from_batches(batches) if batches else pa.schema(fields).empty_table()

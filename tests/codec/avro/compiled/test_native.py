@@ -56,10 +56,10 @@ def test_where_nothing_can_be_cached_a_function_is_compiled_all_the_same(
 
 
 def test_a_kernel_is_kept_under_a_name_that_follows_from_all_sources(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = native._named_by_sources(everything)
+    before = native._rename_by_sources(everything)
     assert before.__code__ is everything.__code__
     monkeypatch.setattr(native, "_fingerprint", lambda: "other")
-    assert native._named_by_sources(everything).__qualname__ == "everything_other" != before.__qualname__
+    assert native._rename_by_sources(everything).__qualname__ == "everything_other" != before.__qualname__
 
 
 def _twice(number: int) -> int:

@@ -52,9 +52,9 @@ def test_several_ordering_values_are_a_struct() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([["a"], ["a", "b"]], "the same number of fields"),
-        ([["a"], "a"], "the same number of fields"),
-        ([1, "a"], "cannot be in one column"),
+        ([["a"], ["a", "b"]], "different numbers of ordering fields"),
+        ([["a"], "a"], "different numbers of ordering fields"),
+        ([1, "a"], "do not fit into one column"),
     ],
 )
 def test_values_that_make_no_column_are_corrupt(values: list[Any], message: str) -> None:

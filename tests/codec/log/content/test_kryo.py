@@ -191,10 +191,10 @@ BROKEN = {
         "expected .*DeleteRecord;, found",
     ),
     "no array": (b"\x00", "expected .*, found None"),
-    "null in place of the array": (DELETES + b"\x00", "nothing in a place"),
-    "null in place of a record": (DELETES + b"\x01\x02\x00", "nothing in a place"),
+    "null in place of the array": (DELETES + b"\x00", "found null or a null entry"),
+    "null in place of a record": (DELETES + b"\x01\x02\x00", "found null or a null entry"),
     "a record without a key": (DELETES + b"\x01\x02" + DELETE + b"\x01\x00", "a delete without a key"),
-    "more records than there can be": (DELETES + b"\x01\xff\x7f", "an array of 16382 in 0 bytes"),
+    "more records than there can be": (DELETES + b"\x01\xff\x7f", "an array of 16382 entries in 0 bytes"),
     "a class that was not named": (DELETES + b"\x01\x02\x01\x05", "class 5 of 1"),
     "an object that did not come before": (records(b"\x63" + K1 + b"\x00"), "object 97 of 3"),
     "a partition path that is no text": (
@@ -204,29 +204,29 @@ BROKEN = {
     "a string longer than the bytes": (records(P1 + b"\x01\xbfx"), "a string of 62 characters"),
     "a decimal of many bytes": (records(P1 + K1 + DECIMAL + b"\x22" + b"\x01" * 33 + b"\x00"), "more than 76 digits"),
     "a decimal of many places": (records(P1 + K1 + DECIMAL + b"\x02\x01\xff\xff\xff\xff\x0f"), "more than 76 digits"),
-    "a varint of nine bytes": (DELETES + b"\x01" + b"\xff" * 11, "an array of 18446744073709551614 in 2 bytes"),
+    "a varint of nine bytes": (DELETES + b"\x01" + b"\xff" * 11, "an array of 18446744073709551614 entries in 2 bytes"),
     "several ordering values that are something else": (
         records(P1 + K1 + SEVERAL + b"\x01" + b"\x03"),
-        "expected several ordering values, found string",
+        "expected an array of ordering values, found string",
     ),
-    "no values among several": (records(P1 + K1 + SEVERAL + b"\x01" + COMPARABLES + b"\x01\x01"), "there are none"),
+    "no values among several": (records(P1 + K1 + SEVERAL + b"\x01" + COMPARABLES + b"\x01\x01"), "found an empty one"),
     "several ordering values and one": (
         records(P1 + K1 + SEVERAL + b"\x01" + COMPARABLES + b"\x01\x02\x02\x0e", P1 + K2 + b"\x02\x0e"),
-        "do not all have the same number of fields",
+        "different numbers of ordering fields",
     ),
     "a buffer beyond its bytes": (
         records(P1 + K1 + BUFFER.replace(b"\x04\x01\0\0\0\0", b"\x06\x01\0\0\0\0")),
-        "goes beyond",
+        "lie outside its bytes",
     ),
     "bytes left over": (records(P1 + K1 + b"\x00") + b"!", "1 bytes after the deletes"),
     "values that do not go together": (
         records(P1 + K1 + b"\x02\x0e", P1 + K2 + b"\x03\x01seve\xee"),
-        "cannot be in one column",
+        "do not fit into one column",
     ),
-    "a date that is none": (records(P1 + K1 + b"\x01\x03java.time.LocalDat\xe5\x01\xe8\x0f\x0d\x1d"), "is no date"),
+    "a date that is none": (records(P1 + K1 + b"\x01\x03java.time.LocalDat\xe5\x01\xe8\x0f\x0d\x1d"), "is not a date"),
     "a moment out of reach": (
         records(P1 + K1 + b"\x01\x03java.sql.Timestam\xf0\x01\xff\xff\xff\xff\xff\xff\xff\xff\x7f"),
-        "are no moment",
+        "milliseconds is out of range",
     ),
 }
 
