@@ -16,7 +16,7 @@
     └── TableError                       the table at a path does not allow the call
         ├── NotATableError               there is no table
         ├── TableExistsError             there is a table already
-        ├── BeforeFirstCommitError       a moment at which the table had no rows yet
+        ├── BeforeFirstCommitError       a time at which the table had no rows yet
         ├── CorruptTableError            the table's own metadata is damaged
         └── CommitError                  a write that did not become visible
 

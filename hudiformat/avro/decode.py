@@ -39,7 +39,7 @@ from hudiformat.wire import INT32_MAX, offsets_from
 Fields: TypeAlias = tuple[tuple[str, Node], ...]
 
 _FEW_RECORDS = 2048  # below, a plain loop is as fast as guessing
-_CHUNK_ROWS = 16384  # about so many rows at once: with more, the gathered values leave the processor's cache
+_CHUNK_ROWS = 16384  # about this many rows at once: with more, the gathered values leave the processor's cache
 
 
 class Records:

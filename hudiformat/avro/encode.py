@@ -61,7 +61,7 @@ from hudiformat.avro.schema import avro_to_arrow, resolve
 from hudiformat.errors import DataError, EncodeError, SchemaError
 from hudiformat.wire import INT32_MAX
 
-_BYTES_OF_A_VALUE = 16  # about so many, for the decision when kernels are loaded
+_BYTES_OF_A_VALUE = 16  # an estimate, for the decision when kernels are loaded
 _SPARE_BYTES = 64  # per row, for lengths, branches and varints that are longer than the Arrow values
 _CHUNK_ROWS = 16384
 _CHUNK_BYTES = 1 << 28

@@ -20,8 +20,8 @@ from hudiformat.parquet import ParquetSource, RowGroupCopier, read_batches
 from hudiformat.storage import OutputFile, Storage
 
 _LEAST_GROUP = 4 << 20
-"""Row groups are worth copying if they have at least so many bytes on average, before compression: copies of small row
-groups would stay small."""
+"""Row groups are worth copying if they have at least this many bytes on average, before compression: copies of small
+row groups would stay small."""
 
 
 class CopiedBaseFile:

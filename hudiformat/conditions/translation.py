@@ -78,7 +78,7 @@ def implied(text: str, schema: pa.Schema, zone: tzinfo = timezone.utc) -> pc.Exp
 
 
 def columns_named(text: str, schema: pa.Schema) -> list[str] | None:
-    """Return the columns of *schema* that the condition *text* names, in whatever case; None if it cannot be parsed.
+    """Return the columns of *schema* that the condition *text* names, in any case; None if it cannot be parsed.
 
     Raises:
         UnsupportedFeatureError: sqlglot is not installed.

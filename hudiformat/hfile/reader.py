@@ -21,7 +21,7 @@ from hudiformat.hfile.search import FEW, find_in
 from hudiformat.hfile.trailer import TRAILER_SIZE, HFileTrailer, decode_trailer
 
 _MAX_CACHED_BYTES = 32 * 1024 * 1024
-"""A reader keeps decoded blocks of up to so many bytes."""
+"""A reader keeps decoded blocks of up to this many bytes."""
 
 
 class ByteSource(Protocol):
