@@ -17,7 +17,7 @@
     └── TableError                       the table at a path does not allow the call
         ├── NotATableError               there is no table
         ├── TableExistsError             there is a table already
-        ├── BeforeFirstCommitError       a moment at which the table had no rows yet
+        ├── BeforeFirstCommitError       a time at which the table had no rows yet
         ├── FilesGoneError               another writer has deleted files of a query before they were read
         ├── CorruptTableError            the table's own metadata is damaged
         ├── LockError                    another writer holds the lock for too long

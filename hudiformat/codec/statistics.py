@@ -23,7 +23,7 @@ _LONGEST_TEXT = 2000
 _SHORTENED = 400
 _LAST_CHARACTER, _LAST_BEFORE_SURROGATES, _FIRST_AFTER_SURROGATES = 0x10FFFF, 0xD7FF, 0xE000
 _HIGHEST = 64
-"""A text of so many of the highest characters is the upper bound if nothing is known of a column's texts."""
+"""A text of this many of the highest characters is the upper bound if nothing is known of a column's texts."""
 _FAR = 2**62
 """Microseconds or milliseconds from 1970 that are beyond any date, and that Java can still convert."""
 

@@ -20,7 +20,7 @@ _LONGEST = 38
 """The most digits of a decimal in Spark."""
 
 _DOUBLE_DIGITS = 15
-"""Different decimals of up to so many digits stay different when Spark converts them to doubles."""
+"""Different decimals of up to this many digits stay different when Spark converts them to doubles."""
 
 _SURROGATES, _LAST = range(0xD800, 0xE000), 0x10FFFF
 

@@ -32,7 +32,7 @@ _OPERATORS: Mapping[str, Callable[[pc.Expression, Any], pc.Expression]] = {
     "not in": lambda column, values: ~column.isin(_list_values(values)),
 }
 _FEW = 1 << 16
-"""Up to so many rows are filtered without threads, whose start would take longer than the filter."""
+"""Up to this many rows are filtered without threads, whose start would take longer than the filter."""
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _POSITION = re.compile(r"(?<![.\w])FieldPath\(|FieldRef\.Nested\(FieldRef\.FieldPath\(")
 """A column that is named by its number, in the text of an expression without its string literals."""

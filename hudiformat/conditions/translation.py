@@ -78,7 +78,7 @@ def implied(text: str, schema: pa.Schema, zone: tzinfo = timezone.utc) -> pc.Exp
 
 
 def columns_named(text: str, schema: pa.Schema) -> list[str] | None:
-    """Return the columns of *schema* that the condition *text* names, in whatever case; None if it cannot be parsed.
+    """Return the columns of *schema* that the condition *text* names, in any case; None if it cannot be parsed.
 
     Raises:
         UnsupportedFeatureError: sqlglot is not installed.
@@ -149,7 +149,7 @@ class _Translator:
         values = [value_of(one) for one in node.expressions]
         if node.args.get("query") or not values:
             raise FilterError(f"{node.sql('spark')}: expected literals")
-        if negated and None in values:
+        if negated and None in values:  # SQL: "v not in (1, null)" is never true
             return pc.scalar(False)
         if pat.is_floating(kind):
             each = [self._with_literal(node.this, "NEQ" if negated else "EQ", value) for value in values]
@@ -200,6 +200,7 @@ class _Translator:
         matches = pc.match_like(column, pattern)
         if negated:
             return ~matches
+        # 'ab%' also becomes column >= 'ab' and column < 'ac', by which Arrow can skip row groups.
         text = re.split("[%_]", pattern, maxsplit=1)[0]
         within = _combine([column >= text, None if (end := after_prefix(text)) is None else column < end], all_of=True)
         return matches if not text or within is None else within & matches

@@ -102,7 +102,7 @@ def _hash_equal_lengths(data: npt.NDArray[np.uint8]) -> _Words:
     in_stripes = length // _STRIPE * _STRIPE // _WORD
     state = _mix_stripes(words[:, :in_stripes]) if in_stripes else np.full(len(data), _P5)
     state += np.uint32(length)
-    for column in range(in_stripes, words.shape[1]):
+    for column in range(in_stripes, words.shape[1]):  # whole words behind the stripes, then the last bytes
         state = _rotate_left(state + words[:, column] * _P3, 17) * _P4
     for column in range(words_end, length):
         state = _rotate_left(state + data[:, column].astype(np.uint32) * _P5, 11) * _P1

@@ -228,7 +228,7 @@ class FileSink:
             progress, _ = self._carry_out(plan, progress, is_published=is_published)
         for name in sorted(name for name in names if name.endswith(".plan")):
             plan = BatchPlan.from_json(self._storage.read(f"{self._layout.journal}/{name}"))
-            if plan.batch > progress.batch:
+            if plan.batch > progress.batch:  # the plan of a finished batch is a leftover
                 is_published = published_name(plan.batch) in names
                 progress, _ = self._carry_out(plan, progress, is_published=is_published)
         return progress

@@ -14,7 +14,7 @@ from hudiformat.sink.options import SinkOptions
 from hudiformat.sink.packing import Packing, pack
 
 MANY = 64
-"""So many waiting files that tasks have written are merged into one hidden file."""
+"""This many waiting files that tasks have written are merged into one hidden file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from hudiformat.storage.streams import ArrowSink, reading
 ROW_GROUP = 64 << 20
 """The size of a row group in Arrow's memory, in bytes."""
 COPIED = 4 << 20
-"""When files are merged, a row group of at least so many bytes, before compression, is copied as it is."""
+"""When files are merged, a row group of at least this many bytes, before compression, is copied as it is."""
 _READ_ROWS = 1 << 16
 
 

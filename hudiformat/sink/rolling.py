@@ -25,7 +25,7 @@ WAITING = 256 << 20
 _PIECE = 10_000
 """The number of rows after which the size of a file is checked."""
 _MEASURED = 100_000
-"""The compression ratio is measured once a file has so many bytes of rows: a smaller file is mostly footer."""
+"""The compression ratio is measured once a file has this many bytes of rows: a smaller file is mostly footer."""
 
 Clock = Callable[[], int]
 

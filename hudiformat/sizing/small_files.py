@@ -168,7 +168,7 @@ def in_hudi_order(slices: Sequence[FileSlice]) -> list[FileSlice]:
 def _capacity(first: int, total: int) -> int:
     """Return the number of buckets of a HashSet that was created with *first* elements and grew to *total*."""
     wanted = max(int(first / _LOAD_FACTOR) + 1, _LEAST_CAPACITY)
-    capacity = 1 << (wanted - 1).bit_length()
+    capacity = 1 << (wanted - 1).bit_length()  # the lowest power of two that is not below wanted
     while total > capacity * _LOAD_FACTOR:
         capacity *= 2
     return capacity

@@ -18,7 +18,7 @@ from hudiformat.errors import StorageError
 from hudiformat.storage.protocol import OutputFile
 
 _MOST_OPEN = 64
-"""The number of files that wait at a time: a process may have only so many open."""
+"""The number of files that wait at a time: the number of open files of a process is limited."""
 _AT_ONCE = 8
 _MOST_WAITING = 2
 """The number of calls that wait for the other thread; each keeps the rows of a batch in memory."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 from hudiformat.storage.mapping import map_file
 
 RANGE = 8 << 20
-"""Bytes of one request, as in Arrow's readers: with so many, the round trip of the request hardly counts."""
+"""Bytes of one request, as in Arrow's readers: the round trip of the request is then a small part of the time."""
 PARALLEL = 8
 """Requests at a time; with RANGE this bounds the memory."""
 

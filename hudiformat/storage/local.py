@@ -427,7 +427,7 @@ _MOST_FOLDERS = 1000
 def _sync_folder(folder: Path) -> None:
     """Sync the names in *folder*, unless a sync in another thread has begun after this call, and has ended."""
     called = next(_moments)
-    with _sync_turns[hash(folder) % len(_sync_turns)]:
+    with _sync_turns[hash(folder) % len(_sync_turns)]:  # while one thread syncs, the others wait for its result
         if _synced_from.get(folder, 0) > called:
             return
         began = next(_moments)

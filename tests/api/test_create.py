@@ -131,7 +131,7 @@ REFUSED: dict[str, Refused] = {
         SchemaError,
         "not an Avro name",
     ),
-    "a column twice": ({"schema": SCHEMA.append(SCHEMA.field("k"))}, SchemaError, "there twice"),
+    "a column twice": ({"schema": SCHEMA.append(SCHEMA.field("k"))}, SchemaError, "comes twice"),
     "an unknown table type": (
         {"table_type": "MOR"},
         OptionError,

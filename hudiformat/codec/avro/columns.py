@@ -12,7 +12,7 @@ from hudiformat.codec.avro.arrays import Bytes, content
 from hudiformat.codec.avro.nodes import Fixed, Node, Nullable, Primitive
 
 _OFFSET_SIZE = 4
-_SPARE = 1.1  # a text column gets room for so many times the bytes per row that it had so far
+_SPARE = 1.1  # a text column gets room for this many times the bytes per row that it had so far
 
 
 class Column(Protocol):

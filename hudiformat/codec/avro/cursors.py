@@ -139,7 +139,7 @@ class Cursors:
             width = max(kind.itemsize, _STRIP)
             every = np.ndarray((max(len(self.data) - width + 1, 0),), f"V{width}", self.data, strides=(1,))
             gathered: npt.NDArray[Any] = every[self._pos + self._shift if self._shift else self._pos]
-            if width > _STRIP:
+            if width > _STRIP:  # too wide to be kept as a strip
                 return gathered.view(kind)
             self._strip, self._strip_at, start = gathered, self._shift, ahead
         column: npt.NDArray[Any] = np.ndarray((len(self._pos),), kind, self._strip, offset=start, strides=(_STRIP,))
@@ -277,10 +277,11 @@ class Cursors:
             self.advance(kind.itemsize, None)
             return values
         if kind.itemsize == _LONGEST:
+            # The negative of 1 is all ones and keeps a value; the negative of 0 is 0 and clears it.
             values = self.peek(np.uint64) & np.negative(present.astype(np.uint64))
             self.advance(kind.itemsize, present)
             return values.view(kind)
-        start = self.pos[present]
+        start = self.pos[present]  # before the cursors move
         self.advance(kind.itemsize, present)
         values = np.zeros(len(self), kind)
         every = np.ndarray((max(len(self.data) - kind.itemsize + 1, 0),), f"V{kind.itemsize}", self.data, strides=(1,))

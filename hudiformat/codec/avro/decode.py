@@ -39,7 +39,7 @@ from hudiformat.wire import INT32_MAX, offsets_from
 Fields: TypeAlias = tuple[tuple[str, Node], ...]
 
 _FEW_RECORDS = 2048  # below, a plain loop is as fast as guessing
-_CHUNK_ROWS = 16384  # about so many rows at once: with more, the gathered values leave the processor's cache
+_CHUNK_ROWS = 16384  # about this many rows at once: with more, the gathered values leave the processor's cache
 
 
 class Records:
@@ -453,6 +453,7 @@ def _decimal_bytes(kind: pa.DataType, cursors: Cursors, present: Mask | None) ->
     before.refuse((lengths > 2 * _DECIMAL_SIZE) | (lengths == 0), present, "a decimal of no bytes, or too many")
     width = max(int(lengths.max(initial=1)), 1)
     rows = np.zeros((len(starts), width), np.uint8)
+    # Numbers of one length at a time: their bytes are put at the end of the rows, behind bytes of their sign.
     for length in np.unique(lengths[lengths > 0]).tolist():
         some = lengths == length
         part = cursors.at(starts[some], ends[some]).gather(f"V{length}", None).view(np.uint8).reshape(-1, length)
@@ -473,6 +474,7 @@ def _read_enum(node: Enum, cursors: Cursors, present: Mask | None) -> pa.Array:
 def _read_list(node: Array | Map, cursors: Cursors, present: Mask | None) -> pa.Array:
     inner = item_node(node)
     rows, starts = locate(inner, cursors, present)
+    # The rows [0, 0, 2] of three items in three lists give the counts [2, 0, 1] and the offsets [0, 2, 2, 3].
     counts = np.bincount(rows, minlength=len(cursors))
     offsets = np.zeros(len(cursors) + 1, np.int32)
     np.cumsum(counts, out=offsets[1:])

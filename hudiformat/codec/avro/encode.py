@@ -61,7 +61,7 @@ from hudiformat.codec.avro.schema import avro_to_arrow, resolve
 from hudiformat.errors import DataError, EncodeError, SchemaError
 from hudiformat.wire import INT32_MAX
 
-_BYTES_OF_A_VALUE = 16  # about so many, for the decision when kernels are loaded
+_BYTES_OF_A_VALUE = 16  # an estimate, for the decision when kernels are loaded
 _SPARE_BYTES = 64  # per row, for lengths, branches and varints that are longer than the Arrow values
 _CHUNK_ROWS = 16384
 _CHUNK_BYTES = 1 << 28
@@ -322,6 +322,7 @@ def _fixed_width_cell(data: Bytes, width: int, rows: int, present: Mask | None) 
 
 def _decimal_fixed_cells(width: int, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
     low, high = _halves(array)
+    # A number fits if its highest bytes only repeat the sign: shifting them out and back must not change it.
     top, spare = (low.view(np.int64), 8 - width) if width <= WORD_SIZE else (high, max(_DECIMAL_SIZE - width, 0))
     bad = (top << (8 * spare)) >> (8 * spare) != top
     if width <= WORD_SIZE:
@@ -419,6 +420,7 @@ def _union_cells(node: Union, array: pa.StructArray, present: Mask | None, path:
     refuse(np.sum(chosen, axis=0) != 1, has_value, "a union of which not exactly one member is set", path)
     if has_value is not None:
         chosen = [mask & has_value for mask in chosen]
+    # The members of the struct are the branches without null: member i is the branch order[i].
     order = [index for index, branch in enumerate(node.branches) if branch is not None]
     index = np.full(len(array), node.branches.index(None) if None in node.branches else 0, np.int64)
     for branch, mask in zip(order, chosen, strict=True):

@@ -1,6 +1,6 @@
 """Finding the records of a data block from many positions at once.
 
-A record is a length (int32, big-endian) and so many bytes, so only the record in front says where the next one begins:
+A record is a length (int32, big-endian) and that number of bytes, so only the record in front locates the next one:
 a chain, which a loop follows link by link.  The two functions here follow many chains at once instead: in a large block
 from guessed beginnings, and in many short runs of records from their known ones.
 """

@@ -172,7 +172,7 @@ def _fixed(kind: pa.DataType, namespace: str) -> dict[str, Any] | None:
 
 
 def _decimal_size(precision: int) -> int:
-    """Return the fewest bytes of two's complement that hold any decimal of so many digits, as in Spark and Parquet."""
+    """Return the fewest bytes of two's complement that hold a decimal of *precision* digits, as in Spark."""
     return int(10**precision - 1).bit_length() // 8 + 1
 
 

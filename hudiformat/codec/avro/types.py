@@ -1,8 +1,8 @@
 """Represent an Avro record schema as a tree of columns and types, for comparing and changing schemas.
 
 :mod:`hudiformat.codec.avro.nodes` has a tree of the same schemas for decoding.  The tree here also keeps what decoding
-does not need: comments, names of records, and the ids that Hudi's internal schema gives to columns.  Types that are no list,
-map or record have Hudi's word for them, such as ``int`` or ``decimal_fixed(10, 2)[5]``.
+does not need: comments, names of records, and the ids that Hudi's internal schema gives to columns.  Types that are no
+list, map or record have Hudi's word for them, such as ``int`` or ``decimal_fixed(10, 2)[5]``.
 
 Source: InternalSchema, Types, InternalSchemaConverter, Hudi 1.2.0.
 """

@@ -33,7 +33,7 @@ _VALUES: dict[str, Any] = {
     "DateWrapper": {"type": "int", "logicalType": "date"},  # Hudi's own schema has a plain int
     "DecimalWrapper": {"type": "bytes", "logicalType": "decimal", "precision": 30, "scale": 15},
     "TimeMicrosWrapper": {"type": "long", "logicalType": "time-micros"},
-    "TimestampMicrosWrapper": {"type": "long", "logicalType": "timestamp-micros"},  # a plain long, likewise
+    "TimestampMicrosWrapper": {"type": "long", "logicalType": "timestamp-micros"},  # and a plain long here
 }
 _LOCAL_DATE = {"type": "int", "logicalType": "date"}
 _NAMES = list(_VALUES)

@@ -93,6 +93,7 @@ def _slices(data: npt.NDArray[np.uint8], offsets: Longs, base: int) -> npt.NDArr
     starts, ends = offsets[:-1], offsets[1:]
     size = len(data) - LENGTHS_SIZE - ROW_LENGTH_SIZE + 1
     at = np.minimum(starts, size - 1)  # the check below refuses an entry that is too short
+    # A number at every byte of the data, with a stride of one byte: entries are not aligned.
     key, value, row = (
         np.ndarray((size,), kind, data, byte, strides=(1,))[at].astype(np.int64)
         for kind, byte in ((">i4", 0), (">i4", 4), (">i2", LENGTHS_SIZE))

@@ -21,7 +21,7 @@ from hudiformat.codec.hfile.trailer import TRAILER_SIZE, HFileTrailer, decode_tr
 from hudiformat.errors import CorruptBlockError, TruncatedBlockError
 
 _MAX_CACHED_BYTES = 32 * 1024 * 1024
-"""A reader keeps decoded blocks of up to so many bytes."""
+"""A reader keeps decoded blocks of up to this many bytes."""
 
 
 class ByteSource(Protocol):

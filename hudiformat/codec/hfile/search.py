@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from hudiformat.codec.hfile.chain import KEY_TAIL, LENGTHS_SIZE, ROW_LENGTH_SIZE
 
 FEW = 24
-"""Up to so many keys are searched in a block; searching more takes longer than decoding all of its entries."""
+"""Up to this many keys are searched in a block; searching more takes longer than decoding all of its entries."""
 
 _LENGTHS = struct.Struct(">ii")
 _HEAD = struct.Struct(">iih")

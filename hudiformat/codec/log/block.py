@@ -399,7 +399,7 @@ class BlockRun:
 
 
 _POSITIONS_PER_BYTE, _FEW_POSITIONS = 4, 1024
-"""No content has so many records per byte: even compressed, a record with a key of its own takes more space."""
+"""A content has fewer records than this: even compressed, a record with a distinct key takes more space."""
 
 
 def encode_positions(positions: Iterable[int]) -> str:

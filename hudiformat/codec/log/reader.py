@@ -265,6 +265,7 @@ def _block_before(data: memoryview, end: int) -> LogBlock | None:
     start = end - LENGTH_SIZE - Cursor(data[end - LENGTH_SIZE : end]).int64()
     if not 0 <= start < end:
         return None
+    # Two magics can share a "#": "#HUDI#HUDI#" holds one at byte 0 and one at byte 5.
     if start >= _OVERLAP and data[start - _OVERLAP : start + 1] == MAGIC:
         return None  # a forward scan may find the magic that overlaps this one, and not this block
     try:

@@ -36,9 +36,9 @@ from hudiformat.storage.protocol import OutputFile, Storage
 from hudiformat.storage.streams import reading
 
 _PIECE = 4 << 20
-"""Pages are copied in pieces of up to so many bytes."""
+"""Pages are copied in pieces of up to this many bytes."""
 _BLOOM_HEADER = 64
-"""The header of a bloom filter, of about 15 bytes, is within its first so many bytes."""
+"""The header of a bloom filter, of about 15 bytes, is within this many bytes."""
 _ORDINALS = 1 << 15
 _WRITER = b"hudiformat version 1"
 

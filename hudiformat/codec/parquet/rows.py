@@ -13,7 +13,7 @@ from hudiformat.codec.parquet.bounds import with_infinity
 from hudiformat.storage.streams import ArrowSink
 
 _WORTH_THREADS = 1 << 18
-"""Row groups of at least so many bytes, before compression, are decoded by threads; for fewer, one is as fast."""
+"""Row groups of at least this many bytes, before compression, are decoded by threads; for fewer, one is as fast."""
 
 
 def read_batches(

@@ -102,7 +102,7 @@ class _Reader:
             raise DecodeError(f"expected at most {MAX_DEPTH} levels of structs and lists", offset=self.position)
         fields: dict[int, Field] = {}
         number = 0
-        while head := self._byte():
+        while head := self._byte():  # 0 ends the struct
             number = number + (head >> 4) if head >> 4 else self._integer()
             kind = self._kind(head & 15)
             value = kind is Kind.TRUE if kind in _BOOLEANS else self._value(kind, depth)

@@ -187,7 +187,7 @@ def _chunks(keys: pa.Array) -> Iterator[tuple[_Numbers | slice, _Keys | _FewLong
     else:
         order = np.argsort(counts, kind="stable")
         bounds = np.append(np.flatnonzero(np.diff(counts[order], prepend=-1)), len(counts))
-    for first, last in itertools.pairwise(bounds.tolist()):
+    for first, last in itertools.pairwise(bounds.tolist()):  # keys with the same number of words
         for start in range(first, last, _CHUNK):
             part = slice(start, min(start + _CHUNK, last))
             rows = part if order is None else order[part]

@@ -22,8 +22,8 @@ from hudiformat.schema.meta_fields import FILE_NAME, RECORD_KEY
 from hudiformat.storage.protocol import OutputFile, Storage
 
 _LEAST_GROUP = 4 << 20
-"""Row groups are worth copying if they have at least so many bytes on average, before compression: copies of small row
-groups would stay small."""
+"""Row groups are worth copying if they have at least this many bytes on average, before compression: copies of small
+row groups would stay small."""
 
 
 class CopiedBaseFile:

@@ -223,6 +223,7 @@ class _LaterColumns:
             if batch is None:
                 message = f"{self._path}: a column ends before the others do, at row {self._read} of its row group"
                 raise CorruptTableError(message, path=self._path)
+            # The batch begins at row self._read: rows before *start* are skipped, rows from *end* on are kept.
             skipped = min(max(start - self._read, 0), batch.num_rows)
             taken = batch.slice(skipped, end - self._read - skipped)
             used = skipped + taken.num_rows

@@ -20,10 +20,10 @@ from hudiformat.storage.streams import ArrowSink
 _CHECKED_AFTER = 100
 """A file with fewer rows is never full (ParquetProperties.DEFAULT_MINIMUM_RECORD_COUNT_FOR_CHECK)."""
 _LEAST_SHARE = 0.25
-"""Until a row group is written, a byte of rows in memory is assumed to take at least so many bytes in the file."""
+"""Until a row group is written, a byte of rows in memory is assumed to take at least this many bytes in the file."""
 _LEAST_MEASURED = 1e-6
 _LARGEST_GROUP = 1.5
-"""Rows of up to so many times the row group size are one row group: the rest would be a very small row group."""
+"""Rows of up to this many times the row group size are one row group: the rest would be a very small row group."""
 _UNUSED_SHARE = 0.02
 """A file is full if less than this share of its size is left: a row group of the rest would be too small."""
 _SAMPLE_ROWS = 20_000

@@ -67,7 +67,7 @@ def _merged_instants(by_instant: dict[str, list[LogBlock]]) -> Iterator[str]:
         5: replaced_by = {3: 5, 4: 5}
         4: yield 5, which replaces 4
         3: replaced_by = {3: 5, 4: 5, 1: 5, 2: 5}
-        2: replaced by 5, which was yielded already; 1: likewise
+        2: replaced by 5, which was yielded already; so is 1
     """
     replaced_by: dict[str, str] = {}
     yielded = set()

@@ -29,7 +29,7 @@ Hashes = npt.NDArray[np.uint64]
 _KEY = "key"
 _ROWS_AT_ONCE = 1 << 14  # their hashes stay in the processor's cache
 _WORD = 8
-# Behind the first _LONG bytes, up to _FEW longer keys of a slice are hashed one by one: arrays of so few are slow.
+# Behind the first _LONG bytes, up to _FEW longer keys of a slice are hashed one by one: short arrays are slow.
 _LONG, _FEW = 1 << 10, 32
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)

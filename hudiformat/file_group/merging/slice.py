@@ -95,7 +95,7 @@ def merge_slice(base: Iterable[BaseRows], logs: Survivors, rule: MergeRule) -> I
     dropped = logs.deleted.copy()  # by key: the log row is not yielded
     for part in base:
         rows, keys = _matching_rows(part, logs, rule)
-        new = ~matched[keys]
+        new = ~matched[keys]  # a key that an earlier base row has matched is not merged again
         keys, first = np.unique(keys[new], return_index=True)
         matched[keys] = True
         yield from _merge_base_rows(part, _Matches(part.head, rows[new][first], keys), logs, rule, dropped)
@@ -136,8 +136,8 @@ def _merge_base_rows(
     logs_win = logs.resets[matches.keys] | _not_lower(matches, logs, rule)
     combined = (rule.merger is not None or logs.set is not None) & ~logs.deleted[matches.keys]
     kept = np.ones(matches.batch.num_rows, np.bool_)
-    kept[matches.rows[logs_win | combined]] = False
-    dropped[matches.keys[~logs_win | combined]] = True
+    kept[matches.rows[logs_win | combined]] = False  # replaced by the log row, deleted, or yielded combined
+    dropped[matches.keys[~logs_win | combined]] = True  # the base row won, or the log row is in the combined row
     if not (kept.any() or combined.any()):
         return  # part.read() is not called, so the columns behind the head are never decoded
     start = 0

@@ -40,7 +40,7 @@ def merge_history(storage: Storage, config: TableConfig) -> int:
 
     Source: LSMTimelineWriter.compactAndClean, Hudi 1.2.0.
     """
-    for level in count():
+    for level in count():  # a merge of one level may fill the next one
         if not _merge_level(storage, config, level):
             break
     if level:

@@ -63,7 +63,7 @@ def decode_columns(
     walk = compiled.kernel(decoding.walk, decoding.WALK, size)
     program = None if walk is None else program_for(schema, wanted, views=views)
     if walk is None or program is None or rows * program.least > size:
-        return None  # in the last case there is damage, and no memory is to be made for so many rows
+        return None  # more rows than the bytes can hold are damage: no memory is allocated for them
     memory = _Memory(program, rows)
     if not memory.fill(walk, data, places):
         return None

@@ -77,7 +77,7 @@ def walk(
         op = program
         while op < behind:
             kind, null = load64(op + layout.KIND), load64(op + layout.NULL)
-            if kind == layout.END:
+            if kind == layout.END:  # an item is complete: count it, then read the next item, or the next block
                 counter = frames + layout.FRAME_SIZE * load64(op + layout.FRAME)
                 store64(counter, load64(counter) + 1)
                 op = program + layout.SIZE * load64(op + layout.ARGUMENT)
@@ -90,11 +90,11 @@ def walk(
             elif null >= 0:
                 branch = load8(data + pos)
                 pos += 1
-                if branch != 2 - null:
+                if branch != 2 - null:  # not the branch of the value: null, or damage
                     if branch != null or pos > end:
                         return layout.BAD
                     after = program + layout.SIZE * load64(op + layout.NEXT)
-                    if kind < layout.SKIP_VARINT:
+                    if kind < layout.SKIP_VARINT:  # skipped values have no column to put a null into
                         _put_nulls(op, after, program, frames)
                     op = after
                     continue
@@ -106,7 +106,7 @@ def walk(
                     return layout.BAD
                 child = frames + layout.FRAME_SIZE * load64(op + layout.ARGUMENT)
                 items = load64(child + layout.COUNT)
-                if not count:
+                if not count:  # the block of no items ends the list: its end offset is known now
                     target = load64(op + layout.VALUES)
                     if target:
                         row = load64(frames + layout.FRAME_SIZE * load64(op + layout.FRAME))
@@ -114,7 +114,7 @@ def walk(
                     op = program + layout.SIZE * load64(op + layout.NEXT)
                     continue
                 if items + count > load64(child + layout.CAPACITY):
-                    pos = _MORE
+                    pos = _MORE  # the caller makes room, and the record is read again
                 store64(op + layout.LEFT, count)
             else:
                 row = load64(frames + layout.FRAME_SIZE * load64(op + layout.FRAME))

@@ -138,14 +138,14 @@ def _write_record(  # noqa: C901, PLR0912, PLR0915 - one loop, whose variables s
     end, ends_with_zero, top = entry + 1, False, 0
     node, left = first, count
     while True:
-        while left == 0:
+        while left == 0:  # all nodes of the group are written for this entry
             entry += 1
             if entry < end:
                 node, left = first, count
                 continue
-            if top == 0:
+            if top == 0:  # the group of the top record: the row is complete
                 return at
-            if ends_with_zero:
+            if ends_with_zero:  # a list ends with a block of no items
                 store8(at, 0)
                 at += 1
             top -= 7
@@ -165,7 +165,7 @@ def _write_record(  # noqa: C901, PLR0912, PLR0915 - one loop, whose variables s
         if branch != NONE and kind != UNION:
             store8(at, 2 - 2 * branch)
             at += 1
-        if kind > LIST:
+        if kind > LIST:  # a value without inner nodes
             at = _write_value(this, kind, index, at)
             if at == REFUSED:
                 return REFUSED
@@ -187,6 +187,7 @@ def _write_record(  # noqa: C901, PLR0912, PLR0915 - one loop, whose variables s
             store8(at, 2 * (member + 1 if branch != NONE and member >= branch else member))
             at += 1
             inner, inner_count = inner + WIDTH * member, 1
+        # The group around the value waits in the frames, until the group of the inner nodes is written.
         frames[top], frames[top + 1], frames[top + 2], frames[top + 3] = node, left, first, count
         frames[top + 4], frames[top + 5], frames[top + 6] = entry, end, ends_with_zero
         top += 7

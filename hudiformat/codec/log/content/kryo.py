@@ -225,15 +225,15 @@ def _decimal(reader: _Reader) -> Decimal:
 
 
 def _timestamp(reader: _Reader) -> datetime:
-    return _moment(reader, _signed(reader.varint()))
+    return _to_datetime(reader, _signed(reader.varint()))
 
 
 def _date(reader: _Reader) -> date:
     # Midnight in the writer's time zone, which is unknown: half a day later is the same date in UTC.
-    return _moment(reader, _signed(reader.varint()) + _HALF_A_DAY).date()
+    return _to_datetime(reader, _signed(reader.varint()) + _HALF_A_DAY).date()
 
 
-def _moment(reader: _Reader, millis: int) -> datetime:
+def _to_datetime(reader: _Reader, millis: int) -> datetime:
     try:
         return _EPOCH + timedelta(milliseconds=millis)
     except OverflowError:
