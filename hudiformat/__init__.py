@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hudiformat.api.create import create_table
+    from hudiformat.api.dataset import TableDataset
     from hudiformat.api.table import Table, open_table
     from hudiformat.check.repair.planning import repair_table
     from hudiformat.check.repair.steps import Repair, RepairKind, RepairStep, StepState
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         DataError,
         DecodeError,
         EncodeError,
+        FilesGoneError,
         FilterError,
         HudiFormatError,
         HudiFormatWarning,
@@ -53,16 +55,22 @@ if TYPE_CHECKING:
     from hudiformat.file_group.merging.rule import RecordMerger
     from hudiformat.file_group.slices import FileSlice
     from hudiformat.naming.file_names import BaseFileName, LogFileName, WriteToken
+    from hudiformat.read.explanation import ExplainedSlice, ScanExplanation
     from hudiformat.read.scan import Scan
     from hudiformat.report.writing import TableReport
     from hudiformat.services.maintenance_report import MaintenanceReport, ServiceReport, TableSize
+    from hudiformat.sizing.spark import PartitionPlan
     from hudiformat.storage.opening import open_storage
+    from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
+    from hudiformat.timeline.table_config import TableConfig, TableType
+    from hudiformat.timeline.timeline import Action, Instant, State, Timeline
     from hudiformat.write.commit.transaction import Commit
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
     "DEFAULT_LOG_MAX_SIZE",
+    "Action",
     "AppendResult",
     "ArgumentError",
     "BaseFileName",
@@ -71,19 +79,23 @@ __all__ = [
     "BlockType",
     "Commit",
     "CommitError",
+    "CommitMetadata",
     "CorruptBlockError",
     "CorruptTableError",
     "DataError",
     "DecodeError",
     "Delete",
     "EncodeError",
+    "ExplainedSlice",
     "FileSlice",
+    "FilesGoneError",
     "FilterError",
     "FindingKind",
     "HeaderKey",
     "HudiFormatError",
     "HudiFormatWarning",
     "Insert",
+    "Instant",
     "LockError",
     "LogBlock",
     "LogDecoder",
@@ -95,28 +107,36 @@ __all__ = [
     "NameFormatError",
     "NotATableError",
     "OptionError",
+    "PartitionPlan",
     "RecordMerger",
     "Repair",
     "RepairKind",
     "RepairStep",
     "SalvageReport",
     "Scan",
+    "ScanExplanation",
     "SchemaError",
     "ServiceReport",
+    "State",
     "StepState",
     "StorageError",
     "Table",
+    "TableConfig",
+    "TableDataset",
     "TableError",
     "TableExistsError",
     "TableFinding",
     "TableFindingKind",
     "TableReport",
     "TableSize",
+    "TableType",
+    "Timeline",
     "TruncatedBlockError",
     "UnsupportedFeatureError",
     "UnsupportedVersionError",
     "Update",
     "WriteConflictError",
+    "WriteStat",
     "WriteToken",
     "create_table",
     "data_block",
@@ -133,6 +153,7 @@ __all__ = [
 
 _MODULES = {
     "api.create": ("create_table",),
+    "api.dataset": ("TableDataset",),
     "api.table": (
         "Table",
         "open_table",
@@ -193,6 +214,7 @@ _MODULES = {
         "DataError",
         "DecodeError",
         "EncodeError",
+        "FilesGoneError",
         "FilterError",
         "HudiFormatError",
         "HudiFormatWarning",
@@ -216,6 +238,10 @@ _MODULES = {
         "LogFileName",
         "WriteToken",
     ),
+    "read.explanation": (
+        "ExplainedSlice",
+        "ScanExplanation",
+    ),
     "read.scan": ("Scan",),
     "report.writing": ("TableReport",),
     "services.maintenance_report": (
@@ -223,7 +249,22 @@ _MODULES = {
         "ServiceReport",
         "TableSize",
     ),
+    "sizing.spark": ("PartitionPlan",),
     "storage.opening": ("open_storage",),
+    "timeline.commit_metadata": (
+        "CommitMetadata",
+        "WriteStat",
+    ),
+    "timeline.table_config": (
+        "TableConfig",
+        "TableType",
+    ),
+    "timeline.timeline": (
+        "Action",
+        "Instant",
+        "State",
+        "Timeline",
+    ),
     "write.commit.transaction": ("Commit",),
 }
 """The public names by their modules; a module is imported when a name of it is asked for."""

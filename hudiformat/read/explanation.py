@@ -22,6 +22,8 @@ class ExplainedSlice:
     ``partition path``, the name of a partition of the metadata table (as ``column_stats``), or ``footer``, by which all
     row groups of the base file are left out.  *row_groups* are those of the base file that are read, of *row_groups_in*
     it; None where the file was not opened.
+
+    Source: spec/queries.md.
     """
 
     file_slice: FileSlice
@@ -40,7 +42,10 @@ class ExplainedSlice:
 
 @dataclass(frozen=True, slots=True)
 class ScanExplanation:
-    """What a scan reads, and what it leaves out by what; ``str()`` gives a text to read."""
+    """What a scan reads, and what it leaves out by what; ``str()`` gives a text to read.
+
+    Source: spec/queries.md.
+    """
 
     slices: Sequence[ExplainedSlice]
 

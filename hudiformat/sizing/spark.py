@@ -42,6 +42,8 @@ class PartitionPlan:
     of records planned for a new file group.  ``buckets`` has an item per file group that gets records.  With
     ``in_order`` buckets are filled one after the other, as Flink does; otherwise by the hash of the key.  With
     ``parallelism`` a record goes to a bucket of the task that its key belongs to.
+
+    Source: UpsertPartitioner, Hudi 1.2.0; spec/sizing.md.
     """
 
     partition_path: str

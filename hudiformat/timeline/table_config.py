@@ -58,7 +58,10 @@ _KNOWN_KEYS = {
 
 
 class TableType(str, Enum):
-    """Whether updates rewrite base files or are appended to log files."""
+    """Whether updates rewrite base files or are appended to log files.
+
+    Source: HoodieTableType, Hudi 1.2.0.
+    """
 
     COPY_ON_WRITE = "COPY_ON_WRITE"
     MERGE_ON_READ = "MERGE_ON_READ"

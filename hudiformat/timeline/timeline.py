@@ -27,7 +27,10 @@ _COMPLETION_LAYOUT = 2
 
 
 class Action(str, Enum):
-    """The kind of change that an instant makes to the table.  The values are the extensions of file names."""
+    """The kind of change that an instant makes to the table.  The values are the extensions of file names.
+
+    Source: HoodieTimeline, Hudi 1.2.0; spec/timeline.md.
+    """
 
     COMMIT = "commit"
     DELTA_COMMIT = "deltacommit"
@@ -65,7 +68,10 @@ class Action(str, Enum):
 
 
 class State(IntEnum):
-    """The states of an instant, in their order."""
+    """The states of an instant, in their order.
+
+    Source: HoodieInstant.State, Hudi 1.2.0; spec/timeline.md.
+    """
 
     REQUESTED = 0
     INFLIGHT = 1
@@ -106,6 +112,8 @@ class Instant:
 
     *completion_time* is known for completed instants of timeline layout 2.  Instants of layout 1, also in the timeline
     of a table that was upgraded later, have none.
+
+    Source: HoodieInstant, Hudi 1.2.0; spec/timeline.md.
     """
 
     time: str
@@ -178,7 +186,10 @@ def parse_instant_name(name: str, *, layout: int) -> Instant:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The instants of a table, each in its newest state, in the order of their requested times."""
+    """The instants of a table, each in its newest state, in the order of their requested times.
+
+    Source: HoodieActiveTimeline, Hudi 1.2.0; spec/timeline.md.
+    """
 
     instants: tuple[Instant, ...] = ()
 

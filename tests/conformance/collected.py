@@ -1,4 +1,4 @@
-"""The ids of the tests that would run: ``python -m tests.conformance.collected tests/query`` prints them as JSON."""
+"""The ids of the tests that would run: ``python -m tests.conformance.collected tests/read`` prints them as JSON."""
 
 from __future__ import annotations
 

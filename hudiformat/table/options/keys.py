@@ -32,14 +32,13 @@ from hudiformat.table.options.parsers import (
 )
 from hudiformat.table.options.values import (
     FAILED_WRITES_POLICY,
-    FILE_SYSTEM_PROVIDER,
-    IN_PROCESS_PROVIDER,
     SUPPORTED_INDEX_TYPES,
     CleanPolicy,
     ConcurrencyMode,
     DuplicatePolicy,
     FailedWritesPolicy,
     IndexType,
+    LockProvider,
     SizingEngine,
     SortMode,
     WriteOptions,
@@ -226,13 +225,14 @@ PERSISTED_KEYS = (
 """Keys that belong to a write in Hudi, but that all writers of a table have to agree on: kept in its properties."""
 
 
-def _lock_provider(key: str, value: str) -> str:
-    if value not in (FILE_SYSTEM_PROVIDER, IN_PROCESS_PROVIDER):
+def _lock_provider(key: str, value: str) -> LockProvider:
+    try:
+        return LockProvider(value)
+    except ValueError:
+        supported = " and ".join(provider.value for provider in LockProvider)
         raise UnsupportedFeatureError(
-            f"{key}={value}: supported are {FILE_SYSTEM_PROVIDER} and {IN_PROCESS_PROVIDER}",
-            feature=f"lock provider {value}",
-        )
-    return value
+            f"{key}={value}: supported are {supported}", feature=f"lock provider {value}"
+        ) from None
 
 
 CONCURRENCY_KEYS: Keys = {

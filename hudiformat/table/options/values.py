@@ -174,8 +174,15 @@ class SizingEngine(Enum):
     FLINK = "flink"
 
 
-FILE_SYSTEM_PROVIDER = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
-IN_PROCESS_PROVIDER = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
+class LockProvider(Enum):
+    """The kinds of locks that writers of a table can share; the values are Hudi's classes.
+
+    ``write/commit/locks.py`` has a factory for each.
+    """
+
+    FILE_SYSTEM = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
+    IN_PROCESS = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
+
 
 FAILED_WRITES_POLICY = "hoodie.clean.failed.writes.policy"
 
@@ -192,7 +199,7 @@ class ConcurrencyOptions:
     mode: ConcurrencyMode = ConcurrencyMode.SINGLE_WRITER
     failed_writes: FailedWritesPolicy | None = None
     conflict_retries: int = 0
-    lock_provider: str = FILE_SYSTEM_PROVIDER
+    lock_provider: LockProvider = LockProvider.FILE_SYSTEM
     lock_path: str = ""
     lock_expire_minutes: int = 0
     lock_retries: int = 50

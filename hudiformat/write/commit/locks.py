@@ -17,7 +17,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -26,7 +26,7 @@ from hudiformat.errors import LockError, StorageError, UnsupportedFeatureError, 
 from hudiformat.naming.file_names import join_path
 from hudiformat.storage.opening import open_storage
 from hudiformat.storage.protocol import Storage
-from hudiformat.table.options.values import FILE_SYSTEM_PROVIDER, ConcurrencyOptions
+from hudiformat.table.options.values import ConcurrencyOptions, LockProvider
 from hudiformat.timeline.config_files import META_FOLDER
 from hudiformat.write.commit.ticking import Ticker
 
@@ -201,13 +201,15 @@ _registry_lock = threading.Lock()
 
 
 def lock_of(storage: Storage, options: ConcurrencyOptions) -> Lock:
-    """The lock that all writers of a table with these *options* share.
+    """Return the lock that all writers of a table with these *options* share.
 
     Raises:
         UnsupportedFeatureError: two writers could both create the lock file on this storage.
     """
-    if options.lock_provider != FILE_SYSTEM_PROVIDER:
-        return InProcessLock(storage.root)
+    return LOCK_FACTORIES[options.lock_provider](storage, options)
+
+
+def _file_system_lock(storage: Storage, options: ConcurrencyOptions) -> Lock:
     storage_of_lock = open_storage(options.lock_path) if options.lock_path else storage
     if not storage_of_lock.capabilities.atomic_create:
         raise UnsupportedFeatureError(
@@ -215,6 +217,17 @@ def lock_of(storage: Storage, options: ConcurrencyOptions) -> Lock:
             feature="file-system lock without atomic create",
         )
     return FileSystemLock(storage_of_lock, "" if options.lock_path else META_FOLDER, options.lock_expire_minutes)
+
+
+def _in_process_lock(storage: Storage, _options: ConcurrencyOptions) -> Lock:
+    return InProcessLock(storage.root)
+
+
+LOCK_FACTORIES: Mapping[LockProvider, Callable[[Storage, ConcurrencyOptions], Lock]] = {
+    LockProvider.FILE_SYSTEM: _file_system_lock,
+    LockProvider.IN_PROCESS: _in_process_lock,
+}
+"""What makes the lock of each provider.  A provider without a factory is an error, never another provider's lock."""
 
 
 class Hold:

@@ -12,7 +12,7 @@ from hudiformat import Repair, RepairKind, StepState
 from hudiformat.check.repair.planning import DEAD_AFTER
 from hudiformat.storage.local import LocalStorage
 from hudiformat.storage.protocol import FileInfo
-from hudiformat.table.options.values import FILE_SYSTEM_PROVIDER
+from hudiformat.table.options.values import LockProvider
 from tests.check.repair.breaking import (
     BREAKS,
     V9,
@@ -38,7 +38,7 @@ from tests.tables import tree, unpack
 LOCKED = {
     "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
     "hoodie.clean.failed.writes.policy": "LAZY",
-    "hoodie.write.lock.provider": FILE_SYSTEM_PROVIDER,
+    "hoodie.write.lock.provider": LockProvider.FILE_SYSTEM.value,
 }
 names = pytest.mark.parametrize("broken", sample(BREAKS, of=2, thorough=2), ids=lambda one: one.name)
 

@@ -11,8 +11,8 @@ import pytest
 
 from hudiformat import HudiFormatWarning, LockError, StorageError, UnsupportedFeatureError, open_storage
 from hudiformat.storage.local import LocalStorage
-from hudiformat.table.options.values import IN_PROCESS_PROVIDER, ConcurrencyOptions
-from hudiformat.write.commit.locks import FileSystemLock, Hold, InProcessLock, Lock, held, lock_of
+from hudiformat.table.options.values import ConcurrencyOptions, LockProvider
+from hudiformat.write.commit.locks import LOCK_FACTORIES, FileSystemLock, Hold, InProcessLock, Lock, held, lock_of
 
 
 @pytest.fixture(params=["file system", "in process"])
@@ -69,7 +69,7 @@ def test_a_lock_file_somewhere_else(tmp_path: Path) -> None:
 
 
 def test_a_lock_of_this_process_is_known_by_the_table(tmp_path: Path) -> None:
-    options = ConcurrencyOptions(lock_provider=IN_PROCESS_PROVIDER)
+    options = ConcurrencyOptions(lock_provider=LockProvider.IN_PROCESS)
     first, second = (lock_of(LocalStorage(tmp_path), options) for _ in range(2))
     assert first.try_acquire()
     assert not second.try_acquire()
@@ -213,3 +213,8 @@ def test_a_lock_whose_creation_succeeded_though_the_answer_was_lost(
 
     monkeypatch.setattr(LocalStorage, "create", lose_the_answer)
     assert FileSystemLock(LocalStorage(tmp_path), "").try_acquire()
+
+
+def test_every_provider_that_an_option_can_name_has_a_lock_of_its_own() -> None:
+    assert set(LOCK_FACTORIES) == set(LockProvider)
+    assert len(set(LOCK_FACTORIES.values())) == len(LockProvider)
