@@ -25,7 +25,7 @@ from hudiformat.storage import FileInfo, LocalStorage
 from hudiformat.table import TableContext, TableState
 from hudiformat.timeline import CommitMetadata
 from hudiformat.transaction import dead_writes
-from hudiformat.view import FileSlice, build_slices, latest_slices, paused_collection
+from hudiformat.view import FileSlice, build_slices, latest_slices
 
 MOST_FINDINGS = 1000
 _ATTEMPTS = 3
@@ -119,10 +119,9 @@ def _listed(state: TableState) -> tuple[list[FileSlice], list[int]]:
     """The newest file slices, and the sizes of all data files on storage."""
     found: list[FileSlice] = []
     stored: list[int] = []
-    with paused_collection():
-        for path, files in state.files():
-            stored += _sizes(files)
-            found += latest_slices(build_slices(path, files, state.visibility))
+    for path, files in state.files():
+        stored += _sizes(files)
+        found += latest_slices(build_slices(path, files, state.visibility))
     return found, stored
 
 

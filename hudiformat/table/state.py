@@ -54,7 +54,6 @@ from hudiformat.view import (
     build_slices,
     latest_slices,
     list_partitions,
-    paused_collection,
     pending_groups,
 )
 
@@ -500,11 +499,10 @@ class TableState:
         visibility = self.visibility
         listed = self.files(pruner=pruner) if partition is None else [(partition, self.partition_files(partition))]
         found: list[FileSlice] = []
-        with paused_collection():
-            for path, files in listed:
-                self._partitions[path] = () if self._partitions else files  # asked for where there is one alone
-                slices = build_slices(path, files, visibility, as_of=as_of, unknown=self._unknown)
-                found += latest_slices(slices)
+        for path, files in listed:
+            self._partitions[path] = () if self._partitions else files  # asked for where there is one alone
+            slices = build_slices(path, files, visibility, as_of=as_of, unknown=self._unknown)
+            found += latest_slices(slices)
         if not self._partitions and pruner is None:  # all of them are gone, or there is none yet
             self._unknown.add(_AFTER_ALL)
         return found

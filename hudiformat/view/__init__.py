@@ -1,7 +1,7 @@
 """The file groups and file slices of a table, from file names, a timeline and a listing; also as of an instant."""
 
 from hudiformat.view.former_slices import FormerSlices
-from hudiformat.view.partitions import PARTITION_METADATA_FILE, list_partitions, paused_collection
+from hudiformat.view.partitions import PARTITION_METADATA_FILE, list_partitions
 from hudiformat.view.pending import PendingGroup, pending_groups
 from hudiformat.view.slices import BaseFile, FileSlice, LogFile, Visibility, build_slices, latest_slices
 from hudiformat.view.totals import SliceTotals
@@ -18,6 +18,5 @@ __all__ = [
     "build_slices",
     "latest_slices",
     "list_partitions",
-    "paused_collection",
     "pending_groups",
 ]
