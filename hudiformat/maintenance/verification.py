@@ -12,7 +12,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from hudiformat.errors import HudiFormatError, NameFormatError, StorageError, without_offset
+from hudiformat.errors import HudiFormatError, NameFormatError, StorageError
 from hudiformat.logfile import findings_of
 from hudiformat.maintenance.finding import TableFinding, TableFindingKind
 from hudiformat.maintenance.folder_check import (
@@ -189,7 +189,7 @@ def _of_slice(
             continue
         for finding in findings:
             place = f"{finding.kind.value} of {finding.length} bytes at byte {finding.offset}"
-            message = f"{place}: {without_offset(finding.message)}"
+            message = f"{place}: {finding.fault}"
             yield TableFinding(TableFindingKind.DAMAGED, path, message, finding.instants or (log.name.instant,))
 
 

@@ -116,7 +116,9 @@ class ParquetSource:
         length = int.from_bytes(tail[-8:-4], "little")
         end = size - 8 - length
         if tail[-4:] != MAGIC or end < len(MAGIC):
-            raise DecodeError(f"{path}: expected a Parquet file, found {size} bytes that end in {tail[-8:]!r}")
+            raise DecodeError(
+                f"{path}: expected a Parquet file, found {size} bytes that end in {tail[-8:]!r}", path=path
+            )
         encoded = tail[-8 - length : -8] if length + 8 <= len(tail) else file.read_at(length, end)
         source = cls(file, path, decode_struct(encoded)[0], end)
         source._check()
@@ -174,7 +176,9 @@ class ParquetSource:
     def check_range(self, what: str, start: int, stop: int) -> None:
         """Raise a DecodeError unless the bytes from *start* to *stop* lie between the file's magic and its footer."""
         if not len(MAGIC) <= start <= stop <= self.end:
-            raise DecodeError(f"{self.path}: expected {what} in bytes 4 to {self.end}, found {start} to {stop}")
+            raise DecodeError(
+                f"{self.path}: expected {what} in bytes 4 to {self.end}, found {start} to {stop}", path=self.path
+            )
 
     def read(self, what: str, start: int, length: int) -> bytes:
         """Return *length* bytes from *start*; a DecodeError if they are not in the file."""

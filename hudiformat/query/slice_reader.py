@@ -24,7 +24,7 @@ from hudiformat.basefile import (
 )
 from hudiformat.blocks import BlockType, HeaderKey, LogBlock
 from hudiformat.conditions import fits
-from hudiformat.errors import CorruptBlockError, SchemaError, StorageError, unknown_column, without_offset
+from hudiformat.errors import CorruptBlockError, SchemaError, StorageError, unknown_column
 from hudiformat.logfile import LogReader, naming_log_files
 from hudiformat.merge import MergeRule, RecordMerger, counting_blocks, merge_slice, read_candidates, survivors
 from hudiformat.naming import join_path
@@ -60,12 +60,13 @@ def log_blocks(storage: Storage, path: str, *, damage: DamageMode) -> Iterator[L
         if block.type is not BlockType.CORRUPT or damage is DamageMode.HUDI:
             yield block
             continue
-        why = without_offset(block.reason or "")
+        why = block.fault or block.reason or ""
         if damage is DamageMode.FAIL:
             raise CorruptBlockError(
                 f"{storage.root}/{path}: {block.size} bytes are no block: {why}; Hudi passes over them, and so"
                 " does reading without hudiformat.damage=fail",
                 offset=block.offset,
+                path=f"{storage.root}/{path}",
             )
         else:
             warn_of_loss(
