@@ -41,15 +41,25 @@ class HudiFormatError(Exception):
 
 
 class DecodeError(HudiFormatError, ValueError):
-    """The bytes do not follow the format; ``offset`` counts bytes from the start of the file or buffer."""
+    """The bytes do not follow the format; ``offset`` counts bytes from the start of the file or buffer.
 
-    def __init__(self, message: str, *, offset: int | None = None) -> None:
+    ``reason`` is the message without the offset, and ``path`` the file, if the message names it.
+    """
+
+    def __init__(self, message: str, *, offset: int | None = None, path: str | None = None) -> None:
         super().__init__(message if offset is None else f"at byte {offset}: {message}")
+        self.reason = message
         self.offset = offset
+        self.path = path
 
     def shifted(self, by: int) -> DecodeError:
         """Return the same error with an offset that is *by* bytes larger; a missing offset counts as 0."""
-        return type(self)(without_offset(str(self)), offset=(self.offset or 0) + by)
+        return type(self)(self.reason, offset=(self.offset or 0) + by, path=self.path)
+
+    def in_file(self, path: str) -> None:
+        """Name the file *path* at the beginning of the message."""
+        self.path = path
+        self.args = (f"{path}: {self}",)
 
 
 class TruncatedBlockError(DecodeError, EOFError):
@@ -58,8 +68,8 @@ class TruncatedBlockError(DecodeError, EOFError):
     ``needed`` is the number of bytes of the block that a reader has to have before it tries again, or 0 if unknown.
     """
 
-    def __init__(self, message: str, *, offset: int | None = None, needed: int = 0) -> None:
-        super().__init__(message, offset=offset)
+    def __init__(self, message: str, *, offset: int | None = None, path: str | None = None, needed: int = 0) -> None:
+        super().__init__(message, offset=offset, path=path)
         self.needed = needed
 
 
@@ -104,11 +114,15 @@ class DataError(HudiFormatError, ValueError):
 
 
 class OptionError(HudiFormatError, ValueError):
-    """An unknown option, or a value that an option does not accept; ``option`` is its key."""
+    """An unknown option, or a value that an option does not accept; ``option`` is its key.
 
-    def __init__(self, message: str, *, option: str | None = None) -> None:
+    ``is_unknown`` says that there is no option of that key.
+    """
+
+    def __init__(self, message: str, *, option: str | None = None, is_unknown: bool = False) -> None:
         super().__init__(message)
         self.option = option
+        self.is_unknown = is_unknown
 
 
 class ArgumentError(OptionError, TypeError):
@@ -220,12 +234,6 @@ def did_you_mean(name: str, known: Iterable[str], *, most: int = 1) -> str:
         return ""
     quoted = [repr(one) for one in alike]
     return f"; did you mean {' or '.join([', '.join(quoted[:-1]), quoted[-1]] if quoted[1:] else quoted)}?"
-
-
-def without_offset(message: str) -> str:
-    """Return the message of a DecodeError without its offset, for a sentence that has one already."""
-    offset, found, rest = message.partition(": ")
-    return rest if found and offset.startswith("at byte ") else message
 
 
 _MOST_SHOWN = 60

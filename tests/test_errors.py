@@ -60,7 +60,16 @@ def test_an_exception_has_the_common_base_and_a_docstring(kind: type[Exception])
 def test_an_offset_is_part_of_the_message_once_even_after_pickle() -> None:
     error = CorruptBlockError("length 5", offset=12)
     assert str(error) == "at byte 12: length 5"
-    assert str(pickle.loads(pickle.dumps(error))) == "at byte 12: length 5"  # noqa: S301
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301
+    assert (str(again), again.reason, again.offset) == ("at byte 12: length 5", "length 5", 12)
+
+
+def test_a_file_is_named_before_the_offset_even_after_pickle() -> None:
+    error = TruncatedBlockError("length 5", offset=12, needed=20)
+    error.in_file("t/a.log")
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301
+    assert str(again) == "t/a.log: at byte 12: length 5"
+    assert (again.path, again.reason, again.offset, again.needed) == ("t/a.log", "length 5", 12, 20)
 
 
 @pytest.mark.parametrize("kind", [DecodeError, TruncatedBlockError, CorruptBlockError])

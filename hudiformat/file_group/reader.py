@@ -23,7 +23,6 @@ from hudiformat.errors import (
     StorageError,
     UnsupportedFeatureError,
     unknown_column,
-    without_offset,
 )
 from hudiformat.file_group.base_file.filters import KeyFilter
 from hudiformat.file_group.base_file.read import (
@@ -73,12 +72,13 @@ def log_blocks(storage: Storage, path: str, *, damage: DamageMode) -> Iterator[L
         if block.type is not BlockType.CORRUPT or damage is DamageMode.HUDI:
             yield block
             continue
-        why = without_offset(block.reason or "")
+        why = block.fault or block.reason or ""
         if damage is DamageMode.FAIL:
             raise CorruptBlockError(
                 f"{storage.root}/{path}: {block.size} bytes are no block: {why}; Hudi passes over them, and so"
                 " does reading without hudiformat.damage=fail",
                 offset=block.offset,
+                path=f"{storage.root}/{path}",
             )
         else:
             warn_of_loss(

@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import groupby
+from typing import NamedTuple
 
 from hudiformat.file_group.former_slices import FormerSlices
 from hudiformat.naming.file_names import BaseFileName, LogFileName, join_path, parse_data_file, refuse_registered
@@ -22,16 +24,14 @@ from hudiformat.timeline.archive.archived_times import ArchivedTimes
 from hudiformat.timeline.timeline import Action, Timeline
 
 
-@dataclass(frozen=True, slots=True)
-class BaseFile:
+class BaseFile(NamedTuple):
     """A base file; ``size`` in bytes."""
 
     name: BaseFileName
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class LogFile:
+class LogFile(NamedTuple):
     """A log file; ``size`` in bytes."""
 
     name: LogFileName
@@ -215,20 +215,23 @@ def _file_groups(
 ) -> dict[str, tuple[list[BaseFile], list[LogFile]]]:
     """Return the visible base files and log files by file id."""
     groups: dict[str, tuple[list[BaseFile], list[LogFile]]] = defaultdict(lambda: ([], []))
+    # Many files share an instant, so each instant is looked up once.
+    shows_base, shows_log = cache(visibility.is_committed), cache(visibility.shows_log)
     for file in files:
         name = parse_data_file(file.name)
         if name is None:
             refuse_registered(file.name)
             continue
-        if as_of is not None and name.instant > as_of:
+        instant = name.instant
+        if as_of is not None and instant > as_of:
             continue
         if isinstance(name, BaseFileName):
-            if visibility.is_committed(name.instant):
+            if shows_base(instant):
                 groups[name.file_id][0].append(BaseFile(name, file.size))
             else:
-                unknown.add(name.instant)
-        elif not visibility.shows_log(name.instant):
-            unknown.add(name.instant)
+                unknown.add(instant)
+        elif not shows_log(instant):
+            unknown.add(instant)
         elif not name.is_cdc:
             groups[name.file_id][1].append(LogFile(name, file.size))
     return groups

@@ -185,7 +185,8 @@ def _intact_blocks(storage: Storage, path: str) -> Iterator[LogBlock]:
     """
     for block in LogReader(path, storage=storage):
         if block.type is BlockType.CORRUPT:
-            raise CorruptBlockError(f"{storage.root}/{path}: {block.reason}", offset=block.offset)
+            named = f"{storage.root}/{path}"
+            raise CorruptBlockError(f"{named}: {block.reason}", offset=block.offset, path=named)
         yield block
 
 

@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from hudiformat.check.verify.verification import verify_table
 from hudiformat.errors import HudiFormatError
-from hudiformat.file_group.partitions import paused_collection
 from hudiformat.file_group.slices import FileSlice, build_slices, latest_slices
 from hudiformat.naming.file_names import parse_data_file
 from hudiformat.report.advice import advice_on
@@ -121,10 +120,9 @@ def _listed(state: TableState) -> tuple[list[FileSlice], list[int]]:
     """The newest file slices, and the sizes of all data files on storage."""
     found: list[FileSlice] = []
     stored: list[int] = []
-    with paused_collection():
-        for path, files in state.files():
-            stored += _sizes(files)
-            found += latest_slices(build_slices(path, files, state.visibility))
+    for path, files in state.files():
+        stored += _sizes(files)
+        found += latest_slices(build_slices(path, files, state.visibility))
     return found, stored
 
 

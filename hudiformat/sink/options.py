@@ -124,7 +124,7 @@ def _unknown_option_error(key: str) -> OptionError:
     if key in _JAVA_CLASSES:
         return OptionError(f"option {key!r} names a Java class: {_JAVA_CLASSES[key]}", option=key)
     hint = did_you_mean(key, _KEYS, most=3) or f"; known are {', '.join(sorted(_KEYS))}"
-    return OptionError(f"unknown option {key!r} of the file sink{hint}", option=key)
+    return OptionError(f"unknown option {key!r} of the file sink{hint}", option=key, is_unknown=True)
 
 
 def _bad_value_error(key: str, value: str, expected: str) -> OptionError:

@@ -107,10 +107,10 @@ class SourceOptions:
         try:
             return open_for_tasks(self.path, self.of_table)
         except OptionError as error:
-            if not str(error).startswith("unknown option") or (meant := _meant(error.option or "")) is None:
+            if not error.is_unknown or (meant := _meant(error.option or "")) is None:
                 raise
             raise OptionError(
-                f"unknown option {error.option!r}; did you mean {meant!r}?", option=error.option
+                f"unknown option {error.option!r}; did you mean {meant!r}?", option=error.option, is_unknown=True
             ) from error
 
     @property

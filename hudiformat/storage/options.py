@@ -76,7 +76,9 @@ def _arguments(scheme: str, options: Mapping[str, str], known: Mapping[str, str]
         name = known.get(option.lower())
         if name is None:
             hint = did_you_mean(option.lower(), known) or f"; known are {', '.join(known)}"
-            raise OptionError(f"storage_options: unknown option {option!r} of {scheme}://{hint}", option=option)
+            raise OptionError(
+                f"storage_options: unknown option {option!r} of {scheme}://{hint}", option=option, is_unknown=True
+            )
         arguments[name] = str(value).lower() == "true" if name in _FLAGS else value
     endpoint = urlsplit(arguments.get("endpoint_override", ""))
     if endpoint.scheme in ("http", "https") and endpoint.netloc:  # pyarrow wants the scheme by itself

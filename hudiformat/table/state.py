@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from hudiformat.errors import CorruptTableError, SchemaError, StorageError
 from hudiformat.file_group.former_slices import FormerSlices
 from hudiformat.file_group.merging.rule import RecordMerger
-from hudiformat.file_group.partitions import list_partitions, paused_collection
+from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.pending_groups import PendingGroup, pending_groups
 from hudiformat.file_group.slices import FileSlice, Visibility, build_slices, latest_slices
 from hudiformat.metadata_table.definitions import load_definitions
@@ -489,11 +489,10 @@ class TableState:
         visibility = self.visibility
         listed = self.files(pruner=pruner) if partition is None else [(partition, self.partition_files(partition))]
         found: list[FileSlice] = []
-        with paused_collection():
-            for path, files in listed:
-                self._partitions[path] = () if self._partitions else files  # asked for where there is one alone
-                slices = build_slices(path, files, visibility, as_of=as_of, unknown=self._unknown)
-                found += latest_slices(slices)
+        for path, files in listed:
+            self._partitions[path] = () if self._partitions else files  # asked for where there is one alone
+            slices = build_slices(path, files, visibility, as_of=as_of, unknown=self._unknown)
+            found += latest_slices(slices)
         if not self._partitions and pruner is None:  # all of them are gone, or there is none yet
             self._unknown.add(_AFTER_ALL)
         return found

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 from pathlib import Path
 
 import pytest
 
-from hudiformat.file_group.partitions import PARTITION_METADATA_FILE, list_partitions, paused_collection
+from hudiformat.file_group.partitions import PARTITION_METADATA_FILE, list_partitions
 from hudiformat.storage.local import LocalStorage
 
 
@@ -69,26 +68,3 @@ def test_the_hoodie_folder_has_no_partitions(storage: LocalStorage) -> None:
 
 def test_an_empty_folder_has_none(tmp_path: Path) -> None:
     assert paths(LocalStorage(tmp_path / "nothing")) == []
-
-
-def test_collection_resumes_even_after_an_error() -> None:
-    seen = []
-
-    @paused_collection()
-    def failing() -> None:
-        seen.append(gc.isenabled())
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        failing()
-    assert (seen, gc.isenabled()) == ([False], True)
-
-
-def test_collection_that_was_disabled_stays_disabled() -> None:
-    gc.disable()
-    try:
-        with paused_collection():
-            pass
-        assert not gc.isenabled()
-    finally:
-        gc.enable()

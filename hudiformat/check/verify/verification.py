@@ -23,7 +23,7 @@ from hudiformat.check.verify.key_check import findings_of_keys
 from hudiformat.check.verify.metadata_check import findings_of_metadata_table
 from hudiformat.check.verify.timeline_check import findings_of_archive, findings_of_instants, findings_of_properties
 from hudiformat.codec.log.verify import findings_of
-from hudiformat.errors import HudiFormatError, NameFormatError, StorageError, without_offset
+from hudiformat.errors import HudiFormatError, NameFormatError, StorageError
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.renamed_columns import scan_batches
 from hudiformat.file_group.slices import FileSlice, build_slices, latest_slices
@@ -194,7 +194,7 @@ def _of_slice(
             continue
         for finding in findings:
             place = f"{finding.kind.value} of {finding.length} bytes at byte {finding.offset}"
-            message = f"{place}: {without_offset(finding.message)}"
+            message = f"{place}: {finding.fault}"
             yield TableFinding(TableFindingKind.DAMAGED, path, message, finding.instants or (log.name.instant,))
 
 

@@ -84,13 +84,15 @@ class ContainerReader:
         self._size: int = opened.size()
         self._offset = 0
         if (magic := self._take(len(MAGIC))) != MAGIC:
-            raise CorruptBlockError(f"{path}: expected an Avro file, {MAGIC!r}, found {magic!r}", offset=0)
+            raise CorruptBlockError(f"{path}: expected an Avro file, {MAGIC!r}, found {magic!r}", offset=0, path=path)
         self.metadata: dict[str, bytes] = {}
         left = _MOST_ENTRIES
         while entries := self._read_length():
             left -= entries
             if left < 0:
-                raise CorruptBlockError(f"{path}: over {_MOST_ENTRIES} entries in the header", offset=self._offset)
+                raise CorruptBlockError(
+                    f"{path}: over {_MOST_ENTRIES} entries in the header", offset=self._offset, path=path
+                )
             for _ in range(entries):
                 key = self._take(self._read_length()).decode(errors="replace")
                 self.metadata[key] = self._take(self._read_length())
@@ -135,7 +137,7 @@ class ContainerReader:
             if byte <= _SEVEN:
                 break
         if byte > _SEVEN or value & 1:
-            raise CorruptBlockError(f"{self.path}: expected a length or count from 0 on", offset=start)
+            raise CorruptBlockError(f"{self.path}: expected a length or count from 0 on", offset=start, path=self.path)
         return value >> 1
 
 

@@ -86,9 +86,7 @@ def all_there() -> Iterator[None]:
     try:
         yield
     except TruncatedBlockError as error:
-        corrupt = CorruptBlockError(str(error))
-        corrupt.offset = error.offset
-        raise corrupt from error
+        raise CorruptBlockError(error.reason, offset=error.offset, path=error.path) from error
 
 
 def encode_block(

@@ -64,6 +64,7 @@ class _Fields(NamedTuple):
     size: int | None = None
     reason: str | None = None
     quirks: Quirks | None = None
+    fault: str | None = None
 
 
 class LogBlock(_Fields):
@@ -71,10 +72,11 @@ class LogBlock(_Fields):
 
     ``content`` of a block that was read is a view into the file, which loads its bytes when they are used.  ``offset``
     and ``size`` are bytes in the file, including magic and reverse pointer; they are None for a new block.  A span that
-    cannot be read is a block of type CORRUPT, with the ``reason``; its content is what follows the magic.  ``quirks``
-    are damaged numbers on disk that Java reads as sound ones; no writer makes them.
+    cannot be read is a block of type CORRUPT, with the ``reason``, which is the ``fault`` and the offset of the bytes
+    that are wrong; its content is what follows the magic.  ``quirks`` are damaged numbers on disk that Java reads as
+    sound ones; no writer makes them.
 
-    Blocks are equal if all but ``offset``, ``size`` and ``quirks`` are equal.
+    Blocks are equal if all but ``offset``, ``size``, ``quirks`` and ``fault`` are equal.
 
     Source: HoodieLogBlock and its subclasses; spec/log-block.md.
     """
@@ -261,7 +263,7 @@ def encode_block_parts(block: LogBlock) -> tuple[bytes | memoryview, ...]:
     Raises:
         EncodeError: as in :func:`encode_block`.
     """
-    kind, header, content, footer, version, _, size, _, quirks = block
+    kind, header, content, footer, version, _, size, _, quirks, _ = block
     if kind is BlockType.CORRUPT:
         # A corrupt span has no envelope: the same bytes are written again, with the magic if there was one.
         return (MAGIC if size is None or size > len(content) else b"", content, b"")
@@ -337,7 +339,7 @@ def block_in_frame(view: memoryview, frame: Frame, *, base: int = 0) -> LogBlock
     )
 
 
-_NO_REASON_NOR_QUIRKS = (None, None)
+_OF_SOUND_BLOCKS = (None, None, None)  # reason, quirks, fault
 _make_block = partial(tuple.__new__, LogBlock)  # takes two thirds of the time of LogBlock(...)
 
 
@@ -391,7 +393,7 @@ class BlockRun:
     def blocks(self) -> list[LogBlock]:
         """Return the blocks one by one."""
         kind, header, _, footer, version, *_ = self.model
-        data, head_size, rest = self.data, self.head_size, _NO_REASON_NOR_QUIRKS
+        data, head_size, rest = self.data, self.head_size, _OF_SOUND_BLOCKS
         return [
             _make_block((kind, header, data[at + head_size : end - TAIL_SIZE], footer, version, at, end - at, *rest))
             for at, end in pairwise(self.offsets.tolist())

@@ -28,10 +28,10 @@ def naming_log_files(storage: Storage, paths: Iterable[str]) -> Iterator[None]:
     try:
         yield
     except DecodeError as error:
-        if storage.root not in str(error):
+        if error.path is None:
             found = (path for path in paths if any(map(_is_damaged, LogReader(path, storage=storage))))
-            path = next(found, None)
-            error.args = (str(error) if path is None else f"{storage.root}/{path}: {error}",)
+            if (path := next(found, None)) is not None:
+                error.in_file(f"{storage.root}/{path}")
         raise
 
 

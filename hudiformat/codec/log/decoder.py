@@ -26,7 +26,7 @@ class LogDecoder:
         self._offset = 0
         self._needed = len(MAGIC)
         self._ended = False
-        self._reason: str | None = None
+        self._error: DecodeError | None = None
         self._searched = 0
 
     def feed(self, data: bytes | bytearray | memoryview) -> None:
@@ -47,20 +47,21 @@ class LogDecoder:
         """Return the next block; None if more bytes are needed, or at the end of the file."""
         if len(self._buffer) < (len(MAGIC) if self._ended else self._needed):
             return None
-        if self._reason is None:
+        if self._error is None:
             try:
                 frame = sound_frame(self._buffer, 0, base=self._offset, ended=self._ended)
             except DecodeError as error:
                 if isinstance(error, TruncatedBlockError) and not self._ended:
                     self._needed = error.needed
                     return None
-                self._reason = str(error)
+                # A copy: the frames of the error hold the buffer, which then cannot be resized.
+                self._error = DecodeError(error.reason, offset=error.offset)
             else:
                 offset = self._offset
                 return block_in_frame(memoryview(self._take(frame.end)), frame, base=offset)
-        return self._corrupt_block(self._reason)
+        return self._corrupt_block(self._error)
 
-    def _corrupt_block(self, reason: str) -> LogBlock | None:
+    def _corrupt_block(self, error: DecodeError) -> LogBlock | None:
         """Return the corrupt span at the start of the buffer; None if its end has not been fed yet."""
         end = next_magic(self._buffer, 0, searched=self._searched)
         if end == len(self._buffer) and not self._ended:
@@ -68,7 +69,7 @@ class LogDecoder:
             self._needed = end + 1
             return None
         offset = self._offset
-        return corrupt_block(memoryview(self._take(end)), offset, reason)
+        return corrupt_block(memoryview(self._take(end)), offset, error)
 
     def _take(self, count: int) -> bytes:
         """Remove the first *count* bytes, which are one block, from the buffer, and return them."""
@@ -76,5 +77,5 @@ class LogDecoder:
             taken = bytes(view[:count])
         del self._buffer[:count]
         self._offset += count
-        self._needed, self._searched, self._reason = len(MAGIC), 0, None
+        self._needed, self._searched, self._error = len(MAGIC), 0, None
         return taken

@@ -247,7 +247,7 @@ def block_at(data: memoryview, start: int) -> LogBlock:
     try:
         return block_in_frame(data, sound_frame(data, start))
     except DecodeError as error:
-        return corrupt_block(data[start : next_magic(data, start)], start, str(error))
+        return corrupt_block(data[start : next_magic(data, start)], start, error)
 
 
 def _blocks_before(data: memoryview, end: int) -> Iterator[LogBlock]:
@@ -311,13 +311,21 @@ def next_magic(data: Buffer, start: int, *, searched: int = 0) -> int:
     return match.start() if match else len(data)
 
 
-def corrupt_block(span: memoryview, offset: int, reason: str) -> LogBlock:
-    """Return the CORRUPT block for *span*, the bytes at *offset* of the file, which cannot be read for *reason*.
+def corrupt_block(span: memoryview, offset: int, error: DecodeError) -> LogBlock:
+    """Return the CORRUPT block for *span*, the bytes at *offset* of the file, which cannot be read because of *error*.
 
     Source: HoodieLogFileReader.createCorruptBlock.
     """
     content = span[len(MAGIC) :] if span[: len(MAGIC)] == MAGIC else span
-    return LogBlock(BlockType.CORRUPT, BlockHeader(), content, offset=offset, size=len(span), reason=reason)
+    return LogBlock(
+        BlockType.CORRUPT,
+        BlockHeader(),
+        content,
+        offset=offset,
+        size=len(span),
+        reason=str(error),
+        fault=error.reason,
+    )
 
 
 _SIZE_AT = struct.Struct(">q").unpack_from

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from hudiformat.arguments import checks_arguments
@@ -69,6 +69,8 @@ class LogFinding:
     message: str
     type: BlockType | None = None
     instants: tuple[str, ...] = ()
+    fault: str = field(default="", compare=False, repr=False)
+    """The message without the offset of the bytes that are wrong."""
 
 
 @checks_arguments
@@ -101,8 +103,8 @@ def findings_of(
     for part in parts_of(data, progress=progress):
         if isinstance(part, LogFinding):
             yield part
-        elif contents and (message := content_error(part) or positions_error(part)):
-            yield _finding(FindingKind.CONTENT, part, message)
+        elif contents and (error := content_error(part) or positions_error(part)):
+            yield _finding(FindingKind.CONTENT, part, str(error), fault=_fault(error))
 
 
 def parts_of(data: memoryview, *, progress: Callable[[int], None] | None = None) -> Iterator[LogBlock | LogFinding]:
@@ -136,9 +138,15 @@ def parts_of(data: memoryview, *, progress: Callable[[int], None] | None = None)
             progress(position)
 
 
-def _finding(kind: FindingKind, block: LogBlock, message: str) -> LogFinding:
+def _fault(error: Exception) -> str:
+    return error.reason if isinstance(error, DecodeError) else str(error)
+
+
+def _finding(kind: FindingKind, block: LogBlock, message: str, *, fault: str | None = None) -> LogFinding:
     instants = [value for key, value in block.header.entries if key in _INSTANT_KEYS]
-    return LogFinding(kind, block.offset or 0, block.size or 0, message, block.type, _instants(instants))
+    return LogFinding(
+        kind, block.offset or 0, block.size or 0, message, block.type, _instants(instants), fault or message
+    )
 
 
 def _lost(data: memoryview, start: int, end: int, error: DecodeError) -> LogFinding:
@@ -149,7 +157,7 @@ def _lost(data: memoryview, start: int, end: int, error: DecodeError) -> LogFind
         finding = FindingKind.TORN_TAIL
     else:
         finding = FindingKind.CORRUPT
-    return LogFinding(finding, start, end - start, str(error), kind, instants)
+    return LogFinding(finding, start, end - start, str(error), kind, instants, error.reason)
 
 
 def _guess(data: memoryview, start: int, end: int) -> tuple[BlockType | None, tuple[str, ...]]:
@@ -178,12 +186,13 @@ def _instants(values: list[bytes]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(instant.decode() for instant in instants))
 
 
-def content_error(block: LogBlock) -> str | None:
+def content_error(block: LogBlock) -> DecodeError | SchemaError | None:
     """Return why the content of *block* cannot be read; None if it can be read, or is not supported."""
     try:
         if block.type is BlockType.COMMAND:
             order = block.header.get(HeaderKey.COMMAND_BLOCK_TYPE)
-            return None if order == str(int(CommandType.ROLLBACK_BLOCK)) else f"a command of type {order}"
+            is_rollback = order == str(int(CommandType.ROLLBACK_BLOCK))
+            return None if is_rollback else DecodeError(f"a command of type {order}")
         if block.type is BlockType.DELETE:
             block.deletes()
         else:
@@ -191,11 +200,11 @@ def content_error(block: LogBlock) -> str | None:
     except UnsupportedFeatureError:
         return None
     except (DecodeError, SchemaError) as error:
-        return str(error)
+        return error
     return None
 
 
-def positions_error(block: LogBlock) -> str | None:
+def positions_error(block: LogBlock) -> DecodeError | None:
     """Return why the record positions of *block* cannot be read; None if they can, or there are none.
 
     If they cannot be read, the records of the block are merged by their keys.
@@ -203,5 +212,5 @@ def positions_error(block: LogBlock) -> str | None:
     try:
         block.positions()
     except DecodeError as error:
-        return str(error)
+        return error
     return None

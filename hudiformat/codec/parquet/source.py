@@ -128,7 +128,9 @@ class ParquetSource:
         length = int.from_bytes(tail[-8:-4], "little")
         end = size - 8 - length
         if tail[-4:] != MAGIC or end < len(MAGIC):
-            raise DecodeError(f"{path}: expected a Parquet file, found {size} bytes that end in {tail[-8:]!r}")
+            raise DecodeError(
+                f"{path}: expected a Parquet file, found {size} bytes that end in {tail[-8:]!r}", path=path
+            )
         encoded = tail[-8 - length : -8] if length + 8 <= len(tail) else file.read_at(length, end)
         source = cls(file, path, decode_struct(encoded)[0], end)
         source._check()
@@ -190,7 +192,9 @@ class ParquetSource:
             DecodeError: they do not.
         """
         if not len(MAGIC) <= start <= stop <= self.end:
-            raise DecodeError(f"{self.path}: expected {what} in bytes 4 to {self.end}, found {start} to {stop}")
+            raise DecodeError(
+                f"{self.path}: expected {what} in bytes 4 to {self.end}, found {start} to {stop}", path=self.path
+            )
 
     def read(self, what: str, start: int, length: int) -> bytes:
         """Return *length* bytes from *start* on; *what* names them in the error.

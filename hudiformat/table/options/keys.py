@@ -90,7 +90,7 @@ def _judge(key: str, value: str) -> None:
     if key not in hudi_keys():
         known = {*_KEYS, *TABLE_KEYS}.union(*_PARTS.values())
         hint = did_you_mean(key, known | hudi_keys().keys(), most=3) or _NOTHING_ALIKE
-        raise OptionError(f"unknown option {key!r}{hint}", option=key)
+        raise OptionError(f"unknown option {key!r}{hint}", option=key, is_unknown=True)
     if asks_for_nothing(key, value):
         return
     rule = rule_of(key)
