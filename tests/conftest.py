@@ -27,7 +27,7 @@ from hudiformat import Table
 from tests.conformance.hudi import ROOT, NoHudiError, RealHudi
 from tests.conformance.java import JavaClass
 from tests.effort import BUSY, examples
-from tests.jvms import SHORT_LIVED, SMALL, STARTUP
+from tests.jvms import SHORT_LIVED, SMALL, STARTUP, use_archive
 from tests.scratch import use_memory
 from tests.tables import Clock, GoldenTable, new_table, unpack
 from tools.browser import Browser
@@ -285,6 +285,7 @@ def java() -> Path:
     home = java_home()
     if home is None:
         _missing("there is no Java 17 or 21: run tools/java.py")
+    use_archive(home)
     return home
 
 
@@ -304,7 +305,7 @@ def spark(java: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spar
     for key, value in {
         "spark.driver.memory": "1g",
         # room for all code, which without C2 has 48 MB and is compiled again and again
-        "spark.driver.extraJavaOptions": f"{SHORT_LIVED} -XX:ReservedCodeCacheSize=240m",
+        "spark.driver.extraJavaOptions": "-XX:ReservedCodeCacheSize=240m",
         "spark.local.dir": str(scratch / "local"),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.session.timeZone": "UTC",

@@ -30,7 +30,7 @@ from hudiformat.timeline import read_metadata
 from hudiformat.view import PARTITION_METADATA_FILE
 from tests.conformance.hudi import ROOT
 from tests.effort import LONG
-from tests.jvms import SHORT_LIVED, STARTUP
+from tests.jvms import STARTUP
 from tests.spark.local_cluster_job import LEFT, OFTEN
 from tools.s3_server import S3Server
 
@@ -72,7 +72,7 @@ def done(java: Path, store: str, unmeasured: None, tmp_path_factory: pytest.Temp
         "SPARK_HOME": str(SPARK_HOME),
         "SPARK_LOCAL_IP": HOSTS[0],
         "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
+        "SPARK_DAEMON_JAVA_OPTS": os.environ["SPARK_SUBMIT_OPTS"],
     }
     environment["PYTHONPATH"] = str(STARTUP)
     with cluster(environment, folder) as master, (folder / "log").open("wb") as log:
