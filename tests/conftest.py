@@ -77,8 +77,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for name, places in JVMS.items():
             if name in getattr(item, "fixturenames", ()) and not item.nodeid.startswith((*places, *JVMS["hudi"])):
                 raise pytest.UsageError(f"{item.nodeid} would start a JVM for its worker alone: add its file to JVMS")
-    # What takes long begins first, so that no worker of pytest-xdist is left alone with it at the end.
-    items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in ("spark", "hudi", "s3", "browser")))
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    """What takes long begins first, so that no worker of pytest-xdist is left alone with it at the end."""
+    if _jvm_of(item.nodeid):
+        return 0
+    return 1 if any(item.get_closest_marker(name) for name in ("s3", "browser", "slow")) else 2
 
 
 JVMS = {
@@ -92,102 +98,16 @@ JVMS = {
 }
 """Where the tests are that take these fixtures: one worker has all of them, so that there is one JVM, which is warm."""
 
-UNMEASURED = "gw0"
-"""The first of pytest-xdist's workers.  In a whole run it does not measure coverage, which doubles the time."""
 
-REPEATING = (
-    "hudi",
-    "tests/api/test_merging.py",
-    "tests/api/test_read_races.py",
-    "tests/api/test_requests.py",
-    "tests/api/test_schema_matrix.py",
-    "tests/api/test_write_races.py",
-    "tests/archive/test_archived_times.py",
-    "tests/avro/test_values_memory.py",
-    "tests/basefile/test_bloom.py",
-    "tests/benchmarks/",
-    "tests/conditions/test_translation.py",
-    "tests/fire/",
-    "tests/hfile/test_golden.py",
-    "tests/hostile/",
-    "tests/index/test_global_index.py",
-    "tests/index/test_listed_index.py",
-    "tests/logfile/test_golden.py",
-    "tests/maintenance/test_beside_writers.py",
-    "tests/maintenance/test_verification.py",
-    "tests/merge/test_partial.py",
-    "tests/model/",
-    "tests/packaging/",
-    "tests/query/test_flinks_answers.py",
-    "tests/query/test_golden.py",
-    "tests/query/test_hudis_answers.py",
-    "tests/query/test_key_filter.py",
-    "tests/query/test_replaying.py",
-    "tests/query/test_skipping.py",
-    "tests/query/test_time_travel.py",
-    "tests/repair/test_instants.py",
-    "tests/repair/test_planning.py",
-    "tests/repair/test_properties.py",
-    "tests/report/test_browser.py",
-    "tests/services/test_clustering.py",
-    "tests/services/test_indexing.py",
-    "tests/services/test_resizing.py",
-    "tests/services/test_versions.py",
-    "tests/shuffle/test_by_tasks.py",
-    "tests/shuffle/test_global_lookup.py",
-    "tests/sink/test_holding.py",
-    "tests/sink/test_recovery.py",
-    "tests/spark/reading/test_native.py",
-    "tests/spark/reading/test_pieces.py",
-    "tests/spark/source/test_stream_writer.py",
-    "tests/spark/test_object_store.py",
-    "tests/spark/test_pages.py",
-    "tests/spark/test_schema_changes.py",
-    "tests/spark/write/test_functions.py",
-    "tests/table/test_operations.py",
-    "tests/test_docs.py",
-    "tests/test_layers.py",
-    "tests/test_site.py",
-    "tests/test_tools.py",
-    "tests/testing/test_blocks.py",
-    "tests/testing/test_damage.py",
-    "tests/timeline/test_contents.py",
-    "tests/transaction/test_concurrency.py",
-    "tests/transaction/test_failures.py",
-    "tests/transaction/test_pairs.py",
-    "tests/transaction/test_partitions.py",
-    "tests/transaction/test_single_writer.py",
-    "tests/upkeep/test_metadata_table.py",
-    "tests/vectors/",
-    "tests/write/handles/test_append.py",
-    "tests/write/handles/test_append_new.py",
-    "tests/write/handles/test_logged_entries.py",
-    "tests/write/test_files.py",
-    "tests/write/test_partition.py",
-    "tests/write/test_same_bytes.py",
-)
-"""Scopes of tests that go through code which has tests of its own: coverage is not measured in them.
-
-The worker that does not measure takes them before others.
-"""
+def _jvm_of(nodeid: str) -> str | None:
+    """Which JVM a test is on by its place, if any."""
+    return next((name for name, places in JVMS.items() if nodeid.startswith(places)), None)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """One process more than there are cores where two of them wait for their JVMs most of the time."""
     return None if config.option.markexpr else (os.cpu_count() or 1) + 1
-
-
-@pytest.hookimpl(trylast=True)  # pytest-cov has begun then
-def pytest_sessionstart(session: pytest.Session) -> None:
-    worker = getattr(session.config, "workerinput", {})
-    if session.config.option.markexpr or worker.get("workercount", 0) < 3:
-        return
-    if worker["workerid"] == UNMEASURED:
-        _stop_measuring()
-        os.environ.pop("COVERAGE_PROCESS_CONFIG", None)  # nor in processes that tests start
-    else:
-        os.nice(5)  # it has real Hudi too, and would be the last to finish
 
 
 @pytest.hookimpl(wrapper=True)
@@ -227,7 +147,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         _begun.add(item.path)
         gc.collect()
         gc.freeze()
-    stopped = _stop_measuring() if item.nodeid.startswith(REPEATING) else []
+    if "PYTEST_XDIST_WORKER" in os.environ and not _niced and _jvm_of(item.nodeid) is None:
+        _niced.append(os.nice(5))  # the workers with a JVM would be the last to finish
+    stopped = _stop_measuring() if any(item.get_closest_marker(name) for name in ("unmeasured", "hudi")) else []
     try:
         with pytest.MonkeyPatch.context() as patch:
             if stopped:
@@ -240,6 +162,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 _begun: set[Path] = set()
 """The files of tests that have begun in this process."""
+_niced: list[int] = []
+"""The niceness of this process, once it gives way to others."""
 
 
 @pytest.hookimpl(trylast=True)
@@ -255,28 +179,12 @@ class _OneJvmEach(LoadFileScheduling):  # type: ignore[misc]  # its types are un
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        found = (name for name, places in JVMS.items() if nodeid.startswith(places))
-        return next(found, None) or str(super()._split_scope(nodeid))
-
-    def _assign_work_unit(self, node: Any) -> None:
-        repeats = node.gateway.id == UNMEASURED
-        scope = next((scope for scope in self.workqueue if scope.startswith(REPEATING) == repeats), None)
-        if scope is not None:
-            self.workqueue.move_to_end(scope, last=False)
-        super()._assign_work_unit(node)
+        return _jvm_of(nodeid) or str(super()._split_scope(nodeid))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _OneJvmEach:
     return _OneJvmEach(config, log)
-
-
-@pytest.fixture(scope="module")
-def unmeasured() -> Iterator[None]:
-    """Processes that the tests of a module start do not measure coverage: other tests, which are faster, cover it."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
-        yield
 
 
 @pytest.fixture(scope="session")

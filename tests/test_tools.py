@@ -10,6 +10,8 @@ import pytest
 
 from tools import chromium, environments, flink, install, java, s3_server, venv
 
+pytestmark = pytest.mark.unmeasured
+
 
 def fake_java(home: Path, version: str) -> Path:
     program = home / "bin" / "java"

@@ -10,6 +10,8 @@ from hudiformat.avro import decode_value, parse_value_schema, values
 from hudiformat.errors import CorruptBlockError
 from hudiformat.timeline import CommitMetadata, WriteStat, decode_commit_metadata, encode_commit_metadata
 
+pytestmark = pytest.mark.unmeasured
+
 COUNT = 200_000
 
 

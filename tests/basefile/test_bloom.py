@@ -15,6 +15,8 @@ from hudiformat.basefile import BloomFilter, parse_filters
 from hudiformat.errors import CorruptTableError
 from tests.tables import NAMES, base_files
 
+pytestmark = pytest.mark.unmeasured
+
 FOOTER = b"org.apache.hudi.bloomfilter"
 TYPE_CODE = b"hoodie_bloom_filter_type_code"  # written for other types than SIMPLE
 HAND_MADE = bytes.fromhex(

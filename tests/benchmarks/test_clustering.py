@@ -13,6 +13,8 @@ from benchmarks.suite import Run
 from tests.conformance.hudi import NoHudiError
 from tests.effort import LONG
 
+pytestmark = pytest.mark.unmeasured
+
 COUNT = 2_000
 
 

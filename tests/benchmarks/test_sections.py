@@ -19,7 +19,7 @@ from benchmarks.suite import TARGETS, Run
 from tests.conformance.hudi import NoHudiError
 from tests.effort import LONG, only_long
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]
 
 IN_PYTHON = {
     "decode": {"fastavro", "Parquet (pyarrow)"},

@@ -18,6 +18,8 @@ pytest.importorskip("sqlglot")
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.unmeasured
+
 NOON = datetime(2024, 1, 1, 12, tzinfo=timezone.utc)
 MONEY, WIDE = pa.decimal128(18, 2), pa.decimal128(38, 20)
 ROWS = pa.table(

@@ -11,6 +11,8 @@ from hudiformat.hfile import HFileReader, encode_hfile
 from hudiformat.hfile.file_info import RESERVED
 from tests.hfile.files import ARCHIVES, HBASE, golden_files, rows
 
+pytestmark = pytest.mark.unmeasured
+
 TABLES = [archive for archive in ARCHIVES if "hfilelog" in archive.stem or "metadata-table" in archive.stem]
 tables = pytest.mark.parametrize("archive", TABLES, ids=lambda path: path.stem)
 

@@ -17,6 +17,8 @@ from tests.index.test_existing import STEPS, Steps
 from tests.metadata_statistics import check_record_index
 from tests.tables import FLAGGED, content, new_table, rows
 
+pytestmark = pytest.mark.unmeasured
+
 PARTITIONED = {
     "hoodie.index.type": "RECORD_LEVEL_INDEX",
     "hoodie.metadata.enable": "true",

@@ -13,7 +13,7 @@ from hudiformat.blocks.block import encode_positions
 from hudiformat.logfile import LogReader
 from tests.logfile.golden import ARCHIVES, log_files
 
-pytestmark = pytest.mark.parametrize("archive", ARCHIVES, ids=lambda path: path.stem)
+pytestmark = [pytest.mark.parametrize("archive", ARCHIVES, ids=lambda path: path.stem), pytest.mark.unmeasured]
 
 
 def deletes_declared(block: LogBlock) -> int:

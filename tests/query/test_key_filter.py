@@ -16,6 +16,8 @@ from hudiformat.query.key_filter import key_filter, value_filter
 from hudiformat.timeline import KeyGenerator, TableConfig
 from tests.tables import GoldenTable, content, data_files, multiset, new_table, rows
 
+pytestmark = pytest.mark.unmeasured
+
 K, V, KEY, POINT = pc.field("k"), pc.field("v"), pc.field("_hoodie_record_key"), pc.field("s", "x")
 LARGE, NULL = pc.scalar(pa.scalar("a", pa.large_string())), pc.scalar(pa.scalar(None, pa.string()))
 

@@ -29,6 +29,8 @@ from hudiformat.timeline import (
 )
 from tests.tables import GoldenTable, content, new_table, rows
 
+pytestmark = pytest.mark.unmeasured
+
 
 @pytest.mark.parametrize(
     ("moment", "instant"),

@@ -35,6 +35,8 @@ from tests.repair.breaking import (
 from tests.repair.killing import Killed, KilledAt
 from tests.tables import tree, unpack
 
+pytestmark = pytest.mark.unmeasured
+
 LOCKED = {
     "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
     "hoodie.clean.failed.writes.policy": "LAZY",

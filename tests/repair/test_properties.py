@@ -12,6 +12,8 @@ from tests.effort import sample
 from tests.repair.breaking import UNKNOWN, V6, V9, age, half_properties, lost_properties, own_rows, properties
 from tests.tables import NAMES, new_table, rows, unpack
 
+pytestmark = pytest.mark.unmeasured
+
 MERGING = ("hoodie.record.merge.mode", "hoodie.compaction.payload.class", "hoodie.table.ordering.fields")
 
 

@@ -27,6 +27,8 @@ from hudiformat.transaction import begin_write
 from hudiformat.write import PreparedRows, write_prepared
 from tests.tables import Clock, content, new_table, rows
 
+pytestmark = pytest.mark.unmeasured
+
 RING = {
     "hoodie.index.type": "BUCKET",
     "hoodie.index.bucket.engine": "CONSISTENT_HASHING",

@@ -37,7 +37,7 @@ from tools.s3_server import S3Server
 pyspark = pytest.importorskip("pyspark")
 pytest.importorskip("pyspark.sql.datasource")
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("unmeasured")]
+pytestmark = [pytest.mark.spark, pytest.mark.unmeasured]
 
 SCRIPT = Path(__file__).with_name("cluster_job.py")
 SPARK_HOME = Path(pyspark.__file__).parent
@@ -61,7 +61,7 @@ def store(s3: S3Server) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def done(java: Path, store: str, unmeasured: None, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def done(java: Path, store: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The folder of the jobs' output, and what their script says of them."""
     folder = tmp_path_factory.mktemp("cluster")
     archive = packed(folder)

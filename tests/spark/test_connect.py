@@ -15,7 +15,7 @@ from tests.jvms import STARTUP
 
 pytest.importorskip("pyspark.sql.datasource")
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("unmeasured")]
+pytestmark = [pytest.mark.spark, pytest.mark.unmeasured]
 
 
 def test_functions_data_source_and_streams_need_no_jvm(java: Path, tmp_path: Path) -> None:

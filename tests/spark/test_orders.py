@@ -19,7 +19,7 @@ from tests.effort import only_long
 from tests.spark.killable import leave_first_offset_unfinished, running, wait_for, wait_for_a_commit
 
 pytest.importorskip("pyspark.sql.streaming.datasource")
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("unmeasured")]
+pytestmark = [pytest.mark.spark, pytest.mark.unmeasured]
 
 FILES = 12
 STATES = ["Placed", " PAID", "sent ", "cancelled"]

@@ -93,7 +93,7 @@ def test_the_operation_of_a_batch_may_be_an_option(spark: SparkSession, table: h
 
 
 @pytest.mark.spark
-@pytest.mark.usefixtures("unmeasured")
+@pytest.mark.unmeasured
 def test_a_query_that_is_killed_loses_and_doubles_no_row(java: Path, tmp_path: Path) -> None:
     """A process streams in all four ways at once, and is killed in the middle of whatever each of them is doing."""
     dice = random.Random()  # noqa: S311 - any moment

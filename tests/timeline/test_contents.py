@@ -49,6 +49,8 @@ from hudiformat.timeline.contents import content_kind
 from hudiformat.timeline.records import CHECK, decode_record_file, encode_record_file
 from tests.effort import examples
 
+pytestmark = pytest.mark.unmeasured
+
 PATH = "/table/.hoodie/timeline/1.rollback.requested"
 KINDS = (
     CleanerPlan,

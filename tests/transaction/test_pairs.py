@@ -21,6 +21,8 @@ from tests.requests import RecordingStorage
 from tests.tables import Row, content, new_table, rows
 from tests.transaction.support import SHARED
 
+pytestmark = pytest.mark.unmeasured
+
 DUPLICATES = "hoodie.datasource.insert.dup.policy"
 PARTIAL = '{"type":"record","name":"r","fields":[{"name":"ts","type":["null","long"]}]}'
 WAYS: dict[str, tuple[Operation, dict[str, str]]] = {

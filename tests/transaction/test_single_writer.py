@@ -29,6 +29,8 @@ from hudiformat.transaction.rollback import roll_back
 from tests.faults import FaultyStorage
 from tests.tables import content, new_table, rows
 
+pytestmark = pytest.mark.unmeasured
+
 T = TypeVar("T")
 
 PATIENT = {"hudiformat.sync": "false"}

@@ -25,6 +25,8 @@ from hudiformat.view import list_partitions
 from tests.tables import content, edit, new_table, rows, tree
 from tests.write.support import files, keyed
 
+pytestmark = pytest.mark.unmeasured
+
 SEEING = {"hoodie.index.type": "INMEMORY"}
 
 
