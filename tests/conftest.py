@@ -27,7 +27,7 @@ from hudiformat import Table
 from tests.conformance.hudi import ROOT, NoHudiError, RealHudi
 from tests.conformance.java import JavaClass
 from tests.effort import BUSY, examples
-from tests.jvms import SHORT_LIVED, SMALL, STARTUP
+from tests.jvms import SHORT_LIVED, SMALL, STARTUP, use_archive
 from tests.scratch import use_memory
 from tests.tables import Clock, GoldenTable, new_table, unpack
 from tools.browser import Browser
@@ -77,8 +77,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for name, places in JVMS.items():
             if name in getattr(item, "fixturenames", ()) and not item.nodeid.startswith((*places, *JVMS["hudi"])):
                 raise pytest.UsageError(f"{item.nodeid} would start a JVM for its worker alone: add its file to JVMS")
-    # What takes long begins first, so that no worker of pytest-xdist is left alone with it at the end.
-    items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in ("spark", "hudi", "s3", "browser")))
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    """What takes long begins first, so that no worker of pytest-xdist is left alone with it at the end."""
+    if _jvm_of(item.nodeid):
+        return 0
+    return 1 if any(item.get_closest_marker(name) for name in ("s3", "browser", "slow")) else 2
 
 
 JVMS = {
@@ -96,102 +102,16 @@ JVMS = {
 }
 """Where the tests are that take these fixtures: one worker has all of them, so that there is one JVM, which is warm."""
 
-UNMEASURED = "gw0"
-"""The first of pytest-xdist's workers.  In a whole run it does not measure coverage, which doubles the time."""
 
-REPEATING = (
-    "hudi",
-    "tests/api/test_merging.py",
-    "tests/api/test_read_races.py",
-    "tests/api/test_requests.py",
-    "tests/api/test_schema_matrix.py",
-    "tests/api/test_write_races.py",
-    "tests/timeline/archive/test_archived_times.py",
-    "tests/codec/avro/test_values_memory.py",
-    "tests/file_group/base_file/test_bloom.py",
-    "tests/benchmarks/",
-    "tests/conditions/test_translation.py",
-    "tests/fire/",
-    "tests/codec/hfile/test_golden.py",
-    "tests/hostile/",
-    "tests/write/index/test_global_index.py",
-    "tests/write/index/test_listed_index.py",
-    "tests/codec/log/test_golden.py",
-    "tests/services/test_beside_writers.py",
-    "tests/check/verify/test_verification.py",
-    "tests/file_group/merging/test_partial.py",
-    "tests/model/",
-    "tests/packaging/",
-    "tests/read/test_flinks_answers.py",
-    "tests/read/test_golden.py",
-    "tests/read/test_hudis_answers.py",
-    "tests/file_group/test_key_filter.py",
-    "tests/read/test_replaying.py",
-    "tests/read/test_skipping.py",
-    "tests/read/test_time_travel.py",
-    "tests/check/repair/test_instants.py",
-    "tests/check/repair/test_planning.py",
-    "tests/check/repair/test_properties.py",
-    "tests/report/test_browser.py",
-    "tests/services/test_clustering.py",
-    "tests/services/test_indexing.py",
-    "tests/services/test_resizing.py",
-    "tests/services/test_versions.py",
-    "tests/spark/write/test_by_tasks.py",
-    "tests/spark/write/lookup/test_global_lookup.py",
-    "tests/sink/test_holding.py",
-    "tests/sink/test_recovery.py",
-    "tests/spark/read/test_native.py",
-    "tests/spark/read/test_pieces.py",
-    "tests/spark/source/test_stream_writer.py",
-    "tests/spark/test_object_store.py",
-    "tests/spark/test_pages.py",
-    "tests/spark/test_schema_changes.py",
-    "tests/spark/write/test_functions.py",
-    "tests/table/test_operations.py",
-    "tests/test_docs.py",
-    "tests/test_layers.py",
-    "tests/test_site.py",
-    "tests/test_tools.py",
-    "tests/testing/test_blocks.py",
-    "tests/testing/test_damage.py",
-    "tests/timeline/test_contents.py",
-    "tests/write/commit/test_concurrency.py",
-    "tests/write/commit/test_failures.py",
-    "tests/write/commit/test_pairs.py",
-    "tests/write/commit/test_partitions.py",
-    "tests/write/commit/test_single_writer.py",
-    "tests/write/metadata/test_metadata_table.py",
-    "tests/vectors/",
-    "tests/write/handles/test_append.py",
-    "tests/write/handles/test_append_new.py",
-    "tests/write/handles/test_logged_entries.py",
-    "tests/write/test_files.py",
-    "tests/write/test_partition.py",
-    "tests/write/test_same_bytes.py",
-)
-"""Scopes of tests that go through code which has tests of its own: coverage is not measured in them.
-
-The worker that does not measure takes them before others.
-"""
+def _jvm_of(nodeid: str) -> str | None:
+    """Which JVM a test is on by its place, if any."""
+    return next((name for name, places in JVMS.items() if nodeid.startswith(places)), None)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """One process more than there are cores where two of them wait for their JVMs most of the time."""
     return None if config.option.markexpr else (os.cpu_count() or 1) + 1
-
-
-@pytest.hookimpl(trylast=True)  # pytest-cov has begun then
-def pytest_sessionstart(session: pytest.Session) -> None:
-    worker = getattr(session.config, "workerinput", {})
-    if session.config.option.markexpr or worker.get("workercount", 0) < 3:
-        return
-    if worker["workerid"] == UNMEASURED:
-        _stop_measuring()
-        os.environ.pop("COVERAGE_PROCESS_CONFIG", None)  # nor in processes that tests start
-    else:
-        os.nice(5)  # it has real Hudi too, and would be the last to finish
 
 
 @pytest.hookimpl(wrapper=True)
@@ -231,7 +151,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         _begun.add(item.path)
         gc.collect()
         gc.freeze()
-    stopped = _stop_measuring() if item.nodeid.startswith(REPEATING) else []
+    if "PYTEST_XDIST_WORKER" in os.environ and not _niced and _jvm_of(item.nodeid) is None:
+        _niced.append(os.nice(5))  # the workers with a JVM would be the last to finish
+    stopped = _stop_measuring() if any(item.get_closest_marker(name) for name in ("unmeasured", "hudi")) else []
     try:
         with pytest.MonkeyPatch.context() as patch:
             if stopped:
@@ -244,6 +166,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 _begun: set[Path] = set()
 """The files of tests that have begun in this process."""
+_niced: list[int] = []
+"""The niceness of this process, once it gives way to others."""
 
 
 @pytest.hookimpl(trylast=True)
@@ -259,28 +183,12 @@ class _OneJvmEach(LoadFileScheduling):  # type: ignore[misc]  # its types are un
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        found = (name for name, places in JVMS.items() if nodeid.startswith(places))
-        return next(found, None) or str(super()._split_scope(nodeid))
-
-    def _assign_work_unit(self, node: Any) -> None:
-        repeats = node.gateway.id == UNMEASURED
-        scope = next((scope for scope in self.workqueue if scope.startswith(REPEATING) == repeats), None)
-        if scope is not None:
-            self.workqueue.move_to_end(scope, last=False)
-        super()._assign_work_unit(node)
+        return _jvm_of(nodeid) or str(super()._split_scope(nodeid))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _OneJvmEach:
     return _OneJvmEach(config, log)
-
-
-@pytest.fixture(scope="module")
-def unmeasured() -> Iterator[None]:
-    """Processes that the tests of a module start do not measure coverage: other tests, which are faster, cover it."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
-        yield
 
 
 @pytest.fixture(scope="session")
@@ -289,6 +197,7 @@ def java() -> Path:
     home = java_home()
     if home is None:
         _missing("there is no Java 17 or 21: run tools/java.py")
+    use_archive(home)
     return home
 
 
@@ -308,7 +217,7 @@ def spark(java: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spar
     for key, value in {
         "spark.driver.memory": "1g",
         # room for all code, which without C2 has 48 MB and is compiled again and again
-        "spark.driver.extraJavaOptions": f"{SHORT_LIVED} -XX:ReservedCodeCacheSize=240m",
+        "spark.driver.extraJavaOptions": "-XX:ReservedCodeCacheSize=240m",
         "spark.local.dir": str(scratch / "local"),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.session.timeZone": "UTC",

@@ -12,6 +12,8 @@ import pytest
 
 from tests.documents import NEEDS, PAGES, RUNNING, SHOWN, Runner, blocks, check, pages_that_need, run_page
 
+pytestmark = pytest.mark.unmeasured
+
 
 @pytest.mark.parametrize("name", [name for name in PAGES if blocks(PAGES[name])])
 def test_the_examples_of_a_page_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,11 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 import hudiformat
+
+pytestmark = pytest.mark.unmeasured
 
 LAYERS = (
     "errors",

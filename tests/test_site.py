@@ -13,6 +13,8 @@ import pytest
 from tools import site
 from tools.figures import PICTURE, RESULTS, picture, rate
 
+pytestmark = pytest.mark.unmeasured
+
 ROOT = site.ROOT
 
 

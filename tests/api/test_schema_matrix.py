@@ -23,6 +23,8 @@ from tests.schema_answers import (
 )
 from tests.schema_changes import CHANGES, VARIANTS, Change
 
+pytestmark = pytest.mark.unmeasured
+
 ANSWERS = known_answers()
 
 

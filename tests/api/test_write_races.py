@@ -21,6 +21,8 @@ from tests.racing import SHARED
 from tests.requests import RecordingStorage
 from tests.tables import Clock, content, new_table, rows
 
+pytestmark = pytest.mark.unmeasured
+
 MOR, COW = "MERGE_ON_READ", "COPY_ON_WRITE"
 LOCK = ".hoodie/lock"
 OPTIONS = {

@@ -11,11 +11,14 @@ from benchmarks.java import DEFAULT
 from benchmarks.results import Results
 from benchmarks.suite import Run
 from tests.conformance.hudi import NoHudiError
+from tests.effort import LONG
+
+pytestmark = pytest.mark.unmeasured
 
 COUNT = 2_000
 
 
-@pytest.mark.parametrize("layout", ["as they come", "Hilbert"])
+@pytest.mark.parametrize("layout", ["Hilbert", *(["as they come"] if LONG else [])])
 @pytest.mark.slow
 def test_small_files_become_one_in_each_partition(tmp_path: Path, layout: str) -> None:
     clustering.prepare(tmp_path, COUNT)

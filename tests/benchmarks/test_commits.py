@@ -11,6 +11,8 @@ from benchmarks import commits, report, sections
 from benchmarks.results import Results
 from benchmarks.suite import Run
 
+pytestmark = pytest.mark.unmeasured
+
 TINY = commits.Workload(10, 40, 3, {}, begins_full=True, most_ms=1)
 WRITERS = [commits.OURS, commits.MERGE, commits.APPEND]
 

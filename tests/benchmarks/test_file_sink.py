@@ -9,7 +9,7 @@ import pytest
 from benchmarks.file_sink import main, run_stream
 from hudiformat.sink import SinkOptions
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]
 
 
 def test_a_stream_without_compaction_leaves_a_file_for_each_task_and_batch(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from tests.effort import only_long
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]
 COUNT = 2 * indexes.UPSERTED
 
 

@@ -12,6 +12,8 @@ import pytest
 from benchmarks import pages, scale
 from benchmarks.java import BEST
 
+pytestmark = pytest.mark.unmeasured
+
 
 def comparison(case: str, measure: str, ratio: float) -> dict[str, Any]:
     return {"case": case, "measure": measure, "peer": BEST.name, "ratio": ratio}

@@ -13,6 +13,8 @@ from benchmarks.peers import __main__ as peers
 from benchmarks.peers.features import FEATURES
 from benchmarks.peers.ours import HudiFormat
 
+pytestmark = pytest.mark.unmeasured
+
 
 def test_the_page_has_every_feature_and_no_failure() -> None:
     text = peers.PAGE.read_text("utf-8")

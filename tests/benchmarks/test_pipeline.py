@@ -19,7 +19,7 @@ import hudiformat.spark as hudi_spark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]
 COUNT = 2_000
 
 

@@ -9,6 +9,8 @@ from benchmarks import instructions, report, timing
 from benchmarks.__main__ import main
 from benchmarks.results import Comparison, Growth, Limit, Results
 
+pytestmark = pytest.mark.unmeasured
+
 
 def results() -> Results:
     return Results(

@@ -7,6 +7,8 @@ import pytest
 from benchmarks import report_page
 from tools.browser import Browser
 
+pytestmark = pytest.mark.unmeasured
+
 
 def test_the_page_is_made_and_opened(browser: Browser, capsys: pytest.CaptureFixture[str]) -> None:
     assert report_page.main(["--groups", "50", "--partitions", "3", "--rounds", "1"]) == 0

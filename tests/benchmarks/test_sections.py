@@ -19,7 +19,7 @@ from benchmarks.suite import TARGETS, Run
 from tests.conformance.hudi import NoHudiError
 from tests.effort import LONG, only_long
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]
 
 IN_PYTHON = {
     "decode": {"fastavro", "Parquet (pyarrow)"},
@@ -258,7 +258,7 @@ def test_every_target_is_that_of_a_section() -> None:
 
 
 @pytest.mark.hudi
-@pytest.mark.parametrize("name", ["mixed", "small", *(["nested", "parquet", "deletes"] if LONG else [])])
+@pytest.mark.parametrize("name", ["small", *(["mixed", "nested", "parquet", "deletes"] if LONG else [])])
 def test_java_writes_and_reads_the_same_rows(
     tmp_path: Path, java: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ from benchmarks import sizes
 from benchmarks.results import Sized
 from benchmarks.size_cases import SIZE_CASES, SizeCase
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]
 
 SMALL = {
     "log file": 1,

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import full_files, listing, small_files
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]
 
 
 def test_the_table_of_small_files_compares_the_ways(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,6 +19,8 @@ from tests.effort import only_long
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.unmeasured
+
 
 def small_run(folder: Path, *settings: Setting) -> Run:
     return Run(Results({}), folder, scale=0.0002, rounds=1, settings=settings)

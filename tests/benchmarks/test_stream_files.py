@@ -9,7 +9,7 @@ import pytest
 from benchmarks import stream_files
 from benchmarks.stream_files import Course, main, rows_of, stream_to_sink
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]
 
 
 def test_files_over_time_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -150,7 +150,7 @@ class RealHudi:
             "HUDI_CONF_DIR": str(self._conf),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "PYSPARK_PYTHON": python,
-            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONPYCACHEPREFIX": str(ROOT / ".pytest_cache" / "bytecode"),  # hudiformat is compiled once
             "TZ": "UTC",
         }
 

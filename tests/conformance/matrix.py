@@ -67,7 +67,11 @@ LIVE = (
     Feature(
         "hudiformat reads, and goes on writing, a table that Hudi made",
         often(
-            f"{_BOTH}test_we_go_on_with_a_table_of_hudis", v6="SIMPLE-false-6", v8="BLOOM-true-8", v9="BUCKET-true-9"
+            f"{_BOTH}test_we_go_on_with_a_table_of_hudis",
+            v6="SIMPLE-false-6",
+            v8="BLOOM-true-8",
+            v9="BUCKET-true-9",
+            long=(8,),
         ),
     ),
     Feature(
@@ -81,7 +85,7 @@ LIVE = (
     ),
     Feature(
         "Hudi rolls back a write of hudiformat's that died",
-        often(f"{_BOTH}test_hudi_takes_away_what_a_write_of_ours_left_behind", v6="6", v9="9"),
+        often(f"{_BOTH}test_hudi_takes_away_what_a_write_of_ours_left_behind", v6="6", v9="9", long=(6,)),
     ),
     Feature(
         "each runs the compaction that the other has planned",
@@ -186,7 +190,7 @@ LIVE = (
     Feature("rows moved by a global index", often(f"{_BOTH}test_a_global_index_moves_rows_as_hudis_does", v9="")),
     Feature(
         "MERGE INTO gives the same rows",
-        often(f"{_C}test_merging.py::test_a_merge_is_hudis_merge_into", v9="MERGE_ON_READ"),
+        often(f"{_C}test_merging.py::test_a_merge_is_hudis_merge_into", v9="COPY_ON_WRITE"),
     ),
     Feature(
         "partial updates",

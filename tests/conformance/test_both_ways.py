@@ -245,9 +245,8 @@ def test_avro_and_parquet_blocks_in_turn_are_the_same_rows_to_hudi(hudi: RealHud
     ("index", "metadata_table", "version"),
     [
         ("SIMPLE", "false", 6),
-        ("BLOOM", "true", 8),
         ("BUCKET", "true", 9),
-        *([("SIMPLE", "true", 9)] if LONG else []),
+        *([("BLOOM", "true", 8), ("SIMPLE", "true", 9)] if LONG else []),
     ],
 )
 def test_we_go_on_with_a_table_of_hudis(
@@ -275,7 +274,7 @@ def test_we_go_on_with_a_table_of_hudis(
     assert len(keys) == len(set(keys)), "Hudi found its way to the keys that we wrote"
 
 
-@pytest.mark.parametrize("version", [9, 6])
+@pytest.mark.parametrize("version", [9, *([6] if LONG else [])])
 def test_hudi_takes_away_what_a_write_of_ours_left_behind(hudi: RealHudi, tmp_path: Path, version: int) -> None:
     options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
     table = create(tmp_path / "t", options, version=version)

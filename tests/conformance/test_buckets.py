@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
+from tests.effort import LONG
 from tests.rows import assert_same_rows
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def prepare(hudi: RealHudi) -> None:
     hudi.eval_(f"{calculator}.getInstance({RULES['hoodie.bucket.index.partition.expressions']!r}, 'regex', 2)")
 
 
-@pytest.mark.parametrize("maker", ["hudi", "hudiformat"])
+@pytest.mark.parametrize("maker", ["hudiformat", *(["hudi"] if LONG else [])])
 def test_partitions_have_as_many_buckets_as_their_rule_says(hudi: RealHudi, tmp_path: Path, maker: str) -> None:
     prepare(hudi)
     path, writes = tmp_path / "t", [rows(0, 300, 1), rows(0, 30, 2), rows(100, 400, 3)]
@@ -122,7 +123,7 @@ result = [found.getNumBuckets(path) for path in ("x", "xy", "y", "z")]
     assert hudi.eval_(code) == [4, 4, 1, 2]
 
 
-@pytest.mark.parametrize("maker", ["hudi", "hudiformat"])
+@pytest.mark.parametrize("maker", ["hudi", *(["hudiformat"] if LONG else [])])
 def test_buckets_are_split_and_merged_in_turn(hudi: RealHudi, tmp_path: Path, maker: str) -> None:
     path = tmp_path / "t"
     writes = [rows(0, 600, 1), rows(0, 60, 2), rows(500, 700, 3), rows(0, 700, 4), rows(300, 350, 5)]

@@ -15,6 +15,7 @@ from hudiformat.write.write import WriteTask
 from tests import racing
 from tests.conformance.hudi import RealHudi, RealHudiError
 from tests.conformance.test_timeline import ASK
+from tests.effort import LONG
 from tests.racing import SCHEMA, SHARED, rows
 
 READ_ROLLBACK = (
@@ -55,7 +56,7 @@ def commits(hudi: RealHudi, path: Path, step: int) -> bool:
 
 
 @pytest.mark.hudi
-@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("count", [3, *([1] if LONG else [])])
 def test_writers_of_both_kinds_lose_and_double_nothing(hudi: RealHudi, tmp_path: Path, count: int) -> None:
     path = tmp_path / "table"
     table = racing.new_table(path)

@@ -16,6 +16,7 @@ from examples.flights.reports import KEY, SCHEMA
 from examples.flights.source import read_flights
 from tests.conformance.hudi import ROOT, RealHudi
 from tests.effort import LONG
+from tests.jvms import STARTUP
 from tests.rows import assert_same_rows
 
 ROW = ("_hoodie_partition_path", "_hoodie_record_key")
@@ -40,7 +41,12 @@ def flights(java: Path, tmp_path_factory: pytest.TempPathFactory) -> hf.Table:
     job = subprocess.run(
         [sys.executable, "-m", "examples.flights", str(path), "--months", str(MONTHS)],
         cwd=ROOT,
-        env={**_without_coverage(), "JAVA_HOME": str(java), "PYSPARK_PYTHON": sys.executable},
+        env={
+            **_without_coverage(),
+            "JAVA_HOME": str(java),
+            "PYSPARK_PYTHON": sys.executable,
+            "PYTHONPATH": os.pathsep.join([str(STARTUP), str(ROOT)]),
+        },
         capture_output=True,
         text=True,
         check=False,

@@ -57,7 +57,7 @@ SOURCE = [{"id": f"k{i}", "ts": 1 + i, "p": f"p{i % 2}", "price": 10.0 * i} for 
 SOURCE += [{"id": "k13", "ts": 30, "p": "p1", "price": 7.0}, {"id": "k9", "ts": 2, "p": "p1", "price": 8.0}]
 
 
-@pytest.mark.parametrize("table_type", VALUES)
+@pytest.mark.parametrize("table_type", VALUES if LONG else ["COPY_ON_WRITE"])
 def test_a_merge_is_hudis_merge_into(table_type: str, hudi: RealHudi, spark: SparkSession, tmp_path: Path) -> None:
     name = f"merged_{table_type.lower()}"
     options = {**OPTIONS, "hoodie.table.name": name, "hoodie.datasource.write.table.type": table_type}
@@ -88,9 +88,8 @@ def test_a_merge_is_hudis_merge_into(table_type: str, hudi: RealHudi, spark: Spa
 @pytest.mark.parametrize(
     ("table_type", "index"),
     [
-        *([("COPY_ON_WRITE", "GLOBAL_SIMPLE")] if LONG else []),
         ("COPY_ON_WRITE", "RECORD_INDEX"),
-        ("MERGE_ON_READ", "RECORD_INDEX"),
+        *([("COPY_ON_WRITE", "GLOBAL_SIMPLE"), ("MERGE_ON_READ", "RECORD_INDEX")] if LONG else []),
     ],
 )
 def test_a_merge_with_a_global_index_is_hudis(

@@ -9,6 +9,7 @@ import pytest
 from hudiformat import StorageError, open_table
 from tests.conformance.hudi import RealHudi, RealHudiError
 from tests.conformance.test_slices import with_times
+from tests.effort import sample
 from tests.tables import OF_AN_OLDER_HUDI, multiset, new_table, rows, unpack
 
 INCREMENTAL = {"hoodie.datasource.query.type": "incremental"}
@@ -16,7 +17,7 @@ BEGIN = "hoodie.datasource.read.begin.instanttime"
 
 
 @pytest.mark.hudi
-@pytest.mark.parametrize("name", OF_AN_OLDER_HUDI)
+@pytest.mark.parametrize("name", sample(OF_AN_OLDER_HUDI, of=2))
 def test_time_travel_and_incremental_queries(
     name: str, hudi: RealHudi, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

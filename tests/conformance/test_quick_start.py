@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("pyspark.sql.datasource")
 
 import hudiformat.spark as hudi_spark
+from tests.effort import LONG
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -91,8 +92,13 @@ def without_failing(statements: list[str]) -> list[str]:
     return [text for text in statements if "fresh," not in text or "delete_partition" not in text]
 
 
-@pytest.mark.parametrize("has_key", [True, False], ids=["record key", "no record key"])
-@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize(
+    ("table_type", "has_key"),
+    [
+        ("MERGE_ON_READ", True),
+        *([("COPY_ON_WRITE", True), ("MERGE_ON_READ", False), ("COPY_ON_WRITE", False)] if LONG else []),
+    ],
+)
 def test_the_same_rows_are_there_after_each_statement(
     spark: SparkSession, hudi: RealHudi, tmp_path: Path, table_type: str, *, has_key: bool
 ) -> None:

@@ -57,7 +57,7 @@ def test_hudi_reads_what_we_have_changed(asking: Asking, tmp_path: Path, kind: s
             assert theirs == ours, change.name
 
 
-@pytest.mark.parametrize(("kind", "version"), VARIANTS if LONG else [*NEWEST, VARIANTS[0]])
+@pytest.mark.parametrize(("kind", "version"), VARIANTS if LONG else [NEWEST[0], VARIANTS[0]])
 def test_hudi_reads_and_writes_columns_that_we_have_renamed(
     hudi: RealHudi, tmp_path: Path, kind: str, version: int
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 import hudiformat as hf
 from tests.conformance.hudi import RealHudi, RealHudiError
+from tests.effort import LONG
 
 WRITE = {
     "hoodie.table.name": "doubles",
@@ -60,7 +61,7 @@ STATEMENTS: dict[str, tuple[Callable[[hf.Table], hf.Commit], list[Row]]] = {
 }
 
 
-@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("kind", ["MERGE_ON_READ", *(["COPY_ON_WRITE"] if LONG else [])])
 def test_rows_with_one_key_are_updated_and_deleted_where_they_are(hudi: RealHudi, tmp_path: Path, kind: str) -> None:
     before = tmp_path / "before"
     options = {**WRITE, "hoodie.datasource.write.table.type": kind}

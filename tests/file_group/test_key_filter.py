@@ -16,6 +16,8 @@ from hudiformat.file_group.key_filter import key_filter, value_filter
 from hudiformat.timeline.table_config import KeyGenerator, TableConfig
 from tests.tables import GoldenTable, content, data_files, multiset, new_table, rows
 
+pytestmark = pytest.mark.unmeasured
+
 K, V, KEY, POINT = pc.field("k"), pc.field("v"), pc.field("_hoodie_record_key"), pc.field("s", "x")
 LARGE, NULL = pc.scalar(pa.scalar("a", pa.large_string())), pc.scalar(pa.scalar(None, pa.string()))
 

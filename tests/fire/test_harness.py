@@ -7,6 +7,8 @@ import pytest
 from tests.effort import LONG, THOROUGH
 from tests.fire.harness import Work, run_work, works
 
+pytestmark = pytest.mark.unmeasured
+
 EVERY = {"crashes": (1, 397, 1511), "two writers": (1, 997, 4001), "readers": (1, 211, 499)}
 """One of so many moments: in a long run, in CI, elsewhere."""
 

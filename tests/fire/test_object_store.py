@@ -12,6 +12,8 @@ from tests.fire.object_store_cases import CASES
 from tests.fire.object_store_proxy import Fault, Kind
 from tools.s3_server import S3Server
 
+pytestmark = pytest.mark.unmeasured
+
 FAULTS = 2
 """Of each operation."""
 

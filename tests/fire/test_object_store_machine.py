@@ -22,6 +22,8 @@ from tests.fire.object_store_machine import REFUSED
 from tests.racing import RETRIES, ROOT, SHARED
 from tests.tables import Row, content, new_table, rows
 
+pytestmark = pytest.mark.unmeasured
+
 T = TypeVar("T")
 BEFORE = [("a", 1, "x", 1)]
 AFTER = [("a", 2, "x", 2), ("b", 2, "y", 2)]

@@ -7,6 +7,8 @@ import pytest
 from tests.effort import LONG
 from tests.fire.processes import SHAPES, race
 
+pytestmark = pytest.mark.unmeasured
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", SHAPES if LONG else ["optimistic", "non-blocking"])

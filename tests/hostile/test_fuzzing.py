@@ -14,6 +14,8 @@ from tests.hostile.corpus import Source, build
 from tests.hostile.fuzzing import Coverage, Fuzzer, kept
 from tests.hostile.reading import Attempts, parse
 
+pytestmark = pytest.mark.unmeasured
+
 PROPERTIES = b"hoodie.table.name=t\nhoodie.table.version=9\nhoodie.timeline.layout.version=2\n"
 
 

@@ -21,6 +21,8 @@ from tests.hostile.jobs import Result
 from tests.hostile.mutants import mutant
 from tests.hostile.running import findings, run, table
 
+pytestmark = pytest.mark.unmeasured
+
 ROOT = Path(__file__).parents[2]
 COUNT = 20_000 if LONG else 300 if THOROUGH else 60
 

@@ -20,6 +20,8 @@ from tests.effort import sample
 from tests.hostile.reading import Attempts
 from tests.tables import content, edit, new_table, rows, tree
 
+pytestmark = pytest.mark.unmeasured
+
 TIME = "20300101000000000"
 PLACES = ["..", "../..", "../../..", "../canary", "/tmp", "p1/../..", ".hoodie", ".hoodie/timeline", "a//b", "p\0"]  # noqa: S108
 DATA_FILE = "f-0_0-0-0_20240101000000000.parquet"

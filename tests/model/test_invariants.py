@@ -14,6 +14,8 @@ from tests.model import invariants
 from tests.model.slow_reader import SlowTable
 from tests.tables import new_table, rows
 
+pytestmark = pytest.mark.unmeasured
+
 Break = Callable[[Path, Table], None]
 
 

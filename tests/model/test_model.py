@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 from tests.effort import steps
 from tests.model.run import run
+
+pytestmark = pytest.mark.unmeasured
 
 SEED = int(os.environ.get("HUDIFORMAT_MODEL_SEED", "1"))
 

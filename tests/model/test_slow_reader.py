@@ -10,6 +10,8 @@ import pytest
 from tests.model.slow_reader import SlowTable
 from tests.tables import NAMES, OF_AN_OLDER_HUDI, unpack
 
+pytestmark = pytest.mark.unmeasured
+
 NOT_READ = (
     "damaged",  # corrupt blocks are no matter of the model
     "hfilelog",

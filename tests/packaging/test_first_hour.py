@@ -10,6 +10,8 @@ import pytest
 from tools.first_hour import PAGE, STEPS, Session, command
 from tools.package import PackageError
 
+pytestmark = pytest.mark.unmeasured
+
 
 def test_the_page_has_the_steps_in_their_order() -> None:
     text, position = PAGE.read_text("utf-8"), 0

@@ -15,6 +15,8 @@ import pytest
 
 from hudiformat import Table, open_table
 
+pytestmark = pytest.mark.unmeasured
+
 ARCHIVES = sorted((Path(__file__).parents[1] / "golden" / "flink").glob("*.zip"))
 WRONG = {
     ("f-v9-cow-types-batch", "flink-incremental-2"): "Flink reads a null ARRAY<ROW> as one row of nulls",

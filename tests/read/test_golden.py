@@ -14,6 +14,8 @@ import pytest
 from hudiformat import HudiFormatError, Table, UnsupportedFeatureError, open_table
 from tests.tables import NAMES, OF_AN_OLDER_HUDI, GoldenTable, multiset
 
+pytestmark = pytest.mark.unmeasured
+
 NOT_YET: dict[str, str] = {}
 """Tables some of whose slices need a way of merging that is not there yet, and its name in the error."""
 HUDI_FAILS = ("hfilelog", "v9-mor-inflight", "v8-cow-cdc", "v9-mor-partial-update", "no-metafields")

@@ -13,6 +13,8 @@ import pytest
 from hudiformat import Table, open_table
 from tests.tables import multiset
 
+pytestmark = pytest.mark.unmeasured
+
 ARCHIVES = sorted(Path(__file__).with_name("hudi").glob("*.zip"))
 
 

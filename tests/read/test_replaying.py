@@ -18,6 +18,8 @@ from hudiformat.read.images import row_images
 from tests.effort import examples
 from tests.tables import new_table, rows
 
+pytestmark = pytest.mark.unmeasured
+
 TESTS = Path(__file__).parents[1]
 ARCHIVES = [
     *sorted(Path(__file__).with_name("hudi").glob("*-cdc-*.zip")),

@@ -22,6 +22,8 @@ from hudiformat.read.skipping import _of_column, without_skipped
 from hudiformat.storage.local import LocalStorage
 from tests.tables import GoldenTable, content, multiset, new_table, rows
 
+pytestmark = pytest.mark.unmeasured
+
 GOLDEN = "v9-mor-metadata-table-h120"
 K, V, P, TS, NAME = (pc.field(name) for name in ("k", "v", "p", "ts", "name"))
 OFF = {"hoodie.enable.data.skipping": "false"}

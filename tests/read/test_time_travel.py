@@ -23,6 +23,8 @@ from hudiformat.timeline.table_config import TimelineZone
 from hudiformat.timeline.timeline import Action, Instant, State, instant_path
 from tests.tables import GoldenTable, content, new_table, rows
 
+pytestmark = pytest.mark.unmeasured
+
 
 @pytest.mark.parametrize(
     ("moment", "instant"),

@@ -14,6 +14,8 @@ from tests.report.hostile import PARTITION, SCRIPT
 from tests.report.support import empty_facts, facts_of
 from tools.browser import Browser
 
+pytestmark = pytest.mark.unmeasured
+
 ACTIVE = "((one) => one.getAttribute('aria-label') || one.textContent)(document.activeElement)"
 SPOKEN = "document.getElementById('spoken').textContent"
 SIZES = pytest.mark.parametrize("width", [360, 768, 1200])

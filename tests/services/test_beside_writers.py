@@ -16,6 +16,8 @@ from hudiformat.timeline.timeline import Action
 from tests.effort import LONG
 from tests.fire.processes import ROOT, SHAPES, SHARED, new_table
 
+pytestmark = pytest.mark.unmeasured
+
 COMMITS = 200 if LONG else 12
 WRITERS = ["w0", "w1"]
 NO_SERVICES = {

@@ -34,6 +34,8 @@ from tests.metadata_statistics import check_metadata_table, check_record_index, 
 from tests.metadata_tables import add_secondary_index
 from tests.tables import Clock, content, data_files, new_table, rows
 
+pytestmark = pytest.mark.unmeasured
+
 NO_SMALL = {"hoodie.parquet.small.file.limit": "0", "hoodie.clean.automatic": "false"}
 SORTED = {"hoodie.clustering.plan.strategy.sort.columns": "v"}
 SHARED = {

@@ -35,6 +35,8 @@ from tests.metadata_tables import add_expression_index, add_index, add_secondary
 from tests.services.test_versions import Dying, rows_of
 from tests.tables import Clock, content, new_table, rows, tree
 
+pytestmark = pytest.mark.unmeasured
+
 INDEXES = ["files", "column_stats", "partition_stats", "bloom_filters", "record_index"]
 SHARED = {
     "hoodie.write.concurrency.mode": "optimistic_concurrency_control",

@@ -28,6 +28,8 @@ from hudiformat.write.index.ring_files import ring_of
 from hudiformat.write.write import PreparedRows, write_prepared
 from tests.tables import Clock, content, new_table, rows
 
+pytestmark = pytest.mark.unmeasured
+
 RING = {
     "hoodie.index.type": "BUCKET",
     "hoodie.index.bucket.engine": "CONSISTENT_HASHING",

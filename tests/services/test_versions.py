@@ -34,6 +34,8 @@ from tests.faults import FaultyStorage
 from tests.tables import GOLDEN, Clock, Row, content, data_files, multiset, new_table, rows, tree
 from tests.write.commit.support import SHARED, begun
 
+pytestmark = pytest.mark.unmeasured
+
 T = TypeVar("T")
 WAYS = ((8, 9, 6), (9, 6, 8), (6, 9, 8))
 MORE = (

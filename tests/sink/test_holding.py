@@ -31,6 +31,8 @@ from tests.sink.crashing import Countdown, Crash
 from tests.sink.support import files, ids, noise, read, rows, visible, write
 from tests.sink.test_recovery import storage_of
 
+pytestmark = pytest.mark.unmeasured
+
 HOLDING = SinkOptions(policies=(Policy.MERGE, Policy.SUCCESS_FILE), delay=10)
 TEN = SinkOptions(policies=(Policy.MERGE,), compaction_file_size=10)
 

@@ -26,6 +26,8 @@ from tests.memory_files import memory_files
 from tests.sink.crashing import Countdown, Crash
 from tests.sink.support import files, ids, read, rows, visible, write
 
+pytestmark = pytest.mark.unmeasured
+
 OPTIONS = SinkOptions(auto_compaction=True, policies=(Policy.SUCCESS_FILE,))
 AVRO = replace(OPTIONS, format=Format.AVRO, avro_codec=Codec.NULL)
 BATCHES = [

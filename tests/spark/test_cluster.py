@@ -31,14 +31,14 @@ from hudiformat.storage.protocol import Storage
 from hudiformat.timeline.timeline import read_metadata
 from tests.conformance.hudi import ROOT
 from tests.effort import LONG
-from tests.jvms import SHORT_LIVED, STARTUP
+from tests.jvms import STARTUP
 from tests.spark.local_cluster_job import LEFT, OFTEN
 from tools.s3_server import S3Server
 
 pyspark = pytest.importorskip("pyspark")
 pytest.importorskip("pyspark.sql.datasource")
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("unmeasured")]
+pytestmark = [pytest.mark.spark, pytest.mark.unmeasured]
 
 SCRIPT = Path(__file__).with_name("cluster_job.py")
 SPARK_HOME = Path(pyspark.__file__).parent
@@ -62,7 +62,7 @@ def store(s3: S3Server) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def done(java: Path, store: str, unmeasured: None, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def done(java: Path, store: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The folder of the jobs' output, and what their script says of them."""
     folder = tmp_path_factory.mktemp("cluster")
     archive = packed(folder)
@@ -73,7 +73,7 @@ def done(java: Path, store: str, unmeasured: None, tmp_path_factory: pytest.Temp
         "SPARK_HOME": str(SPARK_HOME),
         "SPARK_LOCAL_IP": HOSTS[0],
         "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
+        "SPARK_DAEMON_JAVA_OPTS": os.environ["SPARK_SUBMIT_OPTS"],
     }
     environment["PYTHONPATH"] = str(STARTUP)
     with cluster(environment, folder) as master, (folder / "log").open("wb") as log:

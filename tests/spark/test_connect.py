@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.hudi import ROOT
-from tests.jvms import SHORT_LIVED, STARTUP
+from tests.jvms import STARTUP
 
 pytest.importorskip("pyspark.sql.datasource")
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("unmeasured")]
+pytestmark = [pytest.mark.spark, pytest.mark.unmeasured]
 
 
 def test_functions_data_source_and_streams_need_no_jvm(java: Path, tmp_path: Path) -> None:
@@ -24,7 +24,7 @@ def test_functions_data_source_and_streams_need_no_jvm(java: Path, tmp_path: Pat
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     environ |= {"JAVA_HOME": str(java), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     environ |= {"PYTHONPATH": os.pathsep.join([str(STARTUP), str(ROOT)]), "SPARK_LOCAL_DIRS": str(tmp_path / "local")}
-    environ |= {"SPARK_SUBMIT_OPTS": SHORT_LIVED}
+    environ |= {"SPARK_SUBMIT_OPTS": os.environ["SPARK_SUBMIT_OPTS"]}
     job = Path(__file__).with_name("connect_job.py")
     run = subprocess.run(
         [sys.executable, str(job), str(tmp_path)],

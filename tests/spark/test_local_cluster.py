@@ -14,7 +14,7 @@ from tests.effort import only_long
 from tests.spark.local_cluster_job import LEFT, ROWS
 from tests.spark.test_cluster import SPARK_HOME, packed
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("unmeasured")]
+pytestmark = [pytest.mark.spark, pytest.mark.unmeasured]
 
 SCRIPT = Path(__file__).with_name("local_cluster_job.py")
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from tools.s3_server import S3Server
 
+pytestmark = pytest.mark.unmeasured
+
 SCHEMA = pa.schema([pa.field("id", pa.string()), pa.field("ts", pa.int64()), pa.field("p", pa.string())])
 
 

@@ -1,4 +1,4 @@
-"""The example of orders: killed in the middle and started again, it has every order once, and the right totals."""
+"""The example of orders, killed in the middle and started again too, has every order once, and the right totals."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ import pytest
 from pyarrow.dataset import dataset
 
 import hudiformat as hf
+from tests.effort import only_long
 from tests.spark.killable import leave_first_offset_unfinished, running, wait_for, wait_for_a_commit
 
 pytest.importorskip("pyspark.sql.streaming.datasource")
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("unmeasured")]
+pytestmark = [pytest.mark.spark, pytest.mark.unmeasured]
 
 FILES = 12
 STATES = ["Placed", " PAID", "sent ", "cancelled"]
@@ -54,11 +55,24 @@ def cleaned(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**row, "status": row["status"].strip().lower(), "day": row["placed"][:10]} for row in kept]
 
 
-def test_the_pipeline_goes_on_after_it_is_killed(java: Path, tmp_path: Path) -> None:
-    dice = random.Random()  # noqa: S311 - any moment
+def parts_of(dice: random.Random) -> list[list[dict[str, Any]]]:
+    """The reports, as they arrive in files."""
     rows = list(reports(dice))
     dice.shuffle(rows)
-    parts = [rows[number::FILES] for number in range(FILES)]
+    return [rows[number::FILES] for number in range(FILES)]
+
+
+def test_the_pipeline_takes_what_has_arrived(java: Path, tmp_path: Path) -> None:
+    parts = parts_of(random.Random(1))  # noqa: S311
+    for number, part in enumerate(parts):
+        arrive(tmp_path / "arriving", number, part)
+    take_all_and_check(java, tmp_path, parts)
+
+
+@only_long
+def test_the_pipeline_goes_on_after_it_is_killed(java: Path, tmp_path: Path) -> None:
+    dice = random.Random()  # noqa: S311 - any moment
+    parts = parts_of(dice)
     for number, part in enumerate(parts[: FILES // 2]):
         arrive(tmp_path / "arriving", number, part)
     for name in ("orders", "files", "totals", "compactions"):
@@ -72,9 +86,14 @@ def test_the_pipeline_goes_on_after_it_is_killed(java: Path, tmp_path: Path) -> 
             arrive(tmp_path / "arriving", number, part)
         time.sleep(dice.uniform(0, 10))
         assert pipeline.poll() is None, log.read_text()[-5000:]
-    with running(java, ["-m", "examples.orders", str(tmp_path), "--once"], log) as pipeline:
+    take_all_and_check(java, tmp_path, parts)
+
+
+def take_all_and_check(java: Path, folder: Path, parts: list[list[dict[str, Any]]]) -> None:
+    log = folder / "log"
+    with running(java, ["-m", "examples.orders", str(folder), "--once"], log) as pipeline:
         assert pipeline.wait(240) == 0, log.read_text()[-5000:]
-    assert_right(tmp_path, cleaned(rows))
+    assert_right(folder, cleaned([row for part in parts for row in part]))
 
 
 def assert_right(folder: Path, reported: list[dict[str, Any]]) -> None:

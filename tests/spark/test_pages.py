@@ -13,6 +13,8 @@ from tests.documents import pages_that_need, run_page
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.unmeasured
+
 
 @pytest.mark.parametrize("name", [name for name in pages_that_need("spark") if name not in pages_that_need("hudi")])
 def test_the_examples_of_a_page_run_on_spark(

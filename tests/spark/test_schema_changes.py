@@ -14,6 +14,8 @@ from pyspark.sql import SparkSession
 import hudiformat as hf
 from hudiformat import spark as hudi_spark
 
+pytestmark = pytest.mark.unmeasured
+
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("p", pa.string()), ("v", pa.int32())])
 OLD = pa.table({"id": ["a", "b"], "ts": [1, 1], "p": ["x", "x"], "v": [1, 2]}, SCHEMA)
 WIDER = "select 'a' as id, 2L as ts, 'x' as p, cast(5000000000 as bigint) as v, nullif('new', '') as z"

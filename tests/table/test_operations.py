@@ -16,6 +16,8 @@ from hudiformat.table.state import TableState
 from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
 from tests.tables import Clock, content, create, data_files, new_table, rows
 
+pytestmark = pytest.mark.unmeasured
+
 CHANGELOG = Path(__file__).parents[1] / "golden" / "flink" / "f-v9-mor-changelog-stream.zip"
 OPERATION = "_hoodie_operation"
 KEEP = "hoodie.allow.operation.metadata.field"

@@ -13,6 +13,8 @@ from hudiformat.codec.log.frame import MAGIC
 from tests.effort import LONG, THOROUGH
 from tests.testing.support import SLOW, reaches
 
+pytestmark = pytest.mark.unmeasured
+
 
 @SLOW
 @given(block=testing.data_blocks())

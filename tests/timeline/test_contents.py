@@ -38,6 +38,8 @@ from hudiformat.timeline.rollbacks import (
 from hudiformat.timeline.timeline import Action, Instant, State, instant_path, list_instants
 from tests.effort import examples
 
+pytestmark = pytest.mark.unmeasured
+
 PATH = "/table/.hoodie/timeline/1.rollback.requested"
 KINDS = (
     CleanerPlan,

@@ -31,6 +31,8 @@ from hudiformat.wire import Cursor, int32, int64
 from tests.vectors.deletes import delete_columns, expected_ordering
 from tests.vectors.plain import arrow_rows, plain_rows, plain_values
 
+pytestmark = pytest.mark.unmeasured
+
 FOLDER = Path(__file__).parents[2] / "spec" / "vectors"
 FILES = sorted(FOLDER.glob("*.json"))
 Vector = dict[str, Any]

@@ -20,6 +20,8 @@ from hudiformat.timeline.timeline import read_metadata
 from tests.tables import FLAGGED, data_files, new_table, rows, tree
 from tests.write.support import keyed
 
+pytestmark = pytest.mark.unmeasured
+
 SPEC = Path(__file__).parents[2] / "spec" / "writing.md"
 
 

@@ -20,6 +20,8 @@ from hudiformat.timeline.timeline import Action
 from tests.tables import content, edit, new_table, rows, tree
 from tests.write.support import files, keyed
 
+pytestmark = pytest.mark.unmeasured
+
 SEEING = {"hoodie.index.type": "INMEMORY"}
 
 

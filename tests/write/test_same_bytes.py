@@ -29,6 +29,8 @@ from hudiformat.write.index import global_index
 from tests.effort import sample
 from tests.tables import FLAGGED, Clock, tree
 
+pytestmark = pytest.mark.unmeasured
+
 RECORDS = Path(__file__).with_name("same_bytes.json")
 _INDEXED = {
     "hoodie.metadata.enable": "true",

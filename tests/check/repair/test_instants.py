@@ -18,6 +18,8 @@ from hudiformat.write.write import WriteTask
 from tests.check.repair.breaking import age, own_rows
 from tests.tables import content, new_table, rows
 
+pytestmark = pytest.mark.unmeasured
+
 LATE = "99990101000000000"
 
 

@@ -35,6 +35,8 @@ from tests.faults import FaultyStorage
 from tests.memory_files import memory_files
 from tests.tables import tree, unpack
 
+pytestmark = pytest.mark.unmeasured
+
 LOCKED = {
     "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
     "hoodie.clean.failed.writes.policy": "LAZY",

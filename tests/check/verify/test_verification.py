@@ -15,6 +15,8 @@ from hudiformat.write.write import WriteTask
 from tests.requests import RecordingStorage, nothing
 from tests.tables import NAMES, content, new_table, rows, unpack
 
+pytestmark = pytest.mark.unmeasured
+
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:

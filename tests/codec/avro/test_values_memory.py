@@ -16,6 +16,8 @@ from hudiformat.timeline.commit_metadata import (
     encode_commit_metadata,
 )
 
+pytestmark = pytest.mark.unmeasured
+
 COUNT = 200_000
 
 

@@ -12,6 +12,8 @@ from hudiformat.codec.hfile.reader import HFileReader
 from hudiformat.codec.hfile.writer import encode_hfile
 from tests.codec.hfile.files import ARCHIVES, HBASE, golden_files, rows
 
+pytestmark = pytest.mark.unmeasured
+
 TABLES = [archive for archive in ARCHIVES if "hfilelog" in archive.stem or "metadata-table" in archive.stem]
 tables = pytest.mark.parametrize("archive", TABLES, ids=lambda path: path.stem)
 

@@ -14,7 +14,7 @@ from hudiformat.codec.log.frame import BlockType, HeaderKey
 from hudiformat.codec.log.reader import LogReader
 from tests.codec.log.golden import ARCHIVES, log_files
 
-pytestmark = pytest.mark.parametrize("archive", ARCHIVES, ids=lambda path: path.stem)
+pytestmark = [pytest.mark.parametrize("archive", ARCHIVES, ids=lambda path: path.stem), pytest.mark.unmeasured]
 
 
 def deletes_declared(block: LogBlock) -> int:

@@ -15,6 +15,8 @@ from hudiformat.errors import CorruptTableError
 from hudiformat.file_group.base_file.bloom import BloomFilter, parse_filters
 from tests.tables import NAMES, base_files
 
+pytestmark = pytest.mark.unmeasured
+
 FOOTER = b"org.apache.hudi.bloomfilter"
 TYPE_CODE = b"hoodie_bloom_filter_type_code"  # written for other types than SIMPLE
 HAND_MADE = bytes.fromhex(

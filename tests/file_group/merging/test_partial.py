@@ -23,6 +23,8 @@ from hudiformat.timeline.table_config import MergeMode
 from tests.effort import examples
 from tests.file_group.merging.blocks import KEY, data, deletes, keys_of
 
+pytestmark = pytest.mark.unmeasured
+
 EVENT, COMMIT = MergeMode.EVENT_TIME_ORDERING, MergeMode.COMMIT_TIME_ORDERING
 SCHEMA = pa.schema([KEY, ("o", pa.int64()), ("a", pa.string()), ("b", pa.list_(pa.int64()))])
 MARKER = "__unavailable"

@@ -19,6 +19,8 @@ import hudiformat.spark as hudi_spark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.unmeasured
+
 
 def test_an_earlier_commit_and_base_files_alone_can_be_read(spark: SparkSession, table: hf.Table) -> None:
     write(things(spark, 10), table)

@@ -23,6 +23,8 @@ import hudiformat.spark as hudi_spark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.unmeasured
+
 
 @pytest.fixture
 def table(spark: SparkSession, tmp_path: Path) -> hf.Table:

@@ -41,11 +41,9 @@ WAYS = tuple(product(("COPY_ON_WRITE", "MERGE_ON_READ"), ("functions", "data sou
 CASES = [(index, *way) for index in INDEXES for way in WAYS if (index, way[0]) != (RING, "COPY_ON_WRITE")]  # refused
 SOME = [
     ("SIMPLE", *WAYS[0]),
-    ("BUCKET", *WAYS[0]),
     ("BUCKET", *WAYS[3]),
     (RING, *WAYS[2]),
     ("GLOBAL_SIMPLE", *WAYS[2]),
-    ("INMEMORY", *WAYS[3]),
 ]
 """One for each way in which tasks write."""
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
+from tests.effort import LONG
 from tests.tables import content, new_table, rows
 
 pytest.importorskip("pyspark.sql")
@@ -95,8 +96,10 @@ NO_TYPE_IN_SPARK = {
 }
 
 
-@each_kind
-@pytest.mark.parametrize("by_source", [False, True])
+@pytest.mark.parametrize(
+    ("table_type", "options", "by_source"),
+    [(*kind, by_source) for kind in KINDS for by_source in (False, True)][:: 1 if LONG else 3],
+)
 def test_columns_of_types_that_spark_lacks_stay_as_they_are(
     spark: SparkSession, tmp_path: Path, table_type: str, options: dict[str, str], *, by_source: bool
 ) -> None:

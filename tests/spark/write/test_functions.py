@@ -12,6 +12,8 @@ import pytest
 
 import hudiformat as hf
 
+pytestmark = pytest.mark.unmeasured
+
 pyspark_sql = pytest.importorskip("pyspark.sql")
 
 import hudiformat.spark as hudi_spark  # noqa: E402 - needs PySpark

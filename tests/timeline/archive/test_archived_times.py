@@ -14,6 +14,8 @@ from tests.requests import RecordingStorage
 from tests.tables import content, new_table, rows
 from tests.write.commit.support import SHARED, begun
 
+pytestmark = pytest.mark.unmeasured
+
 FEW = {
     "hoodie.keep.min.commits": "2",
     "hoodie.keep.max.commits": "3",

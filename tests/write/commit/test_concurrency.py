@@ -14,6 +14,8 @@ from tests.effort import THOROUGH
 from tests.tables import content, new_table, rows, tree
 from tests.write.commit.support import SHARED, begun, shared_table
 
+pytestmark = pytest.mark.unmeasured
+
 
 def test_without_blocking_a_bucket_index_is_needed(tmp_path: Path) -> None:
     table = shared_table(tmp_path, **{"hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL"})

@@ -21,6 +21,8 @@ from tests.metadata_table.tables import add_metadata_table, check_listing
 from tests.tables import FLAGGED, Clock, content, multiset, new_table, rows, tree
 from tests.write.commit.support import AFTER, BEFORE, FIRST, SECOND, abandoned, of_instant
 
+pytestmark = pytest.mark.unmeasured
+
 T = TypeVar("T")
 KEPT_UP = "SIMPLE, with a metadata table"
 OF_VERSION_6 = "SIMPLE, in a table of version 6"

@@ -22,6 +22,8 @@ from tests.requests import RecordingStorage
 from tests.tables import Row, content, new_table, rows
 from tests.write.commit.support import SHARED
 
+pytestmark = pytest.mark.unmeasured
+
 DUPLICATES = "hoodie.datasource.insert.dup.policy"
 PARTIAL = '{"type":"record","name":"r","fields":[{"name":"ts","type":["null","long"]}]}'
 WAYS: dict[str, tuple[Operation, dict[str, str]]] = {

@@ -29,6 +29,8 @@ from tests.requests import RecordingStorage
 from tests.tables import content, new_table, rows, tree
 from tests.write.commit.support import SHARED, begun
 
+pytestmark = pytest.mark.unmeasured
+
 METADATA = f"x/{PARTITION_METADATA_FILE}"
 
 

@@ -29,6 +29,8 @@ from hudiformat.write.commit.transaction import begin_write
 from tests.faults import FaultyStorage
 from tests.tables import content, new_table, rows
 
+pytestmark = pytest.mark.unmeasured
+
 T = TypeVar("T")
 
 PATIENT = {"hudiformat.sync": "false"}

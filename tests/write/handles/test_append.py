@@ -14,6 +14,8 @@ from hudiformat import BlockType, Commit, HeaderKey, LogBlock, LogFileName, LogR
 from tests.tables import FLAGGED, SCHEMA, Clock, content, data_files, new_table, rows
 from tests.write.support import keyed
 
+pytestmark = pytest.mark.unmeasured
+
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
 HUDIS = {  # what Hudi 1.2.0 wrote for upserts of these rows
     (0, 2): "AQAAAAAAAAAAAAAAOjAAAAEAAAAAAAEAEAAAAAAAAgA=",

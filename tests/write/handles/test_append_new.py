@@ -14,6 +14,8 @@ from tests.effort import sample
 from tests.tables import SCHEMA, new_table
 from tests.write.support import keyed
 
+pytestmark = pytest.mark.unmeasured
+
 M, RATIO = 100_000, 0.35
 OPTIONS = {
     "hoodie.index.type": "INMEMORY",

@@ -18,6 +18,8 @@ from tests.metadata_statistics import check_record_index, check_secondary_indexe
 from tests.metadata_tables import add_secondary_index, indexed_table
 from tests.tables import FLAGGED, rows
 
+pytestmark = pytest.mark.unmeasured
+
 RECORD_INDEX = {
     "hoodie.metadata.record.index.enable": "true",
     "hoodie.metadata.global.record.level.index.min.filegroup.count": "2",

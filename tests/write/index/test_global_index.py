@@ -13,6 +13,8 @@ from hudiformat.file_group.base_file.read import scan_base_file
 from hudiformat.storage.protocol import Storage
 from tests.tables import FLAGGED, content, new_table, rows
 
+pytestmark = pytest.mark.unmeasured
+
 
 def made(path: Path, table_type: str, index: str = "GLOBAL_SIMPLE", **more: str) -> Table:
     options = {"hoodie.index.type": index, **more}

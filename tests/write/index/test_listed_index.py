@@ -17,6 +17,8 @@ from tests.metadata_statistics import check_record_index
 from tests.tables import FLAGGED, content, new_table, rows
 from tests.write.index.test_existing import STEPS, Steps
 
+pytestmark = pytest.mark.unmeasured
+
 PARTITIONED = {
     "hoodie.index.type": "RECORD_LEVEL_INDEX",
     "hoodie.metadata.enable": "true",

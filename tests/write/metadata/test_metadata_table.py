@@ -55,6 +55,8 @@ from tests.metadata_tables import (
 )
 from tests.tables import GOLDEN, content, multiset, new_table, rows, tree
 
+pytestmark = pytest.mark.unmeasured
+
 T = TypeVar("T")
 
 

@@ -20,6 +20,8 @@ import hudiformat.spark as hudi_spark
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.unmeasured
+
 SCHEMA = pa.schema(
     [
         pa.field("id", pa.string()),
