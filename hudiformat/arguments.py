@@ -8,11 +8,29 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sized
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 
 from hudiformat.errors import ArgumentError, shown
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _T = TypeVar("_T")
+
+
+class ArrowStream(Protocol):
+    """Rows that speak Arrow's C stream: tables and readers of pyarrow, data frames of Polars and pandas, scans.
+
+    Source: the Arrow PyCapsule interface.
+    """
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return a capsule with the stream of the rows."""
+        ...
+
+
+ArrowRows: TypeAlias = "ArrowStream | Iterable[pa.RecordBatch]"
+"""What can be written: rows in Arrow's C stream, or batches one after the other."""
 _Check = tuple[str, Callable[[object], bool]]
 
 
@@ -128,7 +146,7 @@ _CHECKS: dict[str, _Check] = {
     "str | Sequence[str] | None": _or_none(_NAMES),
     "Mapping[str, str]": _OPTIONS,
     "Mapping[str, str] | None": _or_none(_OPTIONS),
-    "Mapping[str, Any]": ("a dict with a value for each column", _is_mapping),
+    "Mapping[str, object]": ("a dict with a value for each column", _is_mapping),
     "Mapping[str, pa.DataType] | None": _or_none(("a dict with a type for each column", _is_mapping)),
     "pa.Schema": _SCHEMA,
     "pa.Schema | None": _or_none(_SCHEMA),

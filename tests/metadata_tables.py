@@ -32,7 +32,7 @@ def properties(path: Path) -> dict[str, str]:
     return dict(parse_properties((path / ".hoodie" / "hoodie.properties").read_bytes()))
 
 
-def some_keys(table: Table, count: int) -> object:
+def some_keys(table: Table, count: int) -> pa.Table:
     names = [*table.config.record_key_fields, *table.config.partition_fields]
     return table.snapshot(columns=names).slice(0, count)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 
@@ -34,7 +33,7 @@ def delete_where(state: TableState, *, where: Filter) -> tuple[Commit, TableStat
     return _write(state, Operation.DELETE, columns, where, lambda rows: rows)
 
 
-def update_where(state: TableState, *, values: Mapping[str, Any], where: Filter | None) -> tuple[Commit, TableState]:
+def update_where(state: TableState, *, values: Mapping[str, object], where: Filter | None) -> tuple[Commit, TableState]:
     """Give columns of the rows for which *where* is true other values, and the table after it.
 
     Raises:
@@ -91,7 +90,7 @@ def check_updated(names: Iterable[str], known: Sequence[str], keys: Sequence[str
             )
 
 
-def _changed(rows: pa.Table, values: Mapping[str, Any]) -> pa.Table:
+def _changed(rows: pa.Table, values: Mapping[str, object]) -> pa.Table:
     """The rows with *values*, literals or expressions over the rows as they were."""
     fields = [field for field in rows.schema if field.name in values]
     expressions = [value_expression(values[field.name], field, of="update") for field in fields]

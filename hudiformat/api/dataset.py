@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import dataset
 
+from hudiformat.arguments import one_or_more
 from hudiformat.errors import ArgumentError, shown
 from hudiformat.read.scan import Scan
 from hudiformat.read.time_travel import Moment
@@ -53,9 +54,9 @@ class TableDataset(dataset.Dataset):  # type: ignore[misc]  # pyarrow has no typ
 
     def scanner(
         self,
-        columns: Sequence[str] | None = None,
+        columns: str | Sequence[str] | None = None,
         filter: pc.Expression | None = None,  # noqa: A002 - pyarrow's name
-        **_hints: Any,
+        **_hints: object,
     ) -> dataset.Scanner:
         """What reads *columns* of the rows for which *filter* is true; hints about batches and threads have no effect.
 
@@ -65,28 +66,43 @@ class TableDataset(dataset.Dataset):  # type: ignore[misc]  # pyarrow has no typ
         """
         if isinstance(columns, dict):
             raise ArgumentError(f"columns: expected names, found {shown(columns)}", argument="columns")
-        names = None if columns is None else list(columns)
+        names = None if columns is None else one_or_more(columns)
         scan = self._table.scan(as_of=self._as_of, columns=names, filter=filter)
         return dataset.Scanner.from_batches(scan.reader())
 
-    def to_table(self, **asked: Any) -> pa.Table:
-        """The rows that :meth:`scanner` reads, in memory."""
-        return self.scanner(**asked).to_table()
+    def to_table(
+        self,
+        columns: str | Sequence[str] | None = None,
+        filter: pc.Expression | None = None,  # noqa: A002
+        **_hints: object,
+    ) -> pa.Table:
+        """Return the rows that :meth:`scanner` reads, in memory."""
+        return self.scanner(columns, filter).to_table()
 
-    def to_batches(self, **asked: Any) -> Any:
-        """The rows that :meth:`scanner` reads, batch by batch."""
-        return self.scanner(**asked).to_reader()
+    def to_batches(
+        self,
+        columns: str | Sequence[str] | None = None,
+        filter: pc.Expression | None = None,  # noqa: A002
+        **_hints: object,
+    ) -> pa.RecordBatchReader:
+        """Return the rows that :meth:`scanner` reads, batch by batch."""
+        return self.scanner(columns, filter).to_reader()
 
-    def head(self, num_rows: int, **asked: Any) -> pa.Table:
-        """The first *num_rows* rows that :meth:`scanner` reads; what follows them is not read."""
-        names = asked.get("columns")
-        return self._table.head(num_rows, None if names is None else list(names), asked.get("filter"))
+    def head(
+        self,
+        num_rows: int,
+        columns: str | Sequence[str] | None = None,
+        filter: pc.Expression | None = None,  # noqa: A002
+        **_hints: object,
+    ) -> pa.Table:
+        """Return the first *num_rows* rows that :meth:`scanner` reads; the rows after them are not read."""
+        return self._table.head(num_rows, None if columns is None else one_or_more(columns), filter)
 
-    def count_rows(self, filter: pc.Expression | None = None, **_hints: Any) -> int:  # noqa: A002
+    def count_rows(self, filter: pc.Expression | None = None, **_hints: object) -> int:  # noqa: A002
         """How many rows there are, or for how many *filter* is true."""
         return self._table.count(filter)
 
-    def get_fragments(self, filter: pc.Expression | None = None) -> Any:  # noqa: A002
+    def get_fragments(self, filter: pc.Expression | None = None) -> NoReturn:  # noqa: A002
         """A table has no fragments of Arrow's: rows of several files are merged.
 
         Raises:

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.api.projecting import fit_rows, projected, value_expression
+from hudiformat.arguments import ArrowRows
 from hudiformat.codec.avro.incoming import suited
 from hudiformat.conditions.clauses import Clause, Delete, Insert, Update
 from hudiformat.conditions.taken import Filter, as_filter
@@ -40,7 +41,7 @@ from hudiformat.write.write import PreparedRows, WriteTask, check_rows, local_ta
 SOURCE, TARGET, _STORED = "source", "target", "stored"
 
 
-def merge_rows(state: TableState, *, source: Any, clauses: Sequence[Clause]) -> tuple[Commit, TableState]:
+def merge_rows(state: TableState, *, source: ArrowRows, clauses: Sequence[Clause]) -> tuple[Commit, TableState]:
     """Merge *source* into the table, and the table after it.
 
     Raises:

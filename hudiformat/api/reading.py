@@ -37,6 +37,10 @@ from hudiformat.timeline.table_config import TableConfig
 from hudiformat.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+    import polars as pl
+
     from hudiformat.api.dataset import TableDataset
 
 
@@ -135,20 +139,30 @@ class ReadableTable:
                 break
         return pa.Table.from_batches(found, scan.schema)
 
-    def to_pandas(self, **query: Any) -> Any:
-        """A snapshot as a pandas data frame; *query* is what :meth:`snapshot` takes."""
-        return self.snapshot(**query).to_pandas()
+    def to_pandas(
+        self,
+        as_of: Moment | None = None,
+        columns: str | Sequence[str] | None = None,
+        filter: Filter | None = None,  # noqa: A002
+    ) -> pd.DataFrame:
+        """Return a :meth:`snapshot` as a pandas data frame."""
+        return self.snapshot(as_of, columns, filter).to_pandas()
 
-    def to_polars(self, **query: Any) -> Any:
-        """A snapshot as a Polars data frame; *query* is what :meth:`snapshot` takes.
+    def to_polars(
+        self,
+        as_of: Moment | None = None,
+        columns: str | Sequence[str] | None = None,
+        filter: Filter | None = None,  # noqa: A002
+    ) -> pl.DataFrame:
+        """Return a :meth:`snapshot` as a Polars data frame.
 
         Raises:
             UnsupportedFeatureError: Polars is not installed.
         """
-        return _module("polars").from_arrow(self.snapshot(**query))
+        return _module("polars").from_arrow(self.snapshot(as_of, columns, filter))
 
-    def lazy(self, as_of: Moment | None = None) -> Any:
-        """A lazy frame of Polars; its projections, predicates and numbers of rows are pushed down.
+    def lazy(self, as_of: Moment | None = None) -> pl.LazyFrame:
+        """Return a lazy frame of Polars; its projections, predicates and numbers of rows are pushed down.
 
         Raises:
             UnsupportedFeatureError: Polars is not installed.
@@ -164,15 +178,23 @@ class ReadableTable:
 
         return TableDataset(self, as_of)
 
-    def to_duckdb(self, connection: Any = None, *, as_of: Moment | None = None, **query: Any) -> Any:
-        """A relation of DuckDB, in *connection* or in that of the module, whose filters and columns are pushed down.
+    def to_duckdb(
+        self,
+        connection: duckdb.DuckDBPyConnection | None = None,
+        *,
+        as_of: Moment | None = None,
+        columns: str | Sequence[str] | None = None,
+        filter: Filter | None = None,  # noqa: A002
+    ) -> duckdb.DuckDBPyRelation:
+        """Return a relation of DuckDB, in *connection* or in that of the module, that pushes filters and columns down.
 
-        *query* is what :meth:`scan` takes besides; rows that are chosen by it can be read once.
+        With *columns* or *filter*, as for :meth:`scan`, the rows of the relation can be read once.
 
         Raises:
             UnsupportedFeatureError: DuckDB is not installed.
         """
-        rows = self.scan(as_of=as_of, **query).reader() if query else self.dataset(as_of)
+        is_chosen = columns is not None or filter is not None
+        rows = self.scan(as_of=as_of, columns=columns, filter=filter).reader() if is_chosen else self.dataset(as_of)
         return (connection or _module("duckdb")).from_arrow(rows)
 
     @checks_arguments

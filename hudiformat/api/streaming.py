@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudiformat.arguments import ArrowRows
 from hudiformat.errors import DataError, WriteConflictError, shown
 from hudiformat.schema.table_schema import RowKeys, as_reader
 from hudiformat.table.options.values import Operation, SortMode
@@ -31,7 +31,7 @@ _PIECE = 32 << 20
 _KEY = "_hudiformat_key"
 
 
-def write_stream(state: TableState, *, operation: Operation, data: Any) -> tuple[Commit, TableState]:
+def write_stream(state: TableState, *, operation: Operation, data: ArrowRows) -> tuple[Commit, TableState]:
     """Write a stream of rows in one commit, and the table after it.
 
     *data* is what ``__arrow_c_stream__`` gives, or an iterator of record batches.
@@ -64,7 +64,7 @@ def _emptied(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield batches.pop()
 
 
-def _reader(data: Any) -> pa.RecordBatchReader:
+def _reader(data: ArrowRows) -> pa.RecordBatchReader:
     if not isinstance(data, Iterator) or hasattr(data, "__arrow_c_stream__"):
         return as_reader(data)
     first = next(data, None)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -15,7 +15,7 @@ from hudiformat.api.merging import checked_clauses, merge_rows
 from hudiformat.api.no_table import why_no_table
 from hudiformat.api.reading import ReadableTable
 from hudiformat.api.streaming import write_stream
-from hudiformat.arguments import checks_arguments, one_or_more
+from hudiformat.arguments import ArrowRows, checks_arguments, one_or_more
 from hudiformat.check.repair.planning import DEAD_AFTER, repair_context
 from hudiformat.check.repair.steps import Repair
 from hudiformat.check.verify.finding import TableFinding
@@ -106,7 +106,7 @@ class Table(ReadableTable):
     Source: HoodieTableMetaClient, HoodieTableFileSystemView, SparkRDDWriteClient.
     """
 
-    def insert(self, data: Any) -> Commit:
+    def insert(self, data: ArrowRows) -> Commit:
         """Add rows without looking their keys up; small files are filled first.
 
         *data* is anything with ``__arrow_c_stream__``, or an iterator of record batches; a stream may be larger than
@@ -122,7 +122,7 @@ class Table(ReadableTable):
         """
         return write_and_serve(self.context, _writing(Operation.INSERT, data))
 
-    def upsert(self, data: Any) -> Commit:
+    def upsert(self, data: ArrowRows) -> Commit:
         """Add rows, and replace those that have the same record key and partition path.
 
         Rows with ``_hoodie_is_deleted`` are deletes.  Arguments and errors are those of :meth:`insert`.
@@ -134,7 +134,7 @@ class Table(ReadableTable):
         """
         return write_and_serve(self.context, _writing(Operation.UPSERT, data))
 
-    def bulk_insert(self, data: Any) -> Commit:
+    def bulk_insert(self, data: ArrowRows) -> Commit:
         """Add rows in new file groups, whatever their number and whatever is there.
 
         ``hoodie.bulkinsert.sort.mode`` sets the order.  Arguments and errors are those of :meth:`insert`.
@@ -146,7 +146,7 @@ class Table(ReadableTable):
         """
         return write_and_serve(self.context, _writing(Operation.BULK_INSERT, data))
 
-    def delete(self, keys: Any = None, *, where: Filter | None = None) -> Commit:
+    def delete(self, keys: ArrowRows | None = None, *, where: Filter | None = None) -> Commit:
         """Delete the rows with the record keys and partitions of *keys*, or those for which *where* is true.
 
         *keys* is anything with ``__arrow_c_stream__`` that has the columns which record key and partition path are
@@ -161,11 +161,16 @@ class Table(ReadableTable):
         """
         if keys is not None and where is not None:
             raise OptionError("delete: expected either keys or where=, found both", option="where")
+        if keys is None and where is None:
+            raise OptionError(
+                'delete: expected keys, or where= with a condition, found neither; where="true" deletes all rows',
+                option="where",
+            )
         if where is not None:
             return write_and_serve(self.context, partial(delete_where, where=where))
         return write_and_serve(self.context, partial(write_rows, operation=Operation.DELETE, data=keys))
 
-    def update(self, set: Mapping[str, Any], *, where: Filter | None = None) -> Commit:  # noqa: A002 - SQL's word
+    def update(self, set: Mapping[str, object], *, where: Filter | None = None) -> Commit:  # noqa: A002 - SQL's word
         """Give the columns in *set* other values in the rows for which *where* is true, or in all rows, in one commit.
 
         A value is a literal, or a pyarrow expression over the row as it was.  A row keeps its record key and partition
@@ -181,7 +186,7 @@ class Table(ReadableTable):
 
     def merge(
         self,
-        source: Any,
+        source: ArrowRows,
         *,
         when_matched: Sequence[Update | Delete] = (),
         when_not_matched: Sequence[Insert] = (),
@@ -205,7 +210,7 @@ class Table(ReadableTable):
         clauses = checked_clauses(when_matched, when_not_matched)
         return write_and_serve(self.context, partial(merge_rows, source=source, clauses=clauses))
 
-    def insert_overwrite(self, data: Any) -> Commit:
+    def insert_overwrite(self, data: ArrowRows) -> Commit:
         """Replace all rows of the partitions that *data* has rows for by *data*.
 
         Raises:
@@ -216,7 +221,7 @@ class Table(ReadableTable):
         """
         return write_and_serve(self.context, partial(overwrite, operation=Operation.INSERT_OVERWRITE, data=data))
 
-    def insert_overwrite_table(self, data: Any) -> Commit:
+    def insert_overwrite_table(self, data: ArrowRows) -> Commit:
         """Replace all rows of the table by *data*; arguments and errors are those of :meth:`insert_overwrite`.
 
         Raises:
@@ -507,7 +512,7 @@ class Table(ReadableTable):
         """
         self.context = replace(self.context, config=change_version(self.context, to))
 
-    def plan_inserts(self, inserts: Any) -> tuple[PartitionPlan, ...]:
+    def plan_inserts(self, inserts: ArrowRows | Mapping[str, int]) -> tuple[PartitionPlan, ...]:
         """Where new rows would go, and why, a plan per partition path; nothing is written.
 
         *inserts* are rows as for :meth:`upsert`, of which those with new keys count, or numbers of new rows by
@@ -522,7 +527,7 @@ class Table(ReadableTable):
         return plan_inserts(self.context, inserts)
 
 
-def _writing(operation: Operation, data: Any) -> Callable[[TableState], tuple[Commit, TableState]]:
+def _writing(operation: Operation, data: ArrowRows) -> Callable[[TableState], tuple[Commit, TableState]]:
     """What writes *data*, which is in memory or a stream."""
     write = write_rows if isinstance(data, pa.Table | pa.RecordBatch) else write_stream
     return partial(write, operation=operation, data=data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +17,9 @@ from hudiformat.read.explanation import ScanExplanation
 from hudiformat.read.pruning import filtered
 from hudiformat.schema.meta_fields import COMMIT_TIME
 from hudiformat.storage.protocol import Storage
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _SHOWN = 8
 """Columns that the repr of a scan names."""
@@ -63,8 +66,8 @@ class Scan:
         """
         return pa.Table.from_batches(self.batches(), self.schema)
 
-    def to_pandas(self, **options: Any) -> Any:
-        """All rows as a pandas data frame; *options* are those of ``pyarrow.Table.to_pandas``."""
+    def to_pandas(self, **options: object) -> pd.DataFrame:
+        """Return all rows as a pandas data frame; *options* are those of ``pyarrow.Table.to_pandas``."""
         return self.read_all().to_pandas(**options)
 
 

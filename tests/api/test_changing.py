@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 import pytest
 
 from hudiformat import (
-    DataError,
     Delete,
     FilterError,
     Insert,
@@ -105,7 +104,7 @@ def test_what_an_update_cannot_set(table: Table, values: dict[str, Any], message
 def test_a_delete_is_by_keys_or_by_a_condition(table: Table) -> None:
     with pytest.raises(OptionError, match="expected either keys or where=, found both"):
         table.delete(rows(("a", 1, "x", 1)), where="v = 1")
-    with pytest.raises(DataError, match="expected rows.*found NoneType"):
+    with pytest.raises(OptionError, match='expected keys, or where= with a condition, found neither; where="true"'):
         table.delete()
     with pytest.raises(FilterError):
         table.delete(where="v >")

@@ -21,6 +21,17 @@ CALLS: dict[tuple[str, str], Callable[[hf.Table], Any]] = {
     ("Table.read_optimized", "columns"): lambda table: table.read_optimized(columns="ts").column_names == ["ts"],
     ("Table.scan", "columns"): lambda table: table.scan(columns="ts").schema.names == ["ts"],
     ("Table.head", "columns"): lambda table: table.head(columns="ts").column_names == ["ts"],
+    ("Table.to_pandas", "columns"): lambda table: list(table.to_pandas(columns="ts").columns) == ["ts"],
+    ("Table.to_polars", "columns"): lambda table: table.to_polars(columns="ts").columns == ["ts"],
+    ("Table.to_duckdb", "columns"): lambda table: table.to_duckdb(columns="ts").columns == ["ts"],
+    ("TableDataset.scanner", "columns"): lambda table: (
+        table.dataset().scanner(columns="ts").projected_schema.names == ["ts"]
+    ),
+    ("TableDataset.to_table", "columns"): lambda table: table.dataset().to_table(columns="ts").column_names == ["ts"],
+    ("TableDataset.to_batches", "columns"): lambda table: (
+        table.dataset().to_batches(columns="ts").schema.names == ["ts"]
+    ),
+    ("TableDataset.head", "columns"): lambda table: table.dataset().head(1, columns="ts").column_names == ["ts"],
     ("Table.incremental", "columns"): lambda table: table.incremental("0", columns="ts").column_names == ["ts"],
     ("Table.cdc", "columns"): lambda table: table.cdc("0", columns="op").column_names == ["op"],
     ("Table.delete_partitions", "partitions"): lambda table: (
