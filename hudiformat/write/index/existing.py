@@ -90,7 +90,7 @@ class ExistingRows:
                 yield from self._rows_of(file_slice, numbers[doubtful])
 
     def _are_elsewhere(self, codes: Integers, paths: list[str]) -> Booleans:
-        """Return which keys have a row in the write for another partition than the index names; all keys of an insert."""
+        """Return which keys have a row in the write for another partition than the index names; all in an insert."""
         result = np.full(len(codes), self.plan.operation is Operation.INSERT)
         if self.plan.operation is Operation.UPSERT and paths:
             numbers = self.index.numbers()

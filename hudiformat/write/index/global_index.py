@@ -128,7 +128,7 @@ def _pairs(numbers: Integers, live: Integers, count: int) -> tuple[Integers, Int
 
 
 def _may_move(plan: WritePlan, rows: pa.Table, existing: pa.Table, fields: tuple[str, ...]) -> Booleans:
-    """Return which rows may leave the partition of their key: those that win against the existing row, except deletes."""
+    """Return which rows may leave the partition of their key: those that win against the existing row, no deletes."""
     if plan.operation is Operation.DELETE or not plan.options.moves_partitions:
         return np.zeros(rows.num_rows, np.bool_)
     both = tuple(pa.chunked_array([*rows[name].chunks, *existing[name].chunks], rows[name].type) for name in fields)
