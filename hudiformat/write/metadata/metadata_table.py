@@ -137,7 +137,10 @@ class MetadataTable:
         return self.refreshed() if recorded else self
 
     def _files_of(self, time: str) -> list[str]:
-        """Return the paths of the files of a delta commit in all partitions; from table version 8 on, by their names."""
+        """Return the paths of the files of a delta commit, in all partitions.
+
+        From table version 8 on, the names of the files show it; in version 6 the blocks of log files do.
+        """
         storage = self.own.storage
         folders = [entry.name for entry in storage.list("") if entry.is_dir and entry.name != META_FOLDER]
         files = [f"{folder}/{entry.name}" for folder in folders for entry in storage.list(folder) if not entry.is_dir]
@@ -275,9 +278,9 @@ class MetadataTable:
         *,
         begins: bool = False,
     ) -> Iterator[WriteStat]:
-        """Write the log files *names* that have records, or all if it *begins* them, with an empty block first, as Hudi does.
+        """Write the log files *names* that have records; if it *begins* them, write all, with an empty block first.
 
-        They are on disk once *files* is closed.
+        Hudi does so, too.  The log files are on disk once *files* is closed.
         """
         partition = kind.name
         for name, found in zip(names, _split(records, kind, len(names)), strict=True):
