@@ -1,1 +1,1 @@
-"""Table services: compaction, clustering, cleaning, archiving, expiry, and which of them are due."""
+"""Table services: compaction, clustering, cleaning, archiving, expiry, and the decision which of them are due."""

@@ -1,4 +1,4 @@
-"""Having a planned service to oneself: nobody runs what another is running, and what a dead one left is taken over.
+"""Claim a planned service: nobody runs what another process is running, and what a dead process left is taken over.
 
 A claim is a heartbeat with the instant of the plan.  It is made under the table's lock, and confirmed under the lock
 before the service completes: a process that was stopped for too long finds that another has taken its place.
@@ -21,7 +21,8 @@ from hudiformat.write.commit.heartbeats import Heartbeat, is_of_ended_process, l
 class ServiceClaim:
     """An inflight service instant that this process runs.
 
-    ``attempt`` is in the names of its files: a process that is taken for dead and is not writes no file of another's.
+    ``attempt`` is in the names of its files, so that two processes, one of which is wrongly taken for dead, never write
+    the same file.
     """
 
     instant: Instant
@@ -31,7 +32,7 @@ class ServiceClaim:
 
 
 def is_running(state: TableState, instant: Instant) -> bool:
-    """Whether the process that runs a planned service is alive, as far as its heartbeat says."""
+    """Return whether the process that runs a planned service is alive, judging by its heartbeat."""
     options = state.options.concurrency
     if instant.time not in living(state.storage, tolerance=options.heartbeat_tolerance):
         return False
@@ -39,9 +40,9 @@ def is_running(state: TableState, instant: Instant) -> bool:
 
 
 def claim(state: TableState, instant: Instant, undo: ExitStack) -> ServiceClaim:
-    """Begin a planned service, or take over one whose process has died; to be called under the table's lock.
+    """Begin a planned service, or take over one whose process has died; it must be called under the table's lock.
 
-    What a dead process has made is deleted.  The heartbeat stops when *undo* is closed.
+    Files of the dead process are deleted.  The heartbeat stops when *undo* is closed.
 
     Raises:
         StorageError: the heartbeat or the inflight file cannot be written.

@@ -1,6 +1,7 @@
-"""Cleaning: file slices that no query of the retained window needs are deleted.
+"""Cleaning: delete the file slices that no query of the retained window needs.
 
 The plan is on the timeline before the first file is deleted.  Rules and words: spec/services.md.
+
 Source: CleanPlanner, CleanerUtils, CleanPlanActionExecutor, CleanActionExecutor, Hudi 1.2.0.
 """
 
@@ -40,16 +41,16 @@ from hudiformat.write.commit.publishing import announce, publish
 from hudiformat.write.commit.sweeping import sync_deletions
 
 _FILES_AT_ONCE, _SHARES = 10_000, 16
-"""Files that tasks delete between two looks at the lock, and how many tasks."""
+"""The number of files that tasks delete between two checks of the lock, and the number of tasks."""
 
 _PENDING = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT, Action.CLUSTERING)
 
 
 def clean(context: TableContext, seen: TableState | None = None) -> Instant | None:
-    """Finish what an earlier clean left, then delete what the policy no longer keeps; None where there is nothing.
+    """Finish what an earlier clean left, then delete what the policy no longer keeps; return None if there is nothing.
 
-    *seen* is the state of the table, just read: where it has nothing to clean, the lock is not taken.  Without it,
-    somebody has asked for a clean, and temporary files of killed processes are deleted as well.
+    *seen* is the state of the table, just read: if it has nothing to clean, the lock is not taken.  Without *seen*, a
+    user has asked for the clean, and temporary files of killed processes are deleted as well.
 
     Raises:
         LockError: another writer keeps the table's lock.
@@ -64,7 +65,7 @@ def clean(context: TableContext, seen: TableState | None = None) -> Instant | No
     with changing(context, seen) as state:
         for pending in _pending(state):
             done = _run(state, pending, _read_plan(state, pending))
-            state = context.state()  # noqa: PLW2901 - it has changed the table itself
+            state = context.state()  # noqa: PLW2901 - the clean has changed the table
         plan = plan_clean(state)
         if plan is None:
             return done
@@ -73,10 +74,10 @@ def clean(context: TableContext, seen: TableState | None = None) -> Instant | No
 
 
 def _is_as_clean_as_before(state: TableState) -> bool:
-    """Whether a plan, which would list all partitions, finds nothing again, as it did after an earlier commit.
+    """Return whether a plan would find nothing, as it did after an earlier commit; a plan would list all partitions.
 
-    So it is where delta commits alone have been completed since, and the window's begin has passed only such as added
-    to log files: no slice is older than another by them.
+    It would find nothing if only delta commits have been completed since, and if all writes that have left the window
+    since have only added to log files: these make no slice older than another.
     """
     found: _FoundNothing | None = state.context.parsed.kept.get(_FoundNothing)
     earliest, completed = _earliest_to_retain(state), state.timeline.completed
@@ -95,7 +96,7 @@ def _is_as_clean_as_before(state: TableState) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _FoundNothing:
-    """What a table object keeps of a plan that found nothing to clean."""
+    """What a table object remembers of a plan that found nothing to clean."""
 
     earliest: str
     completed: frozenset[Instant]
@@ -103,7 +104,7 @@ class _FoundNothing:
 
     @classmethod
     def remember(cls, state: TableState) -> None:
-        """Remember that a plan for *state* has found nothing; not where a log file can begin a slice."""
+        """Remember that a plan for *state* has found nothing, unless a log file can begin a slice."""
         if (earliest := _earliest_to_retain(state)) is not None and not state.logs_name_slices:
             found = cls(earliest.time, frozenset(state.timeline.completed), state.options.services)
             state.context.parsed.kept[cls] = found
@@ -114,7 +115,7 @@ def _pending(state: TableState) -> list[Instant]:
 
 
 def plan_clean(state: TableState) -> CleanerPlan | None:
-    """What a clean would delete now; None where that is nothing."""
+    """Return what a clean would delete now; None if that is nothing."""
     timeline, options = state.timeline, state.options.services
     earliest = _earliest_to_retain(state)
     if earliest is None and options.clean_policy is not CleanPolicy.BY_VERSIONS:
@@ -139,7 +140,7 @@ def plan_clean(state: TableState) -> CleanerPlan | None:
 
 
 def _earliest_to_retain(state: TableState) -> Instant | None:
-    """The first commit of the window that is kept; nothing pending may be older."""
+    """Return the first commit of the window that is kept; no pending instant may be older."""
     writes, options = state.timeline.completed_writes, state.options.services
     if options.clean_policy is CleanPolicy.BY_HOURS:
         begin = format_instant(state.context.clock() - timedelta(hours=options.clean_hours))
@@ -163,7 +164,7 @@ class _Planner:
         return [instant for instant in self.state.timeline.completed if instant.action is Action.SAVEPOINT]
 
     def partitions(self) -> Iterator[tuple[str, list[str]]]:
-        """Each partition path, and the paths of its files that go."""
+        """Yield each partition path, and the paths of its files that are to be deleted."""
         visibility = self.state.visibility
         everything = replace(visibility, replaced={})
         saved, compacting, busy = self._saved_files(), self._compacting(), self.state.busy_groups
@@ -175,14 +176,16 @@ class _Planner:
                 if replaced_by is None:
                     unwanted += self._unwanted(list(group), compacting.get((path, file_id)))
                 elif (self.earliest is None or replaced_by < self.earliest.time) and (path, file_id) not in busy:
-                    unwanted += group  # which no query reads, nor a plan that is still to be run
+                    unwanted += group  # neither a query nor a pending plan reads a group that was replaced so early
             names = [item.file_names + _change_logs(item, files) for item in unwanted]
             kept = saved.get(path, frozenset())
             deleted = [name for found in names if not kept.intersection(found) for name in found]
             yield path, [join_path(path, name) for name in deleted]
 
     def _listed(self) -> Iterable[PartitionFiles]:
-        """Where there can be something to clean: after a clean, where writes of the window's growth have been.
+        """Return the partitions that may have something to clean.
+
+        After a clean, these are the partitions with writes that have left the window since.
 
         Source: CleanPlanner.getPartitionPathsForIncrementalCleaning.
         """
@@ -206,20 +209,20 @@ class _Planner:
         return (files for path in sorted(touched) for files in self.state.files(path))
 
     def _was_saved(self, metadata: Content | None) -> bool:
-        """Whether a savepoint of the time of the last clean has been deleted since."""
+        """Return whether a savepoint that existed at the last clean has been deleted since."""
         extra = metadata.extra_metadata if isinstance(metadata, CleanMetadata) else None
         before = (extra or {}).get(SAVEPOINTED_TIMESTAMPS, "")
         return bool({time for time in before.split(",") if time} - {one.time for one in self.savepoints})
 
     def _unwanted(self, slices: list[FileSlice], compacted_from: str | None) -> list[FileSlice]:
-        """The slices of one file group that go, out of all of them from the oldest to the newest."""
+        """Return which *slices* of one file group are to be deleted; they are given from the oldest to the newest."""
         if self.state.options.services.clean_policy is CleanPolicy.BY_VERSIONS:
             free = [item for item in slices if compacted_from is None or item.base_instant < compacted_from]
             kept = self.state.options.services.clean_versions - (compacted_from is not None)
             return free[: max(len(free) - kept, 0)]
         assert self.earliest is not None  # noqa: S101 - the other policies have one, or nothing is planned
         older = [item for item in slices[:-1] if item.base_instant < self.earliest.time]
-        # The newest of the older ones is what a query at the beginning of the window reads.
+        # A query at the beginning of the window reads the newest of the slices before it, so that one stays.
         newest_older = [item for item in slices if item.base_instant < self.earliest.time][-1:]
         return [
             item
@@ -238,14 +241,14 @@ class _Planner:
         return found
 
     def _compacting(self) -> dict[tuple[str, str], str]:
-        """The file groups of pending compactions, and the base instants of the slices that these read."""
+        """Return the file groups of pending compactions, and the base instants of the slices that these read."""
         compactions = (Action.COMPACTION, Action.LOG_COMPACTION)
         groups = (group for group in self.state.pending_groups if group.instant.action in compactions)
         return {group.key: group.base_instant for group in groups}
 
 
 def _change_logs(file_slice: FileSlice, files: Iterable[FileInfo]) -> list[str]:
-    """The change data of the write that made the slice's base file."""
+    """Return the change-data logs of the write that created the slice's base file."""
     beginning = f".{file_slice.file_id}_{file_slice.base_instant}."
     return [file.name for file in files if file.name.startswith(beginning) and file.name.endswith(".cdc")]
 
@@ -253,7 +256,10 @@ def _change_logs(file_slice: FileSlice, files: Iterable[FileInfo]) -> list[str]:
 def _read_plan(state: TableState, instant: Instant) -> CleanerPlan:
     plan = state.content(Instant(instant.time, instant.action, State.REQUESTED))
     if not isinstance(plan, CleanerPlan):
-        raise CorruptTableError(f"{state.storage.root}: {instant} has no plan", path=state.storage.root)
+        raise CorruptTableError(
+            f"{state.storage.root}: expected a plan for {instant}, found none; repair the table",
+            path=state.storage.root,
+        )
     return plan
 
 
@@ -265,7 +271,7 @@ def _run(state: TableState, instant: Instant, plan: CleanerPlan) -> Instant:
     names = {path: _checked(info.file_path or "" for info in files) for path, files in planned.items()}
     partitions = {path: _deleted(path, plan.policy, found) for path, found in names.items()}
     _delete(state, [(path, name) for path, found in names.items() for name in found])
-    sync_deletions(state, names)  # a file that comes back after its clean is over is nobody's to delete
+    sync_deletions(state, names)  # if a file came back after the clean is completed, nobody would delete it again
     earliest = plan.earliest_instant_to_retain
     metadata = CleanMetadata(
         start_clean_time=instant.time,
@@ -284,9 +290,9 @@ def _checked(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def _delete(state: TableState, files: Sequence[tuple[str, str]]) -> None:
-    """Delete *files*, given by partition path and name; tasks, which cannot look at the lock, delete some at a time.
+    """Delete *files*, given by partition path and name; tasks, which cannot check the lock, delete a number at a time.
 
-    Whoever takes the lock over meanwhile goes on with the same plan.
+    If another process takes the lock over in between, it continues the same plan, so that does no harm.
     """
     context = state.context
     if context.run_each is None:
@@ -303,7 +309,7 @@ def _delete(state: TableState, files: Sequence[tuple[str, str]]) -> None:
 
 
 def delete_files(root: str, files: Sequence[tuple[str, str]]) -> None:
-    """Delete *files* of the table at *root*, given by partition path and name; in a task."""
+    """Delete *files* of the table at *root*, given by partition path and name, in a task."""
     storage = open_storage(root)
     for path, name in files:
         storage.delete(join_path(path, name))

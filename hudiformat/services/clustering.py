@@ -1,7 +1,8 @@
-"""Clustering: the rows of small file groups are rewritten into fewer and larger ones, sorted where that is asked for.
+"""Clustering: rewrite the rows of small file groups into fewer and larger ones, and sort them if the options say so.
 
-It is planned first.  Until it is completed, writers do not add to the file groups of the plan.  The old groups stay for
-readers of the past until a clean deletes them.
+A clustering is planned first.  Until it is completed, writers do not add to the file groups of the plan.  The old file
+groups stay for time travel until a clean deletes them.
+
 Source: ClusteringPlanActionExecutor, MultipleSparkJobExecutionStrategy, SparkSortAndSizeExecutionStrategy, Hudi 1.2.0;
 spec/services.md.
 """
@@ -47,24 +48,24 @@ _CLUSTER = "CLUSTER"
 
 
 def schedule_clustering(context: TableContext) -> Instant | None:
-    """Plan to rewrite small file groups into larger ones; None where none are worth it.
+    """Plan to rewrite small file groups into larger ones; return None if none are worth it.
 
-    ``hoodie.clustering.plan.strategy.*`` say which are.  File groups that a pending compaction or clustering names are
-    left out.
+    The options ``hoodie.clustering.plan.strategy.*`` choose the file groups.  Groups that a pending compaction or
+    clustering names are left out.
 
     Raises:
         UnsupportedFeatureError: the table has a bucket index, or cannot be written.
-        SchemaError: a column to sort by is not there, or has no order.
+        SchemaError: a column to sort by does not exist, or has no order.
         LockError: another writer keeps the table's lock.
     """
     return _schedule(context, _checked(context.state()))
 
 
 def cluster(context: TableContext, seen: TableState | None = None) -> list[Commit]:
-    """Run the clusterings that are planned, or that others left half-way; plan one first where there are none.
+    """Run the clusterings that are planned or were interrupted; plan one first if there are none.
 
-    Those that another process is running, which its heartbeat shows, are left to it.  A plan that a write has overtaken
-    is taken off the timeline: its file slices are not the newest any more.
+    Clusterings that another process is running, as its heartbeat shows, are left to it.  A plan whose file slices are
+    no longer the newest, because of a later write, is taken off the timeline.
 
     *seen* is the state of the table, just read.
 
@@ -85,7 +86,7 @@ def cluster(context: TableContext, seen: TableState | None = None) -> list[Commi
                 delete_files(state.storage, state.config, instant.time)
                 remove_pending(state.storage, state.config, instant)
             if overtaken:
-                state = state.context.state()  # noqa: PLW2901 - it has changed the table itself
+                state = state.context.state()  # noqa: PLW2901 - removing the plans has changed the timeline
             claimed = [claim(state, instant, undo) for instant in waiting if instant not in overtaken]
         return [_run(state, one) for one in claimed]
 
@@ -93,9 +94,9 @@ def cluster(context: TableContext, seen: TableState | None = None) -> list[Commi
 def _checked(state: TableState) -> TableState:
     if state.options.index_type is IndexType.BUCKET and not resizes_buckets(state):
         raise UnsupportedFeatureError(
-            f"{state.storage.root}: the hash of a record key names its file group, which clustering would change; "
-            "compact() merges the log files of a bucket; with hoodie.index.bucket.engine=CONSISTENT_HASHING, "
-            "clustering splits and merges buckets",
+            f"{state.storage.root}: cannot cluster a table with a simple bucket index: the hash of a record key "
+            "determines its file group, which clustering would change; use compact(), which merges the log files of a "
+            "bucket, or hoodie.index.bucket.engine=CONSISTENT_HASHING, with which clustering splits and merges buckets",
             feature="clustering with a bucket index",
         )
     refuse_unwritable(state)
@@ -109,7 +110,7 @@ def _planned(state: TableState) -> list[Instant]:
 def _schedule(context: TableContext, seen: TableState) -> Instant | None:
     with changing(context, seen) as state:
         if state.logs_name_slices and state.pending_writes:
-            return None  # what they write may belong to the slices of the plan, and nothing would say so
+            return None  # their log files may be added to the slices of the plan, and their names would not show it
         plan = plan_clustering(state)
         if plan is None:
             return None
@@ -126,7 +127,7 @@ def _plan_of(state: TableState, instant: Instant) -> ClusteringPlan:
 
 
 def _slices_of(state: TableState, instant: Instant) -> list[list[FileSlice]] | None:
-    """The file slices of each group of a plan; None where one of them is not the newest of its file group any more."""
+    """Return the file slices of each group of a plan; None if one of them is no longer the newest of its file group."""
     found = []
     for group in _plan_of(state, instant).input_groups or ():
         slices = [_newest(state, one) for one in group.slices or ()]
@@ -137,7 +138,7 @@ def _slices_of(state: TableState, instant: Instant) -> list[list[FileSlice]] | N
 
 
 def _newest(state: TableState, planned: SliceInfo) -> FileSlice | None:
-    """The newest slice of a file group, if its files are those that are *planned*."""
+    """Return the newest slice of a file group if its files are those that are *planned*; else None."""
     names = {base_name(path) for path in (planned.data_file_path, *(planned.delta_file_paths or ())) if path}
     for one in state.slices(planned.partition_path or ""):
         if one.file_id == planned.file_id:
@@ -177,7 +178,7 @@ def _part(
     slices: Sequence[FileSlice],
     rings: Mapping[str, HashRing],
 ) -> Part:
-    """What rewrites a group."""
+    """Return the function that rewrites a group."""
     order, merger = _order_of(state, plan), state.context.merger
     ring = rings.get(slices[0].partition_path)
     if ring is not None:
@@ -232,12 +233,12 @@ def _refuse_overtaken(instant: Instant, current: TableState) -> None:
     """Check under the lock that nothing has been added to the file groups of a clustering.
 
     Raises:
-        WriteConflictError: something has.
+        WriteConflictError: a write has added to one of them.
     """
     if _slices_of(current, instant) is None:
         root = current.storage.root
         raise WriteConflictError(
-            f"{root}: {instant} cannot commit: a write has added to its file groups since it was planned; the next "
-            "clustering is planned anew",
+            f"{root}: {instant} cannot commit: a write has added to its file groups since it was planned; run the "
+            "clustering again, which makes a new plan",
             path=root,
         )

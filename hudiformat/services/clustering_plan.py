@@ -1,4 +1,4 @@
-"""Which file slices a clustering rewrites together.
+"""Plan which file slices a clustering rewrites together.
 
 Source: PartitionAwareClusteringPlanStrategy, SparkSizeBasedClusteringPlanStrategy, ClusteringPlanPartitionFilter,
 ClusteringFileSliceComparator, Hudi 1.2.0; spec/services.md.
@@ -32,7 +32,7 @@ _DAY_PARTS = 24
 
 
 def plan_clustering(state: TableState) -> ClusteringPlan | None:
-    """The next clustering of a table; None where no file slices are worth one."""
+    """Return the plan of the next clustering of a table; None if no file slices are worth one."""
     options = state.options.clustering
     paths = list(options.selected) or _matching(state, options)
     resizes = resizes_buckets(state)
@@ -58,13 +58,13 @@ def plan_clustering(state: TableState) -> ClusteringPlan | None:
 
 
 def resizes_buckets(state: TableState) -> bool:
-    """Whether a clustering of the table splits and merges its buckets."""
+    """Return whether a clustering of the table splits and merges its buckets."""
     options = state.options
     return options.index_type is IndexType.BUCKET and options.bucket_engine is BucketEngine.CONSISTENT_HASHING
 
 
 def _resizes(state: TableState, path: str) -> Iterator[ClusteringGroup]:
-    """The groups of a partition whose buckets are split or merged; none while it has a pending plan.
+    """Yield the groups of a partition whose buckets are split or merged; none while it has a pending plan.
 
     Source: BaseConsistentHashingBucketClusteringPlanStrategy.getFileSlicesEligibleForClustering.
     """
@@ -76,7 +76,7 @@ def _resizes(state: TableState, path: str) -> Iterator[ClusteringGroup]:
 
 
 def chosen_partitions(paths: Sequence[str], options: ClusteringOptions, now: datetime) -> list[str]:
-    """Those of the partitions with *paths* that a clustering looks at, by ``options.partition_filter``."""
+    """Return which of the partitions *paths* a clustering considers, by ``options.partition_filter``."""
     if options.partition_filter is PartitionFilter.RECENT_DAYS:
         newest = sorted(paths, reverse=True)[options.skipped_days :]
         return newest[: options.days] if options.days > 0 else newest
@@ -90,7 +90,7 @@ def chosen_partitions(paths: Sequence[str], options: ClusteringOptions, now: dat
 def eligible(
     slices: Iterable[FileSlice], busy: frozenset[tuple[str, str]], options: ClusteringOptions
 ) -> list[FileSlice]:
-    """The slices that are small, and that no pending plan names; those without a base file are."""
+    """Return the slices that are small, or have no base file, and that no pending plan names."""
     return [
         one
         for one in slices
@@ -102,10 +102,11 @@ def eligible(
 def grouped(
     slices: Sequence[FileSlice], options: ClusteringOptions, file_size: int
 ) -> Iterator[tuple[list[FileSlice], int]]:
-    """*slices* of one partition, put into groups, and the number of files that each group becomes.
+    """Yield *slices* of one partition in groups, with the number of files that each group becomes.
 
     A slice without a base file counts as *file_size* bytes.  A group of one slice without log files, whose rows are not
-    sorted, is left as it is: a new file would be the old one.  (Hudi rewrites it at every clustering.)
+    to be sorted, is left as it is, because the new file would equal the old one.  (Hudi rewrites it at every
+    clustering.)
     """
     size_of = partial(_size, file_size=file_size)
     fields = options.slice_order
@@ -170,7 +171,7 @@ def _group(state: TableState, slices: Sequence[FileSlice], files: int) -> Cluste
 
 
 def _info(root: str, one: FileSlice) -> SliceInfo:
-    """A slice as a plan names it: by the full paths of its files, as Hudi reads them."""
+    """Return a slice as a plan names it: by the full paths of its files, as Hudi reads them."""
     folder = f"{root if '://' in root else f'file:{root}'}/"
     name = partial(join_path, one.partition_path)
     return SliceInfo(

@@ -1,6 +1,7 @@
-"""Compaction: the log files of file slices are merged into new base files.
+"""Compaction: merge the log files of file slices into new base files.
 
-It is planned first: what is written after that moment belongs to the next slice, so writers need not wait.
+A compaction is planned first.  What is written after that moment belongs to the next slice, so writers need not wait.
+
 Source: ScheduleCompactionActionExecutor, BaseHoodieCompactionPlanGenerator, HoodieCompactor, Hudi 1.2.0;
 spec/services.md.
 """
@@ -42,17 +43,17 @@ _MIB = 1024 * 1024
 
 
 def schedule_compaction(context: TableContext) -> Instant | None:
-    """Plan to merge the existing log files; None where there are none.
+    """Plan to merge the existing log files; return None if there are none.
 
-    File groups that are being compacted or clustered already are left out.  Slices are worth it by
-    ``hoodie.compaction.logfile.size.threshold`` and ``hoodie.compaction.logfile.num.threshold``; those with the most
+    File groups that are already being compacted or clustered are left out.  A slice must reach
+    ``hoodie.compaction.logfile.size.threshold`` and ``hoodie.compaction.logfile.num.threshold``; slices with the most
     bytes of logs come first, until ``hoodie.compaction.target.io`` is reached.
 
     In table version 6 nothing is planned while a write is pending: its log files would belong to the slice that is
     merged, and be lost.
 
     Raises:
-        UnsupportedFeatureError: the table has no log files to merge, being copy-on-write, or cannot be written.
+        UnsupportedFeatureError: the table is copy-on-write and has no log files to merge, or cannot be written.
         LockError: another writer keeps the table's lock.
 
     Source: LogFileSizeBasedCompactionStrategy, BoundedIOCompactionStrategy.
@@ -61,9 +62,9 @@ def schedule_compaction(context: TableContext) -> Instant | None:
 
 
 def compact(context: TableContext, seen: TableState | None = None) -> list[Commit]:
-    """Run the compactions that are planned, or that others left half-way; plan one first where there are none.
+    """Run the compactions that are planned or were interrupted; plan one first if there are none.
 
-    Those that another process is running, which its heartbeat shows, are left to it.
+    Compactions that another process is running, as its heartbeat shows, are left to it.
 
     *seen* is the state of the table, just read.
 
@@ -107,7 +108,7 @@ def _schedule(context: TableContext, seen: TableState) -> Instant | None:
 
 
 def plan_compaction(state: TableState, slices: Iterable[FileSlice] | None = None) -> CompactionPlan | None:
-    """The next compaction of a table; None where no file slice is worth one.
+    """Return the plan of the next compaction of a table; None if no file slice is worth one.
 
     *slices* are the newest slices of all file groups, for a caller that has listed them already.
     """
@@ -121,7 +122,7 @@ def _chosen(state: TableState, slices: Iterable[FileSlice] | None) -> Iterator[F
     for file_slice in sorted(mergeable_slices(state, slices), key=lambda item: item.log_bytes, reverse=True):
         is_worth_it = len(file_slice.log_files) >= options.compaction_log_files
         if is_worth_it and file_slice.log_bytes >= options.compaction_log_size:
-            left -= 2 * file_slice.size  # read once, and about as much is written
+            left -= 2 * file_slice.size  # the slice is read once, and about as many bytes are written
             yield file_slice
             if left <= 0:
                 return
@@ -144,7 +145,7 @@ def merge_into_base_file(
     *,
     damage: DamageMode = DamageMode.HUDI,
 ) -> Iterator[WriteStat]:
-    """Write the next base file of a file group out of a slice of it; the statistic of the file."""
+    """Write the next base file of a file group from a slice of it, and yield the statistic of the file."""
     reader = replace(plan.slice_reader(merger), damage=damage)
     file = OpenBaseFile(GroupTarget(storage, plan, token, file_slice.partition_path, file_slice.file_id))
     try:

@@ -1,4 +1,4 @@
-"""What has been written since a service ran last, which says whether it is due; and archiving, once it is."""
+"""Count what has been written since a service last ran, which decides whether it is due; and archive if it is."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hudiformat.write.commit.sweeping import sweep_before_archiving
 
 
 def since_compaction(timeline: Timeline) -> list[Instant]:
-    """The delta commits that were completed after the newest compaction had begun.
+    """Return the delta commits that were completed after the newest compaction began.
 
     Source: CompactionUtils.getCompletedDeltaCommitsSinceLatestCompaction.
     """
@@ -20,7 +20,7 @@ def since_compaction(timeline: Timeline) -> list[Instant]:
 
 
 def since_clustering(state: TableState) -> int:
-    """Commits since the last clustering began, planned ones too.
+    """Return the number of commits since the last clustering began, planned or completed.
 
     Source: ClusteringPlanActionExecutor, which counts the commits since the last one.
     """
@@ -32,14 +32,14 @@ def since_clustering(state: TableState) -> int:
 
 
 def archivable(state: TableState) -> tuple[Instant, ...]:
-    """The instants that archiving would take off the active timeline."""
+    """Return the instants that archiving would take off the active timeline."""
     if len(state.timeline.completed_writes) <= state.options.services.archive_max_commits:
         return ()
     return instants_to_archive(state.storage, state.config, _limits(state))
 
 
 def archive_table(context: TableContext) -> tuple[Instant, ...]:
-    """Archive what is beyond ``hoodie.keep.max.commits``, under the table's lock; the instants that were completed.
+    """Archive the commits beyond ``hoodie.keep.max.commits`` under the table's lock, and return the archived instants.
 
     Raises:
         LockError: another writer keeps the table's lock.

@@ -1,4 +1,4 @@
-"""Numbers along a curve that runs through a grid of several dimensions: neighbours on the curve are neighbours in it.
+"""Number the cells of a grid of several dimensions along a curve: neighbours on the curve are neighbours in the grid.
 
 Pure.  Source of the Hilbert curve: J. Skilling, "Programming the Hilbert curve", AIP Conference Proceedings 707, 2004.
 """
@@ -15,9 +15,10 @@ Cells = npt.NDArray[np.uint64]
 
 
 def z_order(dimensions: Sequence[Cells], bits: int) -> Cells:
-    """The number of each cell on the z-order curve: the bits of its coordinates, in turn, the highest first.
+    """Return the number of each cell on the z-order curve: the bits of its coordinates in turn, the highest bits first.
 
-    Coordinates have *bits* bits; all dimensions together have at most 64.
+    Coordinates have *bits* bits; all dimensions together have at most 64.  For example, the cell (2, 3), in bits (10,
+    11), has the number 13, in bits 1 1 0 1: the high bits of both coordinates, then the low ones.
     """
     number = np.zeros(len(dimensions[0]), np.uint64)
     for bit in range(bits - 1, -1, -1):
@@ -27,7 +28,7 @@ def z_order(dimensions: Sequence[Cells], bits: int) -> Cells:
 
 
 def hilbert(dimensions: Sequence[Cells], bits: int) -> Cells:
-    """The number of each cell on the Hilbert curve, on which cells that follow each other are always neighbours."""
+    """Return the number of each cell on the Hilbert curve, on which consecutive cells are always neighbours."""
     axes = [cells.copy() for cells in dimensions]
     for bit in range(bits - 1, 0, -1):
         chosen, below = np.uint64(1 << bit), np.uint64((1 << bit) - 1)

@@ -1,7 +1,7 @@
-"""Whether each service of a table is due, and why: what ``maintain`` decides by.
+"""Decide whether each service of a table is due, and why, for ``maintain``.
 
-A plan that waits on the timeline is always due, whoever made it, unless another process is running it.  Else a service
-is due by Hudi's counts, if the options turn it on.  Nothing is changed here.
+A plan that waits on the timeline is always due, whoever made it, unless another process is running it.  Otherwise a
+service is due by Hudi's counts, if the options turn it on.  Nothing is changed here.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from hudiformat.write.expiring import expired_partitions
 class Service(str, Enum):
     """A service that ``maintain`` runs; they run in this order.
 
-    Hudi removes expired partitions after compaction and clustering.  Here that comes before them: what goes need not be
-    rewritten first, and its new base files would make it young again.
+    Hudi removes expired partitions after compaction and clustering.  Here they are removed first: files that are going
+    to be deleted need not be rewritten, and a new base file would make the partition young again.
     """
 
     ROLLBACK = "rollback"
@@ -43,7 +43,7 @@ class Service(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a service is due, and why or why not; ``partitions`` are what has expired."""
+    """Whether a service is due, and why or why not; ``partitions`` are the ones that have expired."""
 
     is_due: bool
     why: str
@@ -51,10 +51,10 @@ class Decision:
 
 
 def decide(state: TableState, service: Service) -> Decision:
-    """Whether *service* is due on a table.
+    """Decide whether *service* is due on a table.
 
     Raises:
-        CorruptTableError, StorageError: something on the timeline cannot be read.
+        CorruptTableError, StorageError: a file of the timeline cannot be read.
     """
     return _DECISIONS[service](state)
 
@@ -105,7 +105,7 @@ def _log_compaction(state: TableState) -> Decision:
 
 
 def _since_log_compaction(state: TableState) -> int:
-    """Delta commits with rows since the newest compaction and the newest log compaction.
+    """Return the number of delta commits with rows since the newest compaction or log compaction.
 
     Source: ScheduleCompactionActionExecutor.needLogCompact.
     """
@@ -179,7 +179,7 @@ def _archiving(state: TableState) -> Decision:
 
 
 def _planned(state: TableState, action: Action) -> Decision | None:
-    """The decision for plans that are on the timeline; None where there are none."""
+    """Return the decision for plans that are on the timeline; None if there are none."""
     pending = state.timeline.pending
     if action is Action.CLUSTERING:
         planned = [one for one in pending if state.is_clustering(one)]

@@ -1,6 +1,7 @@
-"""Running a planned compaction, log compaction or clustering, whichever it is: in this process, or by tasks.
+"""Run a planned compaction, log compaction or clustering, in this process or by tasks.
 
-A service has a part for each file group that it rewrites.  The parts know nothing of each other, and travel to tasks.
+A service has a part for each file group that it rewrites.  The parts are independent of each other, and are sent to
+tasks.
 """
 
 from __future__ import annotations
@@ -32,20 +33,21 @@ from hudiformat.write.commit.transaction import Commit
 _MIB = 1024 * 1024
 
 Part = Callable[[WritePlan, Storage, WriteToken], Iterable[WriteStat]]
-"""Writes the new files of one part of a service, whose names have the write token; their statistics."""
+"""A function that writes the files of one part of a service, with the write token in their names, and returns their
+statistics."""
 
 Merge = Callable[[FileSlice, WritePlan, Storage, WriteToken], Iterable[WriteStat]]
-"""Merges one file slice into new files; their statistics."""
+"""A function that merges one file slice into new files, and returns their statistics."""
 
 
 def run_parts(
     context: TableContext, claimed: ServiceClaim, writing: WritePlan, parts: Sequence[Part]
 ) -> Iterable[WriteStat]:
-    """The statistics of what *parts* write: one after the other, or where there are several, as the context runs them.
+    """Run *parts*, one after the other, or if there are several as the context runs them; yield their statistics.
 
-    Token and attempt are in the names of the files: those of an attempt that failed are told from the others.
+    The names of the files have the token and the attempt, which distinguish them from the files of a failed attempt.
     """
-    if context.run_parts is not None and len(parts) > 1 and context.merger is None:  # which may not travel
+    if context.run_parts is not None and len(parts) > 1 and context.merger is None:  # a merger may not be picklable
         yield from context.run_parts(writing, parts, claimed.attempt)
         return
     for number, part in enumerate(parts):
@@ -53,7 +55,7 @@ def run_parts(
 
 
 def run_claimed(state: TableState, claimed: ServiceClaim, writing: WritePlan, *, merge: Merge, name: str) -> Commit:
-    """Merge the file slices of the plan of a claimed service, and complete it; *name* is the operation's in the commit.
+    """Merge the file slices of a claimed service's plan, and complete the service; *name* is the operation to record.
 
     Raises:
         CommitError: it could not be completed; it stays planned.
@@ -71,7 +73,7 @@ def run_claimed(state: TableState, claimed: ServiceClaim, writing: WritePlan, *,
 
 
 def by_partition(stats: Iterable[WriteStat]) -> dict[str, tuple[WriteStat, ...]]:
-    """The statistics of each partition, in their order."""
+    """Return the statistics by partition, in the order of the partition paths."""
     found: dict[str, list[WriteStat]] = {}
     for stat in stats:
         found.setdefault(stat.partition_path or "", []).append(stat)
@@ -86,7 +88,7 @@ def complete_claimed(
     *,
     check: Callable[[TableState], None] | None = None,
 ) -> Commit:
-    """Complete a claimed service, which has written the files of *metadata*; *check* looks at the table under the lock.
+    """Complete a claimed service, which has written the files of *metadata*; *check* checks the table under the lock.
 
     Raises:
         CommitError: it could not be completed; it stays planned.
@@ -97,7 +99,7 @@ def complete_claimed(
     try:
         with changing(state.context) as current:
             claimed.heartbeat.confirm()
-            # The schema as it is by now: a write that began before this service may have changed it meanwhile.
+            # Use the current schema: a write that began before this service may have changed it since.
             metadata = replace(metadata, extra_metadata=_schemas(current, instant))
             check_publishable(current, state, instant, metadata)
             if check is not None:
@@ -109,7 +111,7 @@ def complete_claimed(
         if not claimed.heartbeat.is_own():
             _delete_own(storage, metadata.write_stats)
         raise
-    with suppress(StorageError):  # it is visible; markers that stay behind mean nothing
+    with suppress(StorageError):  # the service is completed; markers that are left behind do no harm
         delete_markers(storage, instant.time)
     if LOG.isEnabledFor(logging.INFO):
         name = metadata.operation_type or instant.action.value
@@ -122,26 +124,32 @@ def _schemas(state: TableState, instant: Instant) -> dict[str, str]:
 
 
 def _delete_own(storage: Storage, stats: Iterable[WriteStat]) -> None:
-    """Delete what this process has made of a service that another has taken over: its files have other names."""
+    """Delete the files of this process for a service that another process has taken over.
+
+    The files of the other process have other names.
+    """
     for stat in stats:
         with suppress(StorageError):
             storage.delete(stat.path or "")
 
 
 def compaction_plan_of(state: TableState, instant: Instant) -> CompactionPlan:
-    """The plan of a pending compaction or log compaction.
+    """Return the plan of a pending compaction or log compaction.
 
     Raises:
-        CorruptTableError: it has none.
+        CorruptTableError: it has no plan.
     """
     plan = state.content(Instant(instant.time, instant.action, State.REQUESTED))
     if not isinstance(plan, CompactionPlan):
-        raise CorruptTableError(f"{state.storage.root}: {instant} has no plan", path=state.storage.root)
+        raise CorruptTableError(
+            f"{state.storage.root}: expected a plan for {instant}, found none; repair the table",
+            path=state.storage.root,
+        )
     return plan
 
 
 def compaction_operation(file_slice: FileSlice) -> CompactionOperation:
-    """The entry of a plan for a slice that is to be merged."""
+    """Return the entry of a plan for a slice that is to be merged."""
     base, logs = file_slice.base_file, file_slice.log_bytes
     written = base.size if base is not None else logs
     return CompactionOperation(
@@ -161,7 +169,7 @@ def compaction_operation(file_slice: FileSlice) -> CompactionOperation:
 
 
 def slice_of(operation: CompactionOperation) -> FileSlice:
-    """The file slice that an entry of a plan names."""
+    """Return the file slice that an entry of a plan names."""
     base = operation.data_file_path
     return FileSlice(
         partition_path=operation.partition_path or "",
@@ -173,7 +181,7 @@ def slice_of(operation: CompactionOperation) -> FileSlice:
 
 
 def mergeable_slices(state: TableState, slices: Iterable[FileSlice] | None = None) -> list[FileSlice]:
-    """The newest slices with log files, of the file groups that no pending plan names.
+    """Return the newest slices that have log files, of the file groups that no pending plan names.
 
     *slices* are the newest slices of all file groups, for a caller that has listed them already.
     """

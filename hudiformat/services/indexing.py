@@ -1,7 +1,7 @@
-"""Indexes of the metadata table, built for tables that have data, and dropped.
+"""Build indexes of the metadata table for tables that have data, and drop them.
 
-Building one is an ``indexing`` on the timeline, as Hudi's indexer makes it.  The table's lock is held meanwhile: other
-writers wait, and a write that began before and has not collected what the index needs is repeated.
+Building an index is an ``indexing`` on the timeline, as Hudi's indexer makes it.  The table's lock is held meanwhile:
+other writers wait, and a write that began before, and has not collected what the index needs, is repeated.
 
 Source: ScheduleIndexActionExecutor, RunIndexActionExecutor, Hudi 1.2.0; spec/metadata-table.md.
 """
@@ -39,7 +39,7 @@ from hudiformat.write.metadata.setting_up import has_partition_stats, refuse_par
 from hudiformat.write.metadata.unfinished import BUILDER, finish_indexings
 
 Progress = Callable[[str, int, int], None]
-"""Takes the name of an index, the bytes of the table's files that are done, and of all of them."""
+"""A function that takes the name of an index, the bytes of the files that have been read, and the bytes of all."""
 
 _BEFORE_ALL = "0" * 17
 _PREFIXES = (SECONDARY_INDEX, EXPRESSION_INDEX)
@@ -48,13 +48,13 @@ _PREFIXES = (SECONDARY_INDEX, EXPRESSION_INDEX)
 def create_index(
     context: TableContext, name: str, *, columns: Sequence[str] = (), progress: Progress | None = None
 ) -> list[Instant]:
-    """Build the index *name* and what it needs; the instants that built them, none where all was there.
+    """Build the index *name* and the indexes that it needs; return the instants that built them, none if all existed.
 
-    *columns* are those of ``column_stats``.
+    *columns* are the columns of ``column_stats``.
 
     Raises:
         OptionError: there is no such index, or it exists with other columns.
-        SchemaError: one of the columns has no statistics.
+        SchemaError: one of the columns cannot have statistics.
         UnsupportedFeatureError: the table cannot be written.
         LockError: another writer keeps the table's lock.
     """
@@ -73,13 +73,13 @@ def create_index(
 
 
 def drop_index(context: TableContext, name: str, *, dependents: bool = False) -> bool:
-    """Drop the index *name*; whether there was one.
+    """Drop the index *name*, and return whether it existed.
 
-    It is a partition of the metadata table, named with or without the prefix of its kind.  Without ``files`` there is
-    no metadata table any more.  With *dependents*, ``record_index`` takes the secondary indexes with it.
+    It is a partition of the metadata table, named with or without the prefix of its kind.  Dropping ``files`` drops the
+    whole metadata table.  With *dependents*, dropping ``record_index`` also drops the secondary indexes.
 
     Raises:
-        OptionError: there is no index of that name in any table, or secondary indexes need it.
+        OptionError: no table can have an index of that name, or secondary indexes need it.
         UnsupportedFeatureError: the table cannot be written.
         LockError: another writer keeps the table's lock.
 
@@ -99,20 +99,20 @@ def drop_index(context: TableContext, name: str, *, dependents: bool = False) ->
 
 
 def _with_dependents(state: TableState, name: str, *, all_of_them: bool) -> list[str]:
-    """The partitions that go with the index *name*, itself too.
+    """Return the index *name* and the partitions that are dropped with it.
 
     Hudi leaves secondary indexes without the record index behind.
 
     Raises:
-        OptionError: secondary indexes need it, and not *all_of_them* are to go.
+        OptionError: secondary indexes need it, and *all_of_them* is false.
     """
     present = state.config.metadata_partitions
     gone = {FILES: present, COLUMN_STATS: (COLUMN_STATS, PARTITION_STATS)}.get(name, (name,))
     needing = [one for one in sorted(present) if name == RECORD_INDEX and one.startswith(SECONDARY_INDEX)]
     if needing and not all_of_them:
         raise OptionError(
-            f"{state.storage.root}: {', '.join(needing)} cannot do without {name}: drop them first, or all together by "
-            "dependents=True (on the command line --dependents)",
+            f"{state.storage.root}: {', '.join(needing)} cannot do without {name}: drop them first, or all together "
+            "with dependents=True (on the command line --dependents)",
             option="dependents",
         )
     return [one for one in present if one in gone or one in needing]
@@ -121,7 +121,7 @@ def _with_dependents(state: TableState, name: str, *, all_of_them: bool) -> list
 def build_metadata_table(state: TableState) -> None:
     """Build the metadata table of a table that has none, with the indexes that the options ask for.
 
-    Those that this process has dropped, because they were in an unknown state, are built too.
+    Indexes that this process has dropped, because they were in an unknown state, are built as well.
     """
     wanted = {*wanted_partitions(state.config, state.options), *state.context.parsed.dropped_indexes}
     rebuild_indexes(state.context, dict.fromkeys(wanted, ()))
@@ -129,7 +129,7 @@ def build_metadata_table(state: TableState) -> None:
 
 
 def indexes_with_columns(state: TableState) -> dict[str, tuple[str, ...]]:
-    """The indexes that a table has, each with the columns that its definition names, if it has any.
+    """Return the indexes that a table has, each with the columns that its definition names, if any.
 
     Raises:
         CorruptTableError: the definitions of the table's indexes are damaged.
@@ -140,10 +140,10 @@ def indexes_with_columns(state: TableState) -> dict[str, tuple[str, ...]]:
 
 
 def rebuild_indexes(context: TableContext, indexes: Mapping[str, Sequence[str]]) -> list[Instant]:
-    """Build those of *indexes* that can be built and that the table has not; the instants that built them.
+    """Build the *indexes* that can be built and that the table lacks, and return the instants that built them.
 
-    They are given with the columns of ``column_stats``, of which those are left out that have no statistics in the
-    table's version.
+    They are given with the columns of ``column_stats``; columns that cannot have statistics in the table's version are
+    left out.
 
     Raises:
         UnsupportedFeatureError, LockError: as for :func:`create_index`.
@@ -166,7 +166,9 @@ def _indexing(context: TableContext, name: str, columns: Sequence[str]) -> Index
         raise OptionError(f"columns: only {COLUMN_STATS} has columns, {name} has none", option="columns")
     if context.options.metadata_enable is False:
         key = "hoodie.metadata.enable"
-        raise OptionError(f"{key}=false switches the metadata table off, and {name} is a part of it", option=key)
+        raise OptionError(
+            f"{key}=false switches the metadata table off, and {name} is a part of it: leave the option out", option=key
+        )
     indexing = context.options.indexing
     return replace(indexing, columns=tuple(columns)) if columns else indexing
 
@@ -187,14 +189,16 @@ def _refuse(state: TableState, name: str, columns: Sequence[str]) -> None:
         return
     if is_old:
         raise UnsupportedFeatureError(
-            f"{root}: a table of version {config.version} keeps statistics of all columns, as no file says of "
-            "which: leave the columns out",
+            f"{root}: a table of version {config.version} keeps statistics of all columns, because it has no file that "
+            "could name some: leave the columns out",
             feature=f"choosing columns of {COLUMN_STATS} in table version {config.version}",
         )
     _check_columns(state, columns)
     if COLUMN_STATS in config.metadata_partitions and not set(columns) <= set(indexed_columns(state)):
         there = ", ".join(indexed_columns(state))
-        raise OptionError(f"{root}: {COLUMN_STATS} exists, of {there}; drop it first", option="columns")
+        raise OptionError(
+            f"{root}: {COLUMN_STATS} exists, of {there}; to index other columns, drop it first", option="columns"
+        )
 
 
 def _check_columns(state: TableState, columns: Sequence[str]) -> None:
@@ -204,7 +208,9 @@ def _check_columns(state: TableState, columns: Sequence[str]) -> None:
         if kind is None:
             raise unknown_column(column, schema.names)
         if not _is_indexable(state, column):
-            raise SchemaError(f"column {column} of type {kind} has no statistics in Hudi", column=column)
+            raise SchemaError(
+                f"column {column} of type {kind} has no statistics in Hudi: leave the column out", column=column
+            )
 
 
 def _is_indexable(state: TableState, column: str) -> bool:
@@ -213,13 +219,13 @@ def _is_indexable(state: TableState, column: str) -> bool:
 
 
 def _missing(state: TableState, name: str) -> list[str]:
-    """The partitions of the metadata table that the index *name* needs, those that the others need first."""
+    """Return the partitions that the index *name* needs and the metadata table lacks, in the order of building."""
     needed = {FILES, name} | ({COLUMN_STATS} if name == PARTITION_STATS else set())
     return [one for one in KEPT_UP if one in needed and one not in state.config.metadata_partitions]
 
 
 def _build(build: IndexBuild, progress: Progress | None) -> Instant:
-    """Build an index under the table's lock, and then have the properties name it."""
+    """Build an index under the table's lock, and then add it to the properties."""
     state, name = build.state, build.name
     writes = state.timeline.completed_writes
     info = IndexPartitionInfo(
@@ -238,10 +244,10 @@ def _build(build: IndexBuild, progress: Progress | None) -> Instant:
 
 @contextmanager
 def _undoing(state: TableState) -> Iterator[None]:
-    """Delete what the block has made where it fails; the table was as before until its end."""
+    """Delete what the block has created if it fails; until its end, the table is as before."""
     try:
         yield
     except BaseException:
-        with suppress(HudiFormatError):  # else the next writer does it
+        with suppress(HudiFormatError):  # if this fails, too, the next writer does it
             finish_indexings(state.context.state())
         raise

@@ -1,7 +1,8 @@
-"""What goes with a write by itself, as far as the options ask for it.
+"""The services that run with a write, as far as the options ask for them.
 
-Before it the services of the metadata table run, after it compaction, clustering, partition TTL, cleaning and
+Before a write the services of the metadata table run; after it compaction, clustering, partition TTL, cleaning and
 archiving.
+
 Source: BaseHoodieWriteClient.postCommit, runTableServicesInline, initTable, Hudi 1.2.0.
 """
 
@@ -26,9 +27,9 @@ from hudiformat.write.expiring import expire_partitions
 
 
 def write_and_serve(context: TableContext, write: Callable[[TableState], tuple[Commit, TableState]]) -> Commit:
-    """Run *write*, and the services that are due before and after it.
+    """Run *write*, and the services that are due before and after it; return its commit.
 
-    *write* takes the state that it begins with, and gives its commit and the table after it.
+    *write* takes the state of the table that it begins with, and returns its commit and the state after it.
     """
     commit, after = write(before_write(context.state_with_schema()))
     serve(after)
@@ -36,10 +37,11 @@ def write_and_serve(context: TableContext, write: Callable[[TableState], tuple[C
 
 
 def before_write(state: TableState) -> TableState:
-    """Run the services of the metadata table that are due; the state that a write begins with then.
+    """Run the services of the metadata table that are due, and return the state that a write then begins with.
 
-    They run before a write, as Hudi's do: Hudi rolls a write back only where the metadata table has not been compacted
-    since, so a compaction right after the write would take that way out from everybody.  What fails here is a warning.
+    They run before a write, as in Hudi: Hudi can roll a write back only if the metadata table has not been compacted
+    since, so a compaction right after the write would take that possibility from everybody.  A failure here is only a
+    warning.
 
     Raises:
         UnsupportedFeatureError: the table cannot be written.
@@ -49,9 +51,9 @@ def before_write(state: TableState) -> TableState:
         return state
     try:
         served = serve_metadata_table(state)
-    except CorruptTableError:  # the write says so, and drops it or refuses to
+    except CorruptTableError:  # the write finds this, too, and drops the metadata table with a warning
         served = True
-    except Exception as error:  # noqa: BLE001 - the write needs none of it
+    except Exception as error:  # noqa: BLE001 - the write does not depend on the services
         _warn(f"{state.storage.root}: a service of the metadata table failed, and is tried again later: {error}")
         served = True
     return state.context.state_with_schema() if served else state
@@ -60,11 +62,12 @@ def before_write(state: TableState) -> TableState:
 def serve(state: TableState) -> None:
     """Run the services that are due after a write; *state* is the table as the write left it.
 
-    The write is committed by then: what fails here is a warning, and is tried again after the next write.
+    The write is committed by then, so a failure here is only a warning, and the service is tried again after the next
+    write.
     """
     try:
         _serve(state)
-    except Exception as error:  # noqa: BLE001 - whatever it is, a write that is repeated would double its rows
+    except Exception as error:  # noqa: BLE001 - any error would make callers repeat the write and double its rows
         _warn(f"{state.storage.root}: the write is committed, but a service after it failed: {error}")
 
 
@@ -76,7 +79,7 @@ def _serve(state: TableState) -> None:
     context, options = state.context, state.options.services
     is_mor = state.config.table_type is TableType.MERGE_ON_READ
     if options.compact_inline and is_mor and len(since_compaction(state.timeline)) >= options.compact_delta_commits:
-        state = context.state() if compact(context, state) else state  # it has changed the table itself
+        state = context.state() if compact(context, state) else state  # a compaction has changed the table
     state = _clustered(state)
     if state.options.expiry.inline:
         expired = expire_partitions(state)
@@ -92,7 +95,7 @@ def _serve(state: TableState) -> None:
 
 
 def _clustered(state: TableState) -> TableState:
-    """The table after a clustering, where one is due."""
+    """Run or plan a clustering if one is due, and return the state of the table after it."""
     options = state.options.clustering
     if not (options.inline or options.schedule_inline):
         return state

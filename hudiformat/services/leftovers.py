@@ -1,4 +1,4 @@
-"""What killed processes have left besides data files: temporary files of the table, and spill folders.
+"""Delete what killed processes have left besides data files: temporary files of the table, and spill folders.
 
 Rules: spec/services.md.
 """
@@ -15,13 +15,13 @@ from hudiformat.storage.spill_folders import delete_spill_folder, old_spill_fold
 from hudiformat.timeline.config_files import META_FOLDER
 
 REPAIR_FOLDER = ".repair"
-"""The folder, in that of the table's metadata, of what repairs have taken away."""
+"""The folder, inside the table's metadata folder, for files that repairs have removed from the table."""
 OLD = 3600.0
-"""Seconds after which nobody is writing a temporary file any more."""
+"""The seconds after which a temporary file is certainly no longer being written."""
 
 
 def temporary_files(storage: Storage) -> Iterator[tuple[str, FileInfo]]:
-    """The paths of temporary files; none on an object store, which makes files appear complete by itself."""
+    """Yield the paths of temporary files; an object store has none, because files appear complete there."""
     if not storage.capabilities.append:
         return
     for folder, entries in (*_folders(storage, META_FOLDER), *list_partitions(storage, incomplete=True)):
@@ -31,7 +31,7 @@ def temporary_files(storage: Storage) -> Iterator[tuple[str, FileInfo]]:
 
 
 def is_old(file: FileInfo) -> bool:
-    """Whether a temporary file is a killed process's."""
+    """Return whether a temporary file is so old that its process must have been killed."""
     return file.modified is not None and file.modified < (time.time() - OLD) * 1000
 
 

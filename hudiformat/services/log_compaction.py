@@ -1,6 +1,7 @@
-"""Log compaction: the blocks of a file slice's log files are merged into one log file; the base file stays as it is.
+"""Log compaction: merge the blocks of a file slice's log files into one log file, and leave the base file as it is.
 
 The new blocks name the instants that they replace.  Readers read them instead, so the old log files may stay.
+
 Source: HoodieLogCompactionPlanGenerator, HoodieCompactor.logCompact, FileGroupReaderBasedAppendHandle, Hudi 1.2.0;
 spec/services.md.
 """
@@ -49,13 +50,13 @@ _STRATEGY = CompactionStrategy("org.apache.hudi.table.action.compact.LogCompacti
 
 
 def log_compact(context: TableContext) -> list[Commit]:
-    """Run the log compactions that are planned; plan one first where there are none.
+    """Run the log compactions that are planned; plan one first if there are none.
 
-    A file slice is worth it from ``hoodie.log.compaction.blocks.threshold`` blocks on.  What others left half-way is
-    deleted, and so is a plan that a later compaction has overtaken.
+    A file slice is worth one from ``hoodie.log.compaction.blocks.threshold`` blocks on.  Log compactions that were
+    interrupted are deleted, and so is a plan if a compaction came after it.
 
     Raises:
-        UnsupportedFeatureError: the table is copy-on-write, has a merger of the user's own, or cannot be written.
+        UnsupportedFeatureError: the table is copy-on-write, has a custom merger, or cannot be written.
         LockError: another writer keeps the table's lock.
         CommitError: a log compaction could not be completed.
     """
@@ -71,7 +72,7 @@ def log_compact(context: TableContext) -> list[Commit]:
                 delete_files(state.storage, state.config, instant.time)
                 remove_pending(state.storage, state.config, instant)
             if overtaken:
-                state = state.context.state()  # noqa: PLW2901 - it has changed the table itself
+                state = state.context.state()  # noqa: PLW2901 - removing the plans has changed the timeline
             if not planned or overtaken == planned:
                 waiting = _planned(state)
                 state = state.context.state() if waiting else state  # noqa: PLW2901
@@ -82,16 +83,18 @@ def log_compact(context: TableContext) -> list[Commit]:
 def _refuse(state: TableState) -> None:
     refused = {
         "log compaction of COPY_ON_WRITE tables": state.config.table_type is TableType.COPY_ON_WRITE,
-        "log compaction with a merger of one's own": state.context.merger is not None,
+        "log compaction with a custom merger": state.context.merger is not None,
     }
     for feature, present in refused.items():
         if present:
-            raise UnsupportedFeatureError(f"{state.storage.root}: there is no {feature}", feature=feature)
+            raise UnsupportedFeatureError(
+                f"{state.storage.root}: there is no {feature}: leave the log compaction out", feature=feature
+            )
     refuse_unwritable(state)
 
 
 def _is_overtaken(state: TableState, instant: Instant) -> bool:
-    """Whether an instant was begun, or a compaction came after it: its blocks may be in a base file by now."""
+    """Return whether an instant was begun, or a compaction came after it: its blocks may now be in a base file."""
     compactions = [
         one.time
         for one in state.timeline.instants
@@ -101,7 +104,7 @@ def _is_overtaken(state: TableState, instant: Instant) -> bool:
 
 
 def _planned(state: TableState) -> list[Instant]:
-    """A new plan, on the timeline; nothing where no slice is worth it."""
+    """Put a new plan on the timeline, and return its instant; return nothing if no slice is worth it."""
     operations = tuple(map(compaction_operation, _chosen(state)))
     if not operations:
         return []
@@ -112,7 +115,7 @@ def _planned(state: TableState) -> list[Instant]:
 def _chosen(state: TableState) -> Iterator[FileSlice]:
     for file_slice in mergeable_slices(state):
         blocks = _blocks(state.storage, file_slice, state.visibility)
-        is_partial = any(block.is_partial for block in blocks)  # merging them gives no whole rows
+        is_partial = any(block.is_partial for block in blocks)  # merged, partial records still make no whole rows
         if not is_partial and len(blocks) >= state.options.services.log_compaction_blocks:
             yield file_slice
 
@@ -129,7 +132,7 @@ def _run(state: TableState, claimed: ServiceClaim) -> Commit:
 
 
 def _compact(file_slice: FileSlice, plan: WritePlan, storage: Storage, token: WriteToken) -> list[WriteStat]:
-    """Write one log file out of those of a slice; none where all of their blocks have been rolled back."""
+    """Write one log file from the log files of a slice; none if all of their blocks have been rolled back."""
     blocks = [named_block(block, plan.history) for block in _blocks(storage, file_slice, plan.visibility)]
     instants = list(dict.fromkeys(block.instant or "" for block in reversed(blocks)))
     if not blocks:

@@ -1,4 +1,4 @@
-"""Compactions on the timeline whose plan is gone: nobody could run them, and they would stay pending for ever."""
+"""Compactions on the timeline whose plan is lost: nobody could run them, and they would stay pending for ever."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from hudiformat.write.commit.files import delete_files
 
 
 def lost_plans(state: TableState) -> list[Instant]:
-    """The pending compactions without a plan that nobody runs."""
+    """Return the pending compactions without a plan that nobody runs."""
     pending = (one for one in state.timeline.pending if one.action is Action.COMPACTION)
     return [one for one in pending if state.plan(one) is None and not is_running(state, one)]
 
 
 def mend_lost_plans(context: TableContext) -> TableState:
-    """Take such compactions off the timeline, or in table version 6 plan them again; the table after that.
+    """Take such compactions off the timeline, or in table version 6 plan them again; return the state after that.
 
-    In table version 6 the log files that were written since are named by the compaction.  They belong to the slices
-    before it until it is completed.
+    In table version 6, log files written since then are named by the compaction.  They belong to the slices before it
+    until it is completed, so it cannot be removed.
     """
     with changing(context) as state:
         for instant in lost_plans(state):
@@ -41,7 +41,7 @@ def mend_lost_plans(context: TableContext) -> TableState:
 
 
 def _begun_slices(state: TableState, compaction: Instant) -> Iterator[CompactionOperation]:
-    """What the compaction has to merge, as far as log files are named by it."""
+    """Yield what the compaction has to merge: the slices with log files that are named by it."""
     for found in state.slices():
         earlier = tuple(log for log in found.log_files if log.name.instant < compaction.time)
         if found.base_instant < compaction.time and len(earlier) < len(found.log_files):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TableSize:
-    """The files that a snapshot query reads, and all data files on storage, older versions too; sizes are bytes.
+    """The files that a snapshot query reads, and all data files on storage, including older versions; sizes are bytes.
 
     Source: spec/services.md.
     """
@@ -20,10 +20,10 @@ class TableSize:
 
 @dataclass(frozen=True, slots=True)
 class ServiceReport:
-    """What became of one service: whether it was due and why, and what was done if it was.
+    """The result of one service: whether it was due and why, and what it did.
 
-    ``instants`` are those of what was done; ``before`` and ``after`` are the table's files around it, in bytes, where
-    it ran.  ``error`` says why it failed.
+    ``instants`` are the instants of what it did.  ``before`` and ``after`` are the sizes of the table's files before
+    and after it, if it ran.  ``error`` says why it failed.
 
     Source: spec/services.md.
     """

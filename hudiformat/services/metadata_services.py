@@ -1,6 +1,7 @@
 """The services of a table's metadata table: compaction, cleaning and archiving, so that reading it stays cheap.
 
-Without them every write would leave one more log file to read; Hudi runs them in the same way, before its writes.
+Without them every write would leave one more log file to read.  Hudi runs them in the same way, before its writes.
+
 Source: HoodieBackedTableMetadataWriter.performTableServices, HoodieMetadataWriteUtils, Hudi 1.2.0.
 """
 
@@ -30,15 +31,15 @@ from hudiformat.write.commit.files import base_file_stat, delete_files
 from hudiformat.write.metadata.metadata_table import MetadataTable
 
 _FIRST = "00000000000000"
-"""What the instants that set the metadata table up begin with."""
+"""The prefix of the instants that set up the metadata table."""
 _KEPT_VERSIONS = 2
 _COMPACTION_SUFFIX = "001"
 _CLEAN_AFTER = 3
-"""Commits after a compaction until the files that it replaced are deleted: a reader may still read them before."""
+"""The commits after a compaction until the files that it replaced are deleted: a reader may be reading them."""
 
 
 def serve_metadata_table(seen: TableState) -> bool:
-    """Clean, compact and archive the metadata table where that is due; whether anything was.
+    """Clean, compact and archive the metadata table if that is due, and return whether anything was.
 
     *seen* is the state of the table, just read; it has a metadata table.
     """
@@ -46,7 +47,7 @@ def serve_metadata_table(seen: TableState) -> bool:
     if not may_serve_metadata_table(seen):
         return False
     with changing(seen.context, seen) as state:
-        if FILES not in state.config.metadata_partitions:  # it has been dropped meanwhile
+        if FILES not in state.config.metadata_partitions:  # the metadata table has been dropped in the meantime
             return True
         table = MetadataTable.of(state)
         if _clean(table):
@@ -58,7 +59,8 @@ def serve_metadata_table(seen: TableState) -> bool:
                 max_commits=options.archive_max_commits + 1,
                 min_commits=options.archive_min_commits + 1,
                 compaction_delta_commits=options.metadata_delta_commits,
-                # What is pending is recorded at its old time: archived instants after that would count as unfinished.
+                # A pending instant is recorded later at its own, older time, and the timeline then begins there:
+                # instants after it that were archived would be missing from the timeline, and count as unfinished.
                 retain_from=min((one.time for one in table.outer.timeline.pending), default=None),
             )
             archive(table.own.storage, table.own.config, limits)
@@ -66,14 +68,14 @@ def serve_metadata_table(seen: TableState) -> bool:
 
 
 def may_serve_metadata_table(seen: TableState) -> bool:
-    """Whether a service of the metadata table may be due, by a look at the timelines alone."""
+    """Return whether a service of the metadata table may be due, by looking only at the timelines."""
     table = MetadataTable.of(seen)
     commits, options = len(table.own.timeline.completed_writes), table.outer.options.services
     return _may_clean(table.own.timeline) or _is_due(table) or commits > options.archive_max_commits + 1
 
 
 def _may_clean(own: Timeline) -> bool:
-    """Whether there may be more slices than are kept: a compaction has added some since the last clean."""
+    """Return whether there may be more slices than are kept: a compaction has added some since the last clean."""
     since = _since_compaction(own)
     if since is None or len(since) < _CLEAN_AFTER:
         return False
@@ -81,7 +83,7 @@ def _may_clean(own: Timeline) -> bool:
         return True
     cleaned = max((one.time for one in own.completed if one.action is Action.CLEAN), default="")
     newer = [one for one in own.completed if one.action is Action.COMMIT and one.time > cleaned]
-    has_more = bool(cleaned) or not (own.first_active or "").startswith(_FIRST)  # compactions that were archived
+    has_more = bool(cleaned) or not (own.first_active or "").startswith(_FIRST)  # earlier compactions may be archived
     return len(newer) >= (1 if has_more else _KEPT_VERSIONS)
 
 
@@ -93,7 +95,7 @@ def _clean(table: MetadataTable) -> bool:
 
 
 def _since_compaction(own: Timeline) -> list[Instant] | None:
-    """What was completed after the newest compaction had begun; None where there was none."""
+    """Return the instants that were completed after the newest compaction began; None if there was no compaction."""
     newest = max((one.time for one in own.completed if one.action is Action.COMMIT), default=None)
     if newest is None:
         return None
@@ -101,7 +103,7 @@ def _since_compaction(own: Timeline) -> list[Instant] | None:
 
 
 def _is_due(table: MetadataTable) -> bool:
-    """Whether there are enough delta commits, all of them valid by now, and no other writer is compacting already."""
+    """Return whether there are enough delta commits, all valid by now, and no other writer is compacting already."""
     own, outer = table.own.timeline, table.outer
     since = _since_compaction(own)
     deltas = [one for one in (own.completed if since is None else since) if one.action is Action.DELTA_COMMIT]
@@ -147,7 +149,7 @@ def _compact(table: MetadataTable) -> MetadataTable:
 
 
 def _time(table: MetadataTable) -> str:
-    """The instant of a compaction; in version 6 right after the newest delta commit, as all older ones are in it.
+    """Return the instant of a compaction; in version 6 right after the newest delta commit, as it has all older ones.
 
     Source: HoodieBackedTableMetadataWriterTableVersionSix.createCompactionTimestamp.
     """
@@ -157,9 +159,9 @@ def _time(table: MetadataTable) -> str:
 
 
 def _again(table: MetadataTable, planned: Instant) -> tuple[Instant, list[FileSlice]]:
-    """A compaction of version 6 that was left half-way, and its slices, without what it has made of them.
+    """Return an interrupted compaction of version 6, and its slices, after deleting the files that it has written.
 
-    It cannot be unplanned: log files that were written since are named by it.
+    It cannot be removed from the timeline, because log files that were written since are named by it.
     """
     plan = compaction_plan_of(table.own, planned)
     slices = [slice_of(operation) for operation in plan.operations or ()]
@@ -182,7 +184,7 @@ def _merge(table: MetadataTable, opened: OpenMetadata, one: FileSlice, kind: Ind
 
 
 def _without_unfinished(table: MetadataTable) -> MetadataTable:
-    """Unplan the compactions of writers that died: all that they would have merged still exists."""
+    """Remove the compactions of writers that died from the timeline: all that they would have merged still exists."""
     unfinished = [
         pending
         for pending in table.own.timeline.pending

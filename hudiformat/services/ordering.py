@@ -24,9 +24,9 @@ from hudiformat.table.options.clustering import Layout
 from hudiformat.write.metadata.kinds import column_type
 
 _MEMORY = 256 * 1024 * 1024
-"""Bytes of rows that are sorted at once."""
+"""The most bytes of rows that are sorted in memory."""
 _SAMPLED = 100_000
-"""About so many rows, of all, say how values are spread."""
+"""The approximate number of rows in the sample from which the distribution of values is estimated."""
 _MOST_PARTS = 128
 _ALL = "all"
 _CELL_BITS, _CURVE_BITS = 12, 63
@@ -37,14 +37,14 @@ class Keys(Protocol):
     """Makes the columns by which rows are sorted."""
 
     def __call__(self, columns: pa.Table) -> pa.Table:
-        """Those of rows with the *columns* of an order."""
+        """Return the sort columns of rows that have the *columns* of an order."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowOrder:
-    """Rows by the values of *columns*, which are dotted paths, ascending, nulls first; or along a curve through them.
+    """Rows by the values of *columns*, dotted paths, ascending with nulls first; or along a curve through them.
 
-    More than *memory* bytes of rows are put aside in temporary files, each with a range of the values.
+    If there are more than *memory* bytes of rows, they are put into temporary files, each with a range of the values.
     """
 
     columns: tuple[str, ...]
@@ -52,7 +52,7 @@ class RowOrder:
     memory: int = _MEMORY
 
     def sorted(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-        """The rows of *batches* in this order; rows with equal values stay in theirs.
+        """Yield the rows of *batches* in this order; the sort is stable.
 
         Raises:
             StorageError: there is no room for the temporary files.
@@ -75,7 +75,7 @@ class RowOrder:
         return rows.take(_sort_indices((keys or self._fitted(columns))(columns)))
 
     def _of_file(self, files: _Files, name: str, keys: Keys) -> Iterator[pa.Table]:
-        """The rows of a file, which is deleted; of a large one by parts that have files of their own."""
+        """Yield the sorted rows of a file, which is deleted; a large file is first divided into further files."""
         if files.bytes_of(name) <= self.memory:
             batches = list(files.batches(name))
             if batches:
@@ -85,7 +85,8 @@ class RowOrder:
         bounds = _distinct(_quantiles(keys(files.sample(name)), parts))
         for batch in files.batches(name):
             found = keys(self._columns(batch))
-            # Odd parts have the values that are equal to a bound, so that each part has fewer values than all.
+            # With the bounds 3 and 7 the parts 0 to 4 have the values < 3, = 3, between, = 7 and > 7.  The odd parts
+            # have one value each and need no sorting; the others have fewer values than the file: the recursion ends.
             numbers = _not_above(bounds, found, or_equal=True) + _not_above(bounds, found, or_equal=False)
             for part in np.unique(numbers):
                 files.add(f"{name}-{part}", batch.filter(pa.array(numbers == part)))
@@ -100,17 +101,17 @@ class RowOrder:
         return pa.table(arrays, names=[str(at) for at in range(len(arrays))])
 
     def _fitted(self, sample: pa.Table) -> Keys:
-        """What makes the keys of rows of which *sample* is a sample, or all."""
+        """Return the function that makes the sort columns; *sample* is a sample of the rows, or all of them."""
         if self.layout is Layout.LINEAR or len(self.columns) == 1:
             return _as_they_are
         return _Curve.of(sample, self.layout)
 
 
 def row_order(schema: pa.Schema, columns: Sequence[str], layout: Layout) -> RowOrder | None:
-    """The order of rows by *columns*; None without any.
+    """Return the order of rows by *columns*; None without columns.
 
     Raises:
-        SchemaError: a column is not there, or its values have no order.
+        SchemaError: a column does not exist, or its values have no order.
     """
     for path in columns:
         kind = column_type(schema, path)
@@ -126,10 +127,10 @@ def row_order(schema: pa.Schema, columns: Sequence[str], layout: Layout) -> RowO
 
 @dataclass(frozen=True, slots=True)
 class _Curve:
-    """Makes one number of the values of several columns: that of a cell on a curve.
+    """Makes one number from the values of several columns: the number of a cell on a curve.
 
-    The cells of a column have about as many rows each, so that no column counts for more because its values are larger.
-    (Hudi takes the bits of the values themselves, or bounds of a sample, too.)
+    All cells of a column have about as many rows, so that no column counts for more because its values are larger.
+    (Hudi takes the bits of the values themselves, or also the quantiles of a sample.)
     """
 
     bounds: tuple[pa.Table, ...]
@@ -149,7 +150,7 @@ class _Curve:
 
 
 class _Sample:
-    """Every so many rows of many, evenly spread; about as many at all times, however many come."""
+    """A sample of evenly spaced rows, whose size stays about the same however many rows come."""
 
     def __init__(self) -> None:
         self._parts: list[pa.Table] = []
@@ -157,7 +158,7 @@ class _Sample:
         self._seen = 0
 
     def add(self, rows: pa.Table) -> None:
-        """See *rows*, which come after those before."""
+        """Add *rows* to what is sampled, after the rows before them."""
         at = np.arange(-self._seen % self._step, rows.num_rows, self._step)
         self._seen += rows.num_rows
         self._parts.append(rows.take(pa.array(at)))
@@ -173,7 +174,7 @@ class _Sample:
 
 
 class _Files:
-    """Rows in files of a temporary folder, and of each file a sample of the *columns* that rows are sorted by."""
+    """Rows in files of a temporary folder, with a sample of the sort *columns* of each file."""
 
     def __init__(self, folder: Path, schema: pa.Schema, columns: Callable[[pa.RecordBatch], pa.Table]) -> None:
         self._folder, self._schema, self._columns = folder, schema, columns
@@ -192,15 +193,15 @@ class _Files:
         self._samples[name].add(self._columns(batch))
 
     def bytes_of(self, name: str) -> int:
-        """The bytes that the rows of a file take in memory."""
+        """Return the bytes that the rows of a file take in memory."""
         return self._bytes.get(name, 0)
 
     def sample(self, name: str) -> pa.Table:
-        """Some rows of a file."""
+        """Return a sample of the rows of a file."""
         return self._samples[name].table
 
     def batches(self, name: str) -> Iterator[pa.RecordBatch]:
-        """The rows of a file, which is deleted afterwards."""
+        """Yield the rows of a file, and delete it afterwards."""
         writer = self._writers.pop(name, None)
         if writer is None:
             return
@@ -213,7 +214,7 @@ class _Files:
 
 
 def _taken(batches: Iterator[pa.RecordBatch], memory: int) -> tuple[list[pa.RecordBatch], int]:
-    """The first of *batches* until they have more than *memory* bytes, and their bytes."""
+    """Return the first of *batches*, until they have more than *memory* bytes, and how many bytes they have."""
     taken: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -233,7 +234,7 @@ def _as_table(batch: pa.RecordBatch) -> pa.Table:
 
 
 def _sort_indices(keys: pa.Table) -> pa.Array:
-    """The order of rows, nulls first; it leaves equal ones as they are."""
+    """Return the order of rows, nulls first; the sort is stable."""
     for at in range(keys.num_columns - 1, -1, -1):
         if keys.column(at).null_count:  # of booleans, false is first
             keys = keys.add_column(at, f"{keys.column_names[at]} is there", keys.column(at).is_valid())
@@ -241,19 +242,28 @@ def _sort_indices(keys: pa.Table) -> pa.Array:
 
 
 def _quantiles(sample: pa.Table, parts: int) -> pa.Table:
-    """Values, ascending, that divide *sample* into equal *parts*; a value that fills several parts comes as often."""
+    """Return the values that divide *sample* into equal *parts*, ascending; a value that fills several is repeated."""
     ordered = sample.take(_sort_indices(sample))
     return ordered.take(pa.array(len(sample) * np.arange(1, parts) // parts))
 
 
 def _distinct(ordered: pa.Table) -> pa.Table:
-    """Each of some values once, ascending."""
+    """Return the distinct values, ascending."""
     found = ordered.group_by(ordered.column_names).aggregate([])
     return found.take(_sort_indices(found))
 
 
 def _not_above(bounds: pa.Table, keys: pa.Table, *, or_equal: bool) -> npt.NDArray[np.int64]:
-    """For each row of *keys* how many of *bounds* are below it, or with *or_equal* not above it."""
+    """Return for each row of *keys* how many of *bounds* are below it, or with *or_equal* not above it.
+
+    For example, the bounds 3 and 7, the keys 7, 1 and 5, with *or_equal*:
+
+        all        3  7 | 7  1  5      bounds, then keys
+        order      3  0  4  1  2       their stable order: 1  3  5  7  7
+        is_bound   0  1  0  1  0
+        cumsum     0  1  1  2  2       bounds so far
+        result     2  0  1             of the keys, in their own order
+    """
     tables = [bounds, keys] if or_equal else [keys, bounds]
     order = np.asarray(_sort_indices(pa.concat_tables(tables)))  # rows with equal values stay in their order
     first = 0 if or_equal else len(keys)

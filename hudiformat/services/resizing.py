@@ -1,4 +1,4 @@
-"""Clustering of a table with consistent hashing: buckets are split and merged, and their rows go where they belong.
+"""Clustering of a table with consistent hashing: split and merge buckets, and move their rows accordingly.
 
 Source: SparkConsistentBucketClusteringPlanStrategy and ExecutionStrategy, Hudi 1.2.0; spec/bucket-index.md.
 """
@@ -39,7 +39,7 @@ _PARTITION, _CHILDREN, _SEQUENCE = f"{_GROUP}partition", f"{_GROUP}child.node", 
 def resized(
     state: TableState, path: str, slices: Sequence[FileSlice]
 ) -> Iterator[tuple[Sequence[FileSlice], int, dict[str, str]]]:
-    """Of a partition the file slices that are rewritten together, into how many files, and what plans say of these."""
+    """Yield file slices of a partition that are rewritten together, the number of new files, and the plan's entry."""
     options = state.options
     first = options.num_buckets
     most, fewest = options.bucketing.most or first, options.bucketing.fewest or first
@@ -64,10 +64,10 @@ def resized(
 
 
 def rings_after(state: TableState, instant: str, plan: ClusteringPlan) -> dict[str, HashRing]:
-    """By partition path, the rings once a plan is carried out; none where it resizes no buckets.
+    """Return, by partition path, the rings after a plan has been carried out; none if it resizes no buckets.
 
     Raises:
-        CorruptTableError: the plan does not say how, or a partition has no ring.
+        CorruptTableError: the plan does not describe the new buckets, or a partition has no ring.
     """
     children: dict[str, list[Node]] = {}
     for group in plan.input_groups or ():
@@ -96,13 +96,13 @@ def _corrupt(state: TableState, what: str) -> CorruptTableError:
 
 
 def save_rings(storage: Storage, rings: Mapping[str, HashRing]) -> None:
-    """Store what the clustering makes of the buckets: it counts once the clustering is completed."""
+    """Store the rings after a clustering; they take effect once the clustering is completed."""
     for ring in rings.values():
         save_ring(storage, ring)
 
 
 def mark_rings(storage: Storage, rings: Mapping[str, HashRing]) -> None:
-    """Say that the rings of a completed clustering are; the next writer says so where this fails."""
+    """Mark the rings of a completed clustering as committed; if that fails, the next writer does it."""
     with suppress(StorageError):
         for path, ring in rings.items():
             mark_committed(storage, path, ring.instant)
@@ -118,7 +118,7 @@ class RewriteBuckets:
     merger: RecordMerger | None
 
     def __call__(self, plan: WritePlan, storage: Storage, token: WriteToken) -> list[WriteStat]:
-        """A statistic for each file."""
+        """Write the files, and return a statistic for each."""
         target = GroupTarget(storage, plan, token, self.slices[0].partition_path)
         fields = plan.options.hash_fields or plan.config.record_key_fields
         files: dict[int, ClusteredFiles] = {}
@@ -139,7 +139,7 @@ class RewriteBuckets:
 def rows_of(
     target: GroupTarget, slices: Sequence[FileSlice], *, order: RowOrder | None, merger: RecordMerger | None
 ) -> Iterator[pa.Table]:
-    """The rows of *slices* with their meta fields but the file's name, one slice after the other or in *order*."""
+    """Return the rows of *slices* with all meta fields except the file's name, slice by slice or in *order*."""
     reader = target.plan.slice_reader(merger)
     every = (reader.scan_stored(target.storage, one) for one in slices)
     batches = (batch.drop_columns([FILE_NAME]) for found in every for batch in found)

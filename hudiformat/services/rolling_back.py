@@ -1,4 +1,4 @@
-"""Rolling back a completed commit: its files are deleted, and the table is as it was before it."""
+"""Roll back a completed commit: its files are deleted, and the table is as it was before it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hudiformat.write.commit.changing import changing
 
 
 def roll_back(context: TableContext, instant: str) -> Instant:
-    """Roll back the write *instant*, the newest of the table, completed or not; the rollback's instant.
+    """Roll back the write *instant*, the newest of the table, completed or not, and return the rollback's instant.
 
     Raises:
         CommitError: there is no such write, others came after it, a savepoint keeps it, a planned compaction reads its
@@ -38,9 +38,9 @@ def roll_back(context: TableContext, instant: str) -> Instant:
 
 
 def _refuse_last(state: TableState, target: Instant) -> None:
-    """Raise a CommitError where no other write is left on the active timeline, and there are archived ones.
+    """Raise a CommitError if no other write would be left on the active timeline although there are archived ones.
 
-    A timeline without a write does not say which instants have been archived, so their files are not visible.
+    A timeline without a write does not show which instants have been archived, so their files would not be visible.
     """
     if state.timeline.completed_writes == (target,) and read_archived(state.storage, state.config, contents=False):
         root = state.storage.root
@@ -52,12 +52,12 @@ def _refuse_last(state: TableState, target: Instant) -> None:
 
 
 def _writes(state: TableState) -> tuple[Instant, ...]:
-    """The writes that may build on earlier ones: in table version 6 also pending ones, whose log files name these."""
+    """Return the writes that may build on earlier ones; in table version 6 also pending ones, whose log files may."""
     return state.timeline.completed_writes + (tuple(state.pending_writes) if state.logs_name_slices else ())
 
 
 def _refuse_compacted(state: TableState, instant: str) -> None:
-    """Raise a CommitError where a planned compaction is going to read files of the write *instant*."""
+    """Raise a CommitError if a planned compaction is going to read files of the write *instant*."""
     done = [one for one in state.timeline.completed_writes if one.time == instant]
     made = {base_name(stat.path or "") for one in done for stat in state.metadata(one).write_stats}
     for group in state.pending_groups:
@@ -71,7 +71,7 @@ def _refuse_compacted(state: TableState, instant: str) -> None:
 
 
 def find_write(state: TableState, instant: str) -> Instant:
-    """The write with this time.
+    """Return the write with the time *instant*.
 
     Raises:
         CommitError: the active timeline has none.
@@ -83,15 +83,15 @@ def find_write(state: TableState, instant: str) -> Instant:
         known = ", ".join(one.time for one in state.timeline.completed_writes[-5:])
         root = state.storage.root
         raise CommitError(
-            f"{root}: there is no write {instant!r} on the active timeline; the newest are {known}", path=root
+            f"{root}: there is no write {instant!r} on the active timeline; the newest writes are {known}", path=root
         )
     return write
 
 
 def refuse_former_layout(state: TableState, write: Instant) -> None:
-    """Raise a CommitError where *write* added to log files in table version 6, and the table was upgraded since.
+    """Raise a CommitError if *write* added to log files in table version 6, and the table has been upgraded since.
 
-    Those files have the blocks of other writes too, and their names do not tell.
+    Those files also have blocks of other writes, and their names do not show it.
     """
     if state.logs_name_slices or not write.is_completed:
         return
@@ -106,7 +106,7 @@ def refuse_former_layout(state: TableState, write: Instant) -> None:
 
 
 def refuse_savepoint(state: TableState, instant: str) -> None:
-    """Raise a CommitError where a savepoint keeps the write *instant*."""
+    """Raise a CommitError if a savepoint keeps the write *instant*."""
     if any(one.action is Action.SAVEPOINT and one.time == instant for one in state.timeline.completed):
         root = state.storage.root
-        raise CommitError(f"{root}: {instant} has a savepoint; delete that first", path=root)
+        raise CommitError(f"{root}: {instant} has a savepoint; delete the savepoint first", path=root)

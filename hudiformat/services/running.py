@@ -1,8 +1,8 @@
-"""Maintenance in its own process: all services of a table, one after the other, as far as they are due.
+"""Maintenance in a process of its own: all services of a table that are due, one after the other.
 
-Each service looks at the table anew, for writers go on meanwhile.  The others run where one fails.  Beside writers that
-share a lock, services exclude each other and writers as they do by themselves: by the lock, and by heartbeats.  A
-single writer takes no lock, so nothing is done while it is writing.
+Each service reads the table again, because writers go on meanwhile.  If one service fails, the others still run.  If
+writers share a lock, services and writers exclude each other as usual, by the lock and by heartbeats.  A single writer
+takes no lock, so nothing is done while it is writing.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ def maintain(
     dry_run: bool = False,
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> MaintenanceReport:
-    """Decide which services are due and run them; what was done, and why.
+    """Decide which services are due and run them; return what was done, and why.
 
-    *only* names the services to look at, which turns them on; with *dry_run* nothing is changed.  No further service
-    begins once *is_stopped* says so.
+    *only* names the services to look at, which also turns them on; with *dry_run* nothing is changed.  No further
+    service begins once *is_stopped* returns true.
 
     Raises:
         LockError: the table has a single writer, and it is writing.
@@ -73,7 +73,7 @@ def maintain(
 
 
 def _turned_on(context: TableContext, only: Collection[Service]) -> TableContext:
-    """The table with options that turn on the services that somebody has named."""
+    """Return the table with options that turn on the services that *only* names."""
     options = context.options
     services = replace(
         options.services,
@@ -91,7 +91,7 @@ def refuse_single_writer_at_work(state: TableState) -> None:
     Such a writer gives no sign of life at first, so a pending write counts as alive unless its process has ended.
 
     Raises:
-        LockError: one is pending.
+        LockError: a write is pending.
     """
     if state.options.concurrency.has_other_writers:
         return
@@ -106,7 +106,7 @@ def refuse_single_writer_at_work(state: TableState) -> None:
 
 
 def _served(context: TableContext, service: Service, *, dry_run: bool) -> ServiceReport:
-    """Decide about one service, and run it if it is due."""
+    """Decide whether one service is due, and run it if it is."""
     began, decision, before = time.monotonic(), Decision(False, "not known"), None
     try:
         state = context.state_with_schema()
@@ -118,7 +118,7 @@ def _served(context: TableContext, service: Service, *, dry_run: bool) -> Servic
         before = size_of(state)
         done = _RUNNERS[service](state, decision)
         after = size_of(context.state())
-    except Exception as error:  # noqa: BLE001 - whatever it is, the other services can run
+    except Exception as error:  # noqa: BLE001 - whatever failed, the other services can run
         text = str(error) if isinstance(error, HudiFormatError) else f"{type(error).__name__}: {error}"
         seconds = time.monotonic() - began
         return ServiceReport(service.value, decision.is_due, decision.why, seconds=seconds, before=before, error=text)
@@ -135,7 +135,7 @@ def _served(context: TableContext, service: Service, *, dry_run: bool) -> Servic
 
 
 def size_of(state: TableState) -> TableSize:
-    """The files and bytes of a table."""
+    """Return the files and bytes of a table."""
     read: list[int] = []
     stored: list[int] = []
     for path, files in state.files():
@@ -201,10 +201,10 @@ _RUNNERS: dict[Service, Callable[[TableState, Decision], _Done]] = {
 
 
 def services_named(names: Sequence[str]) -> tuple[Service, ...]:
-    """The services with these names.
+    """Return the services with these *names*.
 
     Raises:
-        OptionError: there is none of a name.
+        OptionError: there is no service of one of the names.
     """
     known = {service.value: service for service in Service}
     for name in names:

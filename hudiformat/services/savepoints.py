@@ -37,7 +37,7 @@ def savepoint(context: TableContext, instant: str, *, user: str = "", comment: s
             names += [str(log.name) for one in slices for log in one.log_files]
             partitions[path] = SavepointPartitionMetadata(path, tuple(names))
         metadata = SavepointMetadata(user, int(time.time() * 1000), comment, partitions)
-        # One that was begun and never completed keeps nothing.
+        # A savepoint that was begun and never completed protects nothing, and its file would be in the way.
         remove_pending(state.storage, state.config, Instant(instant, Action.SAVEPOINT, State.INFLIGHT))
         state.context.confirm()
         begun = create_requested(state.storage, state.config, instant, Action.SAVEPOINT)
@@ -45,7 +45,7 @@ def savepoint(context: TableContext, instant: str, *, user: str = "", comment: s
 
 
 def delete_savepoint(context: TableContext, instant: str) -> None:
-    """Let the files of the commit *instant* be cleaned again.
+    """Delete the savepoint of the commit *instant*, so that its files can be cleaned again.
 
     Raises:
         CommitError: it has no savepoint.
@@ -54,15 +54,17 @@ def delete_savepoint(context: TableContext, instant: str) -> None:
         state = finish_restores(owning.state())
         found = [one for one in state.timeline.instants if one.time == instant and one.action is Action.SAVEPOINT]
         if not found:
-            raise CommitError(f"{context.storage.root}: {instant} has no savepoint", path=context.storage.root)
+            raise CommitError(
+                f"{context.storage.root}: {instant} has no savepoint to delete", path=context.storage.root
+            )
         for one in (*found, Instant(instant, Action.SAVEPOINT, State.INFLIGHT)):
             state.storage.delete(instant_path(state.config, one))
 
 
 def restore(context: TableContext, instant: str) -> Instant:
-    """Roll back every write that was completed after the commit *instant*, and those that never were.
+    """Roll back every write that was completed after the commit *instant*, and all writes that never were.
 
-    A restore that was stopped half-way is finished first, whatever it restores to.
+    A restore that was interrupted is finished first, whatever it restores to.
 
     Raises:
         CommitError: there is no such completed write, or a savepoint keeps a later one.
@@ -72,7 +74,7 @@ def restore(context: TableContext, instant: str) -> Instant:
         plan = _plan_restore(state, instant)
         newest = state.timeline.completed[-1]
         if newest.action is Action.RESTORE and not plan.instants_to_rollback:
-            return newest  # it has just been finished
+            return newest  # the same restore had been interrupted, and has just been finished
         requested = announce(state, Action.RESTORE, plan)
         return run_restore(state.context.state(), requested)
 
@@ -80,8 +82,8 @@ def restore(context: TableContext, instant: str) -> Instant:
 def _plan_restore(state: TableState, instant: str) -> RestorePlan:
     kept, root = find_write(state, instant), state.storage.root
     if not kept.is_completed:
-        raise CommitError(f"{root}: {kept} is not completed", path=root)
-    # In table version 6 log files name a pending compaction that was planned before: it stays.
+        raise CommitError(f"{root}: {kept} is not completed: restore to a completed write", path=root)
+    # In table version 6 log files are named by a pending compaction that was planned before: it stays.
     finished = _begun if state.logs_name_slices else _finished
     writes = (one for one in state.timeline.instants if one.action.completed_as.is_write)
     later = sorted((one for one in writes if finished(one) > finished(kept)), key=finished, reverse=True)
@@ -104,19 +106,23 @@ def _refuse_unsavable(state: TableState, instant: str) -> None:
 
 
 def _refuse_cleaned(state: TableState, instant: str) -> None:
-    """Raise a CommitError where a clean, also one that is not finished, deletes files that *instant* needs."""
+    """Raise a CommitError if a clean, finished or not, deletes files that *instant* needs."""
     timeline, root = state.timeline, state.storage.root
     if any(one.action is Action.SAVEPOINT and one.time == instant for one in timeline.completed):
-        return  # cleans leave its files
+        return  # cleans leave the files of a commit with a savepoint
     cleans = [Instant(one.time, one.action, State.REQUESTED) for one in timeline.pending if one.action is Action.CLEAN]
     for clean in [*cleans, *[one for one in timeline.completed if one.action is Action.CLEAN][-1:]]:
         first = _first_kept(state.content(clean))
         if instant < first:
-            raise CommitError(f"{root}: files of {instant} may be gone: what {first} and later need is kept", path=root)
+            raise CommitError(
+                f"{root}: files of {instant} may be deleted: a clean has kept only what {first} and later commits "
+                "need; choose one of these",
+                path=root,
+            )
 
 
 def _first_kept(clean: Content | None) -> str:
-    """The first commit whose files a clean leaves."""
+    """Return the first commit whose files a clean leaves."""
     if isinstance(clean, CleanerPlan) and clean.earliest_instant_to_retain is not None:
         return clean.earliest_instant_to_retain.timestamp
     return clean.earliest_commit_to_retain if isinstance(clean, CleanMetadata) else ""

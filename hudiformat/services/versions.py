@@ -1,4 +1,4 @@
-"""Another table version: upgrade and downgrade between 6, 8 and 9, so that an older or newer Hudi can go on.
+"""Upgrade and downgrade a table between the versions 6, 8 and 9, so that an older or newer Hudi can use it.
 
 Source: UpgradeDowngrade, UpgradeDowngradeUtils.rollbackFailedWritesAndCompact, Hudi 1.2.0; spec/services.md.
 """
@@ -30,19 +30,18 @@ from hudiformat.write.commit.changing import changing, roll_back_failed_writes
 from hudiformat.write.metadata.kinds import KEPT_UP
 
 _ROUNDS = 10
-"""How often what other writers have added meanwhile is merged once more."""
+"""How many times log files that other writers have added in the meantime are merged."""
 _PLANS_TO_KEEP = (Action.CLUSTERING, Action.REPLACE_COMMIT)
 
 
 def change_version(context: TableContext, to: int) -> TableConfig:
-    """Make the table one of version *to*; its configuration afterwards.
+    """Change the table to version *to*, and return its configuration afterwards.
 
-    What other writers have left half-way is rolled back, what is planned is run, and all log files are merged first, as
-    Hudi does it: log files have other names in version 6, and their slices would be mixed up.  The metadata table is
-    deleted, because each version has its own; with ``hoodie.metadata.enable=true`` its indexes are built again at the
-    end.  The new timeline is written beside the old one, and the properties, which are replaced in one step, say which
-    of them counts: a process that dies leaves the table in the one version or the other, and the same call finishes
-    what it began.
+    Interrupted writes are rolled back first, plans are run, and all log files are merged, as in Hudi: log files have
+    other names in version 6, and would be assigned to wrong slices.  The metadata table is deleted, because each
+    version has its own; with ``hoodie.metadata.enable=true`` its indexes are built again at the end.  The new timeline
+    is written next to the old one, and the properties, which are replaced in one step, decide which of them counts.  So
+    a process that dies leaves the table in one version or the other, and the same call finishes what it began.
 
     Raises:
         OptionError: there is no such version.
@@ -58,7 +57,7 @@ def change_version(context: TableContext, to: int) -> TableConfig:
     state = context.state()
     refuse_unwritable(state)
     path = f"{context.storage.root}/{PROPERTIES_FILE}"
-    config_of_version(state.config, to, path=path)  # refuses before anything is changed
+    config_of_version(state.config, to, path=path)  # raises, if it must, before anything is changed
     if state.config.version == to:
         return _finished(context, path)
     indexes = indexes_with_columns(state)
@@ -74,9 +73,9 @@ def change_version(context: TableContext, to: int) -> TableConfig:
 
 
 def _finished(context: TableContext, path: str) -> TableConfig:
-    """Delete what a process that died has left of the timeline of the former version.
+    """Delete what an earlier process, which died, has left of the timeline of the former version.
 
-    Its archive stays: Hudi, which upgrades in another order, may have it there alone.
+    Its archive stays: Hudi upgrades in another order, and may have the archive only there.
     """
     with changing(context) as state:
         former = config_of_other_layout(state.config, path=path)
@@ -85,7 +84,7 @@ def _finished(context: TableContext, path: str) -> TableConfig:
 
 
 def _settle(context: TableContext) -> None:
-    """Roll back what has failed, run what is planned and merge all log files, until nothing of that is left."""
+    """Roll back failed writes, run what is planned and merge all log files, until nothing of that is left."""
     options = context.options
     unbounded = replace(options.services, compaction_target_io_mb=2**40, compaction_log_files=0, compaction_log_size=0)
     context = replace(context, options=replace(options, services=unbounded))
@@ -125,14 +124,14 @@ def _refuse_unsettled(state: TableState) -> None:
 
 
 def _without_metadata_table(state: TableState) -> TableContext:
-    """The table with options that have the first change drop the metadata table, whatever partitions it has."""
+    """Return the table with options that make the first change drop the metadata table, whatever partitions it has."""
     partitions = state.config.metadata_partitions
     left = [name for name in partitions if name not in KEPT_UP] if state.options.metadata_enable else partitions
     if left and state.options.metadata_enable is not False:
         warn(
             f"{state.storage.root}: the metadata table ({', '.join(left)}) belongs to table version "
-            f"{state.config.version}, and is deleted; it is built again by a writer that has it on: Hudi's by default, "
-            "and here by the same call with hoodie.metadata.enable=true",
+            f"{state.config.version}, and is deleted; it is built again by a writer that enables it: Hudi's by "
+            "default, and here by the same call with hoodie.metadata.enable=true",
         )
     return replace(state.context, options=replace(state.options, metadata_enable=False))
 

@@ -1,1 +1,1 @@
-"""The way of a write: rows -> keys -> file groups -> files -> one commit."""
+"""Write rows to a table: rows -> record keys -> file groups -> data files -> one commit."""

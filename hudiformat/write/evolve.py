@@ -1,4 +1,4 @@
-"""Changing the columns of a table by themselves: a commit without files, which has the new schema.
+"""Change the columns of a table without writing rows: a commit that has no files and carries the new schema.
 
 Source: BaseHoodieWriteClient.commitTableChange, AlterHoodieTableAddColumnsCommand, Hudi 1.2.0;
 spec/schema-evolution.md.
@@ -20,10 +20,10 @@ from hudiformat.write.write import refuse_new_kinds
 
 
 def evolve_table(state: TableState, *, changes: ColumnChanges) -> tuple[Commit, TableState]:
-    """Give a table other columns, in one commit, and the table after it.
+    """Change the columns of a table in one commit, and return the commit and the state of the table after it.
 
     Raises:
-        SchemaError: a column is not there, or cannot be changed as asked; nothing is written.
+        SchemaError: a column does not exist, or cannot be changed as asked; nothing is written.
         UnsupportedFeatureError: a rename or a drop in a table that keeps no internal schema.
         CommitError: the change did not become visible.
     """
@@ -32,9 +32,9 @@ def evolve_table(state: TableState, *, changes: ColumnChanges) -> tuple[Commit, 
     by_ids = history is not None or state.options.evolution.schema_on_read
     if changes.needs_ids and not by_ids:
         raise UnsupportedFeatureError(
-            f"{state.storage.root}: columns are renamed and dropped in tables that keep an internal schema, which "
-            f"queries have to read then: open the table with {SCHEMA_ON_READ}=true (Hudi's readers need it too), or "
-            "write the rows to a new column",
+            f"{state.storage.root}: the table keeps no internal schema, and columns can only be renamed or dropped in "
+            f"a table that does: open the table with {SCHEMA_ON_READ}=true (Hudi's readers need it too), or write the "
+            "rows to a new column",
             feature="renaming and dropping columns without an internal schema",
         )
     known = InternalSchema.first(state.schema.avro_with_meta) if history is None else history.query
@@ -49,7 +49,7 @@ def evolve_table(state: TableState, *, changes: ColumnChanges) -> tuple[Commit, 
 
 
 def _kept(state: TableState) -> tuple[str, ...]:
-    """The columns that rows are found, ordered, placed or deleted by."""
+    """Return the columns that must stay: those of record keys, partition paths, ordering, buckets and delete flags."""
     config, schema = state.config, state.schema
     own = (*config.record_key_fields, *config.partition_fields, *config.ordering_fields, *state.options.hash_fields)
     return own if schema.delete_column is None else (*own, schema.delete_column)

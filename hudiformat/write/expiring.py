@@ -1,6 +1,8 @@
-"""Partition TTL: partitions that are older than a number of days are removed from the table.
+"""Partition TTL: remove from the table the partitions that are older than a number of days.
 
-They go as in ``delete_partitions``: a replace commit names their file groups, and a clean deletes the files later.
+They are removed as ``delete_partitions`` does: a replace commit names their file groups, and a later clean deletes the
+files.
+
 Source: KeepByTimeStrategy, KeepByCreationTimeStrategy, PartitionTTLStrategy, DeletePartitionUtils, Hudi 1.2.0;
 spec/services.md.
 """
@@ -29,9 +31,9 @@ _CREATED = re.compile(rb"^commitTime=([0-9]+)", re.MULTILINE)
 
 
 def expired_partitions(state: TableState) -> list[str]:
-    """The partition paths that have expired by now, those of the oldest partitions first.
+    """Return the paths of the partitions that have expired by now, the oldest first.
 
-    A partition that a pending compaction or clustering names is left until that has run.
+    A partition with a pending compaction or clustering is left out until that service has run.
 
     Source: PartitionTTLStrategy.getExpiredPartitionPaths.
     """
@@ -50,13 +52,13 @@ def expired_partitions(state: TableState) -> list[str]:
 
 
 def expire_partitions(state: TableState, partitions: Sequence[str] | None = None) -> tuple[Commit, TableState] | None:
-    """Remove the expired partitions from the table, in one commit; None where there are none.
+    """Remove the expired partitions from the table in one commit; return None if there are none.
 
-    *partitions* are what :func:`expired_partitions` has found in *state*.
+    *partitions* are what :func:`expired_partitions` has returned for *state*.
 
     Raises:
-        UnsupportedFeatureError: the table cannot be written, or writers do not block each other.
-        WriteConflictError: another writer has written to such a partition meanwhile.
+        UnsupportedFeatureError: the table cannot be written, or its writers do not block each other.
+        WriteConflictError: another writer has written to such a partition in the meantime.
         CommitError: the commit did not become visible.
     """
     paths = expired_partitions(state) if partitions is None else partitions
@@ -73,9 +75,9 @@ def expire_partitions(state: TableState, partitions: Sequence[str] | None = None
 
 
 def is_expired(since: str, now: str, *, days: int, zone: TimelineZone) -> bool:
-    """Whether more than *days* days have passed between two instants; never after an instant that is no time.
+    """Return whether more than *days* days lie between two instants; False if one of them is not a time.
 
-    Hudi multiplies days to milliseconds in 32 bits: there 25 to 49 days never pass, and 50 days are seven hours.
+    Hudi multiplies days to milliseconds in 32 bits: with it, 25 to 49 days never pass, and 50 days are seven hours.
 
     Source: KeepByTimeStrategy.isPartitionExpired, HoodieInstantTimeGenerator.instantTimePlusMillis.
     """
@@ -86,30 +88,30 @@ def is_expired(since: str, now: str, *, days: int, zone: TimelineZone) -> bool:
 
 
 def _plus(moment: datetime, age: timedelta, zone: TimelineZone) -> datetime:
-    """The wall-clock time after *age*; a day on which clocks change has 23 or 25 hours."""
+    """Return the wall-clock time that is *age* later; a day on which the clocks change has 23 or 25 hours."""
     if zone is TimelineZone.UTC:
         return moment + age
     return (moment.astimezone(timezone.utc) + age).astimezone().replace(tzinfo=None)
 
 
 def _since(storage: Storage, path: str, slices: Iterable[FileSlice], options: ExpiryOptions) -> str | None:
-    """The instant from which the age of a partition is counted; None where it has no file groups."""
+    """Return the instant from which the age of a partition is counted; None if the partition has no file groups."""
     newest = max((one.base_instant for one in slices), default=None)
     if newest is None or options.strategy is ExpiryStrategy.BY_TIME:
         return newest
     try:
         created = _CREATED.search(storage.read(join_path(path, PARTITION_METADATA_FILE)))
-    except StorageError:  # it has one in another format, or has been deleted meanwhile
+    except StorageError:  # its metadata file has another format, or was deleted in the meantime
         return None
     return None if created is None else created[1].decode()
 
 
 def _groups(storage: Storage, plan: WritePlan, partitions: Iterable[str]) -> Replaced:
-    """The file groups of *partitions* that are there as the write begins.
+    """Return the file groups of *partitions* that exist when the write begins and whose partition is still expired.
 
     Raises:
-        WriteConflictError: others have written to one of the partitions since it was looked at, so that its time has
-            not come, or have removed all.
+        WriteConflictError: other writers have written to all of the partitions since they were examined, so that none
+            has expired any more, or have removed them.
     """
     options, groups = plan.options.expiry, {}
     for path in partitions:
@@ -121,8 +123,8 @@ def _groups(storage: Storage, plan: WritePlan, partitions: Iterable[str]) -> Rep
             groups[path] = tuple(one.file_id for one in slices)
     if not groups:
         raise WriteConflictError(
-            f"{plan.root}: nothing has expired any more: other writers have written to {', '.join(partitions)} or "
-            "removed it meanwhile",
+            f"{plan.root}: expected expired partitions, found none: other writers have written to "
+            f"{', '.join(partitions)} or removed them in the meantime; look for expired partitions again",
             path=plan.root,
         )
     return groups

@@ -1,7 +1,7 @@
-"""Record keys of a table that has no record key columns: each row gets one, which nothing in the row is about.
+"""Record keys of a table that has no record key columns: each new row gets a generated key.
 
-The rows of a write bring them in the meta field ``_hoodie_record_key``, and so do rows that a query has shown: an
-upsert or a delete finds them by it, in the partition ``_hoodie_partition_path``.
+The rows of a write carry their keys in the meta field ``_hoodie_record_key``, and so do the rows that a query returns:
+an upsert or a delete finds a row by this key, in the partition ``_hoodie_partition_path``.
 
 Source: AutoRecordGenWrapperKeyGenerator, HoodieCreateRecordUtils, Hudi 1.2.0.
 """
@@ -23,39 +23,39 @@ from hudiformat.table.state import TableState
 from hudiformat.timeline.table_config import TableConfig
 
 _KEEPING = (Operation.UPSERT, Operation.DELETE)
-"""Rows of other operations are new ones, whatever keys they had."""
+"""Operations whose rows keep the keys that they bring; every row of another operation is new."""
 
 
 def new_prefix(name: str) -> str:
-    """What the keys of the write *name*, an instant or a stream, or of one task of it, begin with: no other's do."""
+    """Return a unique prefix for the keys that one task generates in the write *name*, an instant or a stream."""
     return f"{name}_{secrets.token_hex(8)}"
 
 
 def carried(config: TableConfig, schema: pa.Schema) -> pa.Schema:
-    """*schema*, and last what the rows of a write bring to a table without a record key."""
+    """Return *schema*, followed for a table without a record key by the meta fields that the rows of a write carry."""
     if config.record_key_fields:
         return schema
     return pa.schema([*(field for field in schema if field.name not in CARRIED_NAMES), *CARRIED])
 
 
 def keeps_keys(config: TableConfig, operation: Operation, names: Sequence[str]) -> bool:
-    """Whether rows with the columns *names* have been in the table, which has no record key, and are found there.
+    """Return whether rows with the columns *names* keep the record keys that the table, without key columns, gave them.
 
     Raises:
-        DataError: a delete of rows that do not say which they are.
+        DataError: a delete of rows that do not carry their record keys and partition paths.
     """
     there = set(names)
     if operation is Operation.DELETE and not (config.record_key_fields or there >= {*CARRIED_NAMES}):
         raise DataError(
-            f"the table has no record key: the rows to delete need {RECORD_KEY} and {PARTITION_PATH}, as a query shows "
-            "them; or delete by a condition",
+            f"the table has no record key: the rows to delete need {RECORD_KEY} and {PARTITION_PATH}, as a query "
+            "returns them; add both columns, or delete by a condition",
             column=RECORD_KEY,
         )
     return operation in _KEEPING and RECORD_KEY in there
 
 
 def with_keys(state: TableState, operation: Operation, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """*reader*, whose rows bring their keys to a table that has no record key.
+    """Return a reader of the rows of *reader* with a record key for each, for a table that has no record key columns.
 
     Raises:
         DataError: as for :func:`keeps_keys`.
@@ -66,7 +66,10 @@ def with_keys(state: TableState, operation: Operation, reader: pa.RecordBatchRea
 
 
 def batches_with_keys(batches: Iterable[pa.RecordBatch], name: str, *, keeps: bool) -> Iterator[pa.RecordBatch]:
-    """*batches* with their keys: those that they have, where it *keeps* them, else new ones of the write *name*."""
+    """Yield *batches* with record keys: the keys that the rows carry, if *keeps*, and generated keys for the others.
+
+    *name* is the instant or the stream of the write.
+    """
     prefix, first = new_prefix(name), 0
     for batch in batches:
         yield _with_keys(batch, prefix, first, keeps=keeps)

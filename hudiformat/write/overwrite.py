@@ -1,6 +1,6 @@
-"""Writes that remove file groups from the table: overwriting partitions or all of it, and deleting partitions.
+"""Writes that remove file groups from the table: overwrite partitions or the whole table, and delete partitions.
 
-They complete as replace commits; the files stay for readers of the past until cleaning takes them.
+They complete as replace commits; the files stay for time travel until cleaning deletes them.
 Source: SparkInsertOverwriteCommitActionExecutor, SparkInsertOverwriteTableCommitActionExecutor,
 SparkDeletePartitionCommitActionExecutor, Hudi 1.2.0.
 """
@@ -26,7 +26,7 @@ from hudiformat.write.write import prepare, write_prepared
 
 
 def overwrite(state: TableState, *, operation: Operation, data: Any) -> tuple[Commit, TableState]:
-    """Write *data* into new file groups, in place of all groups of its partitions, or of the table.
+    """Write *data* into new file groups, in place of all file groups of its partitions, or of the table.
 
     *state* is the table as the write found it, with its schema.
 
@@ -49,7 +49,7 @@ def overwrite_by(
     in_tasks: bool = True,
     change: SchemaChange | None = None,
 ) -> tuple[Commit, TableState]:
-    """As :func:`overwrite`, where *write_files* makes the files; the rest is as for other writes."""
+    """Overwrite as :func:`overwrite` does, with files that *write_files* writes; the rest is as for other writes."""
     return write_and_commit(
         context,
         operation,
@@ -63,7 +63,7 @@ def overwrite_by(
 
 
 def replaced_groups(storage: Storage, plan: WritePlan, stats: Sequence[WriteStat]) -> Replaced:
-    """The file groups that an overwriting write removes from the table, whose files *stats* describe."""
+    """Return the file groups that an overwriting write removes from the table; *stats* describe the files it wrote."""
     written = {stat.partition_path or "" for stat in stats}
     return _groups(storage, plan, None if plan.operation is Operation.INSERT_OVERWRITE_TABLE else written)
 
@@ -86,7 +86,7 @@ def delete_partitions(state: TableState, *, partitions: Sequence[str]) -> tuple[
 
 
 def matching_partitions(storage: Storage, patterns: Iterable[str]) -> list[str]:
-    """The partition paths that *patterns* name, in which ``*`` stands for any text.
+    """Return the partition paths that match *patterns*, in which ``*`` stands for any text.
 
     Source: HoodieSparkSqlWriter.resolvePartitionWildcards, Hudi 1.2.0.
     """
@@ -98,7 +98,7 @@ def matching_partitions(storage: Storage, patterns: Iterable[str]) -> list[str]:
 
 
 def _groups(storage: Storage, plan: WritePlan, partitions: Iterable[str] | None) -> Replaced:
-    """The file groups that existed when the write began, of these partitions or of all."""
+    """Return the file groups of *partitions*, or of all partitions, that existed when the write began."""
     listed = (
         list_files(storage, None)
         if partitions is None

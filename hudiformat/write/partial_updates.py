@@ -1,4 +1,4 @@
-"""Partial updates: an upsert that brings some of the columns of existing rows.  Rules: spec/writing.md.
+"""Partial updates: an upsert whose rows have only some of the table's columns.  Rules: spec/writing.md.
 
 Source: HoodieAppendHandle, MergeIntoHoodieTableCommand, Hudi 1.2.0.
 """
@@ -16,18 +16,18 @@ from hudiformat.table.state import TableState
 from hudiformat.timeline.table_config import MergeMode, TableType
 
 _VERSION = 8
-"""The first table version whose log blocks may hold some columns only."""
+"""The first table version whose log blocks may hold only some of the columns."""
 
 
 def partial_rows(state: TableState, partial: TableSchema, found: pa.Schema) -> TableSchema:
-    """What the rows of a partial update have to have: the columns of *partial*, and those that keys are made of.
+    """Return the schema that the rows of a partial update must have: the columns of *partial* and those of the keys.
 
-    *found* are the columns that they have.
+    *found* is the schema that the rows have.
 
     Raises:
-        UnsupportedFeatureError: the table, or its index, cannot take partial updates.
-        OptionError: *partial* is no schema of some of the table's columns, or lacks what says which row counts.
-        SchemaError: the rows have other columns, or miss one.
+        UnsupportedFeatureError: the table, or its index, does not support partial updates.
+        OptionError: *partial* does not consist of columns of the table, or lacks an ordering column.
+        SchemaError: the rows have a column too many or too few.
     """
     _refuse(state)
     _check_schema(state, partial)
@@ -36,10 +36,10 @@ def partial_rows(state: TableState, partial: TableSchema, found: pa.Schema) -> T
     table = state.schema
     rows = table.only([name for name in table.arrow.names if name in wanted])
     for name in sorted(wanted.symmetric_difference(found.names)):
-        what = "is missing from" if name in wanted else "is not to be in"
+        what = "is missing from" if name in wanted else "must not be in"
         raise SchemaError(
-            f"the column {name!r} {what} the rows of a partial update; they have {', '.join(rows.arrow.names)}, by "
-            f"{PARTIAL_SCHEMA} and the table's keys",
+            f"the column {name!r} {what} the rows of a partial update: by {PARTIAL_SCHEMA} and the table's keys they "
+            f"have {', '.join(rows.arrow.names)}",
             column=name,
         )
     return rows
@@ -51,14 +51,15 @@ def _refuse(state: TableState) -> None:
         "tables without a record key": not config.record_key_fields,
         "COPY_ON_WRITE tables": config.table_type is TableType.COPY_ON_WRITE,
         f"tables of version {config.version}": config.version < _VERSION,
-        "a bucket index, which does not say whether a row is there": options.index_type is IndexType.BUCKET,
+        "a bucket index, which cannot tell whether a row exists": options.index_type is IndexType.BUCKET,
         "a global index that moves rows, which would need all columns": options.is_global and options.moves_partitions,
-        "a merger of one's own": state.context.merger is not None,
+        "a custom merger": state.context.merger is not None,
     }
     for feature, present in refused.items():
         if present:
             raise UnsupportedFeatureError(
-                f"{state.storage.root}: {PARTIAL_SCHEMA} with {feature}", feature=f"partial updates with {feature}"
+                f"{state.storage.root}: {PARTIAL_SCHEMA} is not supported for {feature}: write whole rows",
+                feature=f"partial updates with {feature}",
             )
 
 
@@ -74,7 +75,7 @@ def _check_schema(state: TableState, partial: TableSchema) -> None:
             hint = did_you_mean(field.name, table.arrow.names) if table.arrow.get_field_index(field.name) < 0 else ""
             raise _wrong(f"the table has no column {field.name!r} of type {field.type}{hint}; it has {known}")
     if {table.delete_column}.intersection(columns.names):  # Hudi writes such a delete as an update
-        raise _wrong(f"a row with {table.delete_column} is no partial update: delete by key")
+        raise _wrong(f"the column {table.delete_column} cannot be in a partial update: delete by key instead")
     if merge_mode(state.config) is MergeMode.EVENT_TIME_ORDERING:
         for name in sorted(set(state.config.ordering_fields).difference(columns.names)):
             raise _wrong(f"the ordering column {name!r} is missing; there are {', '.join(columns.names)}")

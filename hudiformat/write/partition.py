@@ -1,7 +1,7 @@
-"""The rows of one partition of a write -> handles of its file groups.
+"""Hand the rows of one partition of a write to the handles of its file groups.
 
-Rows are gathered until there are many, or all: where new rows go is planned over their number, and whether an update
-rewrites a base file depends on whether there are new rows.
+Rows are buffered until there are many, or until no more come.  Two decisions need the new rows together: the plan that
+spreads new rows over file groups counts them, and an update rewrites a base file only if new rows go into it, too.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _ENCODED_TOGETHER = 256
 """File groups whose small blocks are encoded together."""
 _MOST_THREADS = 8
 _PARTS_OF_A_BLOCK = 1024
-"""Rows of one file group are few where so many times as many fit into a block."""
+"""The rows of a file group are few if a block has room for this many times their bytes."""
 
 Handle = AppendHandle | AppendNewHandle | CreateHandle | MergeHandle
 
@@ -58,9 +58,10 @@ _INSERTS = (Operation.INSERT, Operation.BULK_INSERT, *REPLACING)
 
 
 class PartitionWriter:
-    """Writes rows of one partition.
+    """Writes the rows of one partition.
 
-    *count* hands out the numbers of rows, over all partitions of a task.  *target* names no file group yet.
+    *count* takes a number of rows and returns the sequence number of the first, counted over all partitions of a task.
+    *target* does not name a file group yet.
     """
 
     def __init__(self, target: GroupTarget, index: PartitionIndex, count: Callable[[int], int]) -> None:
@@ -79,11 +80,11 @@ class PartitionWriter:
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of rows that are in memory."""
+        """The bytes of the rows that are in memory."""
         return self._waiting_bytes + self._handles.buffered_bytes
 
     def write(self, located: LocatedRows) -> None:
-        """Take rows with the table's own columns; for a delete, with the columns that keys are made of.
+        """Buffer rows, which have the table's own columns; in a delete, the columns that keys are made of.
 
         Raises:
             UnsupportedFeatureError: an update of a file group in a pending clustering.
@@ -91,7 +92,7 @@ class PartitionWriter:
         rows = located.rows
         if located.is_new:
             rows = without_deletes(rows, self._plan.schema.delete_column)
-            if self._plan.partial is not None:  # new rows need all columns: null where the write brings none
+            if self._plan.partial is not None:  # a new row needs all columns: those that the write lacks are null
                 rows = replace(rows, rows=self._plan.schema.fit(rows.rows))
         if not len(rows):  # all of a bucket may have moved to other partitions, for instance
             return
@@ -106,18 +107,19 @@ class PartitionWriter:
         self._waiting_bytes += rows.rows.nbytes
 
     def remove(self, file_id: str, record_keys: pa.Array) -> None:
-        """Delete the rows of *record_keys* from *file_id*: they move to another partition.
+        """Delete the rows with *record_keys* from *file_id*, because they move to another partition.
 
         Raises:
-            UnsupportedFeatureError: they are in a file group in a pending clustering.
+            UnsupportedFeatureError: the file group is in a pending clustering.
         """
         self._refuse_in_clustering(file_id)
         self._moved.append((file_id, record_keys))
 
     def settle(self) -> None:
-        """Hand the rows that are waiting to the handles of their file groups."""
+        """Hand the buffered rows to the handles of their file groups."""
         new, known, planned = self._new, self._known, self._placed
         self._new, self._known, self._placed, self._waiting_bytes = [], [], [], 0
+        # Plan the new rows first: the plan says which base files are rewritten, and with it which handle updates need.
         placed = self._placing.placed(new) if new else []
         if known:
             self._settle_known(known)
@@ -132,7 +134,7 @@ class PartitionWriter:
             handle.insert(rows, first_counter=self._count(len(rows)))
 
     def _settle_known(self, known: Sequence[LocatedRows]) -> None:
-        """Hand rows to file groups that were there: sorted by group where these are small, else part by part."""
+        """Hand rows to existing file groups: sorted and together if each group gets few rows, else part by part."""
         pieces, rows = by_group(known), sorted_by_group(known, small=self._few)
         if rows is not None:
             handles = [self._handle_of_known(file_id) for file_id in rows.groups]
@@ -145,19 +147,22 @@ class PartitionWriter:
             self._update(file_id, piece)
 
     def _are_updates(self, rows: pa.RecordBatch) -> bool:
-        """Whether no row is a delete, and no new rows join them, with which they might fill a block."""
+        """Return whether no row is a delete and no new row joins them in a block, which new rows might fill."""
         plan = self._plan
         has_deletes = plan.operation is Operation.DELETE or deleted_rows(rows, plan.schema.delete_column).any()
         return plan.uses_buckets and not has_deletes
 
     def flush(self) -> None:
-        """Settle, and write what the handles can write before the end."""
+        """Hand over the buffered rows, and write whatever the handles can write before the end."""
         self._enter()
         self.settle()
         self._handles.flush()
 
     def closing(self) -> Collection[Handle]:
-        """The handles, which have all rows by now and are to be closed: a group that gets rows later has a new one."""
+        """Return the handles, which have all of their rows and must be closed now.
+
+        A group that gets rows later has a new handle.
+        """
         if self.is_empty:
             return ()
         self._enter()
@@ -165,7 +170,7 @@ class PartitionWriter:
         return self._handles.closing()
 
     def abandon(self) -> None:
-        """Leave everything for the write's rollback to delete."""
+        """Stop writing; the rollback of the write deletes the files."""
         self._handles.abandon()
 
     @property
@@ -174,15 +179,16 @@ class PartitionWriter:
         return not (self._new or self._known or self._placed or self._moved or self._handles)
 
     def _enter(self) -> None:
-        """Make the folder a partition, unless it has been listed and is one."""
+        """Make the folder a partition, unless the listing has shown that it is one."""
         if not self._index.is_listed_as_partition:
             enter_partition(self._target.storage, self._plan, self._path)
 
     @property
     def _few(self) -> int:
-        """The bytes of rows of one file group that may come in one piece: its files are the same as if they did not.
+        """The most bytes of rows of one file group that may be handed over together without changing the files.
 
-        Blocks are far from full with them.  Rows that a base file gets without being compared would be in other pages.
+        So few rows are far from filling a block.  It is 0 if a base file copies the rows without comparing them: handed
+        over together, they would be in other pages.
         """
         operation, kind = self._plan.operation, self._plan.config.table_type
         is_copied = operation in REPLACING or (operation in _INSERTS and kind is TableType.COPY_ON_WRITE)
@@ -192,8 +198,8 @@ class PartitionWriter:
         found = next((one for one in file_ids if (self._path, one) in self._plan.in_clustering), None)
         if found is not None:
             raise UnsupportedFeatureError(
-                f"the file group {found} in partition {self._path!r} is in a pending clustering, which would lose "
-                "updates: carry it out or roll it back first",
+                f"cannot update the file group {found} in partition {self._path!r}: it is in a pending clustering, "
+                "which would lose the update; run the clustering or roll it back first",
                 feature="updates during a clustering",
             )
 
@@ -207,7 +213,7 @@ class PartitionWriter:
         if self._plan.operation is Operation.DELETE:
             handle.delete(rows.keys, positions=rows.positions)
             return
-        if isinstance(handle, MergeHandle) and self._plan.operation in _INSERTS:  # into a bucket
+        if isinstance(handle, MergeHandle) and self._plan.operation in _INSERTS:  # an insert into an existing bucket
             rows = without_deletes(rows, self._plan.schema.delete_column)
             if len(rows):
                 handle.insert(rows, first_counter=self._count(len(rows)))
@@ -223,7 +229,7 @@ class PartitionWriter:
 
 
 class NewRows:
-    """Places new rows, as often as there are some: the groups are remembered as each plan leaves them."""
+    """Assigns new rows to file groups, once or more often: each plan starts from the groups as the last left them."""
 
     def __init__(self, target: GroupTarget, index: PartitionIndex, handles: GroupHandles) -> None:
         self._plan = target.plan
@@ -235,7 +241,10 @@ class NewRows:
         self._tasks: FlinkTasks | None = None
 
     def placed(self, parts: Sequence[KeyedRows]) -> Iterator[tuple[Handle, KeyedRows]]:
-        """The rows with the handles that they go to; which groups are rewritten is known when this returns."""
+        """Return the rows with the handle that each part goes to.
+
+        ``GroupHandles.rewritten`` is complete when this returns, before the iterator is read.
+        """
         if self._plan.sizing is None:
             handle = self._handles.of_new("0")
             return iter([(handle, part) for part in parts])
@@ -269,7 +278,10 @@ class NewRows:
                 start += batch.num_rows
 
     def _fillable(self) -> tuple[GroupVerdict, ...]:
-        """The file groups as sizing sees them; a group that this write has given a log file is small no more."""
+        """Return the file groups as sizing sees them.
+
+        A group to which this write has added a log file is no longer small.
+        """
         assert self._plan.sizing is not None  # noqa: S101 - whoever asks has looked
         if self._groups is None:
             self._groups = self._plan.sizing.small_files(self._path, self._index.slices)
@@ -281,14 +293,14 @@ class NewRows:
         )
 
     def _handles_of(self, plan: PartitionPlan) -> list[Handle]:
-        """A handle for each bucket; the groups are remembered as they are after this plan, in case more rows come."""
+        """Return a handle for each bucket, and remember the groups as this plan leaves them, in case more rows come."""
         handles: list[Handle] = []
         opened: list[GroupVerdict] = []
         for bucket in plan.buckets:
             if bucket.file_id is not None:
                 handles.append(self._handles.of(bucket.file_id))
                 continue
-            if bucket.new_id is not None:  # its task goes on filling it, whatever the groups below say
+            if bucket.new_id is not None:  # its Flink task goes on filling it, and does not look at self._groups
                 handles.append(self._handles.of_new(bucket.new_id))
                 continue
             size = bucket.records * plan.record_size.size
@@ -306,7 +318,7 @@ class NewRows:
 class GroupHandles:
     """Opens the handle of each file group when it is first asked for.
 
-    ``rewritten`` are the groups whose base file is rewritten though the table has log files: new rows fill them.
+    ``rewritten`` are the groups whose base file is rewritten to take new rows, although the table has log files.
     """
 
     def __init__(self, target: GroupTarget, index: PartitionIndex) -> None:
@@ -322,17 +334,17 @@ class GroupHandles:
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of rows that are in memory."""
+        """The bytes of the rows that are in memory."""
         return sum(handle.buffered_bytes for handle in self._handles.values())
 
     def of(self, file_id: str) -> Handle:
-        """The handle of a file group: one that was there, or a bucket, or one that this write has opened."""
+        """Return the handle of a file group: one that existed before, a bucket, or one that this write has opened."""
         if file_id not in self._handles:
             self._handles[file_id] = self._open(file_id)
         return self._handles[file_id]
 
     def of_new(self, name: str) -> Handle:
-        """The handle of a new file group, which is named by its file id, or by its number among those of this task."""
+        """Return the handle of a new file group; *name* is its file id, or its number among those of this task."""
         if name not in self._handles:
             target = self._target.of_group(self._new_id(int(name)) if name.isdecimal() else name)
             is_logged = self._kind is Kind.MOR
@@ -345,21 +357,21 @@ class GroupHandles:
         return new_file_id(new_group_uuid(self._plan.instant, path, token.partition, number))
 
     def appends(self, file_id: str) -> bool:
-        """Whether a file group has been given a log file."""
+        """Return whether this write adds a log file to a file group."""
         return isinstance(self._handles.get(file_id), AppendHandle)
 
     def flush(self) -> None:
-        """Write what the handles can write before the end."""
+        """Write whatever the handles can write before the end."""
         for handle in self._handles.values():
             handle.flush()
 
     def closing(self) -> Collection[Handle]:
-        """The handles, for the last time: a file group that gets rows later has a new one."""
+        """Return all handles and forget them: a file group that gets rows later has a new handle."""
         handles, self._handles = self._handles, {}
         return handles.values()
 
     def abandon(self) -> None:
-        """Leave everything for the write's rollback to take away."""
+        """Stop writing; the rollback of the write deletes the files."""
         for handle in self._handles.values():
             handle.abandon()
 
@@ -369,7 +381,7 @@ class GroupHandles:
 
     def _open(self, file_id: str) -> Handle:
         is_cow = self._plan.config.table_type is TableType.COPY_ON_WRITE
-        is_replacing = self._plan.operation in REPLACING  # which opens buckets anew
+        is_replacing = self._plan.operation in REPLACING  # an overwrite begins buckets with a new base file
         if is_cow or is_replacing or (file_id in self.rewritten and self._kind is Kind.MOR_BLIND):
             return MergeHandle(self._target.of_group(file_id), self._index.slice_of.get(file_id))
         target, below = self._target.of_group(file_id), self._index.slice_of.get(file_id)
@@ -382,19 +394,19 @@ class GroupHandles:
         )
 
     def _entries(self, target: GroupTarget, below: FileSlice | None) -> LoggedEntries | None:
-        """What finds the changes of indexes of single records, where the table has one."""
+        """Return what finds the changes of indexes of single records; None if the table has no such index."""
         plan, index = self._plan, self._index
         if plan.indexes is None or not (plan.indexes.keys or plan.indexes.values):
             return None
-        of_rows = not plan.uses_buckets and not plan.schema.keeps_operations  # each update is of a row that is there
-        finds_live = of_rows and (plan.looks_everywhere or plan.record_index is not None)  # and is not deleted
+        of_rows = not plan.uses_buckets and not plan.schema.keeps_operations  # each update is of a row that exists
+        finds_live = of_rows and (plan.looks_everywhere or plan.record_index is not None)  # the row is not deleted
         return LoggedEntries(
             target, below, deleted=lambda: index.deleted_keys(None if finds_live else below), in_index=of_rows
         )
 
 
 def _append_together(handles: Sequence[AppendHandle], rows: SortedRows, *, first_counter: int) -> None:
-    """Give each of *handles* the rows of its group; what is done once for all of them is most of the work."""
+    """Give each of *handles* the rows of its group; most of the work is done once for all of them."""
     numbers = np.repeat(np.arange(len(handles), dtype=np.int32), rows.counts)
     file_ids = pa.DictionaryArray.from_arrays(numbers, pa.array(rows.groups))
     stored = handles[0].stored(rows.rows, file_ids, first_counter, is_update=True)
@@ -403,9 +415,10 @@ def _append_together(handles: Sequence[AppendHandle], rows: SortedRows, *, first
 
 
 def close_handles(handles: Sequence[Handle], *, threads: int) -> list[WriteStat]:
-    """Write what *handles* have left; the statistics of their files, in order.
+    """Write what *handles* have left, and return the statistics of their files in the order of the handles.
 
-    Base files are written by up to *threads* threads: most of that is compression, which goes on side by side.
+    Base files are written by up to *threads* threads: most of the time goes into compression, which releases the
+    interpreter's lock.
     """
     base_files = [handle for handle in handles if isinstance(handle, CreateHandle | MergeHandle)]
     at_once = min(threads, len(base_files), _MOST_THREADS)
@@ -424,7 +437,7 @@ def close_handles(handles: Sequence[Handle], *, threads: int) -> list[WriteStat]
 
 
 def _encoded_together(handles: Sequence[Handle]) -> dict[Handle, LogBlock]:
-    """The blocks of those of *handles* that have one small block each: encoding all takes hardly longer than one."""
+    """Encode the blocks of the *handles* that have one small block each: all together take hardly longer than one."""
     logged = [handle for handle in handles if isinstance(handle, AppendHandle)]
     small = [(handle, rows) for handle in logged if (rows := handle.one_block()) is not None]
     if len(small) <= 1:

@@ -1,7 +1,7 @@
-"""Assigning new rows to file groups where the rows have been counted before the tasks of the write run.
+"""Assign new rows to file groups when the rows were counted before the tasks of the write run.
 
-An existing file group is named by its file id.  One that the write is going to open is named by the file id that the
-plan has chosen, or by its number in its partition.
+An existing file group is named by its file id.  A group that the write is going to open is named ``+`` and the file id
+that the plan has chosen, or ``+`` and its number in its partition.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ FIRST_NEW = f"{_NEW}0"
 
 
 def groups_of_new(plan: PartitionPlan, record_keys: pa.Array) -> pa.Array:
-    """The file group of each new row of a partition, by a hash of its key, weighted by the plan.
+    """Return the file group of each new row of a partition, chosen by a hash of its key, with the weights of the plan.
 
-    Not by Hudi's hash, MD5, which takes ten times as long: nobody has to find a row's group again that way.
+    The hash is not Hudi's MD5, which takes ten times as long: nobody has to find a row's group by it later.
     """
     opened = iter(range(len(plan.buckets)))
     names = [one.file_id or f"{_NEW}{one.new_id or next(opened)}" for one in plan.buckets]
@@ -36,5 +36,5 @@ def groups_of_new(plan: PartitionPlan, record_keys: pa.Array) -> pa.Array:
 
 
 def new_group(group: str) -> str | None:
-    """The file id, or the number, of a file group that the write is going to open; None for one that is there."""
+    """Return the file id or the number of a file group that the write is going to open; None for an existing group."""
     return group.removeprefix(_NEW) if group.startswith(_NEW) else None

@@ -1,4 +1,4 @@
-"""What sizing would do with new rows, without writing them."""
+"""Show where sizing would put new rows, without writing them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_INSTANT = "0"
 
 
 def plan_inserts(context: TableContext, inserts: Any) -> tuple[PartitionPlan, ...]:
-    """Where *inserts* would go, rows or numbers of rows by partition path.
+    """Return where *inserts* would go; they are rows, or numbers of rows by partition path.
 
     Raises:
         UnsupportedFeatureError: the table has a bucket index, or cannot be written.
@@ -35,7 +35,8 @@ def plan_inserts(context: TableContext, inserts: Any) -> tuple[PartitionPlan, ..
     plan = write_plan(state, Operation.UPSERT, _NO_INSTANT)
     if plan.sizing is None:
         raise UnsupportedFeatureError(
-            f"{context.storage.root}: a bucket index places rows by the hash of their keys, there is nothing to plan",
+            f"{context.storage.root}: the table has a bucket index, which assigns rows by the hash of their keys: "
+            "there is nothing to plan",
             feature="sizing with a bucket index",
         )
     tagger = Tagger(context.storage, plan)
@@ -47,7 +48,7 @@ def plan_inserts(context: TableContext, inserts: Any) -> tuple[PartitionPlan, ..
 
 
 def _new_rows(state: TableState, plan: WritePlan, tagger: Tagger, data: Any) -> dict[str, int]:
-    """How many rows of an upsert of *data* are new, by partition path."""
+    """Return how many rows of an upsert of *data* are new, by partition path."""
     rows = prepare(state, Operation.UPSERT, data)
     if plan.combines:
         rows = combined(plan, rows)

@@ -1,7 +1,7 @@
-"""Rows of a write: before they are assigned, and while they wait for a block of a log file.
+"""Rows of a write: deletes and duplicates among them, and the rows that wait for a block of a log file.
 
-The former are about rows flagged as deletes and one row of several with one key, the latter about how many rows a block
-takes: spec/sizing.md.
+The first part finds rows flagged as deletes and keeps one row of several with one key; the second decides how many rows
+go into a block: spec/sizing.md.
 """
 
 from __future__ import annotations
@@ -26,41 +26,41 @@ _PARTS_ON_DISK = 16
 _ROWS = "rows"
 
 _NEWEST_SHARE = 0.2
-"""The share of the newest block in what rows are taken to have beyond their bytes in memory (HoodieAppendHandle)."""
+"""The weight of the newest block in the running average of the extra bytes of a row (HoodieAppendHandle)."""
 _TOLERANCE = 1.1
 """A block may be larger than the maximum by this factor, since sizes are estimated before rows are encoded."""
 
 
 def deleted_rows(rows: pa.RecordBatch | pa.Table, column: str | None) -> Booleans:
-    """Which of *rows* are flagged as deletes in *column*, which they may lack."""
+    """Return a mask of the *rows* that are flagged as deletes in *column*; none if they lack the column."""
     if column is None or rows.schema.get_field_index(column) < 0:
         return np.zeros(rows.num_rows, np.bool_)
     return np.asarray(pc.fill_null(rows[column], False))
 
 
 def without_deletes(rows: KeyedRows, column: str | None) -> KeyedRows:
-    """The *rows* that are not flagged as deletes in *column*."""
+    """Return the *rows* that are not flagged as deletes in *column*."""
     deleted = deleted_rows(rows.rows, column)
     return rows.where(~deleted) if deleted.any() else rows
 
 
 def ordering_of_deletes(rows: pa.RecordBatch, fields: Sequence[str]) -> pa.Array | None:
-    """The ordering values of *rows* as a delete block takes them; None where they have none."""
+    """Return the ordering values of *rows* as a delete block stores them; None if the rows have no ordering values."""
     if not fields or not set(fields).issubset(rows.schema.names):
         return None
     return delete_ordering([rows[name] for name in fields], fields)
 
 
 def delete_ordering(values: Sequence[pa.Array], fields: Sequence[str]) -> pa.Array:
-    """The ordering values of deletes as a delete block takes them."""
+    """Return the ordering values of deletes as a delete block stores them."""
     held = [_as_spark_holds(array) for array in values]
     return held[0] if len(held) == 1 else pa.StructArray.from_arrays(held, names=list(fields))
 
 
 def _as_spark_holds(values: pa.Array) -> pa.Array:
-    """Ordering values of deletes: moments and dates as the numbers that Spark's rows hold.
+    """Return ordering values of deletes with timestamps and dates as the numbers that Spark's rows hold.
 
-    Hudi on Spark cannot compare a java.sql.Timestamp or Date with those, and lets the delete win.  It writes longs.
+    Hudi on Spark writes numbers.  It cannot compare them with a java.sql.Timestamp or Date, and lets the delete win.
     """
     if pa.types.is_timestamp(values.type):
         return values.cast(pa.int64())
@@ -72,9 +72,8 @@ def combine_parts(
 ) -> Iterator[pa.RecordBatch]:
     """Combine rows that come in *parts*, as :func:`~hudiformat.file_group.merging.keys.combine` does for one table.
 
-    The column *key* tells the rows of different parts apart.
-
-    More than *memory* bytes of them are put aside on disk, in parts by their keys, and combined one part at a time.
+    Rows with the same value in the column *key* are combined, whichever part they are in.  If the rows have more than
+    *memory* bytes, they are spilled to disk, divided by their keys, and combined one share at a time.
     """
     waiting, size, rest = [], 0, iter(parts)
     for rows in rest:
@@ -108,7 +107,7 @@ def _combined(rows: pa.Table, key: str, ordering_fields: tuple[str, ...]) -> Ite
 class Rows(NamedTuple):
     """Rows with the meta fields, which of them are updates, and their positions in the base file.
 
-    ``size`` is their bytes in memory if each row had for itself what all share, as it will in the block.
+    ``size`` is the rows' bytes in memory if each row had its own copy of values that all share, as it has in the block.
     """
 
     rows: pa.Table
@@ -118,22 +117,22 @@ class Rows(NamedTuple):
 
     @classmethod
     def of(cls, rows: pa.Table, updates: Booleans, positions: Integers) -> Rows:
-        """The rows with their size."""
+        """Return the rows together with their size."""
         return cls(rows, updates, positions, int(rows.nbytes + rows.num_rows * _shared_bytes(rows)))
 
     def slice(self, start: int, stop: int) -> Rows:
-        """The rows from *start* to *stop*."""
+        """Return the rows from *start* to *stop*."""
         rows = self.rows.slice(start, stop - start)
         return Rows.of(rows, self.updates[start:stop], self.positions[start:stop])
 
     def share(self, start: int, count: int) -> Rows:
-        """*count* rows from *start*, whose size is their share of that of all."""
+        """Return *count* rows from *start*; their size is a proportional part of the size of all."""
         rows, stop = self.rows.slice(start, count), start + count
         return Rows(rows, self.updates[start:stop], self.positions[start:stop], self.size * count // len(self.rows))
 
 
 class WaitingRows:
-    """Rows in the order in which they came, some of which are taken from the front.  ``size`` is that of all."""
+    """A queue of rows in the order in which they came; rows are taken from its front.  ``size`` is the size of all."""
 
     def __init__(self) -> None:
         self._parts: deque[Rows] = deque()
@@ -143,17 +142,20 @@ class WaitingRows:
         return sum(len(part.rows) for part in self._parts)
 
     def add(self, rows: Rows) -> None:
-        """Add *rows* behind the others."""
+        """Add *rows* at the end."""
         self._parts.append(rows)
         self.size += rows.size
 
     def give_back(self, rows: Rows) -> None:
-        """Put *rows*, which were taken, back in front of the others."""
+        """Put *rows* that were taken back at the front."""
         self._parts.appendleft(rows)
         self.size += rows.size
 
     def first(self, size: float, extra: float) -> int:
-        """How many of the first rows have at most *size* bytes, each *extra* beyond its size in memory."""
+        """Return how many rows from the front fit into *size* bytes.
+
+        Each row is counted with *extra* bytes beyond its size in memory.
+        """
         count, left = 0, size
         for part in self._parts:
             whole = part.size + len(part.rows) * extra
@@ -181,10 +183,14 @@ class WaitingRows:
 
 
 class BlockSizes:
-    """How many rows a block of *most* bytes takes.
+    """Decides how many rows go into a block of *most* bytes.
 
-    A row is taken to have its bytes in memory, and besides them what the rows of earlier blocks had more, or less, on
-    average: ``extra``.  So rows that grow are cut where they grow, which an average of whole rows would learn too late.
+    The size of a row in a block is estimated as its bytes in memory plus ``extra``: by how much, on average, the rows
+    of earlier blocks were larger than in memory, or smaller.  An average of whole rows would learn too late that rows
+    grow.
+
+    For example, 100 rows with 2,000 bytes in memory made a block of 2,300 bytes: ``extra`` is 3.  A next block of 100
+    rows with 4,000 bytes in memory and 4,800 in the block has 8 more per row: ``extra`` is now 3 + 0.2 * (8 - 3) = 4.
     """
 
     def __init__(self, most: int) -> None:
@@ -192,17 +198,17 @@ class BlockSizes:
         self.extra: float | None = None
 
     def rows_of(self, waiting: WaitingRows) -> int:
-        """How many of the *waiting* rows are the next block; at least one."""
+        """Return how many of the *waiting* rows form the next block; at least one."""
         return max(waiting.first(self._most, self.extra or 0.0), 1)
 
     def measure(self, rows: Rows, size: int) -> None:
-        """Learn from a block of *size* bytes, which has these *rows*."""
+        """Update the estimate from a block of *size* bytes that holds *rows*."""
         extra = (size - rows.size) / len(rows.rows)
         known = extra if self.extra is None else self.extra
         self.extra = known + _NEWEST_SHARE * (extra - known)
 
     def fewer(self, rows: Rows, size: int) -> int | None:
-        """How many of *rows* to encode instead, if a block of all has *size* bytes, which is too many; else None."""
+        """Return how many of *rows* to encode instead if a block of all, with *size* bytes, is too large; else None."""
         count = len(rows.rows)
         if count == 1 or size <= self._most * _TOLERANCE:
             return None
@@ -213,6 +219,6 @@ class BlockSizes:
 
 
 def _shared_bytes(rows: pa.Table) -> int:
-    """The bytes that a row has in columns of one value for all, which are in memory once."""
+    """Return the bytes that each row has in dictionary columns, whose values are in memory only once."""
     columns = [column.chunk(0) for column in rows.columns if pa.types.is_dictionary(column.type) and column.num_chunks]
     return sum(column.dictionary.nbytes // max(len(column.dictionary), 1) for column in columns)

@@ -1,4 +1,4 @@
-"""Writing rows: in this process, rows in and one commit out; and as one task of a write on a cluster.
+"""Write rows: in one process, from rows to one commit; and as one task of a write on a cluster.
 
 The tasks of a write share the plan, and differ in their write token.
 """
@@ -43,12 +43,12 @@ from hudiformat.write.partition import Handle, PartitionWriter, close_handles
 _BATCH_ROWS = 65_536
 _BATCHES = 16
 _CLOSED_AT_ONCE = 8
-"""Handles of several partitions that are closed together."""
+"""Handles of several partitions are collected until there are so many, and then closed together."""
 _LOCAL_TOKEN = WriteToken(0, 0, 0)
 _MAX_BUFFERED = 256 * 1024 * 1024
-"""Bytes of rows that a task gathers over all its partitions before the fullest are written out.
+"""Bytes of rows that a task buffers over all its partitions before it writes out the fullest partitions.
 
-What rewrites a base file, and keys of deletes, stay in memory to the end.
+Rows that rewrite a base file, and the keys of deletes, stay in memory to the end.
 """
 
 
@@ -56,7 +56,7 @@ What rewrites a base file, and keys of deletes, stay in memory to the end.
 class PreparedRows:
     """Rows with the columns and types of the write, their record keys and their partition paths.
 
-    ``change`` is what they do to the table's schema, where they have all columns.
+    ``change`` is how the rows change the table's schema; None if they do not have all columns.
     """
 
     rows: pa.Table
@@ -66,25 +66,25 @@ class PreparedRows:
 
     @classmethod
     def of(cls, config: TableConfig, rows: pa.Table, change: SchemaChange | None = None) -> PreparedRows:
-        """*rows* with their keys and paths, which are made once.
+        """Return *rows* with their record keys and partition paths, which are computed once, here.
 
         Raises:
-            DataError: a record key is null or empty, or a partition path is not one.
+            DataError: a record key is null or empty, or a value cannot be a partition path.
         """
         keys = RowKeys.of(config)
         return cls(rows, keys.record_keys(rows), keys.partition_paths(rows), change)
 
     def take(self, indices: Integers) -> PreparedRows:
-        """The rows at *indices*, in that order."""
+        """Return the rows at *indices*, in that order."""
         rows = RowSource(self.rows.combine_chunks()).at(indices)
         chosen = pa.array(indices)
         return replace(self, rows=rows, keys=self.keys.take(chosen), paths=self.paths.take(chosen))
 
 
 def write_rows(state: TableState, *, operation: Operation, data: Any) -> tuple[Commit, TableState]:
-    """Write *data* in one commit, and the table after it; nothing is written when the rows cannot be.
+    """Write *data* in one commit, and return the commit and the state of the table after it.
 
-    *state* is the table as the write found it, with its schema.
+    *state* is the table as the write found it, with its schema.  If a row cannot be written, nothing is.
 
     Raises:
         SchemaError, DataError: the rows cannot be written.
@@ -97,19 +97,19 @@ def write_rows(state: TableState, *, operation: Operation, data: Any) -> tuple[C
 
 @dataclass(frozen=True, slots=True)
 class CheckedColumns:
-    """The schema that the rows of a write are brought to, and what they do to the table's.
+    """The schema to which the rows of a write are converted, and how it changes the schema of the table.
 
-    ``change`` is None where the rows do not have all columns: those of a delete, and of a partial update.
+    ``change`` is None if the rows do not have all columns: in a delete, and in a partial update.
     """
 
     schema: TableSchema
     change: SchemaChange | None = None
 
     def fitted(self, rows: pa.Table) -> pa.Table:
-        """*rows* with these columns and types; of a delete, others are left out.
+        """Return *rows* with these columns and types; in a delete, all other columns are dropped.
 
         Raises:
-            DataError: a value that does not fit its column.
+            DataError: a value does not fit its column.
         """
         arrow = self.schema.arrow
         if rows.schema.equals(arrow):
@@ -119,18 +119,18 @@ class CheckedColumns:
 
 
 def check_rows(state: TableState, operation: Operation, schema: pa.Schema) -> CheckedColumns:
-    """What the rows of a write are brought to; only columns are checked, no row is read.
+    """Return the schema to which the rows of a write are converted; only columns are checked, no row is read.
 
     Raises:
-        SchemaError: the table cannot get the columns, it would lose some, or a type is one that Avro cannot hold.
-        OptionError: the columns of a partial update cannot be those of one.
+        SchemaError: the table cannot get the columns, it would lose some, or Avro has no such type.
+        OptionError: the columns of a partial update are not columns of the table, or lack an ordering column.
         DataError: a column that keys are made of is missing.
         UnsupportedFeatureError: the table cannot be written.
     """
     refuse_unwritable(state)
     keys = RowKeys.of(state.config)
     keys.check(schema)
-    if operation is Operation.DELETE:  # a row that brings its keys needs no partition columns
+    if operation is Operation.DELETE:  # a row that carries its key and path needs no partition columns
         names = [name for name in keys.columns if not keys.carried or schema.get_field_index(name) >= 0]
         table = keys.of_rows(state.schema).only(names)
         table.check(pa.schema([schema.field(name) for name in table.arrow.names]))
@@ -149,14 +149,15 @@ def check_rows(state: TableState, operation: Operation, schema: pa.Schema) -> Ch
 
 
 def refuse_new_kinds(state: TableState, table: TableSchema) -> None:
-    """Refuse changes of columns that rows are found and compared by, where those that are there would be lost.
+    """Refuse type changes of key, partition, ordering and indexed columns that would break existing rows.
 
-    A record key or partition path is a text, which whole numbers share with their strings; the key of 1 as a double is
-    another.  On copy-on-write tables Hudi cannot compare ordering values with those that have become texts.  A new
-    ``_hoodie_is_deleted`` has to be a boolean.  Nor may a column that has a secondary index be changed.
+    Record keys and partition paths are texts.  An integer and the string of its digits have the same text, so the one
+    column type may become the other; the key of 1 as a double is another text.  In copy-on-write tables, Hudi cannot
+    compare old ordering values with new ones that are strings.  A new ``_hoodie_is_deleted`` must be a boolean, and a
+    column with a secondary index cannot be changed.
 
     Raises:
-        SchemaError: such a column changes; the error names it and both types.
+        SchemaError: such a column changes; the error names the column and both types.
     """
     keys, old, new = RowKeys.of(state.config), state.schema.arrow, table.arrow
     kinds = {one.name: one.type for one in new}
@@ -164,11 +165,11 @@ def refuse_new_kinds(state: TableState, table: TableSchema) -> None:
     refuse_other_flags(pa.schema([one for one in new if old.get_field_index(one.name) < 0]))
     for name in (*keys.key_fields, *keys.partition_fields):
         if name in changed and not _has_the_same_text(changed[name], new.field(name).type):
-            raise _new_kind(name, changed[name], new, "the keys of the rows that are there would be others")
+            raise _new_kind(name, changed[name], new, "existing rows would get other keys")
     is_cow = state.config.table_type is TableType.COPY_ON_WRITE
     for name in state.config.ordering_fields if is_cow else ():
         if name in changed and pa.types.is_string(new.field(name).type):
-            raise _new_kind(name, changed[name], new, "Hudi cannot compare them with those that are there")
+            raise _new_kind(name, changed[name], new, "Hudi cannot compare strings with the existing ordering values")
     if state.config.metadata_partitions:
         refuse_changes_of_indexed(state, new)
 
@@ -186,9 +187,9 @@ def _new_kind(name: str, old: pa.DataType, new: pa.Schema, reason: str) -> Schem
 
 
 def prepare(state: TableState, operation: Operation, data: Any) -> PreparedRows:
-    """*data* with the columns and types that the write has; for a delete, those that keys are made of.
+    """Return the rows of *data* with the columns and types of the write; in a delete, with the columns of the keys.
 
-    Bad rows, keys and paths are found here, before the timeline is touched.
+    Invalid rows, keys and paths are found here, before the timeline is touched.
 
     Raises:
         SchemaError, DataError: the rows cannot be written.
@@ -202,10 +203,10 @@ def prepare(state: TableState, operation: Operation, data: Any) -> PreparedRows:
 
 
 def incoming(state: TableState, operation: Operation, data: Any) -> pa.RecordBatchReader:
-    """The rows of *data* as they come, with types that can be stored, and with keys where no column of the table has.
+    """Return a reader of *data* with types that can be stored, and with keys if the table has no record key columns.
 
     Raises:
-        DataError: *data* are no rows, or the rows of a delete do not say which they are.
+        DataError: *data* is not tabular, or the rows of a delete do not carry their keys.
     """
     reader = as_reader(data)
     if not reader.schema.equals(state.schema.arrow):
@@ -216,7 +217,10 @@ def incoming(state: TableState, operation: Operation, data: Any) -> pa.RecordBat
 def write_prepared(
     plan: WritePlan, rows: PreparedRows, *, storage: Storage | None = None, kept: dict[Any, Any] | None = None
 ) -> list[WriteStat]:
-    """Write *rows* in this process; the statistics of the files.  *kept* is what the table object keeps of files."""
+    """Write *rows* in this process, and return the statistics of the files.
+
+    *kept* is what the table object remembers of files between writes.
+    """
     with local_task(plan, storage, kept=kept) as task:
         for located in task.located(rows):
             task.write(located)
@@ -224,19 +228,22 @@ def write_prepared(
 
 
 def local_task(plan: WritePlan, storage: Storage | None = None, *, kept: dict[Any, Any] | None = None) -> WriteTask:
-    """The one task of a write in this process."""
+    """Return the only task of a write in this process."""
     return WriteTask(plan, _LOCAL_TOKEN, storage=storage, kept=kept, threads=pa.cpu_count())
 
 
 def combined(plan: WritePlan, rows: PreparedRows) -> PreparedRows:
-    """*rows* with one row per partition path and record key, or with a global index per record key alone."""
+    """Return *rows* with one row per partition path and record key; with a global index, one row per record key."""
     groups = [rows.keys] if plan.options.is_global else [rows.paths, rows.keys]
     kept = combined_rows(rows.rows, groups, plan.ordering_fields)
     return rows if kept is None else rows.take(kept)
 
 
 def _pieces(rows: PreparedRows) -> Iterator[tuple[KeyedRows, pa.Array]]:
-    """The rows in pieces, larger of many rows: keys that are neighbours in the index are then looked up together."""
+    """Yield the rows in pieces.
+
+    Many rows make large pieces: keys that are neighbours in the index are then looked up together.
+    """
     start = 0
     size = max(_BATCH_ROWS, len(rows.keys) // _BATCHES)
     for batch in rows.rows.combine_chunks().to_batches(max_chunksize=size):
@@ -246,9 +253,9 @@ def _pieces(rows: PreparedRows) -> Iterator[tuple[KeyedRows, pa.Array]]:
 
 
 def _sorted(rows: PreparedRows) -> PreparedRows:
-    """*rows* by partition path and record key.
+    """Return *rows* sorted by partition path and record key.
 
-    Source: GlobalSortPartitioner, RDDPartitionSortPartitioner; where one task has all rows they do the same.
+    Source: GlobalSortPartitioner, RDDPartitionSortPartitioner; if one task has all rows, both do the same.
     """
     order = pc.sort_indices(
         pa.table({"path": rows.paths, "key": rows.keys}), [("path", "ascending"), ("key", "ascending")]
@@ -257,9 +264,10 @@ def _sorted(rows: PreparedRows) -> PreparedRows:
 
 
 class WriteTask:
-    """Writes rows where they belong.  Use as a context manager; :meth:`finish` gives the statistics.
+    """Writes rows into their file groups.  Use it as a context manager; :meth:`finish` returns the statistics.
 
-    ``plan`` is the write's, and ``tagger`` finds where rows belong.  Base files are written by *threads* threads.
+    ``plan`` is the plan of the write, and ``tagger`` finds the file group of a row.  *threads* threads write base
+    files.
     """
 
     def __init__(
@@ -284,7 +292,7 @@ class WriteTask:
         self._complete = CompleteFiles(sync=plan.options.sync and self._storage.capabilities.sync)
 
     def write(self, located: LocatedRows) -> None:
-        """Take rows with the table's own columns; for a delete, with the columns that keys are made of.
+        """Write rows that have the table's own columns; in a delete, the columns that keys are made of.
 
         Raises:
             UnsupportedFeatureError: an update of a file group in a pending clustering.
@@ -299,7 +307,9 @@ class WriteTask:
                 self._relieve()
 
     def located(self, rows: PreparedRows) -> Iterator[LocatedRows]:
-        """Where rows belong, one per key where the write wants that; what moves is removed from where it was.
+        """Return *rows* with their file groups, one row per key if the write combines duplicates.
+
+        A row that moves to another partition is deleted from the file group where it was.
 
         Raises:
             DataError, UnsupportedFeatureError: as for :meth:`write_batch`.
@@ -318,10 +328,10 @@ class WriteTask:
         return chain.from_iterable(self.tagger.locate(part, paths) for part, paths in _pieces(rows))
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        """As :meth:`write`, for rows whose keys have not been looked up.
+        """Look up the keys of *batch*, and write its rows as :meth:`write` does.
 
         Raises:
-            DataError: a record key is null or empty, or exists where it must not.
+            DataError: a record key is null or empty, or exists although it must not.
             UnsupportedFeatureError: as for :meth:`write`.
         """
         keyed = KeyedRows(self._keys.stored(batch), self._keys.record_keys(batch))
@@ -329,7 +339,7 @@ class WriteTask:
             self.write(located)
 
     def remove(self, path: str, file_id: str, record_keys: pa.Array) -> None:
-        """Delete rows from a file group, as they move to another partition.
+        """Delete rows from a file group because they move to another partition.
 
         Raises:
             UnsupportedFeatureError: the file group is in a pending clustering.
@@ -337,17 +347,17 @@ class WriteTask:
         self._partition(path).remove(file_id, record_keys)
 
     def end_groups(self, path: str) -> None:
-        """Finish the file groups of a partition that have got rows: no more will come.  None of them stay in memory."""
+        """Finish and forget the file groups of a partition that have rows so far: no more rows will come for them."""
         if path in self._partitions:
             self._buffered -= self._partitions[path].buffered_bytes
             self._stats += close_handles([*self._partitions[path].closing()], threads=self._threads)
 
     def finish(self) -> list[WriteStat]:
-        """Write what is left; a statistic for every file that was made."""
+        """Write what is left, and return a statistic for every file of this task."""
         handles: list[Handle] = []
         for partition in self._partitions.values():
             handles += partition.closing()
-            if len(handles) >= _CLOSED_AT_ONCE:  # each may have a file open, and rows in memory
+            if len(handles) >= _CLOSED_AT_ONCE:  # each may keep a file open and rows in memory
                 self._stats += close_handles(handles, threads=self._threads)
                 handles = []
         self._partitions = {}
@@ -357,10 +367,10 @@ class WriteTask:
         return self._stats
 
     def finish_apart(self) -> list[WriteStat]:
-        """As :meth:`finish`, in a process that goes on although its write may be over.
+        """Finish as :meth:`finish` does, in a process that may run on after its write has been committed or abandoned.
 
         Raises:
-            WriteConflictError: it is over; the files of this task are deleted.
+            WriteConflictError: the write is over; the files of this task are deleted.
         """
         stats = self.finish()
         check_awaited(self._storage, self.plan.config, self.plan.instant, stats)

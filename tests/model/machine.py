@@ -387,7 +387,7 @@ class Everything(RuleBasedStateMachine):
         try:
             self.table.restore(target)
         except CommitError as error:
-            is_gone = "may be gone" in str(error)
+            is_gone = "may be deleted" in str(error)
             assert is_gone or "has a savepoint" in str(error)  # noqa: PT017
             assert is_gone or set(self.savepoints()) & set(later)
             self.count("restore, refused")

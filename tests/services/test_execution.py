@@ -92,7 +92,7 @@ def test_an_instant_without_a_plan_is_damage(table: Table) -> None:
     create_requested(state.storage, state.config, TIME, Action.REPLACE_COMMIT)
     with pytest.raises(StorageError):
         compaction_plan_of(state, instant)
-    with pytest.raises(CorruptTableError, match=f"{TIME} .* has no plan"):
+    with pytest.raises(CorruptTableError, match=f"expected a plan for {TIME}"):
         compaction_plan_of(state, Instant(TIME, Action.REPLACE_COMMIT, State.REQUESTED))
 
 

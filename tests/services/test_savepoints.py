@@ -15,7 +15,7 @@ from tests.tables import content, rows
 def test_a_savepoint_keeps_a_write(table: Table) -> None:
     first = table.insert(rows(("a", 1, "x", 1)))
     savepoint(table.context, first.instant, user="me", comment="before the flood")
-    with pytest.raises(CommitError, match="has a savepoint; delete that first"):
+    with pytest.raises(CommitError, match="has a savepoint; delete the savepoint first"):
         table.rollback(first.instant)
     delete_savepoint(table.context, first.instant)
     table.rollback(first.instant)

@@ -118,7 +118,10 @@ def test_a_stream_larger_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_deletes_say_which_rows_they_mean(tmp_path: Path) -> None:
     table = without_key(tmp_path / "t")
     table.insert(rows(("a", 1, "x", 1)))
-    with pytest.raises(hf.DataError, match=f"need {KEY} and {PATH}, as a query shows them; or delete by a condition"):
+    with pytest.raises(
+        hf.DataError,
+        match=f"need {KEY} and {PATH}, as a query returns them; add both columns, or delete by a condition",
+    ):
         table.delete(rows(("a", 1, "x", 1)))
     read = table.snapshot()
     number = read.schema.get_field_index(KEY)
@@ -133,7 +136,9 @@ def test_what_needs_a_record_key_is_refused(tmp_path: Path) -> None:
     table = without_key(tmp_path / "t")
     some = json.dumps({"type": "record", "name": "t", "fields": [{"name": "v", "type": ["null", "int"]}]})
     partial = hf.open_table(table.path, options={PARTIAL_SCHEMA: some})
-    with pytest.raises(hf.UnsupportedFeatureError, match=f"{PARTIAL_SCHEMA} with tables without a record key"):
+    with pytest.raises(
+        hf.UnsupportedFeatureError, match=f"{PARTIAL_SCHEMA} is not supported for tables without a record key"
+    ):
         partial.upsert(rows(("a", 1, "x", 1)))
     edit(tmp_path / "t", "hoodie.index.type", "BUCKET")
     with pytest.raises(hf.UnsupportedFeatureError, match="buckets without a record key"):

@@ -1,1 +1,1 @@
-"""Begin and publish a commit: conflicts, markers, rollback, locks and heartbeats."""
+"""Begin and publish a commit, with everything around it: conflicts, markers, rollback, locks and heartbeats."""

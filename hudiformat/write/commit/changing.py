@@ -1,10 +1,10 @@
-"""Changes of a table's timeline: under the lock, on its current state, after unfinished restores and rollbacks.
+"""Change a table's timeline: under the lock, on the current state, after unfinished restores and rollbacks are done.
 
-What writes have left that did not complete is rolled back before another write begins.
+Writes that did not complete are rolled back before another write begins.
 
-Writers of one process that take no lock exclude each other all the same.  A write keeps the table from its start to its
-commit, and writers in other threads wait for that.  A thread does not wait for itself: a write that it has left open
-counts as dead, as it does once nobody refers to it any more.
+Writers of one process exclude each other even if they take no lock.  A write occupies the table from its start to its
+commit, and writers in other threads wait for it.  A thread does not wait for itself: a write that the thread has left
+open counts as dead, and so does a write that nobody refers to any more.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from hudiformat.write.metadata.unfinished import finish_indexings
 def changing(
     context: TableContext, seen: TableState | None = None, *, again: bool = False, refuses: bool = True
 ) -> Iterator[TableState]:
-    """Hold the table's lock while the block changes the timeline; gives the current state of the table.
+    """Hold the table's lock while the block changes the timeline, and yield the current state of the table.
 
-    The table may have changed since *seen*, so it is read again under the lock.  Where there are no other writers,
-    *seen* is used as it is, unless *again*.  Restores and rollbacks that were stopped half-way are finished first:
-    nothing may be built on what they are going to delete.  An index that was built half-way is finished or deleted.
-    The metadata table is prepared: what cannot be kept up is dropped, or refused, unless *refuses* is false.
+    The table may have changed since *seen*, so its state is read again under the lock.  If there are no other writers,
+    *seen* is used as it is, unless *again*.  Restores and rollbacks that were interrupted are finished first: nothing
+    may be built on files that they are going to delete.  An index that was half built is finished or deleted.  The
+    metadata table is prepared: partitions of it that cannot be kept up to date are dropped, or refused if *refuses*.
 
     Raises:
         LockError: another writer keeps the table's lock.
@@ -53,6 +53,7 @@ def changing(
             is_old = again or context.options.concurrency.has_other_writers
             state = seen.again() if is_old else seen
             state = state if owning is context else replace(state, context=owning)
+        # Restores first: a restore deletes the instants of rollbacks that are later than its savepoint.
         if any(pending.action is Action.RESTORE for pending in state.timeline.pending):
             state = finish_restores(state)
         if any(pending.action is Action.ROLLBACK for pending in state.timeline.pending):
@@ -64,12 +65,12 @@ def changing(
 
 @contextmanager
 def exclusive(context: TableContext) -> Iterator[TableContext]:
-    """The table's lock, for as long as a block lasts; for a table that has one writer, that of its threads.
+    """Hold the table's lock while the block runs; a table with one writer only excludes other threads of this process.
 
-    Gives *context* with ``confirm``, which says whether the lock has been lost meanwhile.
+    Yields *context* with ``confirm``, which raises an error if the lock has been lost in the meantime.
 
     Raises:
-        LockError: another writer has the lock for too long.
+        LockError: another writer has held the lock for too long.
     """
     options = context.options.concurrency
     if not options.has_other_writers:
@@ -90,6 +91,7 @@ class _InProcess:
     changed: tuple[float, int] = (0.0, 0)
 
     def of_others(self) -> list[str]:
+        """Return the instants at which other threads are at work."""
         thread = threading.get_ident()
         return [instant for instant, (by, write) in self.at_work.items() if by != thread and write() is not None]
 
@@ -97,13 +99,13 @@ class _InProcess:
 _writers: defaultdict[str, _InProcess] = defaultdict(_InProcess)
 _news = threading.Condition()
 _LOOK_AGAIN = 0.05
-"""Seconds between looks whether a write that is waited for has been dropped."""
+"""Seconds between two checks whether the write that a thread waits for has been dropped."""
 
 _LOOK_AT_OTHERS = 0.2
-"""Seconds between looks at the write of another process."""
+"""Seconds between two checks of the write of another process."""
 
 _UNDER_THE_LOCK = (Action.ROLLBACK, Action.SAVEPOINT)
-"""Actions that are begun and completed under the lock: who has it and finds one pending knows that its writer died."""
+"""Actions that begin and complete under the lock: if the owner of the lock finds one pending, its writer has died."""
 
 
 def _in_process(root: str) -> _InProcess:
@@ -113,12 +115,12 @@ def _in_process(root: str) -> _InProcess:
 
 @contextmanager
 def turn(state: TableState) -> Iterator[TableState]:
-    """Wait until no other thread writes to the table, and let none begin within the block.
+    """Wait until no other thread writes to the table, and let none begin while the block runs.
 
-    Gives the state of the table: *state*, or what it is now where another thread has changed it since.
+    Yields the state of the table: *state*, or the current state if another thread has changed the table since.
 
     Raises:
-        LockError: another thread writes for too long.
+        LockError: another thread has been writing for too long.
     """
     root, thread = state.storage.root, threading.get_ident()
     patience = state.options.concurrency.lock_patience
@@ -142,13 +144,13 @@ def turn(state: TableState) -> Iterator[TableState]:
 
 
 def enter(root: str, instant: str, write: object) -> None:
-    """Note that this thread is at work on *instant*, until it calls :func:`leave` or *write* is dropped."""
+    """Record that this thread is at work on *instant*, until it calls :func:`leave` or *write* is garbage-collected."""
     with _news:
         _writers[root].at_work[instant] = threading.get_ident(), weakref.ref(write)
 
 
 def leave(root: str, instant: str) -> None:
-    """Note that *instant* is committed or abandoned."""
+    """Record that *instant* is committed or abandoned."""
     with _news:
         if _writers[root].at_work.pop(instant, None) is not None:
             _writers[root].changed = time.monotonic(), threading.get_ident()
@@ -156,13 +158,13 @@ def leave(root: str, instant: str) -> None:
 
 
 def at_work(root: str) -> frozenset[str]:
-    """The instants that other threads of this process are at work on."""
+    """Return the instants at which other threads of this process are at work."""
     with _news:
         return frozenset(_writers[root].of_others())
 
 
 def _alive(state: TableState) -> frozenset[str]:
-    """The instants of writes that go on: in other threads, or with a heartbeat that no ended process has left."""
+    """Return the instants of writes that go on: in other threads, or with a heartbeat whose process has not ended."""
     options = state.options.concurrency
     beating = living(state.storage, tolerance=options.heartbeat_tolerance)
     if options.failed_writes_policy is FailedWritesPolicy.EAGER:
@@ -171,7 +173,7 @@ def _alive(state: TableState) -> frozenset[str]:
 
 
 def dead_writes(state: TableState) -> list[Instant]:
-    """The writes that did not complete and show no sign of life, which :func:`roll_back_failed_writes` rolls back."""
+    """Return the pending writes that show no sign of life; :func:`roll_back_failed_writes` rolls them back."""
     pending = state.pending_writes
     if not pending or state.options.concurrency.failed_writes_policy is FailedWritesPolicy.NEVER:
         return []
@@ -180,9 +182,9 @@ def dead_writes(state: TableState) -> list[Instant]:
 
 
 def roll_back_failed_writes(state: TableState) -> TableState:
-    """Roll back writes that did not complete: all, or beside other writers those without a heartbeat.
+    """Roll back writes that did not complete, and return the state of the table after that.
 
-    Returns the state of the table after that.
+    If there are other writers, only the writes without a heartbeat are rolled back.
     """
     options = state.options.concurrency
     if options.failed_writes_policy is FailedWritesPolicy.NEVER:
@@ -195,18 +197,19 @@ def roll_back_failed_writes(state: TableState) -> TableState:
     for one in pending:
         if one.action.is_write and one.time not in alive:
             roll_back(state.context.state(), one)
-        elif one.action is Action.SAVEPOINT:  # it keeps nothing before it is completed
+        elif one.action is Action.SAVEPOINT:  # a savepoint protects nothing before it is completed
             remove_pending(state.storage, state.config, one)
-    state = state.context.state()  # made after the markers were listed, as sweeping wants it
+    # Read the state after the markers were listed: an instant of a marker that is not on the timeline is then gone.
+    state = state.context.state()
     sweep_orphans(state, marked)
     return state
 
 
 def without_others(state: TableState) -> TableState:
-    """As :func:`roll_back_failed_writes`; a writer that shares no lock with others waits until they are done.
+    """Roll back failed writes; a writer that shares no lock with other processes waits until they have ended theirs.
 
     Raises:
-        LockError: one goes on for too long.
+        LockError: another write goes on for too long.
     """
     state = roll_back_failed_writes(state)
     options = state.options.concurrency

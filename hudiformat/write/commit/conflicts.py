@@ -1,17 +1,18 @@
-"""Whether a write may commit after what other writers have done since it began.
+"""Decide whether a write may commit after what other writers have committed since it began.
 
 Of two writes that run at the same time, the one that commits second must leave the table as if it had begun after the
-first.  It conflicts
+first.  The second write conflicts
 
-- when both write to, or remove, one file group (as in Hudi);
-- when one of them overwrites or removes a partition that the other writes to;
-- when it has looked up its keys and added those that it did not find, and the other has added keys where it looked.
+- if both write to, or remove, the same file group (as in Hudi);
+- if one of them overwrites or removes a partition that the other writes to;
+- if it has looked up its keys and added those that it did not find, and the other has added keys where it looked.
 
-Keys are compared by partition, or with a global index not at all: which keys another write has added is not known.
-With a bucket index the file group says it.  Rules and the table of all pairs: spec/writing.md.
+In the last case only partitions are compared, or with a global index the whole table, because the keys that another
+write has added are not known.  With a bucket index, the file group is enough: it depends on the key.  Rules and the
+table of all pairs: spec/writing.md.
 
-Source: SimpleConcurrentFileWritesConflictResolutionStrategy and the variant for bucket indexes, Hudi 1.2.0, which know
-the first of these rules only.
+Source: SimpleConcurrentFileWritesConflictResolutionStrategy and its variant for bucket indexes, Hudi 1.2.0, which know
+only the first of these rules.
 """
 
 from __future__ import annotations
@@ -34,27 +35,27 @@ Group = tuple[str, str]
 _BUCKET_DIGITS = 8
 _NO_COMMIT = (None, "", "null")
 _ADDS_NO_KEYS = ("DELETE", "DELETE_PREPPED", "DELETE_PARTITION", "COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX")
-"""Operations whose new rows, if there are any, have keys that were there; of all others, Hudi's too, any may be new."""
+"""Operations that add no new keys, even if their statistics count inserts; any other, Hudi's too, may add keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a write has done, as far as others may not do the same."""
+    """What a write has done, as far as no other write may do the same at the same time."""
 
     groups: frozenset[Group]
     rewritten: frozenset[Group]
-    """Groups whose base file it replaces: no compaction may do the same."""
+    """File groups whose base file the write replaces: no compaction may replace them, too."""
     partitions: frozenset[str]
-    """Partitions that it has written to, or removed file groups from."""
+    """Partitions that the write has written to, or removed file groups from."""
     grown: frozenset[str]
-    """Partitions into which it has put keys that may be new."""
+    """Partitions to which the write has added keys that may be new."""
     overwrites: bool
-    """Whether it stands for all rows of its partitions."""
+    """Whether the write replaces all rows of its partitions."""
     overwrites_table: bool
 
     @classmethod
     def of(cls, metadata: CommitMetadata, *, by_bucket: bool) -> Claim:
-        """The claim of a write that commits, or has committed, with this metadata."""
+        """Return the claim of a write that commits, or has committed, with *metadata*."""
         every, name = metadata.write_stats, metadata.operation_type
         replaced = _replaced(metadata, by_bucket=by_bucket)
         return cls(
@@ -69,7 +70,7 @@ class Claim:
         )
 
     def overwritten_of(self, other: Claim) -> frozenset[str]:
-        """The partitions of *other* that this write stands for alone."""
+        """Return the partitions of *other* whose rows this write replaces."""
         if self.overwrites_table:
             return other.partitions
         return self.partitions & other.partitions if self.overwrites else frozenset()
@@ -77,16 +78,16 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class LookUp:
-    """How a write looks for its keys before it adds them."""
+    """How a write looks up its keys before it adds them."""
 
     before_adding: bool
-    """Without it, a key may be there twice: an insert that does not look."""
+    """False for an insert that does not look up its keys, and may add a key for a second time."""
     everywhere: bool = False
     by_bucket: bool = False
 
     @classmethod
     def of(cls, operation: Operation, options: WriteOptions) -> LookUp:
-        """That of a write with *options*."""
+        """Return how a write with *options* looks up its keys."""
         checks = operation is Operation.INSERT and options.insert_duplicates is not DuplicatePolicy.NONE
         return cls(
             before_adding=operation is Operation.UPSERT or checks,
@@ -98,15 +99,15 @@ class LookUp:
 def conflict_of(
     state: TableState, operation: Operation, own: Instant, metadata: CommitMetadata, *, seen: Timeline
 ) -> str | None:
-    """Why the write *own* cannot commit with *metadata*; None when it can.
+    """Return why the write *own* cannot commit with *metadata*; None if it can.
 
-    *state* was read under the table's lock, *seen* is the timeline when the write began.
+    *state* was read under the table's lock, and *seen* is the timeline when the write began.
 
     Raises:
         CorruptTableError: the archived timeline is damaged.
     """
     if (archived := _archived_since(state, seen)) is not None:
-        return f"{archived} was completed and archived since it began, and what it has done is not looked up any more"
+        return f"{archived} was completed and archived since this write began, so its files can no longer be compared"
     known = frozenset(seen.completed)
     look_up = LookUp.of(operation, state.options)
     claim = Claim.of(metadata, by_bucket=look_up.by_bucket)
@@ -129,10 +130,10 @@ def conflict_of(
 
 
 def _archived_since(state: TableState, seen: Timeline) -> Instant | None:
-    """A write that was pending in *seen*, and has been completed and archived since.
+    """Return a write that was pending in *seen*, and has been completed and archived since; None if there is none.
 
     Archiving goes up to the newest completed write before the first pending one.  A write that began before that one
-    may be completed after it, and archived while it goes on.
+    may be completed after it, and archived while this write goes on.
     """
     first = state.timeline.first_active or ""
     left = {one.time for one in state.timeline.instants}
@@ -144,7 +145,7 @@ def _archived_since(state: TableState, seen: Timeline) -> Instant | None:
 def conflict_with_commit(
     claim: Claim, look_up: LookUp, other: Instant, metadata: CommitMetadata, *, is_compaction: bool
 ) -> str | None:
-    """Why a write with *claim* cannot commit beside the completed *other*; None when it can."""
+    """Return why a write with *claim* cannot commit after the completed *other*; None if it can."""
     theirs = Claim.of(metadata, by_bucket=look_up.by_bucket)
     shared = theirs.groups & (claim.rewritten if is_compaction else claim.groups)
     if shared:
@@ -173,10 +174,10 @@ def _both_added(claim: Claim, look_up: LookUp, theirs: Claim, other: Instant) ->
 
 
 def conflict_with_plan(claim: Claim, other: Instant, groups: Iterable[Group], *, rewrites: bool) -> str | None:
-    """Why a write with *claim* cannot commit while *other*, which is going to rewrite *groups*, is pending.
+    """Return why a write with *claim* cannot commit while *other*, which is going to rewrite *groups*, is pending.
 
-    A compaction (*rewrites* false) is in the way only of a write that replaces base files itself; in table version 6 of
-    every write that had begun when it was planned.
+    A compaction (*rewrites* is false) blocks only a write that replaces base files itself; in table version 6 it blocks
+    every write that had begun when the compaction was planned.
     """
     shared = frozenset(groups) & (claim.groups if rewrites else claim.rewritten)
     return _shared_group(other, shared) if shared else None
@@ -184,7 +185,7 @@ def conflict_with_plan(claim: Claim, other: Instant, groups: Iterable[Group], *,
 
 def _shared_group(other: Instant, shared: Iterable[Group]) -> str:
     partition, file_id = min(shared)
-    return f"{other} has the file group {file_id} in the partition {partition!r} as well"
+    return f"{other} changes the file group {file_id} in the partition {partition!r} as well"
 
 
 def _group(stat: WriteStat, *, by_bucket: bool) -> Group:

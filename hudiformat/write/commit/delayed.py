@@ -1,7 +1,7 @@
-"""Calls that most often need not happen: what takes longer than a moment gives a sign of life then.
+"""Delayed calls that most often never happen: an operation that takes longer than a moment then gives a sign of life.
 
-One thread of the process makes them all, and ends once there are none.  A thread for each would cost more than a small
-commit's own work.
+One thread of the process makes all of these calls, and ends once none is waiting.  A thread for each would cost more
+than the work of a small commit.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Callable
 
 _LOOK_AGAIN = 0.5
 _ROUNDS_WITHOUT = 20
-"""The thread ends after so many looks at which nothing waited."""
+"""The thread ends after it has found nothing waiting so many times."""
 
 _waiting: dict[Delayed, float] = {}
-_changes = threading.RLock()  # whatever is stopped when it is collected may be collected within
+_changes = threading.RLock()  # reentrant: the garbage collector may run inside, and stop a call from there
 _thread: threading.Thread | None = None
 
 
@@ -29,19 +29,19 @@ class Delayed:
         global _thread  # noqa: PLW0603 - one for the process
         with _changes:
             _waiting[self] = time.monotonic() + delay
-            if _thread is None or not _thread.is_alive():  # it is not after a fork either
+            if _thread is None or not _thread.is_alive():  # after a fork, the thread object is there but does not run
                 _thread = threading.Thread(target=_run, name="delayed calls", daemon=True)
                 _thread.start()
 
     def stop(self) -> None:
-        """No call begins after this, and none is at work any more."""
+        """Prevent the call; when this returns, it is not running and never will."""
         with _changes:
             _waiting.pop(self, None)
         with self._call:
             self._is_over = True
 
     def call(self) -> None:
-        """Make the call now."""
+        """Make the call now, unless it was made or stopped."""
         with self._call:
             if not self._is_over:
                 self._is_over = True

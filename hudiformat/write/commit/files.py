@@ -1,8 +1,8 @@
-"""The files of a write: their markers, their statistics, and deleting them again.
+"""The files of a write: their markers, their statistics, and their deletion.
 
-A marker is an empty file for a data file that an instant is about to make.  From the markers, a process that finds an
-incomplete write, Hudi included, knows which files to delete.  A commit finds from them the files of failed attempts of
-tasks.  Statistics are recorded in the commit metadata as Hudi's writers record them.
+A marker is an empty file for a data file that an instant is about to create.  A process that finds an incomplete write,
+Hudi included, learns from the markers which files to delete, and a commit learns from them which files were left by
+failed attempts of tasks.  Statistics are recorded in the commit metadata as Hudi's writers record them.
 
 Source: DirectWriteMarkers, WriteMarkers; HoodieAppendHandle.updateWriteStatus, HoodieCreateHandle.setupWriteStatus,
 HoodieWriteMergeHandle.close.
@@ -38,28 +38,28 @@ from hudiformat.write.commit.partitions import leave_partition
 from hudiformat.write.commit.plan import WritePlan
 
 RINGS_FOLDER = f"{META_FOLDER}/.bucket_index/consistent_hashing_metadata"
-"""Where the buckets of each partition are, with consistent hashing."""
+"""The folder that keeps the buckets of each partition, with consistent hashing."""
 
 _CREATE = ".marker.CREATE"
 _APPEND = ".marker.APPEND"
 
 
 def create_marker(storage: Storage, instant: str, path: str, *, appends: bool = False) -> None:
-    """Leave a marker for the data file *path*, which is about to be made.
+    """Create a marker for the data file *path*, which is about to be created.
 
-    It *appends* to a file group where *path* is a log file of table version 6, though the file is new: Hudi takes no
-    other marker for one there, and from version 8 on none of that kind.
+    The marker is of the kind APPEND if *appends*: for a log file of table version 6, even a new one, because Hudi
+    accepts no other kind there.  From table version 8 on, Hudi accepts no marker of that kind.
     """
     marker = f"{MARKER_FOLDER}/{instant}/{path}{_APPEND if appends else _CREATE}"
     try:
         storage.open_new(marker).close()
     except StorageError:
-        if not storage.exists(marker):  # otherwise an earlier attempt has left it
+        if not storage.exists(marker):  # an earlier attempt may have left it, which does no harm
             raise
 
 
 def marked_files(storage: Storage, instant: str) -> Iterator[str]:
-    """The data files that *instant* was about to make, as paths below the table."""
+    """Yield the data files that *instant* was about to create, as paths below the table."""
     root = f"{MARKER_FOLDER}/{instant}"
     waiting = [""]
     while waiting:
@@ -73,7 +73,7 @@ def marked_files(storage: Storage, instant: str) -> Iterator[str]:
 
 
 def marked_instants(storage: Storage) -> list[str]:
-    """The instants that have markers, committed ones whose markers stayed behind among them."""
+    """Return the instants that have markers, including committed ones whose markers were left behind."""
     return [entry.name for entry in storage.list(MARKER_FOLDER) if entry.is_dir and is_instant(entry.name)]
 
 
@@ -83,17 +83,18 @@ def delete_markers(storage: Storage, instant: str) -> None:
 
 
 def delete_files(storage: Storage, config: TableConfig, instant: str) -> None:
-    """Delete the files of an instant, the partitions that it had just made, and its markers."""
-    # Markers alone do not do: Hudi's may have been kept by its timeline server, and a partition is made before them.
+    """Delete the files of an instant, the partitions that it had just created, and its markers."""
+    # Markers are not enough: Hudi's timeline server may have kept them, and a partition is created before its markers.
     _delete_own(storage, config, instant, {*marked_files(storage, instant), *files_of(storage, instant)})
     delete_torn_logs(storage, config, instant)
     delete_traces(storage, instant)
 
 
 def delete_torn_logs(storage: Storage, config: TableConfig, instant: str) -> None:
-    """Delete the log files that *instant* was about to make and that have no whole block, which would say whose it is.
+    """Delete the log files that *instant* was about to create and that have no whole block.
 
-    Below table version 8 nothing else tells them from those of other writes.
+    Below table version 8 only the blocks of a log file say which write it belongs to; a file without blocks is known
+    only by its marker.
     """
     if config.version < VERSION_WITH_COMPLETION_TIMES:
         for path in marked_files(storage, instant):
@@ -103,17 +104,17 @@ def delete_torn_logs(storage: Storage, config: TableConfig, instant: str) -> Non
 
 
 def delete_strays(storage: Storage, config: TableConfig, instant: str, stats: Iterable[WriteStat]) -> None:
-    """Delete the files that *instant* was about to make and that its statistics do not name."""
+    """Delete the files that *instant* was about to create and that its statistics do not name."""
     kept = named_files(stats)
     _delete_own(storage, config, instant, {path for path in marked_files(storage, instant) if path not in kept})
 
 
 def check_awaited(storage: Storage, config: TableConfig, instant: str, stats: Sequence[WriteStat]) -> None:
-    """Delete the files of a task whose write does not wait for it any more: it was committed without them or given up.
+    """Delete the files of a task if its write is over: committed without them, or abandoned.
 
-    Its instant tells, which is pending until it is over, and its markers, which are deleted last.  Markers alone do
-    not, as the task may have made one of its own since.  A write that is over lists its files once more after that, so
-    a file that is made in between is found by one of the two.
+    The write still waits for the task if its instant is pending and has markers, which are deleted last.  Markers alone
+    prove nothing, because the task itself may have created one since.  A write that is over lists its files once more
+    after it has deleted its markers, so a file that is created in between is found either there or here.
 
     Raises:
         WriteConflictError: the write is over.
@@ -125,7 +126,7 @@ def check_awaited(storage: Storage, config: TableConfig, instant: str, stats: Se
         return
     _delete_own(storage, config, instant, {path for path in named_files(stats) if path is not None})
     if instant in {one.time for one in timeline.completed}:
-        delete_markers(storage, instant)  # the commit has deleted those that there were
+        delete_markers(storage, instant)  # this task has created them after the commit deleted the others
     raise WriteConflictError(
         f"{storage.root}: expected the write of the instant {instant} to wait for this task, found it over; the task's "
         "files are deleted, and nothing of them has been committed"
@@ -133,7 +134,7 @@ def check_awaited(storage: Storage, config: TableConfig, instant: str, stats: Se
 
 
 def delete_traces(storage: Storage, instant: str) -> None:
-    """Delete the partitions that an instant has just made, whose files are deleted, and its markers."""
+    """Delete the partitions that an instant has just created and whose files are deleted, and its markers."""
     for folder, _ in list(list_partitions(storage)):
         leave_partition(storage, folder, instant)
     _delete_rings(storage, instant, RINGS_FOLDER)
@@ -141,7 +142,7 @@ def delete_traces(storage: Storage, instant: str) -> None:
 
 
 def _delete_rings(storage: Storage, instant: str, folder: str) -> None:
-    """Delete what a clustering has made of the buckets of partitions."""
+    """Delete the buckets of partitions that a clustering at *instant* has stored."""
     for entry in storage.list(folder):
         path = join_path(folder, entry.name)
         if entry.is_dir:
@@ -151,12 +152,12 @@ def _delete_rings(storage: Storage, instant: str, folder: str) -> None:
 
 
 def named_files(stats: Iterable[WriteStat]) -> set[str | None]:
-    """The paths of the data files that *stats* name, change logs among them."""
+    """Return the paths of the data files that *stats* name, including change logs."""
     return {path for stat in stats for path in (stat.path, *(stat.cdc_stats or ()))}
 
 
 def files_of(storage: Storage, instant: str) -> Iterator[str]:
-    """The paths of the files that have *instant* in their names, of all folders."""
+    """Yield the paths of the files of all folders that have *instant* in their names."""
     for folder, entries in list_partitions(storage, incomplete=True):
         for entry in entries:
             parsed = parse_data_file(entry.name)
@@ -171,7 +172,10 @@ def _delete_own(storage: Storage, config: TableConfig, instant: str, paths: Iter
 
 
 def _is_of(storage: Storage, config: TableConfig, path: str, instant: str) -> bool:
-    """Whether a file with *instant*'s marker or name is its own; below table version 8 the blocks of logs decide."""
+    """Return whether a file with the marker or the name of *instant* belongs to it.
+
+    Below table version 8 a log file belongs to the instant if all of its blocks do.
+    """
     name = parse_data_file(base_name(path))
     if name is None or path.startswith(f"{META_FOLDER}/"):
         return False  # a marker can have any name
@@ -181,7 +185,10 @@ def _is_of(storage: Storage, config: TableConfig, path: str, instant: str) -> bo
 
 
 def log_instants(storage: Storage, path: str) -> set[str]:
-    """The instants of the blocks of a log file; none where its writer gave up, and deleted it, since it was listed."""
+    """Return the instants of the blocks of a log file.
+
+    There are none if its writer gave up and deleted the file after it was listed.
+    """
     try:
         with LogReader(path, storage=storage) as reader:
             return {block.instant for block in reader if block.instant is not None}
@@ -201,20 +208,20 @@ class GroupTarget:
     partition_path: str
     file_id: str = ""
     complete: CompleteFiles | None = None
-    """Takes over the files of the group that are complete; without it they are synced one by one."""
+    """Collects the complete files of the group to sync them together; if None, they are synced one by one."""
     threads: int = 1
-    """How many threads may write a file: with several, rows are written while the next are merged."""
+    """How many threads may write a file: with several, rows are written while the next ones are merged."""
 
     def of_group(self, file_id: str) -> GroupTarget:
-        """The same for another file group of the partition."""
+        """Return the target of another file group of the same partition."""
         return replace(self, file_id=file_id)
 
     def path(self, name: str) -> str:
-        """The path of a file of the partition, below the table."""
+        """Return the path of a file of the partition, below the table."""
         return join_path(self.partition_path, name)
 
     def log_writer(self, name: LogFileName) -> LogWriter:
-        """A writer of log files of the group, the first of them *name*; it leaves a marker for each file."""
+        """Return a writer of log files of the group, the first of them *name*, which creates a marker for each file."""
         plan = self.plan
         return LogWriter(
             self.partition_path,
@@ -224,13 +231,13 @@ class GroupTarget:
             storage=self.storage,
             on_create=lambda path: create_marker(self.storage, plan.instant, path, appends=plan.logs_name_slices),
             is_own_name=not plan.logs_name_slices,  # from table version 8 on, the instant makes the name unique
-            # Without a whole block nothing in such a file would say later which write it is of.
+            # A file without a whole block could not be attributed to its write later, so it is deleted at once.
             deletes_failed=plan.logs_name_slices,
             on_complete=None if self.complete is None else self.complete.add,
         )
 
     def close(self, file: OutputFile) -> None:
-        """Close a base file of the group that is complete, now or together with others."""
+        """Close a complete base file of the group, at once or together with others."""
         if self.complete is not None:
             self.complete.add(file)
         elif self.plan.options.sync:
@@ -261,7 +268,7 @@ class WriteCounts:
 class LogFileStats:
     """Adds up what was appended to each log file of a file group.
 
-    *instant* is the one in their names; *below* the slice that the statistics name, if any.
+    *instant* is the one in the names of the log files; *below* is the slice that the statistics name, if any.
     """
 
     partition_path: str
@@ -272,7 +279,7 @@ class LogFileStats:
     _indexed: dict[str, FileIndexer] = field(default_factory=dict)
 
     def add(self, result: AppendResult, counts: WriteCounts, indexer: FileIndexer | None = None) -> None:
-        """Count an append; *indexer* has what the metadata table keeps of it."""
+        """Count an append; *indexer* has collected what the metadata table keeps of it."""
         name = base_name(result.path)
         if indexer is not None:
             self._indexed[name] = self._indexed[name] + indexer if name in self._indexed else indexer
@@ -285,12 +292,12 @@ class LogFileStats:
         return [LogFile(LogFileName.parse(name), size) for name, (_, _, size) in self._files.items()]
 
     def index(self, indexer: FileIndexer) -> None:
-        """Add to what the metadata table keeps of the last log file."""
+        """Add *indexer* to what the metadata table keeps of the last log file."""
         name = next(reversed(self._files))
         self._indexed[name] = self._indexed[name] + indexer if name in self._indexed else indexer
 
     def finish(self) -> list[WriteStat]:
-        """One statistic per log file, in the order in which the files were begun."""
+        """Return one statistic per log file, in the order in which the files were begun."""
         return [self._stat(name, *entry) for name, entry in self._files.items()]
 
     def _stat(self, name: str, counts: WriteCounts, offset: int, size: int) -> WriteStat:
@@ -327,9 +334,9 @@ def base_file_stat(
     previous: BaseFileName | None = None,
     indexed: IndexedFile | None = None,
 ) -> WriteStat:
-    """The statistic of a base file; *size* in bytes, *rows* all of its rows; *indexed* is for the metadata table.
+    """Return the statistic of a base file of *size* bytes with *rows* rows; *indexed* is for the metadata table.
 
-    *counts* and *previous*, the base file that it replaces, are given for a group that existed before.
+    *counts* and *previous*, the base file that the new one replaces, are passed for a group that existed before.
     """
     counted = WriteCounts(inserts=rows) if counts is None else counts
     return WriteStat(
@@ -350,7 +357,7 @@ def base_file_stat(
 
 
 def encode_write_stats(stats: Iterable[WriteStat]) -> bytes:
-    """Statistics as a message from one process to another, with what they have for the metadata table."""
+    """Encode statistics, with what they have for the metadata table, as a message from one process to another."""
     every = tuple(stats)
     return pickle.dumps((_plain_stats(every), [stat.indexed for stat in every]))
 
@@ -360,7 +367,7 @@ def _plain_stats(stats: tuple[WriteStat, ...]) -> bytes:
 
 
 def decode_write_stats(message: bytes) -> tuple[WriteStat, ...]:
-    """The statistics out of :func:`encode_write_stats`."""
+    """Decode a message of :func:`encode_write_stats`."""
     plain, indexed = pickle.loads(message)  # noqa: S301 - of a task of this write, which sends pickles anyway
     stats = decode_commit_metadata(plain, path="a task's message").write_stats
     return tuple(replace(stat, indexed=found) for stat, found in zip(stats, indexed, strict=True))

@@ -1,7 +1,9 @@
-"""Heartbeats: a file per instant at work, written again at intervals as long as its writer lives.
+"""Heartbeats: a file per instant at work, which its writer rewrites at intervals as long as it lives.
 
-A writer that finds an incomplete instant looks at its heartbeat before it rolls it back or takes it over.  The file
-says who its writer is: one that was taken for dead, but was only slow, finds out that another has taken its place.
+A writer that finds an incomplete instant reads its heartbeat before it rolls the instant back or takes it over.  The
+file names its writer: a writer that was only slow, but was taken for dead, finds out from it that another has taken its
+place.
+
 Source: HoodieHeartbeatClient, HoodieHeartbeatUtils, Hudi 1.2.0.
 """
 
@@ -27,11 +29,10 @@ _beating: set[str] = set()
 
 
 class Heartbeat:
-    """The heartbeat of one instant; :meth:`start` and :meth:`stop` it once.  It stops, too, at the end of a block.
+    """The heartbeat of one instant; :meth:`start` and :meth:`stop` it once.  As a context manager, it stops at the end.
 
-    With *may_be_taken_over*, another writer may go on with the instant: that of a service, not that of a write.
-
-    It can be sent to other processes, such as the tasks of the write: there it beats within :meth:`beating`.
+    With *may_be_taken_over*, another writer may go on with the instant; true for a service, false for a write.  The
+    heartbeat can be sent to other processes, such as the tasks of the write: there it beats within :meth:`beating`.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class Heartbeat:
 
     @contextmanager
     def beating(self) -> Iterator[None]:
-        """Beat as long as the block lasts, in a process that this has been sent to; the file stays."""
+        """Beat while the block runs, in a process that this heartbeat was sent to; the file stays."""
         if self._has_begun:
             yield
             return
@@ -78,33 +79,33 @@ class Heartbeat:
             self.hand_over()
 
     def hand_over(self) -> None:
-        """Stop beating and leave the file: other processes go on."""
+        """Stop beating and leave the file, because other processes go on."""
         self._has_begun = True
         self._ticker.stop()
         _beating.discard(self._token)
 
     def stop(self) -> None:
-        """Stop beating, and delete the file unless it is another's by now."""
+        """Stop beating, and delete the file unless another writer has taken over the instant."""
         self.hand_over()
         with contextlib.suppress(StorageError):
             if not self._may_be_taken_over or self.is_own():
                 self._storage.delete(f"{_FOLDER}/{self.instant}")
 
     def is_own(self) -> bool:
-        """Whether the file is still this writer's."""
+        """Return whether the file still names this writer."""
         return self._token.encode() in _content(self._storage, self.instant)
 
     def confirm(self) -> None:
-        """Look whether the instant is still this writer's.
+        """Check that the instant still belongs to this writer.
 
         Raises:
             LockError: another writer has taken it over.
         """
         if not self.is_own():
             raise LockError(
-                f"{self._storage.root}: {self.instant} is no longer this writer's, which gave no sign of life for too "
-                "long; another has taken it over (hoodie.client.heartbeat.interval_in_ms and "
-                "hoodie.client.heartbeat.tolerable.misses say how long that is)"
+                f"{self._storage.root}: {self.instant} is no longer this writer's: it gave no sign of life for too "
+                "long, and another writer has taken it over; let that one finish, or set a longer tolerance with "
+                "hoodie.client.heartbeat.interval_in_ms and hoodie.client.heartbeat.tolerable.misses"
             )
 
     def __reduce__(self) -> tuple[Callable[..., Heartbeat], tuple[object, ...]]:
@@ -127,9 +128,9 @@ class Heartbeat:
 
 
 def living(storage: Storage, *, tolerance: float) -> frozenset[str]:
-    """The instants of writers whose heartbeat was written within the last *tolerance* seconds.
+    """Return the instants of writers whose heartbeat was written within the last *tolerance* seconds.
 
-    Where the storage does not record when a file was written, every heartbeat counts.
+    If the storage does not record when a file was written, every heartbeat counts.
     """
     oldest = (time.time() - tolerance) * 1000
     return frozenset(
@@ -138,9 +139,9 @@ def living(storage: Storage, *, tolerance: float) -> frozenset[str]:
 
 
 def is_of_ended_process(storage: Storage, instant: str) -> bool:
-    """Whether the writer of a heartbeat was on this machine and is not there any more.
+    """Return whether the writer of a heartbeat ran on this machine and has ended.
 
-    That is known only where all writers see each other's processes: a container has numbers of its own for them.
+    Process ids are compared, so all writers must see each other's processes: a container has process ids of its own.
     """
     try:
         owner = json.loads(_content(storage, instant))
@@ -160,7 +161,7 @@ def _is_running(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except (OSError, OverflowError):
-        return True  # it is another user's
+        return True  # the process belongs to another user
     return True
 
 

@@ -1,10 +1,10 @@
 """Locks: how the writers of a table exclude each other.
 
-The file-system lock is the one of Hudi's FileSystemBasedLockProvider, file for file: Java's writers and these exclude
-each other.  It is held for the moments of a state change on the timeline, never while rows are written.
+The file-system lock is that of Hudi's FileSystemBasedLockProvider, file for file: Java's writers and ours exclude each
+other.  It is held for the moments in which the timeline changes, never while rows are written.
 
 A lock that expires can be lost: its owner was stopped for longer than that, and another writer has taken the lock.  So
-the file names its owner, who renews it, and looks whether it is still the owner before it changes what others see.
+the file names its owner; the owner renews it, and checks that it is still the owner before it changes what others see.
 """
 
 from __future__ import annotations
@@ -33,44 +33,43 @@ from hudiformat.write.commit.ticking import Ticker
 _LOCK_FILE = "lock"
 _FIRST_WAIT, _LONGEST_WAIT = 0.005, 0.25  # seconds
 _SURE = 1.0
-"""For this many seconds after a look at the lock its owner need not look again: locks expire after minutes."""
+"""For this many seconds after it has checked the lock, its owner need not check again: locks expire after minutes."""
 
 
 class Lock(Protocol):
-    """Something that one writer at a time can have; each value is one writer."""
+    """A lock that one writer at a time can hold; each object stands for one writer."""
 
     @property
     def expires_after(self) -> float:
-        """After how many seconds without renewal others may take the lock; 0 means never."""
+        """The seconds without renewal after which other writers may take the lock; 0 means never."""
         ...
 
     def try_acquire(self) -> bool:
-        """Take the lock; False, at once, where another writer has it."""
+        """Take the lock and return True; return False, at once, if another writer has it."""
         ...
 
     def is_own(self) -> bool:
-        """Whether this writer has the lock, and no other has taken it since."""
+        """Return whether this writer has the lock, and no other has taken it since."""
         ...
 
     def renew(self) -> None:
-        """Begin the time anew after which the lock expires, unless another writer has taken it."""
+        """Restart the time after which the lock expires, unless another writer has taken it."""
         ...
 
     def release(self, *, is_sure: bool = False) -> None:
-        """Give the lock back, unless another writer has taken it; where it *is_sure*, without a look."""
+        """Release the lock, unless another writer has taken it; if *is_sure*, without checking that."""
         ...
 
     def describe(self) -> str:
-        """Where the lock is and who has it."""
+        """Describe where the lock is and who has it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FileSystemLock:
-    """A file that only one writer can create, and that says which one has.
+    """A file that only one writer can create, and that names that writer.
 
-    A lock file older than *expire_minutes* is deleted, as left by a writer that died; 0 means never.
-
+    A lock file older than *expire_minutes* is deleted, because its writer must have died; 0 means never.
     Source: FileSystemBasedLockProvider, Hudi 1.2.0.
     """
 
@@ -81,7 +80,7 @@ class FileSystemLock:
 
     @property
     def expires_after(self) -> float:
-        """As the protocol says."""
+        """See :attr:`Lock.expires_after`."""
         return self.expire_minutes * 60.0
 
     def try_acquire(self) -> bool:
@@ -94,27 +93,28 @@ class FileSystemLock:
         except StorageError as error:
             is_final = isinstance(error.__cause__, PermissionError | NotADirectoryError)  # waiting does not help
             if not is_final and (self.storage.exists(self._path) or self.storage.exists(self.folder)):
-                # Another writer has it, or had it a moment ago; or it was created, and the answer was lost.
+                # Another writer has the lock, or had it a moment ago; or this one has created it, and the storage's
+                # answer was lost: then the file has this writer's content.
                 return self._read() == content
             raise
         return True
 
     def is_own(self) -> bool:
-        """As the protocol says."""
+        """See :meth:`Lock.is_own`."""
         return self.token.encode() in self._read()
 
     def renew(self) -> None:
-        """As the protocol says."""
+        """See :meth:`Lock.renew`."""
         if self.is_own():
             self.storage.create(self._path, self._content(), overwrite=True, sync=False)
 
     def release(self, *, is_sure: bool = False) -> None:
-        """As the protocol says."""
+        """See :meth:`Lock.release`."""
         if is_sure or self.is_own():
             self.storage.delete(self._path)
 
     def describe(self) -> str:
-        """As the protocol says."""
+        """See :meth:`Lock.describe`."""
         return f"{self.storage.root}/{self._path} {self._read().decode(errors='replace')}".rstrip()
 
     def _content(self) -> bytes:
@@ -126,13 +126,13 @@ class FileSystemLock:
         try:
             return self.storage.read(self._path)
         except StorageError:
-            return b""  # it has just been given back
+            return b""  # it has just been released
 
     def _remove_expired(self) -> bool:
-        """Delete the lock file if it has expired; False where another writer is doing so.
+        """Delete the lock file if it has expired; return False if another writer is doing so.
 
-        Two writers may find one expired lock.  The one that creates a file with the name of that lock's content
-        removes it; the other would delete the first one's new lock.
+        Two writers may find one expired lock.  Only one of them can create a file that is named after the content of
+        that lock, and this one deletes it; the other would delete the new lock of the first.
         """
         if not self._is_old(_LOCK_FILE):
             return True
@@ -141,7 +141,7 @@ class FileSystemLock:
         try:
             self.storage.create(join_path(self.folder, claim), self.token.encode(), sync=False)
         except StorageError:
-            if self._is_old(claim):  # its writer has died, too
+            if self._is_old(claim):  # the writer that wanted to delete the lock has died, too
                 self.storage.delete(join_path(self.folder, claim))
             return False
         if self._read() == expired and self._is_old(_LOCK_FILE):
@@ -168,26 +168,26 @@ class InProcessLock:
 
     @property
     def expires_after(self) -> float:
-        """As the protocol says."""
+        """See :attr:`Lock.expires_after`."""
         return 0.0
 
     def try_acquire(self) -> bool:
-        """As the protocol says."""
+        """See :meth:`Lock.try_acquire`."""
         return self._lock.acquire(blocking=False)
 
     def is_own(self) -> bool:
-        """As the protocol says."""
+        """See :meth:`Lock.is_own`."""
         return self._lock.locked()
 
     def renew(self) -> None:
-        """As the protocol says."""
+        """See :meth:`Lock.renew`: this lock never expires."""
 
     def release(self, *, is_sure: bool = False) -> None:  # noqa: ARG002 - of the protocol
-        """As the protocol says."""
+        """See :meth:`Lock.release`."""
         self._lock.release()
 
     def describe(self) -> str:
-        """As the protocol says."""
+        """See :meth:`Lock.describe`."""
         return f"the lock of {self.root} in this process"
 
     @property
@@ -213,7 +213,8 @@ def _file_system_lock(storage: Storage, options: ConcurrencyOptions) -> Lock:
     storage_of_lock = open_storage(options.lock_path) if options.lock_path else storage
     if not storage_of_lock.capabilities.atomic_create:
         raise UnsupportedFeatureError(
-            f"{storage_of_lock.root}: a lock file needs a storage where only one of several writers can create a file",
+            f"{storage_of_lock.root}: a lock file needs a storage that creates files atomically, and this one does "
+            "not; set hoodie.write.lock.filesystem.path to a folder on a storage that does",
             feature="file-system lock without atomic create",
         )
     return FileSystemLock(storage_of_lock, "" if options.lock_path else META_FOLDER, options.lock_expire_minutes)
@@ -231,32 +232,32 @@ LOCK_FACTORIES: Mapping[LockProvider, Callable[[Storage, ConcurrencyOptions], Lo
 
 
 class Hold:
-    """A lock that this writer has taken."""
+    """A lock that this writer holds."""
 
     def __init__(self, lock: Lock) -> None:
         self.lock = lock
-        self._looked: tuple[float, float] | None = None  # when it was last known to be this writer's, on both clocks
+        self._looked: tuple[float, float] | None = None  # when it was last known to be this writer's, by both clocks
 
     @property
     def is_sure(self) -> bool:
-        """Whether the last look is so recent that the lock cannot have been lost since."""
+        """Whether the last check is so recent that the lock cannot have been lost since."""
         if self._looked is None:
             return False
         passed = (now - then for now, then in zip(_now(), self._looked, strict=True))
         return all(0 <= seconds < _SURE for seconds in passed)
 
     def confirm(self) -> None:
-        """Look whether the lock is still this writer's.
+        """Check that the lock is still this writer's.
 
         Raises:
             LockError: another writer has taken it, because it expired or was deleted.
         """
         if self.is_sure:
             return
-        now = _now()  # before the look: a pause after it counts
+        now = _now()  # before the check: a pause between the check and the next one counts
         if not self.lock.is_own():
             raise LockError(
-                f"the lock is no longer this writer's, which had it for too long without a sign of life: "
+                f"the lock is no longer this writer's, which held it for too long without a sign of life: "
                 f"{self.lock.describe() or 'it was deleted'}; nothing was published, write again "
                 "(hoodie.write.lock.filesystem.expire says after how many minutes a lock expires)"
             )
@@ -264,19 +265,19 @@ class Hold:
 
 
 def _now() -> tuple[float, float]:
-    """The monotonic clock stands still while the machine sleeps; the other one may be set."""
+    """Return the time by two clocks: the monotonic one stands still while the machine sleeps, the other may be set."""
     return time.monotonic(), time.time()
 
 
 @contextmanager
 def held(lock: Lock, *, patience: float) -> Iterator[Hold]:
-    """Have *lock* for as long as the block lasts, after waiting for it for at most *patience* seconds.
+    """Hold *lock* while the block runs, after waiting for it for at most *patience* seconds.
 
-    A lock that expires is renewed meanwhile.  Where the lock cannot be given back, a warning says so: what was done
-    under it is done.
+    A lock that expires is renewed meanwhile.  If the lock cannot be released, a warning says so; the changes made under
+    it stay.
 
     Raises:
-        LockError: another writer has had it all the time.
+        LockError: another writer has held it all the time.
     """
     _acquire(lock, patience)
     ticker = Ticker(lock.renew, interval=lock.expires_after / 3, name="lock") if lock.expires_after else None
@@ -311,7 +312,7 @@ def _release(hold: Hold) -> None:
         with contextlib.suppress(StorageError):
             hold.lock.release()
             return
-        message = f"the lock could not be given back, others wait until it expires or is deleted: {error}"
+        message = f"the lock could not be released; other writers wait until it expires or is deleted: {error}"
         warn(message)
 
 

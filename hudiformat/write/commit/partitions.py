@@ -1,8 +1,8 @@
-"""Partitions as folders: entering one makes its metadata file, and a failed write leaves the one that it has made.
+"""Partitions as folders: a write creates the metadata file of a new partition, and deletes it again if the write fails.
 
-A folder is a partition by its metadata file; a listing shows nothing below it.  So no partition is inside another one.
-Writers enter and leave without a lock.  Whoever leaves deletes single files and empty folders only, and looks again
-afterwards; whoever commits checks, under the lock, that its partitions are still there.
+A folder is a partition if it has a metadata file; a listing shows nothing below it, so no partition is inside another
+one.  Writers create and delete these files without a lock.  A failed write deletes only single files and empty folders,
+and checks the folder again afterwards; a commit checks, under the lock, that its partitions are still there.
 
 Source: HoodiePartitionMetadata, FSUtils.getAllPartitionPaths, Hudi 1.2.0.
 """
@@ -22,7 +22,7 @@ from hudiformat.write.commit.plan import WritePlan
 
 
 def enter_partition(storage: Storage, plan: WritePlan, path: str) -> None:
-    """Make the folder *path* a partition, unless it is one: without its metadata file Hudi reads no rows from it.
+    """Make the folder *path* a partition, unless it is one: without a metadata file Hudi reads no rows from it.
 
     Raises:
         DataError: it is inside another partition, or has one inside.
@@ -35,7 +35,7 @@ def enter_partition(storage: Storage, plan: WritePlan, path: str) -> None:
         return
     if plan.in_tasks or plan.options.concurrency.has_other_writers:
         try:
-            refuse_nested(storage, path)  # another may have looked, and then made its own, at the same time
+            refuse_nested(storage, path)  # again: another writer may have checked and created its own at the same time
         except DataError:
             storage.delete(target)
             raise
@@ -52,7 +52,7 @@ def refuse_nested(storage: Storage, path: str) -> None:
 
 
 def leave_partition(storage: Storage, folder: str, instant: str) -> None:
-    """Undo :func:`enter_partition` of a failed write, if no file has been written to the partition since."""
+    """Undo :func:`enter_partition` of a failed write, unless a file has been written to the partition since."""
     metadata = join_path(folder, PARTITION_METADATA_FILE)
     if _files(storage, folder) != [PARTITION_METADATA_FILE]:
         return
@@ -63,7 +63,7 @@ def leave_partition(storage: Storage, folder: str, instant: str) -> None:
     if f"commitTime={instant}\n".encode() not in content:
         return
     storage.delete(metadata)
-    if _files(storage, folder):  # a writer has seen the partition in the meantime, and relies on it
+    if _files(storage, folder):  # another writer has found the partition in the meantime, and relies on it
         _create(storage, metadata, content, sync=True)
         return
     while folder and storage.delete_empty_folder(folder):
@@ -71,10 +71,10 @@ def leave_partition(storage: Storage, folder: str, instant: str) -> None:
 
 
 def keep_partitions(storage: Storage, instant: str, by_partition: Mapping[str, Sequence[WriteStat]]) -> None:
-    """Make sure, under the lock, that the partitions which *instant* is about to commit to are partitions.
+    """Create, under the lock, missing metadata files of the partitions that *instant* is about to commit to.
 
-    A writer that gave up may have left one that it had made, after this write had seen it; not one where the statistics
-    name an earlier commit, or where there were rows to update.
+    Another writer that gave up may have deleted the metadata file after this write had found it.  That cannot happen to
+    a partition with an earlier commit in its statistics, or with rows to update.
 
     Raises:
         DataError: as for :func:`enter_partition`.
@@ -92,7 +92,7 @@ def _is_first(stat: WriteStat, instant: str) -> bool:
 
 
 def partition_metadata(path: str, instant: str) -> bytes:
-    """The content of a partition metadata file.
+    """Return the content of a partition metadata file.
 
     Source: HoodiePartitionMetadata.
     """
@@ -101,7 +101,7 @@ def partition_metadata(path: str, instant: str) -> bytes:
 
 
 def _create(storage: Storage, path: str, content: bytes, *, sync: bool) -> bool:
-    """Create a metadata file; False where another writer or task was faster."""
+    """Create a metadata file; return False if another writer or task was faster."""
     try:
         storage.create(path, content, sync=sync)
     except StorageError:
@@ -116,7 +116,7 @@ def _files(storage: Storage, folder: str) -> list[str]:
 
 
 def _partitions_below(storage: Storage, path: str) -> Iterator[str]:
-    """The partitions inside the folder *path*."""
+    """Yield the partitions inside the folder *path*."""
     waiting = [path]
     while waiting:
         folder = waiting.pop()

@@ -1,4 +1,4 @@
-"""What the tasks of a write have to know of the table, sizing included.  It is pickled: plain values only."""
+"""The plan of a write: what its tasks must know of the table, sizing included.  It is pickled: plain values only."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ Groups = frozenset[tuple[str, str]]
 
 @dataclass(frozen=True)
 class SizingProfile:
-    """What sizing has to know of a table besides its file slices.
+    """What sizing must know of a table besides its file slices.
 
-    ``commits`` reads the completed commits, the newest first.  That costs a request each, so it happens when the record
-    size is first needed: not for updates that only go to log files.  A pickled profile has the size itself.  With
-    ``parallelism``, Flink's tasks share the new rows by their keys.
+    ``commits`` reads the completed commits, the newest first.  Each costs a request, so they are read only when the
+    record size is first needed, and not for updates that only go to log files.  A pickled profile carries the size
+    itself.  With ``parallelism``, Flink's tasks divide the new rows among themselves by their keys.
     """
 
     kind: Kind
@@ -60,7 +60,7 @@ class SizingProfile:
 
     @cached_property
     def record_size(self) -> RecordSize:
-        """The bytes of a record in a base file, and the commit that they are known from.
+        """The bytes of a record in a base file, and the commit from which this is known.
 
         Raises:
             CorruptTableError: a commit that is needed is damaged.
@@ -69,13 +69,13 @@ class SizingProfile:
         return estimate(self.commits(), self.options)
 
     def small_files(self, partition_path: str, slices: Sequence[FileSlice]) -> tuple[GroupVerdict, ...]:
-        """The file groups of a partition in the order in which they are filled; *slices* are the newest of each."""
+        """Return the file groups of a partition in the order in which they are filled; *slices* are the newest ones."""
         pending = Pending(_ids_in(self.in_compaction, partition_path), _ids_in(self.in_clustering, partition_path))
         chosen = flink_small_files if self.engine is SizingEngine.FLINK else spark_small_files
         return chosen(slices, self.kind, self.options, pending)
 
     def plan(self, partition_path: str, inserts: int, groups: Sequence[GroupVerdict]) -> PartitionPlan:
-        """Where *inserts* new rows of a partition go; *groups* as :meth:`small_files` gives them."""
+        """Return where *inserts* new rows of a partition go; *groups* is the result of :meth:`small_files`."""
         if self.engine is SizingEngine.FLINK:
             numbers = count()
             profile = Profile(lambda _path: groups, self.record_size)
@@ -84,9 +84,9 @@ class SizingProfile:
         return plan_partition(partition_path, inserts, groups, self.record_size, self.options)
 
     def tasks(self, instant: str, partition_path: str, small_files: Callable[[], Sequence[GroupVerdict]]) -> FlinkTasks:
-        """What plans by tasks where the new rows of a partition go; *small_files* are asked for when the first come.
+        """Return the planner that assigns the new rows of a partition task by task, as Flink does.
 
-        No other task of the write opens file groups in the partition.
+        It calls *small_files* when the first rows come.  No other task of the write opens file groups in the partition.
         """
         assert self.parallelism is not None  # noqa: S101 - the callers have checked
         numbers = count()
@@ -100,7 +100,7 @@ class SizingProfile:
 
 
 def _with_record_size(size: RecordSize, *known: Any) -> SizingProfile:
-    """A profile whose record size is known; *known* are the other values that it is pickled with."""
+    """Return a profile whose record size is known; *known* are the other values that it is pickled with."""
     kind, engine, options, *others = known
     profile = SizingProfile(kind, engine, options, lambda: iter(()), *others)
     profile.__dict__["record_size"] = size
@@ -116,16 +116,18 @@ _VERSION_WITH_POSITIONS = 8
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """One write of a table, between the moment its instant is chosen and its commit.
+    """One write of a table, from the choice of its instant to its commit.
 
-    ``sizing`` assigns new rows to file groups; None where it is not used.  ``in_clustering`` are file groups, as
-    (partition path, file id), that a pending clustering is going to replace.  ``placements``, by partition path, assign
-    new rows of a write whose rows have been counted before its tasks run.  ``compactions`` are the pending compactions
-    of file groups, in table version 6, where their log files are named by them.  With ``in_tasks``, tasks write, whose
-    failed attempts may leave files behind.  ``history`` are the names that columns have in files of other instants.
-    ``indexes`` say what the metadata table keeps of the files.  ``record_index`` says where record keys are, if it is
-    the index of the write.  With ``merges_in_tasks``, what a task reads of a file group after its write is what the
-    commit leaves there: no other writer may append to it, and merging takes no merger of the user's own.
+    - ``sizing`` assigns new rows to file groups; None if it is not used.
+    - ``in_clustering`` are the file groups, as (partition path, file id), that a pending clustering will replace.
+    - ``placements``, by partition path, assign new rows if they were counted before the tasks of the write run.
+    - ``compactions`` are the pending compactions of file groups in table version 6, which names log files by them.
+    - With ``in_tasks``, tasks do the writing, and their failed attempts may leave files behind.
+    - ``history`` has the names that columns have in files of other instants.
+    - ``indexes`` says what the metadata table keeps of the files.
+    - ``record_index`` finds record keys, if it is the index of the write.
+    - With ``merges_in_tasks``, a task that reads a file group after its write gets the rows that the commit leaves
+      there: no other writer may append to the group, and no custom merger is needed.
     """
 
     root: str
@@ -152,12 +154,12 @@ class WritePlan:
 
     @property
     def row_size(self) -> int:
-        """What a row is taken to have in a base file, in bytes, until that can be measured."""
+        """The estimated bytes of a row in a base file, until they can be measured."""
         return self.sizing.record_size.size if self.sizing else self.options.sizing.record_size_estimate
 
     @property
     def logs_name_slices(self) -> bool:
-        """Whether a log file's name carries the instant of its slice, as below table version 8."""
+        """Whether the name of a log file carries the instant of its slice, as it does below table version 8."""
         return self.visibility.logs_name_slices
 
     @property
@@ -167,15 +169,15 @@ class WritePlan:
 
     @property
     def writes_positions(self) -> bool:
-        """Whether blocks record the rows of the base file that their records belong to, where all of these are known.
+        """Whether the header of a block records the positions of its rows in the base file, if all of them are known.
 
-        Source: HoodieAppendHandle; table versions below 8 have none.
+        Source: HoodieAppendHandle; table versions below 8 have no positions.
         """
         return self.options.record_positions and self.config.version >= _VERSION_WITH_POSITIONS
 
     @property
     def partial(self) -> TableSchema | None:
-        """The columns that an upsert changes in rows that are there, where those are not all."""
+        """The columns that an upsert changes in existing rows; None if these are all columns."""
         partial = partial_schema(self.operation, self.options)
         return partial and replace(partial, keeps_operations=self.schema.keeps_operations)
 
@@ -188,7 +190,7 @@ class WritePlan:
 
     @property
     def looks_keys_up(self) -> bool:
-        """Whether record keys are looked up, in all partitions or in those of their rows, and not by their hash."""
+        """Whether record keys are looked up, in all partitions or in those of their rows, and not hashed to buckets."""
         if self.options.is_global:
             return self.looks_everywhere
         checks = self.operation is Operation.INSERT and self.options.insert_duplicates is not DuplicatePolicy.NONE
@@ -196,23 +198,23 @@ class WritePlan:
 
     @property
     def combines(self) -> bool:
-        """Whether the write keeps one row of several with one key."""
+        """Whether the write keeps only one of several rows with the same key."""
         if self.operation in (Operation.INSERT, Operation.BULK_INSERT, *REPLACING):
             return self.options.combine_before_insert
         return self.operation is Operation.DELETE or self.options.combine_before_upsert
 
     @property
     def ordering_fields(self) -> tuple[str, ...]:
-        """The columns that decide which row of several with one key is kept; without any, the last one is."""
+        """The columns that decide which of several rows with the same key is kept; without any, the last row is."""
         by_event_time = merge_mode(self.config) is MergeMode.EVENT_TIME_ORDERING
         return self.config.ordering_fields if by_event_time and self.operation is not Operation.DELETE else ()
 
     def indexer(self) -> FileIndexer | None:
-        """What collects what the metadata table keeps of a file, if it keeps anything."""
+        """Return a collector of what the metadata table keeps of a file; None if it keeps nothing."""
         return None if self.indexes is None else FileIndexer(self.indexes, self.schema.arrow_with_meta)
 
     def slice_reader(self, merger: RecordMerger | None = None) -> SliceReader:
-        """What reads the file slices that existed when the write began."""
+        """Return a reader of the file slices that existed when the write began."""
         return SliceReader(
             self.config,
             self.schema,
@@ -224,7 +226,7 @@ class WritePlan:
 
 
 def action_of(config: TableConfig, operation: Operation) -> Action:
-    """The action under which a write is on the timeline."""
+    """Return the action under which a write is on the timeline."""
     if operation in REPLACING:
         return Action.REPLACE_COMMIT
     return Action.COMMIT if config.table_type is TableType.COPY_ON_WRITE else Action.DELTA_COMMIT
@@ -233,11 +235,11 @@ def action_of(config: TableConfig, operation: Operation) -> Action:
 def write_plan(
     state: TableState, operation: Operation, instant: str, *, in_tasks: bool = True, schema: TableSchema | None = None
 ) -> WritePlan:
-    """What the tasks of a write at *instant* have to know of the table; *schema* is its new one, where that changes.
+    """Return the plan of a write at *instant*; *schema* is the table's new schema, if the write changes it.
 
     Raises:
         CorruptTableError: a commit or a pending plan that is needed is damaged.
-        UnsupportedFeatureError: the record index, by which keys are to be found, cannot be read.
+        UnsupportedFeatureError: the record index, which is to find the keys, cannot be read.
     """
     plan = WritePlan(
         root=state.storage.root,
@@ -261,7 +263,7 @@ def write_plan(
 
 
 def plan_of_service(state: TableState, instant: str) -> WritePlan:
-    """What the tasks of a compaction or a clustering at *instant* have to know of the table."""
+    """Return what the tasks of a compaction or a clustering at *instant* must know of the table."""
     return WritePlan(
         root=state.storage.root,
         config=state.config,
@@ -276,7 +278,7 @@ def plan_of_service(state: TableState, instant: str) -> WritePlan:
 
 
 def _options_of(state: TableState) -> WriteOptions:
-    """The options, and what the table itself says of its buckets."""
+    """Return the options, completed by the bucket rules that the table itself stores."""
     options = state.options
     if options.index_type is not IndexType.BUCKET or options.bucket_engine is not BucketEngine.SIMPLE:
         return options
@@ -284,7 +286,7 @@ def _options_of(state: TableState) -> WriteOptions:
 
 
 def _record_index(state: TableState) -> RecordIndex | None:
-    """The record index, where it is the index of a write; a warning where it would be and the table has none."""
+    """Return the record index if it is the index of the write; warn if the options ask for one that the table lacks."""
     used, asked = state.options.index_type, state.context.options.index_type
     if used.uses_record_index or used.uses_partitioned_index:
         partitioned = used.uses_partitioned_index
@@ -299,7 +301,7 @@ def _record_index(state: TableState) -> RecordIndex | None:
 def _warn_of_no_index(state: TableState, asked: IndexType, lacks: str, reads: str, key: str) -> None:
     warn(
         f"{state.storage.root}: hoodie.index.type is {asked.value}, but the table has {lacks}: {reads} are read, as "
-        f"with {state.options.index_type.value}; create tables with hoodie.metadata.enable=true and "
+        f"with {state.options.index_type.value}; create the table with hoodie.metadata.enable=true and "
         f"hoodie.metadata.{key}.level.index.enable=true to have one",
     )
 
@@ -310,25 +312,25 @@ def _schema_of_files(state: TableState, schema: TableSchema | None) -> TableSche
 
 
 def partial_schema(operation: Operation, options: WriteOptions) -> TableSchema | None:
-    """The columns that a write brings, where those are not all that a row has."""
+    """Return the columns that the rows of a write have, if they are not all columns of the table; else None."""
     return TableSchema(options.partial_schema) if options.partial_schema and operation is Operation.UPSERT else None
 
 
 def _is_sized(state: TableState, operation: Operation) -> bool:
-    """Whether sizing assigns new rows to file groups; with a bucket index, the hash of the key does."""
-    # The user's own merger is called when rows are read, so the rows have to go to log files.
+    """Return whether sizing assigns new rows to file groups; with a bucket index, the hash of the key does."""
+    # A custom merger is called when rows are read, so the rows must go to log files.
     if state.context.merger is not None or state.options.index_type is IndexType.BUCKET:
         return False
     return operation in (Operation.INSERT, Operation.UPSERT)
 
 
 def sizing_profile(state: TableState, operation: Operation) -> SizingProfile:
-    """The profile of a table; its commits are read, from the newest on, until one gives the record size."""
+    """Return the sizing profile of a table; it reads commits, from the newest on, until one yields the record size."""
     options = state.options
     sizing = options.sizing
     if partial_schema(operation, options) is not None:
-        # No file group is small: a new row may not rewrite one that gets partial updates.  Hudi rewrites its base file
-        # with what the updates bring alone, and loses the other columns.
+        # No file group counts as small, because a new row must not rewrite a group that gets partial updates: Hudi then
+        # rewrites the base file with the columns of the updates alone, and loses the other columns.
         sizing = replace(sizing, small_file_limit=0)
     return SizingProfile(
         kind=_kind_of(state),
@@ -342,13 +344,13 @@ def sizing_profile(state: TableState, operation: Operation) -> SizingProfile:
 
 
 def _parallelism(options: WriteOptions) -> Parallelism | None:
-    """The tasks among which Flink's way of sizing divides new rows; None for a single one."""
+    """Return the tasks among which Flink's sizing divides new rows; None for a single one."""
     is_divided = options.sizing_engine is SizingEngine.FLINK and options.sizing_tasks > 1
     return Parallelism.of(options.sizing_tasks) if is_divided else None
 
 
 def _kind_of(state: TableState) -> Kind:
-    """What decides where new rows of a table may go."""
+    """Return which file groups of a table may take new rows."""
     if state.config.table_type is TableType.COPY_ON_WRITE:
         return Kind.COW
     return Kind.MOR if state.options.index_type.indexes_log_files else Kind.MOR_BLIND

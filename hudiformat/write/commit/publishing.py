@@ -1,4 +1,4 @@
-"""Announcing, checking and completing instants, as long as the writer has the table's lock.
+"""Announce, check and complete instants, while the writer holds the table's lock.
 
 An instant is completed in the metadata table first, and then on the timeline.
 """
@@ -46,7 +46,7 @@ def announce(state: TableState, action: Action, plan: Plan) -> Instant:
     state.context.confirm()
     requested = create_requested(state.storage, state.config, state.next_instant, action, plan)
     try:
-        state.context.confirm()
+        state.context.confirm()  # again: the lock may have been lost while the file was created
     except LockError:
         with suppress(StorageError):
             remove_pending(state.storage, state.config, requested)
@@ -55,13 +55,13 @@ def announce(state: TableState, action: Action, plan: Plan) -> Instant:
 
 
 def publish(state: TableState, instant: Instant, metadata: Metadata) -> Instant:
-    """Complete an inflight instant, with what it did in *metadata*.
+    """Complete an inflight instant; *metadata* describes what it did.
 
-    *state* was read under the table's lock.  The metadata table is written first, and is valid once the timeline
-    has the completed instant; in the other order a reader would miss files for a moment.
+    *state* was read under the table's lock.  The metadata table is written first, and its records are valid once the
+    timeline has the completed instant; in the other order, readers would miss files for a moment.
 
     Raises:
-        CommitError: the instant is not inflight any more.
+        CommitError: the instant is no longer inflight.
         LockError: this writer has lost the lock; the instant is not completed.
         StorageError: a file cannot be created.
 
@@ -76,16 +76,16 @@ def publish(state: TableState, instant: Instant, metadata: Metadata) -> Instant:
     done = complete(state.storage, state.config, instant, metadata, completion_time=now, timeline=state.timeline)
     _take_back_if_lost(state, instant, done)
     if recorded is not None and isinstance(metadata, CommitMetadata) and metadata.schema is not None:
-        with suppress(StorageError):  # the instant is completed; the next one names them
+        with suppress(StorageError):  # the instant is completed; the next commit names the columns if this one cannot
             name_new_columns(state, TableSchema(metadata.schema))
     return done
 
 
 def _take_back_if_lost(state: TableState, instant: Instant, done: Instant) -> None:
-    """Remove the completed *done* where the lock was lost just before it appeared, and others have used that.
+    """Remove the completed *done* if the lock was lost just before it appeared and others have changed the table.
 
-    No file system completes an instant on the condition that a lock is held.  A writer that was stopped between its
-    last look at the lock and this moment finds out here.
+    No file system can complete an instant on the condition that a lock is held.  A writer that was stopped between its
+    last check of the lock and this moment finds out here.
     """
     try:
         state.context.confirm()
@@ -93,7 +93,7 @@ def _take_back_if_lost(state: TableState, instant: Instant, done: Instant) -> No
         known = {one.time for one in state.timeline.instants}
         others = [one for one in load_timeline(state.storage, state.config).instants if one.time not in known]
         if not others and state.storage.exists(instant_path(state.config, instant)):
-            return  # nobody has done anything under the lock
+            return  # no other writer has changed anything while it had the lock
         with suppress(StorageError):
             state.storage.delete(instant_path(state.config, done))
         root = state.storage.root
@@ -103,26 +103,26 @@ def _take_back_if_lost(state: TableState, instant: Instant, done: Instant) -> No
 def check_publishable(state: TableState, seen: TableState, instant: Instant, metadata: CommitMetadata) -> None:
     """Check what is about to become visible; *state* was read under the table's lock.
 
-    The instant is still on the timeline, so is every write that it has *seen* when it began, unless that is archived,
-    and every file that *metadata* names exists and has its size.
+    The instant must still be on the timeline, and so must every write that was there when it began (*seen*), unless
+    that write has been archived.  Every file that *metadata* names must exist and have its size.
 
     Raises:
-        CommitError: the instant is not, or a file is not.
-        WriteConflictError: another writer has rolled back what this one builds on.
+        CommitError: the instant is gone, or a file is missing or has another size.
+        WriteConflictError: another writer has rolled back a commit that this write builds on.
     """
     root = state.storage.root
     _refuse_undone(state, seen, instant)
     if instant.time not in {pending.time for pending in state.timeline.pending}:
         raise CommitError(
             f"{root}: {instant} is no longer on the timeline: it has been rolled back by another writer, as "
-            "happens to one that gives no sign of life for too long; nothing was committed, write again",
+            "happens to a write that gives no sign of life for too long; nothing was committed, write again",
             path=root,
         )
     for path, expected, found in _sizes(state.storage, _named(metadata)):
         if found != expected:
             there = "it does not exist" if found is None else f"it has {found}"
             raise CommitError(
-                f"{root}/{path}: {instant} has written {expected} bytes to this file, and {there}; nothing was "
+                f"{root}/{path}: {instant} has written {expected} bytes to this file, but {there}; nothing was "
                 "committed, write again",
                 path=f"{root}/{path}",
             )
@@ -141,9 +141,9 @@ def _refuse_undone(state: TableState, seen: TableState, instant: Instant) -> Non
 
 
 def refuse_new_indexes(state: TableState, plan: WritePlan, instant: Instant, schema: TableSchema | None = None) -> None:
-    """Check that the files of a write have been indexed as the metadata table needs it by now.
+    """Check that the files of a write have been indexed as the metadata table now needs it.
 
-    *schema* is the table's after the write, if that is another: columns that it takes away need no statistics.
+    *schema* is the table's schema after the write, if that changes it: columns that it removes need no statistics.
 
     Raises:
         WriteConflictError: an index was built since the write began.
@@ -161,20 +161,20 @@ def refuse_new_indexes(state: TableState, plan: WritePlan, instant: Instant, sch
 def refuse_others(state: TableState, seen: TableState, instant: Instant) -> None:
     """Check before a commit without a lock that no other write was begun or completed since *seen*.
 
-    Of two writers that begin at once at least one finds the other: each has put its instant on the timeline before it
-    looks.  Services add no rows, and do no harm, but for a clustering: it takes file groups from the table that the
-    write may have added to.
+    If two writers begin at once, at least one finds the other, because each puts its instant on the timeline before it
+    looks for others.  Services add no rows and do no harm, except a clustering: it removes file groups from the table
+    to which the write may have added rows.
 
     Raises:
-        WriteConflictError: another write was.
+        WriteConflictError: another write was begun or completed.
     """
     known = {one.time for one in seen.timeline.instants} | {instant.time}
     for other in state.timeline.instants:
         if other.time not in known and other.action.completed_as.is_write and not _is_harmless(state, other):
             root = state.storage.root
             raise WriteConflictError(
-                f"{root}: the write {instant.time} cannot commit: another writer has begun {other.time} meanwhile, and "
-                f"neither uses a lock; nothing was committed, write again{_SHARED}",
+                f"{root}: the write {instant.time} cannot commit: another writer has begun {other.time} in the "
+                f"meantime, and neither uses a lock; nothing was committed, write again{_SHARED}",
                 path=root,
             )
 
@@ -188,12 +188,12 @@ def _is_harmless(state: TableState, other: Instant) -> bool:
 
 
 def refuse_rolled_back(state: TableState, instant: Instant, done: Instant) -> None:
-    """Check after a commit without a lock that no other writer was rolling it back; then it is taken back.
+    """Check after a commit without a lock that no other writer was rolling it back; if one was, remove the commit.
 
-    Where that cannot be looked up, the commit stays, with a warning.
+    If that cannot be checked, the commit stays, with a warning.
 
     Raises:
-        CommitError: one was.
+        CommitError: another writer was rolling the commit back.
     """
     root = state.storage.root
     try:
@@ -224,7 +224,7 @@ def _is_of(state: TableState, rollback: Instant, target: Instant) -> bool:
 
 
 def _named(metadata: CommitMetadata) -> Iterator[tuple[str, int]]:
-    """The files that a commit names, and their sizes."""
+    """Yield the files that a commit names, and their sizes."""
     for stat in metadata.write_stats:
         if stat.path is not None:
             yield stat.path, stat.file_size_in_bytes or 0
@@ -232,7 +232,7 @@ def _named(metadata: CommitMetadata) -> Iterator[tuple[str, int]]:
 
 
 def _sizes(storage: Storage, named: Iterator[tuple[str, int]]) -> Iterator[tuple[str, int, int | None]]:
-    """Each path, the size that it should have, and the size that it has."""
+    """Yield each path, the size that it should have, and the size that it has."""
     files = list(named)
     if storage.capabilities.map:
         yield from ((path, size, _size(storage, path)) for path, size in files)
@@ -244,7 +244,7 @@ def _sizes(storage: Storage, named: Iterator[tuple[str, int]]) -> Iterator[tuple
 
 def _size(storage: Storage, path: str) -> int | None:
     try:
-        with storage.open_input(path) as file:  # its size is known then
+        with storage.open_input(path) as file:  # opening a file costs one request, which returns its size
             return int(file.size())
     except StorageError:
         return None

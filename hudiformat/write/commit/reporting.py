@@ -1,4 +1,4 @@
-"""What is logged of writes and services, to the logger ``hudiformat``: a line for each commit."""
+"""Log writes and services to the logger ``hudiformat``: one line for each commit."""
 
 from __future__ import annotations
 

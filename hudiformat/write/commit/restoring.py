@@ -1,7 +1,7 @@
-"""Running a restore: each write that its plan names is removed, the newest first.
+"""Run a restore: remove each write that its plan names, the newest first.
 
-From the moment when it has begun, queries see the table as it will be.  One that was stopped half-way is finished
-before anything else changes the table.
+From the moment when the restore is inflight, queries see the table as it will be.  A restore that was interrupted is
+finished before anything else changes the table.
 
 Source: BaseRestoreActionExecutor, Hudi 1.2.0; spec/services.md.
 """
@@ -20,10 +20,10 @@ from hudiformat.write.commit.rollback import remove_write
 
 
 def run_restore(state: TableState, restoring: Instant) -> Instant:
-    """Do what the plan of a pending restore says, or what is left of it; the completed restore.
+    """Run the plan of a pending restore, or what is left of it, and return the completed restore.
 
     Raises:
-        CorruptTableError: it has no plan.
+        CorruptTableError: the restore has no plan.
         StorageError: a file cannot be deleted; the restore stays pending.
         LockError: this writer has lost the table's lock; the restore stays pending.
     """
@@ -49,7 +49,7 @@ def run_restore(state: TableState, restoring: Instant) -> Instant:
 
 
 def finish_restores(state: TableState) -> TableState:
-    """Finish the restores that were stopped half-way; the table after that."""
+    """Finish the restores that were interrupted, and return the state of the table after that."""
     pending = [one for one in state.timeline.pending if one.action is Action.RESTORE]
     for one in pending:
         run_restore(state, one)
@@ -57,7 +57,7 @@ def finish_restores(state: TableState) -> TableState:
 
 
 def _delete_rollbacks(state: TableState, after: str) -> None:
-    """Delete the rollbacks of writes that the restore has deleted as well."""
+    """Delete the rollbacks after the savepoint: the restore has deleted the writes that they rolled back."""
     for one in state.timeline.instants:
         if one.action is Action.ROLLBACK and one.time > after:
             for step in (one, *(Instant(one.time, one.action, step) for step in (State.INFLIGHT, State.REQUESTED))):

@@ -1,11 +1,11 @@
-"""Rolling back writes: those that did not complete, and completed ones that the user wants removed.
+"""Roll back writes: those that did not complete, and completed ones that the user wants removed.
 
 A rollback is an instant of its own.  Its plan is on the timeline before the first file is deleted: if the process is
 stopped half-way, the next writer finishes the rollback.
 
-In table version 6 a log file may contain blocks of several writes.  Blocks that the write added to an existing file
-group stay, and a command block in a further log file makes readers skip them.  Base files, and the log files that began
-a file group, are deleted.
+In table version 6 a log file may contain blocks of several writes.  Blocks that the write appended to an existing file
+group stay, and a command block in another log file makes readers skip them.  Base files are deleted, and so are the log
+files with which a file group began.
 
 Source: BaseRollbackPlanActionExecutor, BaseRollbackActionExecutor, MarkerBasedRollbackStrategy, RollbackHelperV1, Hudi
 1.2.0; spec/timeline.md.
@@ -46,12 +46,12 @@ from hudiformat.write.commit.publishing import announce, publish
 
 
 def rollback_requests(storage: Storage, target: str, *, ends_slice: bool = False) -> Iterator[RollbackRequest]:
-    """What has to be done to roll back the write *target*; its log files are recognised by their blocks.
+    """Yield what must be done to roll back the write *target*; its log files are recognised by their blocks.
 
-    Where it *ends_slice*, all that was written later to the slices that *target* began is rolled back already: all of
-    their log files are deleted.  Those of a compaction would hide the slices before them.
+    If *ends_slice*, every later write to the slices that *target* began is rolled back already, and all of their log
+    files are deleted: the log files of a compaction's slice would hide the slices before it.
 
-    Markers would name the files faster, but Hudi keeps them in forms of its own, and a commit has none any more.
+    Markers would name the files faster, but Hudi keeps them in forms of its own, and a committed write has none.
 
     Source: ListingBasedRollbackStrategy, Hudi 1.2.0.
     """
@@ -71,9 +71,9 @@ def rollback_requests(storage: Storage, target: str, *, ends_slice: bool = False
 def run_requests(
     storage: Storage, requests: Iterable[RollbackRequest], *, target: str, at: str
 ) -> dict[str, dict[str, int]]:
-    """Run *requests*, *at* the instant of the rollback; the new log files and their sizes by partition.
+    """Run *requests* of the rollback at the instant *at*, and return the new log files and their sizes by partition.
 
-    Doing it twice does no harm.
+    Running them twice does no harm.
     """
     added: dict[str, dict[str, int]] = defaultdict(dict)
     for request in requests:
@@ -91,7 +91,7 @@ def run_requests(
 
 
 def _candidates(files: Iterable[FileInfo], target: str) -> Iterator[tuple[FileInfo, LogFileName | BaseFileName]]:
-    """Base files of *target*, and the log files of those slices that were the newest when it was begun."""
+    """Yield the base files of *target*, and the log files of the slices that were the newest when *target* began."""
     named = [(file, parse_data_file(file.name)) for file in files]
     newest: dict[str, str] = {}
     for _, name in named:
@@ -110,16 +110,16 @@ def _newest_version(storage: Storage, folder: str, file_id: str, instant: str) -
 
 
 def roll_back(state: TableState, target: Instant) -> Instant:
-    """Delete all that the pending *target* has written, and then the instant itself; the rollback's own instant.
+    """Delete what the pending *target* has written, then its instant, and return the instant of the rollback.
 
     Raises:
-        CommitError: the write has a savepoint, which only a completed one gets: the file that says so is lost.
+        CommitError: the write has a savepoint, which only a completed write can get: its completed file is lost.
         StorageError: a file cannot be deleted; the rollback stays pending, and the next writer finishes it.
     """
     if [done.action for done in state.timeline.completed if done.time == target.time] == [Action.SAVEPOINT]:
         raise CommitError(
-            f"{state.storage.root}: the write {target} has a savepoint and is not complete: the file of its completion "
-            "is lost. Put a copy of it back, or delete the savepoint to have the write rolled back",
+            f"{state.storage.root}: the write {target} has a savepoint and is not complete: its completed file is "
+            "lost; restore a copy of that file, or delete the savepoint to have the write rolled back",
             path=state.storage.root,
         )
     requests = tuple(_requests(state, target.time))
@@ -128,17 +128,18 @@ def roll_back(state: TableState, target: Instant) -> Instant:
     now = state.context.state()
     if not target.is_completed and any(
         done.time == target.time for done in now.timeline.completed
-    ):  # its writer was alive: it has been faster
+    ):  # its writer was alive, and has committed before the rollback was announced
         remove_pending(state.storage, state.config, begun)
         return begun
     return _run(now, begun, plan)
 
 
 def finish_rollbacks(state: TableState) -> TableState:
-    """Finish the rollbacks that were stopped half-way; the table after that.
+    """Finish the rollbacks that were interrupted, and return the state of the table after that.
 
-    One whose plan is gone is taken off the timeline: a restore has done it, and has deleted it before its writer, which
-    had lost the lock, began it.  So is a plan for a write with a savepoint: Hudi plans a rollback before it refuses it.
+    Two kinds are taken off the timeline instead.  An inflight rollback without a plan: a restore has done its work and
+    deleted the plan before the rollback's writer, which had lost the lock, began.  And a planned rollback of a write
+    with a savepoint: Hudi refuses it only after it has planned it.
     """
     pending = [one for one in state.timeline.pending if one.action is Action.ROLLBACK]
     for one in pending:
@@ -155,13 +156,13 @@ def finish_rollbacks(state: TableState) -> TableState:
 
 
 def _is_kept(state: TableState, time: str) -> bool:
-    """Whether a write is complete, and has a savepoint."""
+    """Return whether a write is complete and has a savepoint."""
     found = {one.action is Action.SAVEPOINT for one in state.timeline.completed if one.time == time}
     return found == {True, False}
 
 
 def remove_write(state: TableState, target: InstantInfo, *, at: str) -> RollbackMetadata:
-    """Delete what *target* has written, and the instant itself, as a part of the restore that began *at*."""
+    """Delete what *target* has written, and its instant, as a part of the restore that began *at*."""
     return _execute(state, target, tuple(_requests(state, target.commit_time)), at=at)
 
 
@@ -199,14 +200,14 @@ def _execute(
 
 
 def _hide(state: TableState, target: InstantInfo) -> None:
-    """Make a completed write a pending one again: nobody may read its files while they are deleted."""
+    """Make a completed write pending again: nobody may read its files while they are deleted."""
     for instant in load_timeline(state.storage, state.config).completed:
         if instant.time == target.commit_time and instant.action.is_write:
             state.storage.delete(instant_path(state.config, instant))
 
 
 def _remove(state: TableState, target: InstantInfo) -> None:
-    # A new look: the completed state is gone by now, and shows under which action the instant was requested.
+    # Load the timeline again: without the completed file, it shows the action under which the instant was requested.
     for instant in load_timeline(state.storage, state.config).pending:
         if instant.time == target.commit_time and instant.action is not Action.ROLLBACK:
             remove_pending(state.storage, state.config, instant)
@@ -232,7 +233,7 @@ def _requests(state: TableState, instant: str) -> Iterator[RollbackRequest]:
 
 
 def _ends_slice(state: TableState, target: str) -> bool:
-    """Whether no write is left that came after *target*."""
+    """Return whether no write is left that came after *target*."""
     instants = load_timeline(state.storage, state.config).instants
     return not any(one.time > target and one.action.completed_as.is_write for one in instants)
 

@@ -1,4 +1,4 @@
-"""Deleting files that count no more: of tasks whose write was over, and those that a power cut has brought back."""
+"""Delete files that no longer count: of tasks whose write was over, and files that a power cut has brought back."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _MERGES = (Action.COMPACTION, Action.LOG_COMPACTION)
 def sweep_orphans(state: TableState, marked: Sequence[str]) -> None:
     """Delete the files of tasks that were still writing when their write was rolled back, or was committed.
 
-    *marked* are the instants that have markers, listed before *state* was made: an instant is on the timeline before
-    its first marker.  All files are deleted of an instant that is not on the timeline, unless it is earlier than the
-    timeline's first: it may have been archived.  Of a commit, those files are deleted that have a marker and that the
-    commit does not name.  These wait while a compaction is pending, whose plan may name them.
+    *marked* are the instants that have markers, listed before *state* was read: an instant is on the timeline before it
+    has its first marker.  For an instant that is not on the timeline, all files are deleted, unless it is earlier than
+    the first instant of the timeline: then it may have been archived.  For a commit, the files are deleted that have a
+    marker and that the commit does not name; these stay while a compaction is pending, whose plan may name them.
     """
     on_timeline = {instant.time for instant in state.timeline.instants}
     first = state.timeline.first_active or ""
@@ -36,15 +36,15 @@ def sweep_orphans(state: TableState, marked: Sequence[str]) -> None:
 
 
 def sweep_before_archiving(state: TableState, chosen: Sequence[Instant]) -> None:
-    """Delete the files of rolled-back writes that are there again, before the instants *chosen* are archived.
+    """Delete files of rolled-back writes that exist again, before the instants *chosen* are archived.
 
-    The writer of such a write was taken for dead, and was only slow; or a power cut undid the deletion.  Once the
-    timeline begins after its instant, its files would count as those of an archived commit.  In table version 6 those
-    that the metadata table lists stay: the rollback has kept them, and has hidden their blocks.
+    Either the writer was only slow, and was taken for dead, or a power cut undid the deletion.  Once the timeline
+    begins after the instant of such a write, its files would count as files of an archived commit.  In table version 6,
+    the files that the metadata table lists stay: the rollback has kept them, and has hidden their blocks.
 
-    The same goes for file groups that a replace commit among *chosen* has removed from the table.  A clean has deleted
-    them, or it would not be archived; a power cut may have undone that.  Nor may one undo it afterwards, so what is
-    deleted is synced.
+    The same holds for file groups that a replace commit among *chosen* has removed from the table.  A clean has deleted
+    their files, or the commit would not be archived, but a power cut may have undone that.  Deletions are synced here,
+    so that no later power cut can undo them.
     """
     _sweep_replaced(state, chosen)
     known = {instant.time for instant in state.timeline.instants}
@@ -83,21 +83,21 @@ def _sweep_replaced(state: TableState, chosen: Sequence[Instant]) -> None:
 
 
 def sync_deletions(state: TableState, folders: Iterable[str]) -> None:
-    """Return once no power cut brings back what was deleted from *folders*, unless the table is not to be synced."""
+    """Make sure that no power cut brings back files deleted from *folders*, unless the options turn syncing off."""
     if state.options.sync:
         for folder in folders:
             state.storage.sync_deletions(folder)
 
 
 def _is_kept(state: TableState, folder: str, name: str) -> bool:
-    """Whether the metadata table lists a file of a rolled-back write, as it does in version 6 alone."""
+    """Return whether the metadata table lists a file of a rolled-back write, as it does only in table version 6."""
     if not state.logs_name_slices or FILES not in state.config.metadata_partitions:
         return False
     return any(file.name == name for file in state.partition_files(folder))
 
 
 def _rolled_back(state: TableState) -> set[str]:
-    """The instants that the rollbacks and restores on the timeline have removed."""
+    """Return the instants that the rollbacks and restores on the timeline have removed."""
     found: set[str] = set()
     for done in state.timeline.completed:
         if done.action in (Action.ROLLBACK, Action.RESTORE):
@@ -110,7 +110,7 @@ def _rolled_back(state: TableState) -> set[str]:
 
 
 def _instants_of(state: TableState, path: str) -> frozenset[str]:
-    """The writes whose data a file has; in table version 6 the blocks of a log file say that."""
+    """Return the writes whose data a file has; in table version 6 the blocks of a log file name them."""
     name = parse_data_file(base_name(path))
     if name is None:
         return frozenset()

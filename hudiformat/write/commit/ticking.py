@@ -1,4 +1,4 @@
-"""A thread that does something at intervals: a sign of life that others look for."""
+"""A thread that repeats an action at intervals, as a sign of life that others look for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hudiformat.errors import StorageError
 class Ticker:
     """Calls *action* every *interval* seconds, from :meth:`start` to :meth:`stop`.
 
-    A StorageError is ignored: the next call may succeed.  The thread ends with the process.
+    A StorageError is ignored, because the next call may succeed.  The thread ends with the process.
     """
 
     def __init__(self, action: Callable[[], None], *, interval: float, name: str) -> None:
@@ -22,11 +22,11 @@ class Ticker:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin; the first call comes after an interval."""
+        """Start the thread; the first call comes after an interval."""
         self._thread.start()
 
     def stop(self) -> None:
-        """No call begins after this, and none is at work any more."""
+        """Stop the calls; when this returns, none is running and none will begin."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join()

@@ -1,8 +1,9 @@
 """One write from its instant to its commit.
 
-A write becomes visible in one step: the completed instant appears on the timeline, whole.  Before that step nothing of
-it can be seen, and after it nothing is left to do that matters.  Beside other writers, the start and the end of a write
-hold the table's lock, and the write commits only if it conflicts with nothing that was committed since it began.
+A write becomes visible in one step, when the completed instant appears on the timeline.  Before that step nothing of it
+can be seen, and after it no work is left on which its validity depends.  If there are other writers, the start and the
+end of a write hold the table's lock, and the write commits only if it conflicts with nothing that was committed since
+it began.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ from hudiformat.write.commit.reporting import LOG, log_commit
 from hudiformat.write.metadata.metadata_table import MetadataTable
 
 _FIRST_BEAT = 5.0
-"""After so many seconds a write without a lock gives its first sign of life."""
+"""The seconds after which a write without a lock gives its first sign of life."""
 
 Replaced = Mapping[str, tuple[str, ...]]
 """File groups by partition path."""
@@ -64,8 +65,8 @@ Replaced = Mapping[str, tuple[str, ...]]
 class Commit:
     """A write that is visible.
 
-    ``stats`` has an entry for every file that was made; sizes in it are bytes.  ``completion_time`` is when it became
-    visible; below table version 8 it may be unknown.
+    ``stats`` has an entry for every file that was created; sizes in it are bytes.  ``completion_time`` is when the
+    write became visible; below table version 8 it may be unknown.
 
     Source: HoodieCommitMetadata; spec/timeline.md.
     """
@@ -81,7 +82,7 @@ class Commit:
 
     @property
     def num_writes(self) -> int:
-        """Records inserted and updated; a statistic's own ``num_writes`` also counts those that a file only copied."""
+        """Records inserted and updated; ``num_writes`` of a statistic also counts records that a file only copied."""
         return sum(stat.num_inserts + stat.num_update_writes for stat in self.stats)
 
     @property
@@ -99,7 +100,7 @@ class _LateHeartbeat:
         self._start = Delayed(self._begin, _FIRST_BEAT)
 
     def stop(self) -> None:
-        """End it; no file is left."""
+        """Stop the heartbeat, or prevent it, so that no file is left."""
         self._start.stop()
         if self._begun is not None:
             self._begun.stop()
@@ -111,9 +112,10 @@ class _LateHeartbeat:
 
 
 class Transaction:
-    """A write that has an instant: requested and inflight on the timeline, until it commits or is abandoned.
+    """A write that has an instant, requested and inflight on the timeline, until it commits or is abandoned.
 
-    Leaving it as a context manager without a commit abandons it.  ``plan`` is what the tasks of the write share.
+    As a context manager, it abandons the write at the end of the block unless the write was committed.  ``plan`` is
+    what the tasks of the write share.
     """
 
     def __init__(
@@ -129,22 +131,22 @@ class Transaction:
         self.after: TableState | None = None
         """The state of the table as the commit left it; None before."""
         self._context = context
-        self._seen = seen  # as this write has begun
+        self._seen = seen  # the state when this write began
         self._heartbeat = heartbeat
         self._began = time.time()
 
     @property
     def instant(self) -> Instant:
-        """The write's instant, inflight."""
+        """The instant of the write, inflight."""
         return self.plan.inflight
 
     def hand_over(self) -> None:
-        """Let the processes that this is sent to keep the write alive, by :meth:`alive`, instead of this one."""
+        """Stop keeping the write alive here: the processes that it is sent to do so instead, by :meth:`alive`."""
         if isinstance(self._heartbeat, Heartbeat):
             self._heartbeat.hand_over()
 
     def alive(self) -> AbstractContextManager[None]:
-        """Tell other writers as long as the block lasts that the write is alive, in a process that this was sent to."""
+        """Return a context manager that keeps the write alive for other writers, in a process that it was sent to."""
         return self._heartbeat.beating() if isinstance(self._heartbeat, Heartbeat) else nullcontext()
 
     def commit(
@@ -155,11 +157,11 @@ class Transaction:
         *,
         internal: InternalSchema | None = None,
     ) -> Commit:
-        """Make the write visible, whole, with *extra* in the extra metadata of the commit.
+        """Make the whole write visible in one step, with *extra* in the extra metadata of the commit.
 
-        *replaced* are the file groups that the write removes from the table, by partition path; *internal* is what it
-        makes of the table's internal schema, where it is a change of columns alone.  Files that were begun and are in
-        no statistic, those of failed attempts of a task, are deleted first.
+        *replaced* are the file groups that the write removes from the table, by partition path.  *internal* is the new
+        internal schema of the table if the write only changes columns.  Files that were begun and are in no statistic,
+        left by failed attempts of a task, are deleted first.
 
         Raises:
             WriteConflictError: another writer has committed to the same file groups since this write began.
@@ -177,8 +179,11 @@ class Transaction:
             partition_to_replace_file_ids=replaced,
         )
         storage, own = self._context.storage, self.instant.time
+        # The order of the steps decides whether the commit is correct.
+        # 1. Before the commit: files of failed attempts would count as files of this commit once it is visible.
         if self.plan.in_tasks:
             delete_strays(storage, self.plan.config, own, metadata.write_stats)
+        # 2. Under the lock, on a state that is read again: everything that can still refuse the write, without effects.
         with changing(self._context, self._seen, again=True) as state:
             self._refuse_conflicts(state, metadata)
             schema = self._schema(state, internal)
@@ -187,20 +192,26 @@ class Transaction:
             has_ids = internal is not None or state.has_ids()
             ids = internal_schema_of(state, schema, own, changed=internal) if has_ids else {}
             metadata = replace(metadata, extra_metadata={"schema": schema.avro, **ids, **(extra or {})})
+            # 3. The last checks before the commit: another writer may have deleted the metadata file of a partition;
+            #    without a lock, another writer may have begun.
             if state.options.concurrency.has_other_writers:
                 keep_partitions(storage, own, by_partition)
             if not state.options.concurrency.has_other_writers:
                 refuse_others(state, self._seen, self.instant)
+            # 4. Visible: the metadata table first, then the timeline.  Without a lock, a rollback may have begun
+            #    between the last check and this moment, so the timeline is checked once more.
             done = self._complete(state, metadata)
             if not state.options.concurrency.has_other_writers:
                 refuse_rolled_back(state, self.instant, done)
+        # 5. After the commit: what this process remembers; then the heartbeat, which was needed until now; the markers
+        #    last, because a task that finds them knows that its write is not over.
         self.after = replace(state, context=self._context).with_instant(done)
-        self._context.parsed.operations = done, self.plan.schema.keeps_operations  # no file need be asked
+        self._context.parsed.operations = done, self.plan.schema.keeps_operations  # saves reading a file for it
         self._context.parsed.keep(done, _as_read(metadata))
         self._stop_heartbeat()
         leave(storage.root, own)
-        with contextlib.suppress(StorageError):  # the write is visible; markers that stay behind mean nothing
-            if self.plan.in_tasks:  # failed attempts may have gone on until now, and have found that they are awaited
+        with contextlib.suppress(StorageError):  # the write is visible; markers that are left behind do no harm
+            if self.plan.in_tasks:  # again: a failed attempt may have gone on until now, and found its write pending
                 delete_strays(storage, self.plan.config, own, metadata.write_stats)
             delete_markers(storage, own)
         if LOG.isEnabledFor(logging.INFO):
@@ -210,9 +221,9 @@ class Transaction:
 
     @contextmanager
     def unless_overtaken(self) -> Iterator[None]:
-        """Make what the block cannot read a conflict, if others have changed the table since this write began.
+        """Turn errors of the block into conflicts if other writers have changed the table since this write began.
 
-        They may have archived an instant, or have cleaned or rolled back a file, that the write needs.
+        Others may have archived an instant, or have cleaned or rolled back a file, that the write needs.
 
         Raises:
             WriteConflictError: the table is not as it was when the write began.
@@ -225,16 +236,17 @@ class Transaction:
                 raise
             root = self._context.storage.root
             raise WriteConflictError(
-                f"{root}: the write {self.instant.time} cannot go on, as others have archived, cleaned or rolled back "
-                f"what it reads: {error}; nothing was written, write again "
+                f"{root}: the write {self.instant.time} cannot go on: other writers have archived, cleaned or rolled "
+                f"back files that it reads: {error}; nothing was written, write again "
                 "(hoodie.write.num.retries.on.conflict.failures does so by itself)",
                 path=root,
             ) from error
 
     def _was_given_up(self, error: HudiFormatError) -> bool:
-        """Whether *error* is of a file that another writer may have made, and has deleted as it gave up.
+        """Return whether *error* is about a file that another writer may have created, and deleted when it gave up.
 
-        In table version 6 its name does not say whose it is.  The instant may be off the timeline before it was seen.
+        In table version 6 the name of the file does not say whose it is, and the instant of its writer may have come
+        and gone without being seen.
         """
         if not isinstance(error, StorageError) or error.path is None:
             return False
@@ -244,7 +256,7 @@ class Transaction:
     def abandon(self) -> None:
         """Delete everything that the write has left, unless it has been committed.
 
-        Nobody has seen any of it, so this is no rollback on the timeline.
+        Nobody has seen any of it, so there is no rollback on the timeline.
         """
         if self.after is not None:
             return
@@ -258,15 +270,15 @@ class Transaction:
         state, time = self._context.state(), self.instant.time
         if any(done.time == time for done in state.timeline.completed):
             return
-        # Also where another writer has rolled this write back: what was made since then is still there.
+        # Also if another writer has rolled this write back: files that were created after that still exist.
         has_markers = time in marked_instants(state.storage)
         delete_files(state.storage, state.config, time)
-        if has_markers:  # a task that has made a file in between has still found them (check_awaited)
+        if has_markers:  # again: a task that created a file in between may still have found the markers (check_awaited)
             delete_files(state.storage, state.config, time)
         if any(pending.time == time for pending in state.timeline.pending):
             if FILES in state.config.metadata_partitions:
                 MetadataTable.of(state).without(time)
-            # The instant is deleted last: a process that is stopped half-way leaves the next writer something to find.
+            # Delete the instant last: if this process is stopped half-way, the next writer finds it and rolls it back.
             remove_pending(state.storage, state.config, self.instant)
 
     def __enter__(self) -> Transaction:
@@ -276,7 +288,7 @@ class Transaction:
         try:
             self.abandon()
         except HudiFormatError:
-            if error is None:  # else that one says why, and the next writer cleans up
+            if error is None:  # else the first error says what went wrong, and the next writer cleans up
                 raise
 
     def _complete(self, state: TableState, metadata: CommitMetadata) -> Instant:
@@ -284,7 +296,7 @@ class Transaction:
         try:
             return publish(state, self.instant, metadata)
         except HudiFormatError as error:
-            # The file may exist although its creation failed, in a sync for example.
+            # The file may exist although creating it has failed, for example in a sync.
             try:
                 found = self._context.state().timeline.completed
             except HudiFormatError:
@@ -296,7 +308,11 @@ class Transaction:
             for done in found:
                 if done.time == self.instant.time:
                     return done
-            raise CommitError(f"the instant {self.instant.time} could not be completed: {error}", path=root) from error
+            raise CommitError(
+                f"{root}: the instant {self.instant.time} could not be completed: {error}; the table is as it was, "
+                "write again",
+                path=root,
+            ) from error
 
     def _refuse_conflicts(self, state: TableState, metadata: CommitMetadata) -> None:
         if state.options.concurrency.mode is not ConcurrencyMode.OPTIMISTIC:
@@ -311,10 +327,10 @@ class Transaction:
             )
 
     def _schema(self, state: TableState, internal: InternalSchema | None) -> TableSchema:
-        """The schema of the table after the commit; what others have changed meanwhile stays.
+        """Return the schema of the table after the commit; changes that others have made in the meantime stay.
 
         Raises:
-            WriteConflictError: both they and this write have changed it.
+            WriteConflictError: both another writer and this write have changed the schema.
         """
         if self._change is None:
             return state.schema
@@ -330,14 +346,14 @@ class Transaction:
 
 
 def _as_read(metadata: CommitMetadata) -> CommitMetadata:
-    """*metadata* as it is in the file: without what the metadata table keeps of the files."""
+    """Return *metadata* as reading it from its file would: without what the metadata table keeps of the files."""
     stats = metadata.partition_to_write_stats.items()
     bare = {path: tuple(replace(stat, indexed=None) for stat in group) for path, group in stats}
     return replace(metadata, partition_to_write_stats=bare)
 
 
 def schema_conflict(context: TableContext, time: str, change: SchemaChange, current: TableSchema) -> WriteConflictError:
-    """The error of a write whose table got other columns from another writer since the write was planned."""
+    """Return the error of a write whose table got other columns from another writer after the write was planned."""
     root = context.storage.root
     names, now, rows = (", ".join(one.arrow.names) for one in (change.before, current, change.after))
     return WriteConflictError(
@@ -357,11 +373,12 @@ def begin_write(
 ) -> Transaction:
     """Roll back what failed writes have left, choose the next instant, and put it on the timeline.
 
-    *seen* is the state of the table that the operation has read already.  With *in_tasks*, tasks write, whose failed
-    attempts may leave files.  *change* is what the rows do to the table's schema, where they have all columns.
+    *seen* is the state of the table that the operation has already read.  With *in_tasks*, tasks do the writing, and
+    their failed attempts may leave files.  *change* is how the rows change the table's schema, if they have all
+    columns.
 
     Raises:
-        WriteConflictError: others have changed the table's schema since the rows were brought to it.
+        WriteConflictError: others have changed the table's schema since the rows were converted to it.
         UnsupportedFeatureError: the table cannot be written.
         LockError: another writer keeps the table's lock.
     """
@@ -378,13 +395,14 @@ def begin_write(
             if change is not None and not change.fits(state.schema):
                 raise schema_conflict(context, time, change, state.schema)
             schema = None if change is None else change.after
-            plan = write_plan(state, operation, time, in_tasks=in_tasks, schema=schema)  # before there is an instant
+            # Plan before the instant exists: if planning fails, nothing has to be undone.
+            plan = write_plan(state, operation, time, in_tasks=in_tasks, schema=schema)
             heartbeat: Heartbeat | _LateHeartbeat | None = None
             interval = options.heartbeat_interval_ms / 1000
             if options.failed_writes_policy is FailedWritesPolicy.LAZY:
                 heartbeat = Heartbeat(state.storage, time, interval=interval)
                 undo.callback(heartbeat.stop)
-                heartbeat.start()  # before the instant can be seen: no other writer may take it for a dead writer's
+                heartbeat.start()  # before the instant is visible, or another writer could take this one for dead
             elif not in_tasks:
                 heartbeat = _LateHeartbeat(partial(Heartbeat, state.storage, time, interval=interval))
                 undo.callback(heartbeat.stop)
@@ -403,7 +421,7 @@ def begin_write(
 
 
 def _remove_quietly(state: TableState, begun: Instant) -> None:
-    """Take an instant off the timeline that has written nothing yet; what cannot be done, the next writer does."""
+    """Take an instant that has written nothing yet off the timeline; if that fails, the next writer does it."""
     with suppress(StorageError):
         remove_pending(state.storage, state.config, begun)
 
@@ -419,12 +437,13 @@ def write_and_commit(
     replace: Callable[[WritePlan, Sequence[WriteStat]], Replaced] | None = None,
     change: SchemaChange | None = None,
 ) -> tuple[Commit, TableState]:
-    """A write from its start to its commit, and the table after it; *write_files* makes the files.
+    """Run a write from its start to its commit, and return the commit and the state of the table after it.
 
-    *extra* goes into the extra metadata of the commit; *seen*, *in_tasks* and *change* are as for :func:`begin_write`.
-    *replace* gives the file groups that the write removes from the table, from the plan and the statistics.
+    *write_files* writes the files.  *extra* goes into the extra metadata of the commit; *seen*, *in_tasks* and *change*
+    are as for :func:`begin_write`.  *replace* takes the plan and the statistics, and returns the file groups that the
+    write removes from the table.
 
-    Where another writer was faster, the write is repeated ``hoodie.write.num.retries.on.conflict.failures`` times.
+    If another writer was faster, the write is repeated ``hoodie.write.num.retries.on.conflict.failures`` times.
 
     Raises:
         UnsupportedFeatureError: the table cannot be written.

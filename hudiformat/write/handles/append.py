@@ -1,4 +1,4 @@
-"""The append handle: rows and deletes of one file group -> blocks in its log files."""
+"""The append handle: write rows and deletes of one file group as blocks in its log files."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from hudiformat.write.index.rows import NOT_IN_BASE_FILE, Integers, KeyedRows, t
 from hudiformat.write.rows import BlockSizes, Rows, WaitingRows
 
 _SMALL_BLOCKS = 1024
-"""Rows of less than this share of a block are encoded together with those of other file groups."""
+"""Rows that fill less than this fraction of a block are encoded together with those of other file groups."""
 
 
 class _DataBlock(NamedTuple):
-    """A block of rows, and what is known of them."""
+    """A block of rows, with its counts and what the metadata table keeps of it."""
 
     block: LogBlock
     counts: WriteCounts
@@ -37,7 +37,7 @@ class _DataBlock(NamedTuple):
 
 
 class _Encoded(NamedTuple):
-    """Rows that are in blocks, and the bytes that they had in memory."""
+    """The number of rows in blocks, and the bytes that they had in memory."""
 
     rows: int
     size: int
@@ -47,12 +47,14 @@ class AppendHandle:
     """Writes rows into data blocks of up to ``block_max_size`` bytes, and at the end all deletes into one delete block.
 
     Memory is bounded by the rows of one block and the keys that are deleted.
-    *compacted* are the instants that the blocks stand for, those of a log compaction; *below* is the slice that the log
-    files are added to, where names or statistics have to say it: in table version 6, and in a table with change data.
-    With *base_instant*, that of the base file which positions of rows count in, a block whose rows all have one says
-    which: they are in their order then.  *partial* are the columns that data blocks have besides the meta fields, where
-    those are not all.  *entries* finds what the blocks change in indexes of single records; those of a log compaction
-    change nothing.
+
+    - *compacted* are the instants whose blocks a log compaction replaces.
+    - *below* is the slice that the log files are added to, if names or statistics must say it: in table version 6, and
+      in a table with change data.
+    - *base_instant* is the instant of the base file that the positions of rows refer to.  If every row of a block has a
+      position, the rows are sorted by position, and the block header names that base file.
+    - *partial* are the columns that data blocks have besides the meta fields, if these are not all columns.
+    - *entries* finds what the blocks change in indexes of single records; a log compaction changes nothing there.
 
     Source: HoodieAppendHandle, FileGroupReaderBasedAppendHandle.
     """
@@ -84,7 +86,7 @@ class AppendHandle:
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of rows that are in memory."""
+        """The bytes of the rows that are in memory."""
         return self._waiting.size
 
     @property
@@ -94,21 +96,21 @@ class AppendHandle:
 
     @property
     def extra_bytes(self) -> float:
-        """What a row had in the log files beyond its bytes in memory, on average; below 0 if it had less."""
+        """The bytes of a row in the log files beyond its bytes in memory, on average; negative if it had fewer."""
         return (self._written - self._encoded.size) / max(self._encoded.rows, 1)
 
     def insert(self, rows: KeyedRows, *, first_counter: int) -> None:
-        """Buffer new rows (the table's own columns); the blocks that are full go to disk."""
+        """Buffer new rows, which have the table's own columns, and write the blocks that are full."""
         self._write(rows, first_counter, is_update=False)
 
     def update(self, rows: KeyedRows, *, first_counter: int) -> None:
-        """As :meth:`insert`, for rows that count as updates."""
+        """Write rows that count as updates, as :meth:`insert` writes new rows."""
         self._write(rows, first_counter, is_update=True)
 
     def stored(self, rows: KeyedRows, file_ids: str | pa.Array, first_counter: int, *, is_update: bool) -> Rows:
-        """*rows* as :meth:`take` takes them; those of several handles of a partition may be made at once.
+        """Return *rows* with the meta fields, for :meth:`take`; rows of several handles may be prepared at once.
 
-        *file_ids* are those of their file groups.
+        *file_ids* are the ids of their file groups.
         """
         stored = add_meta_columns(
             rows.rows,
@@ -123,7 +125,7 @@ class AppendHandle:
         return self._sized(stored, rows.known_positions, is_update=is_update)
 
     def take(self, rows: Rows) -> None:
-        """Buffer rows that have the meta fields."""
+        """Buffer rows that have the meta fields, and write the blocks that are full."""
         self._waiting.add(rows)
         while self._waiting.size >= self._plan.options.block_max_size:
             self._write_block()
@@ -135,14 +137,17 @@ class AppendHandle:
     def delete(
         self, record_keys: pa.Array, ordering: pa.Array | None = None, *, positions: Integers | None = None
     ) -> None:
-        """Buffer deletes; *ordering* None is a delete that wins over whatever came before it."""
+        """Buffer deletes; if *ordering* is None, a delete wins over everything before it."""
         places = np.full(len(record_keys), NOT_IN_BASE_FILE) if positions is None else positions
         self._deletes.append((record_keys, ordering, places))
         if self._entries is not None:
             self._entries.delete(record_keys, wins=ordering is None or not self._plan.ordering_fields)
 
     def one_block(self) -> pa.Table | None:
-        """All rows that wait, where they are one small block, which :meth:`close` may be given encoded."""
+        """Return all waiting rows if they make one small block; else None.
+
+        Such rows may be encoded together with others, and the block is passed to :meth:`close`.
+        """
         is_small = 0 < self._waiting.size <= self._plan.options.block_max_size // _SMALL_BLOCKS
         is_plain = self._base_instant is None and not self._compacted
         if not (is_small and is_plain) or self._sizes.rows_of(self._waiting) < len(self._waiting):
@@ -152,7 +157,7 @@ class AppendHandle:
         return rows.rows
 
     def encode(self, parts: Sequence[pa.Table]) -> Iterator[LogBlock]:
-        """The blocks of *parts*, each what :meth:`one_block` gives of one of several handles of a write."""
+        """Encode the blocks of *parts*, each the result of :meth:`one_block` of one of several handles of a write."""
         cuts = list(accumulate(map(len, parts[:-1])))
         return data_blocks(pa.concat_tables(parts), cuts, **self._shared_arguments)
 
@@ -166,9 +171,9 @@ class AppendHandle:
         self._append([written.block], written.counts, written.indexer)
 
     def close(self, block: LogBlock | None = None) -> list[WriteStat]:
-        """Write what is left, and close; one statistic per log file.
+        """Write what is left, and close; return one statistic per log file.
 
-        *block* has the rows of :meth:`one_block`, where that has given some.
+        *block* holds the rows of :meth:`one_block`, if that has returned any.
         """
         last = None
         while len(self._waiting):
@@ -189,7 +194,7 @@ class AppendHandle:
         return self._stats.finish()
 
     def abandon(self) -> None:
-        """Let go of the log file without writing what is left."""
+        """Close the log file without writing what is left."""
         self._writer.abandon()
 
     def _write(self, rows: KeyedRows, first_counter: int, *, is_update: bool) -> None:
@@ -206,7 +211,7 @@ class AppendHandle:
         return Rows.of(table, np.full(len(table), is_update), positions)
 
     def _next_block(self, encoded: LogBlock | None = None) -> _DataBlock:
-        """The next block of the rows that are waiting; *encoded* is one of all of them."""
+        """Take the next block from the waiting rows; *encoded* is a block of all of them."""
         rows = self._waiting.take(len(self._waiting) if encoded else self._sizes.rows_of(self._waiting))
         block = encoded or self._data_block(rows.rows, rows.positions)
         while (fewer := self._sizes.fewer(rows, len(block.content))) is not None:
@@ -220,7 +225,7 @@ class AppendHandle:
         return _DataBlock(block, counts, self._indexer(rows))
 
     def _indexer(self, rows: Rows) -> FileIndexer | None:
-        """What the metadata table keeps of a block of *rows*."""
+        """Return what the metadata table keeps of a block of *rows*."""
         indexer = self._plan.indexer()
         if indexer is not None:
             indexer.add(rows.rows)
@@ -240,7 +245,7 @@ class AppendHandle:
 
     @property
     def _shared_arguments(self) -> dict[str, Any]:
-        """What all data blocks of a write are made with."""
+        """The arguments that all data blocks of a write are created with."""
         options = self._plan.options
         schema = self._plan.schema if self._partial is None else self._partial
         return {
@@ -252,9 +257,12 @@ class AppendHandle:
         }
 
     def _order(self, positions: Integers) -> Integers | None:
-        """The order of positions that a block can have in its header; None where it can have none.
+        """Return the order of the rows by position, if the block header can have positions; else None.
 
-        Source: HoodieLogBlock.addRecordPositionsIfRequired: each record has one, and no two have the same.
+        Each record must have a position, and no two the same.  For example, the positions [7, 2, 5] give the order [1,
+        2, 0]; the positions [7, -1, 5], one of which is unknown, give None.
+
+        Source: HoodieLogBlock.addRecordPositionsIfRequired.
         """
         if self._base_instant is None or not len(positions):
             return None
@@ -295,10 +303,10 @@ class AppendHandle:
 
 
 def first_log(target: GroupTarget, below: FileSlice | None) -> LogFileName:
-    """The name of the first log file that a write adds to a file group; *below* is the newest slice of the group.
+    """Return the name of the first log file that a write adds to a file group; *below* is the group's newest slice.
 
-    In table version 6 it continues the versions of the slice.  Where a compaction of the slice is pending, it starts
-    those of the slice that the compaction is going to make: the compaction does not read what is written after it was
+    In table version 6 it continues the version numbers of the slice.  If a compaction of the slice is pending, it
+    begins those of the slice that the compaction will create: the compaction does not read what is written after it was
     planned.
 
     Source: HoodieAppendHandle.init, AbstractTableFileSystemView.fetchLatestFileSlicesIncludingInflight, Hudi 1.2.0.

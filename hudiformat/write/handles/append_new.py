@@ -1,4 +1,4 @@
-"""The handle of new file groups that have log files only: a group that is full is followed by another one."""
+"""The handle of new file groups that have only log files: a full group is followed by another one."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from hudiformat.write.handles.logged_entries import LoggedEntries
 from hudiformat.write.index.rows import KeyedRows
 
 _SEQUENCE_NUMBER = 10
-"""About the bytes of a row's number, behind the instant in its sequence number."""
+"""The estimated bytes of a row's number, which follows the instant in its sequence number."""
 
 
 def _no_entries(_target: GroupTarget) -> None:
-    """The table has no index of single records."""
+    """Return None: the table has no index of single records."""
 
 
 class AppendNewHandle:
-    """Writes the rows of a new file group to log files; where they are too many for a group, to those of further ones.
+    """Writes the rows of a new file group to log files; if they are too many for one group, to those of further groups.
 
-    Their ids count up from ``-0``.  A group is full once its log files have more bytes than the maximal size of a base
-    file, by ``SizingOptions.log_ratio``.  Unlike in Hudi, which counts whole blocks, rows in memory count too.
-    *entries* gives what finds the changes of each group in indexes of single records.
+    The file ids count up from ``-0``.  A group is full once its log files have more bytes than the largest base file,
+    by ``SizingOptions.log_ratio``.  Hudi counts whole blocks only; here rows in memory count, too.  *entries* returns
+    what finds the changes of a group in indexes of single records.
 
     Source: AppendHandleFactory, HoodieAppendHandle.canWrite, CopyOnWriteInsertHandler, Hudi 1.2.0.
     """
@@ -41,7 +41,7 @@ class AppendNewHandle:
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of rows that are in memory."""
+        """The bytes of the rows that are in memory."""
         return self._open.buffered_bytes if self._open else 0
 
     def insert(self, rows: KeyedRows, *, first_counter: int) -> None:
@@ -52,7 +52,7 @@ class AppendNewHandle:
             left = rows.rows.slice(start)
             room = min(self._largest - handle.data_size, self._target.plan.options.block_max_size)
             extra = self._meta_bytes(rows) + handle.extra_bytes
-            count = rows_within(left, room, extra=extra) + 1  # that one row makes it full
+            count = rows_within(left, room, extra=extra) + 1  # the row beyond those that fit makes the group full
             part = KeyedRows(left.slice(0, count), rows.keys.slice(start, count))
             handle.insert(part, first_counter=first_counter + start)
             start += len(part)
@@ -63,21 +63,21 @@ class AppendNewHandle:
             self._open.flush()
 
     def close(self) -> list[WriteStat]:
-        """Finish; one statistic per log file."""
+        """Write what is left, and return one statistic per log file."""
         if self._open:
             self._stats += self._open.close()
             self._open = None
         return self._stats
 
     def abandon(self) -> None:
-        """Leave everything for the write's rollback to delete."""
+        """Stop writing; the rollback of the write deletes the files."""
         if self._open:
             self._open.abandon()
 
     def _handle(self) -> AppendHandle:
-        """The handle of the group that takes the next rows."""
+        """Return the handle of the group that takes the next rows."""
         if self._open and self._open.data_size > self._largest:
-            self._open.flush()  # what is waiting had an estimated size
+            self._open.flush()  # the size of waiting rows was estimated: check again with the real size
             if self._open.data_size > self._largest:
                 self._stats += self._open.close()
                 self._open = None
@@ -89,7 +89,7 @@ class AppendNewHandle:
         return self._open
 
     def _meta_bytes(self, rows: KeyedRows) -> float:
-        """About the bytes of a row's meta fields, which *rows* do not have yet."""
+        """Return the estimated bytes of a row's meta fields, which *rows* do not have yet."""
         target = self._target
         texts = 2 * len(target.plan.instant) + _SEQUENCE_NUMBER + len(target.partition_path) + len(target.file_id)
         return texts + float(rows.keys.nbytes) / len(rows)

@@ -11,13 +11,13 @@ from hudiformat.timeline.indexed_file import IndexedFile
 from hudiformat.write.commit.files import GroupTarget, create_marker
 
 _ROW_GROUPS = 8
-"""Row groups of a full file: after each, it is known better how many rows still fit."""
+"""Row groups of a full file: after each, the estimate of how many rows still fit improves."""
 
 
 class OpenBaseFile:
     """A new base file of a file group; it is visible once the write is committed.
 
-    *row_size* is what a row is taken to have in bytes until it is measured; without it, what recent commits say.
+    *row_size* is the estimated bytes of a row until it is measured; if None, recent commits supply it.
     """
 
     def __init__(self, target: GroupTarget, *, row_size: int | None = None) -> None:
@@ -42,20 +42,20 @@ class OpenBaseFile:
 
     @property
     def rows(self) -> int:
-        """Rows so far."""
+        """The number of rows so far."""
         return self._writer.rows
 
     @property
     def waiting_bytes(self) -> int:
-        """Bytes of rows that are still in memory."""
+        """The bytes of the rows that are still in memory."""
         return self._writer.waiting_bytes
 
     def is_full(self, size: int) -> bool:
-        """Whether a file that shall have *size* bytes of rows takes no more."""
+        """Return whether a file that is to have *size* bytes of rows takes no more."""
         return self._writer.is_full(size)
 
     def rows_before(self, size: int, rows: pa.Table) -> int:
-        """How many of the first *rows* to write before :meth:`is_full` is to be asked again."""
+        """Return how many of the first *rows* to write before :meth:`is_full` has to be asked again."""
         return self._writer.rows_before(size, rows)
 
     def write(self, rows: pa.Table) -> None:
@@ -65,22 +65,22 @@ class OpenBaseFile:
             self._indexer.add(rows)
 
     def add_keys(self, keys: pa.Array | pa.ChunkedArray) -> None:
-        """Tell the record index that these keys are in the file group now."""
+        """Record for the record index that these keys are now in the file group."""
         if self._indexer is not None:
             self._indexer.add_keys(keys)
 
     def drop_keys(self, keys: pa.Array | pa.ChunkedArray) -> None:
-        """Tell it that they are in it no more."""
+        """Record for the record index that these keys are no longer in the file group."""
         if self._indexer is not None:
             self._indexer.drop_keys(keys)
 
     def add_values(self, rows: pa.Table) -> None:
-        """Tell the secondary indexes that these rows are in the file group now."""
+        """Record for the secondary indexes that these rows are now in the file group."""
         if self._indexer is not None:
             self._indexer.add_values(rows)
 
     def drop_values(self, rows: pa.Table, at: pa.Array) -> None:
-        """Tell them that those of *rows* that *at* numbers are in it no more."""
+        """Record for the secondary indexes that the rows at the indices *at* are no longer in the file group."""
         if self._indexer is not None:
             self._indexer.drop_values(rows, at)
 
@@ -89,7 +89,7 @@ class OpenBaseFile:
         self._writer.flush()
 
     def close(self, *, same_keys: FileKeys | None = None) -> int:
-        """Finish the file; its size in bytes.  *same_keys* as in ``BaseFileWriter.close``."""
+        """Finish the file, and return its size in bytes; *same_keys* is as in ``BaseFileWriter.close``."""
         size = self._writer.close(same_keys=same_keys)
         self._target.close(self._file)
         return size
@@ -103,6 +103,6 @@ class OpenBaseFile:
         return self._indexer.finish(sizes=writer.column_sizes, bloom_filter=writer.bloom_filter)
 
     def abandon(self) -> None:
-        """Leave the file as it is, for the write's rollback to delete."""
+        """Leave the file as it is; the rollback of the write deletes it."""
         self._writer.abandon()
         self._file.abandon()

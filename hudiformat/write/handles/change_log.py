@@ -1,4 +1,4 @@
-"""A change-data log: what a merge did to each row of a base file, beside the next one.
+"""A change-data log: what a merge did to each row of a base file, written next to the new base file.
 
 Source: HoodieCDCLogger, HoodieCDCUtils, Hudi 1.2.0; spec/log-block.md.
 """
@@ -25,7 +25,7 @@ _KEYS_SCHEMA = (
 
 
 class ChangeLog:
-    """Writes changes into blocks of about ``block_max_size`` bytes; memory is bounded by one of them."""
+    """Writes changes into blocks of about ``block_max_size`` bytes; memory is bounded by one block."""
 
     def __init__(self, target: GroupTarget) -> None:
         plan = target.plan
@@ -40,7 +40,7 @@ class ChangeLog:
         self._sizes: dict[str, int] = {}
 
     def add(self, operation: str, before: pa.Table | None, after: pa.Table | None) -> None:
-        """Take changes of one kind: rows with meta fields as they were and as they are, None where there are none."""
+        """Add changes of one kind: rows with meta fields *before* and *after*; None where no such row exists."""
         there = after if before is None else before
         assert there is not None  # noqa: S101 - a change has a row before it or after it
         if not there.num_rows:
@@ -61,14 +61,17 @@ class ChangeLog:
             self._flush()
 
     def close(self) -> dict[str, int]:
-        """Write what is left, a block without records where there is nothing; the sizes of the files by their paths."""
+        """Write what is left, and return the sizes of the files by their paths.
+
+        Without any change, a block without records is written.
+        """
         if self._waiting or not self._sizes:
             self._flush()
         self._writer.close()
         return self._sizes
 
     def abandon(self) -> None:
-        """Let go of the log file without writing what is left."""
+        """Close the log file without writing what is left."""
         self._writer.abandon()
 
     def _flush(self) -> None:
@@ -81,7 +84,7 @@ class ChangeLog:
 
 
 def change_log_schema(table_schema: str, mode: CdcMode) -> str:
-    """The Avro schema of the changes of a table with *table_schema*, both as JSON.
+    """Return the Avro schema of the changes of a table with *table_schema*, both as JSON.
 
     Source: HoodieCDCUtils.schemaBySupplementalLoggingMode.
     """

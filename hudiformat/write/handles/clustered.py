@@ -1,4 +1,4 @@
-"""The rows of file slices that a clustering rewrites -> base files of new file groups."""
+"""Write the rows of file slices that a clustering rewrites into base files of new file groups."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ _ROWS_AT_ONCE = 65_536
 
 
 class ClusteredFiles:
-    """Writes rows that have their own meta fields, but the file's name, into *count* files of one partition.
+    """Writes rows that have all of their meta fields except the file's name into *count* files of one partition.
 
-    The rows are expected to take *expected_size* bytes, and each file but the last one takes its share of that.  A file
-    takes at most *target_size* bytes; where the rows are more, there are more files.  Memory is bounded by a row group.
+    The rows are expected to take *expected_size* bytes, and each file except the last takes an equal share of that.  A
+    file takes at most *target_size* bytes; if there are more rows, there are more files.  Memory is bounded by a row
+    group.
 
     Source: HoodieCreateHandle with preserveMetadata, SparkSortAndSizeExecutionStrategy, Hudi 1.2.0, which shuffles the
     rows to *count* tasks.
@@ -34,20 +35,20 @@ class ClusteredFiles:
 
     @classmethod
     def of_group(cls, target: GroupTarget, file_id: str) -> ClusteredFiles:
-        """What writes one file of any size, to a file group that has its id already."""
+        """Return a writer of one file of any size, for a file group whose id is given."""
         return cls(target, count=1, expected_size=sys.maxsize, target_size=sys.maxsize, file_id=file_id)
 
     def write(self, rows: pa.Table) -> None:
-        """Write *rows* after those that came before."""
+        """Write *rows* after the rows before them."""
         for start in range(0, rows.num_rows, _ROWS_AT_ONCE):
             self._files.write(rows.slice(start, _ROWS_AT_ONCE))
 
     def close(self) -> list[WriteStat]:
-        """Finish; one statistic per file."""
+        """Finish the files, and return one statistic per file."""
         return self._files.close()
 
     def abandon(self) -> None:
-        """Leave everything for whoever runs the clustering again to delete."""
+        """Stop writing; the next run of the clustering deletes the files."""
         self._files.abandon()
 
     def _target_of(self, number: int) -> GroupTarget:

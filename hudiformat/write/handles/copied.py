@@ -1,4 +1,4 @@
-"""Whole base files that a clustering puts together -> base files of new file groups, whose row groups are copies."""
+"""Combine whole base files, in a clustering, into base files of new file groups, by copying their row groups."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hudiformat.write.commit.files import GroupTarget, base_file_stat, create_ma
 
 
 def can_copy(target: GroupTarget, slices: Sequence[FileSlice]) -> bool:
-    """Whether the base files of *slices* can be put together without decoding their rows.
+    """Return whether the base files of *slices* can be combined without decoding their rows.
 
-    They have no log files, exactly the columns that the table has now, and the codec that it is written with, and no
-    index needs values of the rows.
+    They must have no log files, exactly the current columns of the table, and the codec that the table is written with,
+    and no index may need values of the rows.
 
     Raises:
         CorruptTableError, DecodeError: a base file is damaged.
@@ -33,7 +33,7 @@ def can_copy(target: GroupTarget, slices: Sequence[FileSlice]) -> bool:
 
 
 class CopiedFiles:
-    """Puts base files together to *count* files of one partition; arguments as for ``ClusteredFiles``.
+    """Combines base files into *count* files of one partition; the arguments are as for ``ClusteredFiles``.
 
     Source: SparkStreamCopyClusteringExecutionStrategy, HoodieBinaryCopyHandle, Hudi 1.2.0.
     """
@@ -45,7 +45,7 @@ class CopiedFiles:
         self._stats: list[WriteStat] = []
 
     def add(self, file_slice: FileSlice) -> None:
-        """Copy the base file of a slice; one of which less than half would fit begins the next file."""
+        """Copy the base file of a slice; if less than half of it would fit, it begins the next file."""
         if self._open and self._open.size + file_slice.size // 2 > self._share:
             self._finish(self._open)
         if self._open is None:
@@ -55,13 +55,13 @@ class CopiedFiles:
         self._open.add(_path(file_slice))
 
     def close(self) -> list[WriteStat]:
-        """Finish; one statistic per file."""
+        """Finish the files, and return one statistic per file."""
         if self._open:
             self._finish(self._open)
         return self._stats
 
     def abandon(self) -> None:
-        """Leave everything for whoever runs the clustering again to delete."""
+        """Stop writing; the next run of the clustering deletes the files."""
         if self._open:
             self._open.abandon()
 
@@ -71,7 +71,7 @@ class CopiedFiles:
 
 
 class _OpenCopy:
-    """One file that is being put together."""
+    """One file into which base files are being copied."""
 
     def __init__(self, target: GroupTarget) -> None:
         self._target = target

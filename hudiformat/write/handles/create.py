@@ -1,4 +1,4 @@
-"""The create handle: new rows of a partition -> base files of new file groups."""
+"""The create handle: write new rows of a partition into base files of new file groups."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from hudiformat.write.handles.rolling import RollingBaseFiles
 from hudiformat.write.index.rows import KeyedRows
 
 _ROWS_AT_ONCE = 65_536
-"""Rows that get their meta fields at once."""
+"""Rows that get their meta fields together."""
 
 
 class CreateHandle:
-    """Writes the rows of a new file group; where they are too many for a file, its next ones are further groups.
+    """Writes the rows of a new file group; if they are too many for one file, the next files are further groups.
 
-    Their ids count up from ``-0``.  A planned group is one file, unless its rows are larger than planned: a file takes
-    rows up to ``SizingOptions.largest_new_file`` bytes, a tenth more than the maximum that groups are planned for.
-    Memory is bounded by a row group.
+    The file ids count up from ``-0``.  A planned group is one file, unless its rows are larger than planned: a file
+    takes rows up to ``SizingOptions.largest_new_file`` bytes, a tenth more than the maximum that groups are planned
+    for.  Memory is bounded by a row group.
 
     Source: HoodieCreateHandle, CreateHandleFactory, CopyOnWriteInsertHandler, Hudi 1.2.0.
     """
@@ -32,7 +32,7 @@ class CreateHandle:
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of rows that are still in memory."""
+        """The bytes of the rows that are still in memory."""
         return self._files.waiting_bytes
 
     def insert(self, rows: KeyedRows, *, first_counter: int) -> None:
@@ -42,7 +42,7 @@ class CreateHandle:
             self._files.write(self._stored(part, first_counter + start))
 
     def _stored(self, rows: KeyedRows, first_counter: int) -> pa.Table:
-        """*rows* with the meta fields but the file's name."""
+        """Return *rows* with all meta fields except the file's name."""
         stored = add_origin(
             rows.rows,
             rows.keys,
@@ -59,11 +59,11 @@ class CreateHandle:
         self._files.flush()
 
     def close(self) -> list[WriteStat]:
-        """Finish; one statistic per base file."""
+        """Finish the files, and return one statistic per base file."""
         return self._files.close()
 
     def abandon(self) -> None:
-        """Leave everything for the write's rollback to delete."""
+        """Stop writing; the rollback of the write deletes the files."""
         self._files.abandon()
 
     def _target_of(self, number: int) -> GroupTarget:

@@ -1,11 +1,12 @@
 """What the log files of a write change in the indexes of single records.
 
-A new key gets an entry, and a key that is updated has one: its file group stays.  Merging decides the rest, so the rows
-of these keys are read with the new log files, by whoever has written them:
+A new key gets an entry; a key that is updated has one already, and stays in its file group.  In three cases only
+merging can decide, so the rows of these keys are read together with the new log files, by the task that has written
+them:
 
-- a delete with an ordering value may lose against the row that is there;
-- a row of a key that an older log file has deleted may lose against that delete, and has no entry if it wins;
-- a secondary index has the value that a row gets, and the one that it had.
+- A delete with an ordering value may lose against the existing row.
+- A row of a key that an older log file has deleted may lose against that delete; if it wins, it has no entry yet.
+- A secondary index needs the value that a row gets, and the value that it had.
 
 Source: HoodieTableMetadataUtil.getRevivedAndDeletedKeysFromMergedLogs, Hudi 1.2.0, which merges the log files alone.
 """
@@ -27,11 +28,11 @@ from hudiformat.write.index.rows import Booleans
 
 
 class LoggedEntries:
-    """Gathers the keys that are written to the log files of one file group, until these are closed.
+    """Collects the keys that are written to the log files of one file group, until these are closed.
 
-    *below* is the newest slice of the group, None for a new one, and *deleted* gives the keys that its log files have
-    deleted.  With *in_index*, the record index has the keys of all rows that count as updates; else it may lack some,
-    as with an index that does not look keys up.
+    *below* is the newest slice of the group, None for a new group, and *deleted* returns the keys that its log files
+    have deleted.  With *in_index*, the record index has the keys of all rows that count as updates; without, it may
+    lack some, because the index of the write does not look keys up.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class LoggedEntries:
         self._touched: list[pa.Array] = []
 
     def add(self, keys: pa.Array, updates: Booleans) -> None:
-        """Take the keys of rows, some of which count as *updates*."""
+        """Add the keys of rows, some of which count as *updates*."""
         self._touched.append(keys)
         if not self._plan.merges_in_tasks:
             self._added.append(keys)
@@ -60,7 +61,7 @@ class LoggedEntries:
         self._added.append(keys.filter(pa.array(~(updates if self._in_index else revived))))
 
     def delete(self, keys: pa.Array, *, wins: bool) -> None:
-        """Take the keys of deletes; one that *wins* does so over whatever is there."""
+        """Add the keys of deletes; if *wins*, they win over every existing row."""
         self._touched.append(keys)
         if wins:
             self._dropped.append(keys)
@@ -69,7 +70,7 @@ class LoggedEntries:
             self._unlisted.append(keys.filter(pa.array(self._were_deleted(keys))) if self._in_index else keys)
 
     def settled(self, indexer: FileIndexer, logs: Sequence[LogFile]) -> FileIndexer:
-        """Give *indexer* what the log files *logs*, which are closed now, have changed.
+        """Pass to *indexer* what the log files *logs*, which are closed now, have changed, and return it.
 
         Raises:
             CorruptTableError, DecodeError, StorageError: a file of the slice is missing or damaged.
@@ -92,11 +93,11 @@ class LoggedEntries:
         return indexer
 
     def _were_deleted(self, keys: pa.Array) -> Booleans:
-        """Which of *keys* older log files have deleted, so that the record index may lack them."""
+        """Return which of *keys* older log files have deleted, so that the record index may lack them."""
         return np.asarray(pc.is_in(keys, value_set=self._old_deletes()))
 
     def _after(self, logs: Sequence[LogFile], keys: pa.Array, columns: Sequence[str]) -> pa.Table:
-        """The rows of *keys* once the write is committed."""
+        """Return the rows of *keys* as they are once the write is committed."""
         plan, target = self._plan, self._target
         below = self._below or FileSlice(target.partition_path, target.file_id, plan.instant)
         visibility = replace(

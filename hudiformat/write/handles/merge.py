@@ -1,4 +1,4 @@
-"""The merge handle: a base file and new rows, updates and deletes -> the next base file of the same file group.
+"""The merge handle: merge new rows, updates and deletes with a base file into the next base file of its file group.
 
 A bucket without a base file gets its first one in the same way.
 """
@@ -37,21 +37,21 @@ class Matches(Protocol):
     """Finds the rows of a base file that changes belong to."""
 
     def of(self, rows: BaseRows) -> tuple[Integers, Integers]:
-        """The rows of *rows* that a change belongs to, in ascending order, and the number of the change of each."""
+        """Return the indices of those *rows* that a change belongs to, ascending, and the number of each change."""
 
     def missed(self) -> Booleans:
-        """Which changes have matched no row, once all rows have been passed to :meth:`of`."""
+        """Return which changes have matched no row, once all rows have been passed to :meth:`of`."""
 
 
 class KeyMatches:
-    """By record key: of several rows with one key only the first gets the change, as in Hudi."""
+    """Matches by record key: of several rows with one key, only the first gets the change, as in Hudi."""
 
     def __init__(self, keys: pa.ChunkedArray) -> None:
         self._index = KeyIndex.of(keys)
         self._seen = np.zeros(len(keys), np.bool_)
 
     def of(self, rows: BaseRows) -> tuple[Integers, Integers]:
-        """As :meth:`Matches.of`."""
+        """See :meth:`Matches.of`."""
         at, numbers = self._index.find(pa.chunked_array([rows.head[RECORD_KEY]]))
         change = self._index.rows[numbers]
         first = np.unique(change, return_index=True)[1]
@@ -60,38 +60,39 @@ class KeyMatches:
         return at[new], change[new]
 
     def missed(self) -> Booleans:
-        """As :meth:`Matches.missed`."""
+        """See :meth:`Matches.missed`."""
         return ~self._seen
 
 
 class PositionMatches:
-    """By row of the base file, as an index found it, or NOT_IN_BASE_FILE; no two changes have the same row."""
+    """Matches by the position in the base file that an index has found, or NOT_IN_BASE_FILE; no two are the same."""
 
     def __init__(self, positions: Integers) -> None:
         self._missed: Booleans = positions == NOT_IN_BASE_FILE
-        # Positions in the upper half and numbers of changes in the lower one: sorting these is several times as fast as
-        # argsort.  Positions [7, 2, 5] become [2 | 1, 5 | 2, 7 | 0], so the changes in the order of rows are [1, 2, 0].
+        # Each position goes into the upper half of an integer, the number of its change into the lower half: sorting
+        # these is several times as fast as argsort.  The positions [7, 2, 5] become [2 | 1, 5 | 2, 7 | 0], so the
+        # changes in the order of the rows are [1, 2, 0].
         ascending = np.sort(positions << 32 | np.arange(len(positions)))
         self._changes, self._positions = ascending & _LOWER_HALF, ascending >> 32
 
     def of(self, rows: BaseRows) -> tuple[Integers, Integers]:
-        """As :meth:`Matches.of`."""
+        """See :meth:`Matches.of`."""
         first, last = np.searchsorted(self._positions, [rows.numbers[0], rows.numbers[-1] + 1])
         return self._positions[first:last] - rows.numbers[0], self._changes[first:last]
 
     def missed(self) -> Booleans:
-        """As :meth:`Matches.missed`."""
+        """See :meth:`Matches.missed`."""
         return self._missed
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What is to change in a base file: ``rows`` replace those that they match, or delete them where ``deleted``.
+    """The changes of a base file: ``rows`` replace the rows that they match, or delete them if ``deleted``.
 
-    A delete that ``wins`` has no ordering value.  ``rows`` have no meta fields but the key: ``stored`` adds the others,
-    the operation among them where the table has it, to those that are written, which then have ``schema``.
-    ``gone`` are the keys of the rows that were deleted.  *told* is the new file, where secondary indexes have to know
-    the rows that change, before and after.
+    A delete in ``wins`` has no ordering value, and wins over every row.  ``rows`` have the key as their only meta
+    field; ``stored`` adds the others to the rows that are written, including the operation if the table has it, and
+    these then have ``schema``.  ``gone`` collects the keys of the rows that were deleted.  ``told`` is the new file, if
+    secondary indexes need the rows that change, before and after.
     """
 
     matches: Matches
@@ -105,7 +106,7 @@ class Changes:
     gone: list[pa.ChunkedArray] = field(default_factory=list)
 
     def merged(self, rows: BaseRows, log: ChangeLog | None = None) -> tuple[pa.Table, WriteCounts]:
-        """What replaces *rows*, in their order; the changes are added to *log*."""
+        """Return the rows that replace *rows*, in their order, with counts; the changes are added to *log*."""
         head = pa.Table.from_batches([rows.head])
         at, change = self.matches.of(rows)
         loses = self._loses(head, at, change)
@@ -140,11 +141,11 @@ class Changes:
         return both.take(pa.array(indices[indices >= 0])), counts
 
     def left(self) -> pa.Table:
-        """The rows whose key was not there."""
+        """Return the rows whose key was not in the base file."""
         return self.stored(self.rows.rows.filter(pa.array(self.matches.missed() & ~self.deleted)), INSERTED)
 
     def _loses(self, base: pa.Table, at: Integers, change: Integers) -> Booleans:
-        """Which of the rows that match a change lose to it: all but those with a higher ordering value."""
+        """Return which of the rows that match a change lose to it: all but those with a higher ordering value."""
         if not self.ordering_fields:
             return np.ones(len(at), np.bool_)
         new = self.rows.at(change, self.ordering_fields)
@@ -158,20 +159,20 @@ class Changes:
 
 
 Numbered = tuple[KeyedRows, int]
-"""Rows, and the number of the first of them."""
+"""Rows, and the sequence number of the first row."""
 
 
 class MergeHandle:
-    """Gathers the changes of a file group, and writes its next base file at the end.
+    """Collects the changes of a file group, and writes its next base file at the end.
 
-    The old base file streams through, a batch after the other: memory is bounded by a row group, the record keys, and
-    what is to change.  Rows that stay keep their meta fields but for the file's name.  *below* is the newest slice of
-    the group, if there is one; it has no log files, for these are not read and would be hidden.
+    The old base file is streamed batch by batch: memory is bounded by a row group, the record keys, and the changes.
+    Rows that stay keep their meta fields, except the file's name.  *below* is the newest slice of the group, if there
+    is one.  It must have no log files: they are not read, and the new base file would hide them.
 
     Raises:
         UnsupportedFeatureError: the slice has log files.
 
-    Source: FileGroupReaderBasedMergeHandle; HoodieConcatHandle for rows that are not compared with those there.
+    Source: FileGroupReaderBasedMergeHandle; HoodieConcatHandle for rows that are not compared with existing ones.
     """
 
     def __init__(self, target: GroupTarget, below: FileSlice | None) -> None:
@@ -190,31 +191,31 @@ class MergeHandle:
         self.buffered_bytes = 0
 
     def insert(self, rows: KeyedRows, *, first_counter: int) -> None:
-        """Take new rows; where an insert may double a key, they are not compared with the rows that are there."""
+        """Add new rows; if an insert may add a key again, they are not compared with the existing rows."""
         doubles = self._plan.operation is not Operation.UPSERT and self._plan.options.allow_duplicates
         (self._inserts if doubles else self._changes).append((rows, first_counter))
 
     def update(self, rows: KeyedRows, *, first_counter: int) -> None:
-        """Take rows, those that are deletes by their own column among them."""
+        """Add rows that update existing rows, or delete them by their own delete column."""
         self._changes.append((rows, first_counter))
 
     def delete(self, record_keys: pa.Array, *, positions: Integers | None = None) -> None:
-        """Take keys of rows to delete, whatever their ordering values."""
+        """Add keys of rows to delete, whatever their ordering values."""
         self._deleted_keys.append(record_keys)
         self._deleted_positions.append(positions)
 
     def flush(self) -> None:
-        """Nothing can be written before the end."""
+        """Do nothing: nothing can be written before the end."""
 
     def close(self) -> list[WriteStat]:
-        """Write the base file; its statistic."""
-        # The size of a row only cuts the first row group here: it is not worth reading commits for.
+        """Write the base file, and return its statistic."""
+        # The size of a row only decides where the first row group ends: that is not worth reading commits for.
         file = OpenBaseFile(self._target, row_size=self._plan.options.sizing.record_size_estimate)
         self._open = file
         self._numbers = _numbers([*self._changes, *self._inserts])
         changes = self._gathered(file)
         counts = WriteCounts()
-        # What an index of the metadata table keeps of the rows is gathered in this thread.
+        # With indexes, rows are written in this thread, because the values for the indexes are collected in it.
         with Behind(apart=self._target.threads > 1 and self._plan.indexes is None) as behind:
             for base in self._base_rows(changes.ordering_fields):
                 merged, counted = changes.merged(base, self._log)
@@ -246,7 +247,7 @@ class MergeHandle:
         return [stat if self._log is None else replace(stat, cdc_stats=self._log.close())]
 
     def abandon(self) -> None:
-        """Leave everything for the write's rollback to delete."""
+        """Stop writing; the rollback of the write deletes the files."""
         if self._open:
             self._open.abandon()
         if self._log is not None:
@@ -254,7 +255,7 @@ class MergeHandle:
 
     @property
     def _schema(self) -> pa.Schema:
-        """All columns but the file's name, which all rows get when they are written."""
+        """All columns except the file's name, which all rows get when they are written."""
         return without_file_name(self._plan.schema.arrow_with_meta)
 
     def _base_rows(self, ordering_fields: tuple[str, ...]) -> Iterator[BaseRows]:
@@ -272,12 +273,12 @@ class MergeHandle:
         return self._target.path(str(self._base.name))
 
     def _base_keys(self) -> FileKeys | None:
-        """What the old base file's footer says of its keys."""
+        """Return the keys that the footer of the old base file describes."""
         return None if self._base_path is None else read_file_keys(self._target.storage, self._base_path)
 
     @property
     def _key(self) -> str:
-        """The column of changes that has their keys: the meta field, where they are no texts of the table's own."""
+        """The column of changes that has their keys: the meta field, unless one string column of the table has them."""
         config, schema = self._plan.config, self._plan.schema.arrow
         names = config.record_key_fields
         if len(names) != 1 or config.uses_complex_keys or not pa.types.is_string(schema.field(names[0]).type):
@@ -290,7 +291,7 @@ class MergeHandle:
         fields = plan.ordering_fields
         positions = self._positions()
         rows = self._bare(self._changes)
-        if not plan.combines:  # else there is one row per key already
+        if not plan.combines:  # if the write combines, there is one row per key already
             rows = combine(rows, [rows[self._key].combine_chunks()], fields)
         gone = self._gone(rows.schema)
         deleted = deleted_rows(rows, plan.schema.delete_column)
@@ -310,7 +311,7 @@ class MergeHandle:
         )
 
     def _positions(self) -> Integers | None:
-        """The rows of the base file that the changes belong to; deletes last. None: keys have to be compared."""
+        """Return the rows of the base file that the changes belong to, deletes last; None if keys must be compared."""
         every = [*(rows.positions for rows, _ in self._changes), *self._deleted_positions]
         known = [positions for positions in every if positions is not None]
         if len(known) < len(every) or not self._plan.combines:
@@ -318,7 +319,7 @@ class MergeHandle:
         return np.concatenate([np.empty(0, np.int64), *known])
 
     def _gone(self, schema: pa.Schema) -> pa.Table:
-        """The keys of rows to delete, with no other values."""
+        """Return the keys of rows to delete, with nulls in all other columns."""
         keys = pa.chunked_array(self._deleted_keys, pa.string()).combine_chunks()
         if self._positions() is None:
             keys = keys.unique()
@@ -326,7 +327,7 @@ class MergeHandle:
         return pa.Table.from_arrays(columns, schema=schema)
 
     def _bare(self, parts: list[Numbered]) -> pa.Table:
-        """Rows with their own columns, and their keys where no column has them."""
+        """Return rows with their own columns, and with their keys if no column has them."""
         schema, extra = self._plan.schema.arrow, self._key == RECORD_KEY
         if extra:
             schema = schema.append(pa.field(RECORD_KEY, pa.string()))
@@ -337,7 +338,7 @@ class MergeHandle:
         return pa.Table.from_batches(batches, schema)
 
     def _stored(self, rows: pa.Table, operation: str) -> pa.Table:
-        """Rows of :meth:`_bare` with the meta fields but for the file's name, numbered in the order they come in."""
+        """Return rows of :meth:`_bare` with all meta fields except the file's name, numbered in the order of calls."""
         numbers, self._numbers = np.split(self._numbers, [rows.num_rows])
         return add_origin(
             rows.select(self._plan.schema.arrow.names),
@@ -351,15 +352,18 @@ class MergeHandle:
 
 
 def _refuse_log_files(target: GroupTarget, below: FileSlice | None) -> None:
-    """Sizing passes such groups over: what is left are COPY_ON_WRITE tables with log files."""
+    """Raise an UnsupportedFeatureError if the slice has log files.
+
+    Sizing never chooses such a group, so this only happens in COPY_ON_WRITE tables with log files.
+    """
     if below is not None and below.log_files:
         raise UnsupportedFeatureError(
             f"the file group {below.file_id} in partition {below.partition_path!r} of {target.storage.root} has log "
-            "files, whose rows a new base file without them would hide: make the table MERGE_ON_READ and compact it",
+            "files, and a new base file would hide their rows: make the table MERGE_ON_READ and compact it",
             feature="rewriting a base file that has log files",
         )
 
 
 def _numbers(parts: list[Numbered]) -> Integers:
-    """The numbers of all rows of *parts*."""
+    """Return the sequence numbers of all rows of *parts*."""
     return np.concatenate([np.empty(0, np.int64), *(np.arange(first, first + len(rows)) for rows, first in parts)])

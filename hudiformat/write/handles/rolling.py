@@ -13,10 +13,10 @@ from hudiformat.write.handles.base_file import OpenBaseFile
 
 
 class RollingBaseFiles:
-    """Writes rows that have their meta fields, but the file's name.  Memory is bounded by a row group.
+    """Writes rows that have all meta fields except the file's name.  Memory is bounded by a row group.
 
-    *target_of* says to which file group the file of a number goes, from 0 on, and *limit_of* how many bytes of rows it
-    takes.
+    *target_of* returns the file group of the file with a number, from 0 on, and *limit_of* how many bytes of rows that
+    file takes.
     """
 
     def __init__(self, target_of: Callable[[int], GroupTarget], limit_of: Callable[[int], int]) -> None:
@@ -27,11 +27,11 @@ class RollingBaseFiles:
 
     @property
     def waiting_bytes(self) -> int:
-        """Bytes of rows that are still in memory."""
+        """The bytes of the rows that are still in memory."""
         return self._open.waiting_bytes if self._open else 0
 
     def write(self, rows: pa.Table) -> None:
-        """Write *rows* to the open file, and to as many others as it takes."""
+        """Write *rows* to the open file, and to as many further files as they need."""
         while rows.num_rows:
             file = self._file()
             part = rows.slice(0, file.rows_before(self._limit, rows))
@@ -47,13 +47,13 @@ class RollingBaseFiles:
             self._open.flush()
 
     def close(self) -> list[WriteStat]:
-        """Finish; one statistic per file."""
+        """Finish the files, and return one statistic per file."""
         if self._open:
             self._finish(self._open)
         return self._stats
 
     def abandon(self) -> None:
-        """Leave the files as they are, for whoever rolls the write back, or does it again, to delete."""
+        """Leave the files as they are; a rollback, or the next attempt, deletes them."""
         if self._open:
             self._open.abandon()
 
@@ -62,9 +62,9 @@ class RollingBaseFiles:
         return self._limit_of(len(self._stats))
 
     def _file(self) -> OpenBaseFile:
-        """The file that takes the next rows."""
+        """Return the file that takes the next rows."""
         if self._open and self._open.is_full(self._limit):
-            self._open.flush()  # what is waiting had an estimated size
+            self._open.flush()  # the size of waiting rows was estimated: check again with the real size
             if self._open.is_full(self._limit):
                 self._finish(self._open)
         if self._open is None:

@@ -1,1 +1,1 @@
-"""Indexes: record keys -> file groups."""
+"""Indexes of a write: find the file group of each record key."""

@@ -1,4 +1,4 @@
-"""File groups of a partition by bucket number.
+"""Find the file groups of a partition by bucket number.
 
 Source: HoodieSimpleBucketIndex, HoodieConsistentBucketIndex, BucketIdentifier, NumBucketsFunction, Hudi 1.2.0;
 spec/bucket-index.md.
@@ -32,23 +32,23 @@ class Buckets(Protocol):
     """The buckets of one partition, numbered from 0."""
 
     def numbers(self, record_keys: pa.Array) -> npt.NDArray[np.integer]:
-        """The bucket of each record key."""
+        """Return the bucket number of each record key."""
         ...
 
     def number_of(self, file_id: str) -> int | None:
-        """The bucket of a file group; None where it is of none."""
+        """Return the bucket number of a file group; None if it belongs to no bucket."""
         ...
 
     def new_id(self, number: int) -> str:
-        """The file id of a bucket that the write opens."""
+        """Return the file id of a bucket that the write opens."""
         ...
 
 
 def buckets_of(storage: Storage, plan: WritePlan, path: str) -> Buckets:
-    """The buckets of a partition, as the write found them.
+    """Return the buckets of a partition, as the write found them.
 
     Raises:
-        CorruptTableError: what the table says of its buckets is damaged.
+        CorruptTableError: the table's own record of its buckets is damaged.
     """
     if plan.options.bucket_engine is BucketEngine.SIMPLE:
         return SimpleBuckets(plan, path, buckets_in(plan, path))
@@ -56,7 +56,7 @@ def buckets_of(storage: Storage, plan: WritePlan, path: str) -> Buckets:
 
 
 def buckets_in(plan: WritePlan, path: str) -> int:
-    """How many buckets a partition has at first.
+    """Return how many buckets a partition has at first.
 
     Source: NumBucketsFunction, RegexRuleEngine, Hudi 1.2.0.
     """
@@ -73,52 +73,53 @@ class SimpleBuckets:
     count: int
 
     def numbers(self, record_keys: pa.Array) -> npt.NDArray[np.integer]:
-        """The bucket of each record key."""
+        """Return the bucket number of each record key."""
         return record_key_buckets(record_keys, _hash_fields(self.plan), self.count)
 
     def number_of(self, file_id: str) -> int | None:
-        """The bucket that a file id begins with."""
+        """Return the bucket number with which a file id begins."""
         number = parse_bucket(file_id)
         return None if number is None or number >= self.count else number
 
     def new_id(self, number: int) -> str:
-        """The file id of a bucket that the write opens."""
+        """Return the file id of a bucket that the write opens."""
         plan, path = self.plan, self.path
         if not plan.options.concurrency.is_non_blocking:
             return bucket_file_id(number, new_bucket_uuid(plan.instant, path, number))
-        # Other writers may be opening the same bucket: it has to be the same file group.  One that was removed from the
-        # table would hide the new one, if that had its id.
+        # Other writers may be opening the same bucket, and all must open the same file group, so its id is computed.
+        # An id of a group that was removed from the table is skipped: a new group with that id would be hidden.
         ids = (fixed_bucket_file_id(number, index) for index in count())
         return next(one for one in ids if not plan.visibility.is_replaced(path, one, None))
 
 
 @dataclass(frozen=True, slots=True)
 class RingBuckets:
-    """Buckets by the range that the hash falls into; each has had its file id from the beginning."""
+    """Buckets by the range that the hash falls into; each bucket has its file id from the beginning."""
 
     plan: WritePlan
     ring: HashRing
 
     def numbers(self, record_keys: pa.Array) -> npt.NDArray[np.integer]:
-        """The bucket of each record key."""
+        """Return the bucket number of each record key."""
         return self.ring.numbers(record_keys, _hash_fields(self.plan))
 
     def number_of(self, file_id: str) -> int | None:
-        """The bucket that has a file id."""
+        """Return the number of the bucket that has a file id."""
         return self.ring.number_of(file_id)
 
     def new_id(self, number: int) -> str:
-        """The file id of the bucket."""
+        """Return the file id of the bucket."""
         return self.ring.nodes[number].file_id
 
 
 class _Rings:
-    """The rings that a process has read for its newest write: they do not change until that is over."""
+    """The rings that this process has read for its newest write; they do not change until that write is over."""
 
     def __init__(self) -> None:
         self._newest: tuple[WritePlan | None, dict[str, HashRing]] = (None, {})
 
     def get(self, storage: Storage, plan: WritePlan, path: str) -> HashRing:
+        """Return the ring of a partition, which is read once per write."""
         of, known = self._newest
         if of is not plan:
             known = {}
@@ -134,7 +135,7 @@ _RINGS = _Rings()
 def numbers_by_path(
     storage: Storage, plan: WritePlan, record_keys: pa.Array, rows_by_path: Mapping[str, Integers]
 ) -> Integers:
-    """The bucket of each record key, whose rows are those of partition paths."""
+    """Return the bucket number of each record key; *rows_by_path* has the rows of each partition path."""
     numbers = np.zeros(len(record_keys), np.int64)
     for path, rows in rows_by_path.items():
         numbers[rows] = buckets_of(storage, plan, path).numbers(record_keys.take(pa.array(rows)))
@@ -142,7 +143,15 @@ def numbers_by_path(
 
 
 def bucket_tags(buckets: npt.NDArray[np.integer], group_of: Callable[[int], tuple[str, bool]]) -> Tags:
-    """Tags by bucket number; *group_of* gives a bucket's file group, and whether it existed before this write."""
+    """Return tags for bucket numbers; *group_of* returns a bucket's file group, and whether it existed before.
+
+    For example, three rows whose buckets are 7, 2 and 7, with the file groups b2 and b7:
+
+        numbers           2  7        the distinct buckets
+        code_of[2], [7]   0  1        the place of each among them
+        codes             1  0  1     the place of each row's bucket
+        file_ids          b2 b7
+    """
     numbers = np.flatnonzero(np.bincount(buckets))
     code_of = np.zeros(int(numbers.max(initial=0)) + 1, np.int64)
     code_of[numbers] = np.arange(len(numbers))
@@ -156,11 +165,11 @@ def bucket_tags(buckets: npt.NDArray[np.integer], group_of: Callable[[int], tupl
 
 
 def existing_buckets(plan: WritePlan, buckets: Buckets, path: str, slices: Sequence[FileSlice]) -> dict[int, str]:
-    """The file ids of the buckets that a partition has.
+    """Return the file ids of the buckets that a partition already has.
 
     Raises:
-        OptionError: a file group is none of the buckets that the options name.
-        CorruptTableError: two file groups have one bucket.
+        OptionError: a file group belongs to none of the buckets that the options describe.
+        CorruptTableError: two file groups have the same bucket.
     """
     found: dict[int, str] = {}
     for file_slice in slices:
@@ -168,8 +177,8 @@ def existing_buckets(plan: WritePlan, buckets: Buckets, path: str, slices: Seque
         if number is None:
             raise OptionError(
                 f"the file group {file_slice.file_id} in partition {path!r} is none of "
-                f"{buckets_in(plan, path)} buckets; hoodie.index.type, hoodie.index.bucket.engine and "
-                "hoodie.bucket.index.num.buckets have to be those that the table was written with",
+                f"{buckets_in(plan, path)} buckets; set hoodie.index.type, hoodie.index.bucket.engine and "
+                "hoodie.bucket.index.num.buckets to the values that the table was written with",
                 option="hoodie.bucket.index.num.buckets",
             )
         if number in found:

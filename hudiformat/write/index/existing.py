@@ -1,13 +1,13 @@
-"""The rows of a table that have the keys of a write, whatever their partitions: where they are, and what orders them.
+"""Find the rows of a table that have the keys of a write, in all partitions: their file groups and ordering values.
 
-They are found by reading all file slices that may hold one, or by the record index, which names a key's file group.
-What the index says is checked in the rows of the file group where it matters:
+The rows are found by reading all file slices that may hold one, or by the record index, which names the file group of a
+key.  What the index says is checked against the rows of the file group in three cases:
 
-- a row belongs to another partition than the one that the index names: whether it moves depends on the row there;
-- an insert must know whether the key is there;
-- a log file has deleted the key: the index keeps a key whose delete may have lost against the row.
+- A row belongs to another partition than the index names: whether it moves depends on the existing row.
+- An insert must know whether the key exists.
+- A log file has deleted the key: the index keeps a key whose delete may have lost against the row.
 
-A key of the index that is in no row any more and in none of these cases leads to an update that is an insert.
+In all other cases, a key of the index that no row has any more leads to an update that is an insert.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NUMBER, PATH, GROUP = "_hudiformat_number", "_hudiformat_path", "_hudiformat_gro
 
 
 class NamedKeys(NamedTuple):
-    """Keys that the record index says are in a file slice, and their numbers; where ``doubtful``, its rows decide."""
+    """Keys that the record index finds in a file slice, and their numbers; if ``doubtful``, its rows decide."""
 
     file_slice: FileSlice
     numbers: Integers
@@ -45,9 +45,9 @@ class NamedKeys(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExistingRows:
-    """Finds the rows of the table that have one of *record_keys*, whose numbers are those of *index*.
+    """Finds the rows of the table that have one of *record_keys*; *index* numbers these keys.
 
-    *paths* are the partition paths of the rows of the write, *fields* the columns of which values are wanted.
+    *paths* are the partition paths of the rows of the write; *fields* are the columns whose values are wanted.
     """
 
     plan: WritePlan
@@ -59,7 +59,10 @@ class ExistingRows:
     _partitions: dict[str, PartitionIndex] = field(default_factory=dict)
 
     def found(self) -> Iterator[pa.Table]:
-        """For each row the number of its key, where it is, and its values, which are null where they do not matter."""
+        """Yield each row as the number of its key, its partition and file group, and its values.
+
+        The values are null if they do not matter.
+        """
         if self.plan.record_index is not None:
             yield from self._by_index(self.plan.record_index)
             return
@@ -69,13 +72,13 @@ class ExistingRows:
                     yield from self._rows_of(one)
 
     def named(self, record_index: RecordIndex) -> Iterator[NamedKeys]:
-        """The keys that *record_index* has, by the file slice that it names."""
+        """Yield the keys that *record_index* has, by the file slice that it names."""
         distinct = self.record_keys.take(pa.array(self.index.rows))
         codes, places = record_index.find(self.storage, distinct)
         doubtful = self._are_elsewhere(codes, [place.partition_path for place in places])
         for code, numbers in rows_by_code(codes):
             file_slice = None if code == NOWHERE else self._slice(*places[code])
-            if file_slice is not None:  # else the index knows of a later commit, with which this write will conflict
+            if file_slice is not None:  # else a later commit has made the entry, and this write will conflict with it
                 keys = distinct.take(pa.array(numbers))
                 yield NamedKeys(file_slice, numbers, keys, doubtful[numbers] | self._are_deleted(file_slice, keys))
 
@@ -87,7 +90,7 @@ class ExistingRows:
                 yield from self._rows_of(file_slice, numbers[doubtful])
 
     def _are_elsewhere(self, codes: Integers, paths: list[str]) -> Booleans:
-        """Which keys have a row of another partition than that of their place; all keys of an insert."""
+        """Return which keys have a row in the write for another partition than the index names; all in an insert."""
         result = np.full(len(codes), self.plan.operation is Operation.INSERT)
         if self.plan.operation is Operation.UPSERT and paths:
             numbers = self.index.numbers()
@@ -98,7 +101,7 @@ class ExistingRows:
         return result
 
     def _are_deleted(self, file_slice: FileSlice, keys: pa.Array) -> Booleans:
-        """Which of *keys* a log file of the slice may have deleted."""
+        """Return which of *keys* a log file of the slice may have deleted."""
         if self.plan.operation is not Operation.UPSERT or not file_slice.log_files:
             return np.zeros(len(keys), np.bool_)
         if self.plan.schema.keeps_operations:  # a record may be a delete by its operation
@@ -111,7 +114,7 @@ class ExistingRows:
         return _located(numbers, file_slice, values)
 
     def _rows_of(self, file_slice: FileSlice, numbers: Integers | None = None) -> Iterator[pa.Table]:
-        """The rows of a slice with one of the keys, or with one of those with *numbers*."""
+        """Yield the rows of a slice with one of the keys, or with one of the keys with *numbers*."""
         wanted = np.ones(len(self.index), np.bool_)
         if numbers is not None:
             wanted[:] = False

@@ -1,6 +1,7 @@
-"""Record keys that are looked up in all partitions: where each row of a write belongs, and which rows relocate.
+"""Look up record keys in all partitions: where each row of a write belongs, and which rows move to another partition.
 
-Memory is bounded by the rows of the write and a few row groups of the table; of log files, by what a read takes.
+Memory is bounded by the rows of the write and a few row groups of the table; for log files, by what a read needs.
+
 Source: HoodieGlobalSimpleIndex, HoodieGlobalBloomIndex, HoodieIndexUtils.tagGlobalLocationBackToRecords, Hudi 1.2.0.
 """
 
@@ -27,7 +28,7 @@ _BATCH_ROWS = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """Each of ``rows`` goes to the partition ``paths[i]`` and the file group ``groups[i]``, which is null for new rows.
+    """Where rows go: row ``i`` to the partition ``paths[i]`` and the file group ``groups[i]``, null for a new row.
 
     ``moved`` are the record keys that leave a file group for another partition, by partition path and file id.
     """
@@ -39,7 +40,7 @@ class Routes:
     moved: dict[tuple[str, str], pa.Array]
 
     def located(self) -> Iterator[LocatedRows]:
-        """The rows, by partition; new ones apart."""
+        """Yield the rows by partition, with new rows separate."""
         start = 0
         for batch in self.rows.combine_chunks().to_batches(max_chunksize=_BATCH_ROWS):
             keys, paths, groups = (array.slice(start, batch.num_rows) for array in (self.keys, self.paths, self.groups))
@@ -58,13 +59,13 @@ class Routes:
 
 
 def route(plan: WritePlan, storage: Storage, rows: pa.Table, record_keys: pa.Array, paths: pa.Array) -> Routes:
-    """Where *rows* belong, whose keys and partition paths are given.
+    """Return where *rows* belong; *record_keys* and *paths* are their keys and partition paths.
 
-    A row whose key exists with a higher ordering value stays in its partition, and so do deletes.  Deletes of keys that
-    do not exist are left out.
+    A row whose key exists with a higher ordering value stays in the partition of the existing row, and so does a
+    delete. Deletes of keys that do not exist are left out.
 
     Raises:
-        DataError: an insert of an existing key, where ``hoodie.datasource.insert.dup.policy`` says fail.
+        DataError: an insert of an existing key, if ``hoodie.datasource.insert.dup.policy`` is fail.
     """
     fields = plan.ordering_fields
     index = KeyIndex.of(pa.chunked_array([record_keys]))
@@ -81,7 +82,7 @@ def route(plan: WritePlan, storage: Storage, rows: pa.Table, record_keys: pa.Arr
     found_in, groups = existing[PATH].combine_chunks(), existing[GROUP].combine_chunks()
     moves: Booleans = np.array(pc.not_equal(found_in, paths.take(pa.array(at))))
     moves[moves] = _may_move(plan, rows.take(pa.array(at[moves])), existing.filter(pa.array(moves)), fields)
-    new = np.setdiff1d(np.arange(rows.num_rows), at[~moves])  # also rows that leave every partition that has their key
+    new = np.setdiff1d(np.arange(rows.num_rows), at[~moves])  # including rows that leave every partition with their key
     if plan.operation is Operation.DELETE:
         new = np.empty(0, np.int64)
     kept = _once(at[~moves], found_in.filter(pa.array(~moves)), groups.filter(pa.array(~moves)))
@@ -96,7 +97,7 @@ def route(plan: WritePlan, storage: Storage, rows: pa.Table, record_keys: pa.Arr
 
 
 def _unmoved(rows: pa.Table, record_keys: pa.Array, paths: pa.Array, indices: Integers) -> Routes:
-    """The rows at *indices*, all of them new, in their own partitions."""
+    """Return the rows at *indices*, all of them new, in their own partitions."""
     chosen = pa.array(indices)
     return Routes(
         rows.take(chosen), record_keys.take(chosen), paths.take(chosen), pa.nulls(len(chosen), pa.string()), {}
@@ -104,7 +105,19 @@ def _unmoved(rows: pa.Table, record_keys: pa.Array, paths: pa.Array, indices: In
 
 
 def _pairs(numbers: Integers, live: Integers, count: int) -> tuple[Integers, Integers]:
-    """The rows of the write, by their keys' *numbers*, each with every *live* row of the same key."""
+    """Pair each row of the write with every *live* row of the same key; both are given by the numbers of their keys.
+
+    For example, two rows of the write with the keys 0 and 1, and three live rows with the keys 1, 0 and 1:
+
+        numbers   0  1          live   1  0  1
+        order     1  0  2       the live rows, sorted by key
+        counts    1  2          the live rows of each key
+        first     0  1          where the live rows of each key start in `order`
+        times     1  2          how many pairs each row of the write has
+        at        0  1  1       the row of the write in each pair
+        which     0  0  1       the place of the pair among those of its row
+        result    at, order[first + which] = 1  0  2
+    """
     order = np.argsort(live, kind="stable")
     counts = np.bincount(live, minlength=count)
     first = np.cumsum(counts) - counts
@@ -115,7 +128,7 @@ def _pairs(numbers: Integers, live: Integers, count: int) -> tuple[Integers, Int
 
 
 def _may_move(plan: WritePlan, rows: pa.Table, existing: pa.Table, fields: tuple[str, ...]) -> Booleans:
-    """Which rows may leave the partition where their key is: those that win, and are no deletes."""
+    """Return which rows may leave the partition of their key: those that win against the existing row, no deletes."""
     if plan.operation is Operation.DELETE or not plan.options.moves_partitions:
         return np.zeros(rows.num_rows, np.bool_)
     both = tuple(pa.chunked_array([*rows[name].chunks, *existing[name].chunks], rows[name].type) for name in fields)
@@ -127,19 +140,25 @@ def _may_move(plan: WritePlan, rows: pa.Table, existing: pa.Table, fields: tuple
 
 
 def _once(rows: Integers, paths: pa.Array, groups: pa.Array) -> pa.Table:
-    """Each row once for each file group, however often that has its key."""
+    """Return each row once for each file group, however many rows with its key the group has."""
     table = pa.table({"row": rows, "path": paths, "group": groups})
     return table.group_by(table.schema.names, use_threads=False).aggregate([])
 
 
 def _refuse_duplicates(plan: WritePlan, record_keys: pa.Array, existing: Integers) -> None:
-    """Source: HoodieSparkSqlWriter, DataSourceUtils.resolveDuplicates."""
+    """Raise a DataError if a key exists and the policy is fail.
+
+    Source: HoodieSparkSqlWriter, DataSourceUtils.resolveDuplicates.
+    """
     if len(existing) and plan.options.insert_duplicates is DuplicatePolicy.FAIL:
-        raise DataError(f"the record key {record_keys[int(existing[0])].as_py()!r} is in the table already")
+        raise DataError(
+            f"the record key {record_keys[int(existing[0])].as_py()!r} is in the table already, and "
+            "hoodie.datasource.insert.dup.policy is fail: leave the row out, or upsert it"
+        )
 
 
 def _by_group(paths: pa.Array, groups: pa.Array, record_keys: pa.Array) -> dict[tuple[str, str], pa.Array]:
-    """Keys by partition path and file id."""
+    """Return keys by partition path and file id."""
     table = pa.table({"path": paths, "group": groups, "key": record_keys})
     gathered = table.group_by(["path", "group"], use_threads=False).aggregate([("key", "list")])
     return {(row["path"], row["group"]): pa.array(row["key_list"], pa.string()) for row in gathered.to_pylist()}

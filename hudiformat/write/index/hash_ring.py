@@ -1,6 +1,8 @@
 """The buckets of a partition with consistent hashing: ranges of hashes around a ring.  Pure.
 
-Each node of the ring is a bucket: it has the hashes after the node before it, up to its own value, and one file group.
+Each node of the ring is a bucket with one file group.  It takes the hashes after the node before it, up to its own
+value.
+
 Source: HoodieConsistentHashingMetadata, ConsistentBucketIdentifier, Hudi 1.2.0; spec/bucket-index.md.
 """
 
@@ -25,12 +27,12 @@ FIRST_INSTANT = "00000000000000"
 """The instant of the ring with which a partition begins."""
 
 NORMAL, REPLACE, DELETE = "NORMAL", "REPLACE", "DELETE"
-"""The tags of a node: a bucket of the ring; in a plan one that is new, or one that goes."""
+"""The tags of a node: a bucket of the ring; in a plan, a bucket that is added, or one that is removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A bucket that ends at *value*; ``prefix`` is its file id without the ``-0``, None for one that goes."""
+    """A bucket that ends at *value*; ``prefix`` is its file id without the ``-0``, None if the bucket is removed."""
 
     value: int
     prefix: str | None
@@ -38,13 +40,13 @@ class Node:
 
     @property
     def file_id(self) -> str:
-        """The bucket's file group."""
+        """The file group of the bucket."""
         return f"{self.prefix}-0"
 
 
 @dataclass(frozen=True)
 class HashRing:
-    """The nodes of a partition, as they were after *instant*, by their values."""
+    """The nodes of a partition as they were after *instant*, sorted by their values."""
 
     partition_path: str
     nodes: tuple[Node, ...]
@@ -54,7 +56,7 @@ class HashRing:
 
     @classmethod
     def first(cls, partition_path: str, buckets: int) -> HashRing:
-        """The ring of a new partition: equal ranges, whose file ids follow from the partition and the range."""
+        """Return the ring of a new partition: equal ranges; a file id is computed from the partition and the range."""
         step = (RING_END + buckets - 1) // buckets
         ends = [min(step * number, RING_END) for number in range(1, buckets + 1)]
         starts = [0, *ends[:-1]]
@@ -63,10 +65,10 @@ class HashRing:
 
     @classmethod
     def parse(cls, data: bytes, path: str) -> HashRing:
-        """A ring out of a file of Hudi's, whose name *path* is for errors.
+        """Parse a ring from a file of Hudi's; *path* is the file's name for errors.
 
         Raises:
-            CorruptTableError: it is none.
+            CorruptTableError: the file does not hold a ring.
         """
         try:
             found: dict[str, Any] = json.loads(data)
@@ -85,7 +87,7 @@ class HashRing:
         return ring
 
     def format(self) -> bytes:
-        """The content of its file."""
+        """Return the content of the ring's file."""
         return json.dumps(
             {
                 "version": 0,
@@ -99,16 +101,20 @@ class HashRing:
         ).encode()
 
     def numbers(self, record_keys: pa.Array, hash_fields: Sequence[str]) -> Integers:
-        """The place of each key's bucket among the nodes."""
+        """Return the number of each key's bucket: its place among the nodes.
+
+        For example, with nodes that end at 10, 20 and 30, the hash 7 belongs to bucket 0 and the hash 10, too; 11 to
+        bucket 1; and 31, which is after the last node, to bucket 0 again.
+        """
         found = np.searchsorted(self._values, ring_places(record_keys, hash_fields), side="left")
         return np.where(found < len(self.nodes), found, 0)
 
     def number_of(self, file_id: str) -> int | None:
-        """The place of a file group's bucket among the nodes."""
+        """Return the number of a file group's bucket."""
         return self._numbers.get(file_id)
 
     def after(self, children: Iterable[Node], instant: str) -> HashRing:
-        """The ring once the nodes of a clustering's plan have taken the places of those that they replace."""
+        """Return the ring after the *children*, the nodes of a clustering's plan, have replaced their predecessors."""
         nodes = {node.value: node for node in self.nodes}
         for child in children:
             if child.tag == DELETE:
@@ -119,7 +125,7 @@ class HashRing:
         return replace(self, nodes=left, instant=instant, sequence=self.sequence + 1)
 
     def split(self, number: int, prefixes: Sequence[str]) -> tuple[Node, Node] | None:
-        """Two nodes in place of one, each with half of its range; None where that is too short.
+        """Return two nodes that replace one, each with half of its range; None if the range is too short.
 
         Source: ConsistentBucketIdentifier.splitBucket.
         """
@@ -130,7 +136,7 @@ class HashRing:
         return Node(middle, prefixes[0], REPLACE), Node(end, prefixes[1], REPLACE)
 
     def merge(self, numbers: Sequence[int], prefix: str) -> tuple[Node, ...]:
-        """One node, the last of neighbours, in place of all of them.
+        """Return the nodes of a plan that merges neighbours into one, which takes the place of the last.
 
         Source: ConsistentBucketIdentifier.mergeBucket.
         """
@@ -147,10 +153,10 @@ class HashRing:
 
 
 def parse_nodes(found: Iterable[Any]) -> list[Node]:
-    """Nodes out of JSON.
+    """Parse nodes from JSON.
 
     Raises:
-        KeyError, TypeError, ValueError: they are none.
+        KeyError, TypeError, ValueError: the values are not nodes.
     """
     return [
         Node(int(one["value"]), None if one["fileIdPrefix"] is None else str(one["fileIdPrefix"]), str(one["tag"]))
@@ -159,11 +165,14 @@ def parse_nodes(found: Iterable[Any]) -> list[Node]:
 
 
 def format_nodes(nodes: Iterable[Node]) -> list[dict[str, Any]]:
-    """Nodes for JSON."""
+    """Return nodes as values for JSON."""
     return [{"value": node.value, "fileIdPrefix": node.prefix, "tag": node.tag} for node in nodes]
 
 
 def _range_uuid(partition_path: str, start: int, end: int) -> str:
-    """Source: HoodieConsistentHashingMetadata.generateUUID; java.util.UUID.nameUUIDFromBytes."""
+    """Return the UUID that Hudi computes for a range of hashes.
+
+    Source: HoodieConsistentHashingMetadata.generateUUID; java.util.UUID.nameUUIDFromBytes.
+    """
     named = start.to_bytes(8, "big") + end.to_bytes(8, "big") + partition_path.encode()
     return str(UUID(bytes=md5(named, usedforsecurity=False).digest(), version=3))

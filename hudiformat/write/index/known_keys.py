@@ -1,10 +1,10 @@
-"""The record keys of file groups, to look records up among, and what a table object keeps of them between its commits.
+"""The record keys of file groups, in which rows are looked up, and what a table object keeps of them between commits.
 
-``GroupKeys`` gathers the keys of a file group, ``KnownKeys`` finds records among those of several, ``SliceKeys`` has
-those of a slice from one commit to the next.  A slice is read as a whole, and kept, when its keys are looked up for the
-second time: most tables are written once by a process.  From then on only the log files are read that came since.  A
-base file is known by its name and size: its name has the instant of the write and the attempt at it, so no two files
-ever have one name.
+``GroupKeys`` collects the keys of a file group, ``KnownKeys`` looks keys up in several groups, and ``SliceKeys`` keeps
+the keys of a slice from one commit to the next.  A slice is read as a whole, and kept, when keys are looked up in it
+for the second time, because a process writes to most tables only once.  From then on only log files that were added
+since are read.  A base file is identified by its name and size: the name has the instant and the attempt of the write,
+so no two files ever have the same name.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from hudiformat.write.index.rows import NEW, NOT_IN_BASE_FILE, Integers, Tags
 
 
 class GroupKeys:
-    """Gathers record keys of a file group: first those of the base file, row by row, then those of log files.
+    """Collects the record keys of a file group: first those of the base file, row by row, then those of log files.
 
-    With *among* only keys that are in it are kept.
+    With *among*, only keys that are in it are kept.
     """
 
     def __init__(self, *, among: pa.Array | None = None) -> None:
@@ -38,14 +38,14 @@ class GroupKeys:
         self._base_rows = 0
 
     def add_base(self, keys: pa.Array) -> None:
-        """Take the keys of the next rows of the base file."""
+        """Add the keys of the next rows of the base file."""
         rows = np.arange(len(keys)) if self._among is None else np.flatnonzero(pc.is_in(keys, value_set=self._among))
         self._chunks.append(keys if self._among is None else keys.take(pa.array(rows)))
         self._positions.append(rows + self._base_rows)
         self._base_rows += len(keys)
 
     def add_logged(self, keys: pa.Array) -> None:
-        """Take keys of a log file."""
+        """Add keys of a log file."""
         self._chunks.append(keys if self._among is None else keys.filter(pc.is_in(keys, value_set=self._among)))
         self._positions.append(np.full(len(self._chunks[-1]), NOT_IN_BASE_FILE))
 
@@ -56,14 +56,14 @@ class GroupKeys:
 
     @property
     def positions(self) -> Integers:
-        """Of each key the row of the base file, or NOT_IN_BASE_FILE."""
+        """The row of each key in the base file, or NOT_IN_BASE_FILE."""
         return np.concatenate(self._positions)
 
 
 class KnownKeys:
-    """The record keys of a partition's file groups, to look records up among, batch after batch.
+    """The record keys of a partition's file groups, in which keys are looked up, batch after batch.
 
-    A key in several file groups, which inserts may lead to, is tagged with each of them; a key in none is NEW.
+    Inserts may lead to a key in several file groups; it is tagged with each of them.  A key in no group is tagged NEW.
 
     Source: HoodieSimpleIndex.tagLocationInternal, a join.
     """
@@ -85,11 +85,20 @@ class KnownKeys:
         ]
 
     def tags(self, keys: pa.Array) -> list[Tags]:
-        """What the look-ups of *keys* find: here it is one."""
+        """Return the results of looking up *keys*; here it is a single one."""
         return [self.tag(keys)]
 
     def tag(self, keys: pa.Array) -> Tags:
-        """The file groups of each of *keys*."""
+        """Return the file groups of each of *keys*.
+
+        For example, key a is in the groups 0 and 1, key b in group 1, and the keys b, x and a are looked up:
+
+            pairs     a,0  a,1  b,1    sorted by key; _first of a is 0, of b is 2
+            times     1    1    2      how many groups each key has, and 1 for x, which is in none
+            rows      0    1    2  2   the key of each result
+            pairs     2   NEW   0  1   the pair of each result
+            codes     1   NEW   0  1   the file group of each result
+        """
         found, numbers = self._index.find(pa.chunked_array([keys]))
         rows, pairs = np.arange(len(keys)), np.full(len(keys), NEW)
         pairs[found] = numbers if self._is_once else self._first[numbers]
@@ -105,7 +114,10 @@ class KnownKeys:
         return Tags(rows, codes, self._file_ids, (True,) * len(self._file_ids), positions)
 
     def _pairs(self, owners: Integers) -> tuple[Integers, Integers]:
-        """Each distinct key with each of its owners, in the order of the keys: the key, and its first row there."""
+        """Return each distinct pair of a key and a group that has it: the number of the key, and the pair's first row.
+
+        The pairs are sorted by key.
+        """
         numbers = self._index.numbers()
         pairs = numbers * max(len(self._file_ids), 1) + owners
         order = np.argsort(pairs, kind="stable")
@@ -115,12 +127,16 @@ class KnownKeys:
 
 def _chunked(arrays: Iterable[pa.ChunkedArray]) -> pa.ChunkedArray:
     chunks = [chunk for keys in arrays for chunk in keys.chunks]
-    # As few as can be: taking keys from many takes twice the time.
+    # As few chunks as possible: taking keys from many chunks takes twice as long.
     return pa.table([pa.chunked_array(chunks, pa.string())], ["key"]).combine_chunks()["key"]
 
 
 def no_keys() -> pa.Array:
-    """None at the import: the first array that Arrow makes imports pandas."""
+    """Return an empty array of keys.
+
+    It is not a constant of the module: the first array that Arrow creates imports pandas, which must not happen at
+    import.
+    """
     return pa.array([], pa.string())
 
 
@@ -130,9 +146,9 @@ _BESIDE_KEY = 48
 
 @dataclass(frozen=True)
 class SliceKeys:
-    """The keys of a slice, whose files are *base* and *logs* by name and size, and those that its log files delete.
+    """The record keys of a slice, and the keys that its log files delete; *base* and *logs* identify its files.
 
-    *base_keys* are found first; *added* are those of log files that the base file does not have.
+    *base_keys* are the keys of the base file; *added* are the keys of log files that the base file does not have.
     """
 
     file_id: str
@@ -144,7 +160,7 @@ class SliceKeys:
 
     @property
     def size(self) -> int:
-        """About how many bytes this has in memory."""
+        """The estimated bytes of this object in memory."""
         arrays = (*self.base_keys.keys.chunks, self.added, self.deleted)
         return _MARK_BYTES * len(self.logs) + sum(int(array.nbytes) + _BESIDE_KEY * len(array) for array in arrays)
 
@@ -155,17 +171,17 @@ class SliceKeys:
         return KnownKeys({self.file_id: group})
 
     def is_before(self, file_slice: FileSlice, logs: frozenset[tuple[str, int]]) -> bool:
-        """Whether *file_slice*, which has *logs*, is the same, or the same with further log files."""
+        """Return whether *file_slice*, which has *logs*, is the same slice, possibly with further log files."""
         return self.base == base_of(file_slice) and self.logs <= logs
 
     def tags(self, keys: pa.Array) -> list[Tags]:
-        """What the look-ups of *keys* find."""
+        """Return the results of looking up *keys*."""
         found = [self.base_keys.tag(keys)]
         return [*found, self._added_keys.tag(keys)] if len(self.added) else found
 
     @classmethod
     def of_base(cls, file_slice: FileSlice, base_keys: Iterable[pa.Array]) -> SliceKeys:
-        """Those of the base file of a slice alone, which has *base_keys*."""
+        """Return the keys of a slice's base file alone, which has *base_keys*."""
         group = GroupKeys()
         for keys in base_keys:
             group.add_base(keys)
@@ -173,7 +189,7 @@ class SliceKeys:
         return cls(file_slice.file_id, base_of(file_slice), frozenset(), known, no_keys(), no_keys())
 
     def with_logs(self, further: Iterable[LogFile], keys: pa.ChunkedArray, deleted: pa.ChunkedArray) -> SliceKeys:
-        """The same with *further* log files, which have rows with *keys*, and delete others."""
+        """Return these keys after *further* log files, which have rows with *keys* and delete other keys."""
         distinct = keys.unique()
         known = np.zeros(len(distinct), np.bool_)
         for tags in self.tags(distinct):
@@ -189,13 +205,13 @@ class SliceKeys:
 
 
 def base_of(file_slice: FileSlice) -> tuple[str, int] | None:
-    """Name and size of the base file of a slice, if it has one."""
+    """Return the name and the size of the base file of a slice; None if it has none."""
     base = file_slice.base_file
     return None if base is None else (str(base.name), base.size)
 
 
 KEPT = "keys"
-"""The place of what is kept in the store of a table object."""
+"""The key of the ``Kept`` object in the store of a table object."""
 
 _MOST_BYTES = 256 << 20
 
@@ -207,10 +223,11 @@ class _Entry(NamedTuple):
 
 
 class Kept:
-    """Values by key, of at most *most* bytes; whoever keeps one says of which files it is, and checks that.
+    """A cache of values of at most *most* bytes; each value names the files that it is of, and its reader checks them.
 
-    An operation calls :meth:`begin`.  Where there is no room, what the last two operations have not used goes first.
-    A value that still does not fit is not kept: values that only drove out each other would cost more than they save.
+    An operation calls :meth:`begin`.  If there is no room, values that the last two operations have not used are
+    dropped first.  A value that still does not fit is not kept: values that only replaced each other would cost more
+    than they save.
     """
 
     def __init__(self, most: int = _MOST_BYTES) -> None:
@@ -222,17 +239,17 @@ class Kept:
 
     @classmethod
     def of(cls, store: dict[Any, Any]) -> Kept:
-        """What is kept in *store*, which belongs to a table object."""
+        """Return the cache in *store*, which belongs to a table object."""
         kept: Kept = store.setdefault(KEPT, cls())
         return kept
 
     def begin(self) -> None:
-        """Note that another operation begins."""
+        """Record that another operation begins."""
         with self._lock:
             self._turn += 1
 
     def get(self, key: Hashable) -> Any:
-        """The value of *key*, or None."""
+        """Return the value of *key*, or None."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
@@ -241,7 +258,7 @@ class Kept:
             return entry.value
 
     def put(self, key: Hashable, value: Any, size: int) -> bool:
-        """Keep *value*, of *size* bytes, instead of another one of *key*, where there is room; whether there was."""
+        """Keep *value*, of *size* bytes, in place of an earlier value of *key*; return whether there was room."""
         with self._lock:
             self._drop(key)
             if self._size + size > self.most:
@@ -260,11 +277,14 @@ class Kept:
 
 _MARK_BYTES = 500
 _READ_AT_ONCE = 1 << 18
-"""Bytes of a slice that is kept when its keys are looked up for the first time."""
+"""A slice of at most so many bytes is kept when keys are looked up in it for the first time."""
 
 
 class _Asked(NamedTuple):
-    """Keys of a slice with this base file were looked up once; they are not read again in order to be kept."""
+    """Records that keys were looked up once in a slice with this base file.
+
+    With ``fits`` false, its keys have no room, and the slice is not read again in order to keep them.
+    """
 
     base: tuple[str, int] | None
     fits: bool = True
@@ -279,7 +299,10 @@ class KeptSlices:
     _logs: dict[str, tuple[FileSlice, frozenset[tuple[str, int]]]] = field(default_factory=dict)
 
     def _logs_of(self, file_slice: FileSlice) -> frozenset[tuple[str, int]]:
-        """The log files of a slice, by name and size; they may be many, and are asked for a few times."""
+        """Return the log files of a slice by name and size.
+
+        The set is remembered, because it may be large and is needed several times.
+        """
         known = self._logs.get(file_slice.file_id)
         if known is None or known[0] is not file_slice:
             known = file_slice, frozenset((str(log.name), log.size) for log in file_slice.log_files)
@@ -287,14 +310,17 @@ class KeptSlices:
         return known[1]
 
     def known(self, file_slice: FileSlice) -> SliceKeys | None:
-        """The keys that are kept of *file_slice*; those of further log files are not among them."""
+        """Return the keys that are kept of *file_slice*, or None; keys of log files added since are not among them."""
         found = self.kept.get((self.path, file_slice.file_id))
         return (
             found if isinstance(found, SliceKeys) and found.is_before(file_slice, self._logs_of(file_slice)) else None
         )
 
     def is_asked_again(self, file_slice: FileSlice) -> bool:
-        """Whether the keys of a slice that is not kept shall be read as a whole now; a small one at the first call."""
+        """Return whether the keys of a slice that is not kept are to be read as a whole now.
+
+        A small slice is read at the first look-up, a larger one at the second.
+        """
         key, base = (self.path, file_slice.file_id), base_of(file_slice)
         found = self.kept.get(key)
         if isinstance(found, _Asked) and found.base == base:
@@ -305,22 +331,22 @@ class KeptSlices:
         return False
 
     def keep(self, file_slice: FileSlice, keys: SliceKeys | None) -> None:
-        """Keep the *keys* of a slice where there is room; None where they cannot be kept."""
+        """Keep the *keys* of a slice if there is room; None records that they cannot be kept."""
         key = self.path, file_slice.file_id
         if keys is None or not self.kept.put(key, keys, keys.size):
             self.kept.put(key, _Asked(base_of(file_slice), fits=False), _MARK_BYTES)
 
     def add_updates(self, file_slice: FileSlice, name: str, size: int) -> None:
-        """Note that a log file of the slice has further records of keys that were found in it, and nothing else."""
+        """Record that a log file of the slice has only further records of keys that were found in it."""
         found = self.known(file_slice)
         if found is not None:
             self.keep(file_slice, replace(found, logs=found.logs | {(name, size)}))
 
     def footer(self, name: str, size: int) -> FileKeys | None:
-        """The key range and filters of a base file, if they are kept."""
+        """Return the key range and filters of a base file, if they are kept."""
         found: FileKeys | None = self.kept.get((self.path, name, size))
         return found
 
     def keep_footer(self, name: str, size: int, keys: FileKeys) -> None:
-        """Keep the key range and filters of a base file; a filter is there as a text and as bits."""
+        """Keep the key range and filters of a base file; a filter is in memory as text and as bits."""
         self.kept.put((self.path, name, size), keys, _MARK_BYTES + 2 * len(keys.filter_text or ""))

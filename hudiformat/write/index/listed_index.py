@@ -1,4 +1,4 @@
-"""The file groups that the partitioned record index of the metadata table names for keys."""
+"""Look up keys in the partitioned record index of the metadata table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ListedIndex:
 
     @cached_property
     def opened(self) -> OpenRecordIndex:
-        """The index.
+        """The index, opened for reading.
 
         Raises:
             CorruptTableError, StorageError: its file groups cannot be listed.
@@ -32,15 +32,15 @@ class ListedIndex:
         return self._plan.record_index.opened(self._storage)
 
     def tag(self, record_keys: pa.Array, path: str, groups: Collection[str]) -> Tags:
-        """The file group that the index names for each key of a partition, whose file groups are *groups*.
+        """Return the file group that the index names for each key of a partition, whose file groups are *groups*.
 
-        One that is not there belongs to a later commit, with which this write will conflict.
+        A group that is not in *groups* belongs to a later commit, and this write will conflict with it.
 
         Source: SparkMetadataTableRecordLevelIndex, Hudi 1.2.0.
         """
         encoded = record_keys.dictionary_encode()
         codes, places = self.opened.find(encoded.dictionary, path)
         file_ids = tuple(place.file_id for place in places)
-        is_there = np.array([*(file_id in groups for file_id in file_ids), False])  # the last is that of NOWHERE
+        is_there = np.array([*(file_id in groups for file_id in file_ids), False])  # NOWHERE, -1, takes the last one
         codes = np.where(is_there[codes], codes, NEW)[np.asarray(encoded.indices)]
         return Tags(np.arange(len(record_keys)), codes, file_ids, (True,) * len(file_ids))

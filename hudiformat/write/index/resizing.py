@@ -1,4 +1,4 @@
-"""Which buckets of a partition a clustering splits and merges, so that their file groups have about one file's size.
+"""Plan which buckets of a partition a clustering splits and merges, so that each file group has about one file's size.
 
 Source: BaseConsistentHashingBucketClusteringPlanStrategy, Hudi 1.2.0; spec/bucket-index.md.
 """
@@ -18,9 +18,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ResizeLimits:
-    """Slices of more than ``split`` bytes are halved, up to ``most`` buckets, and those of up to ``merge`` merged.
+    """Slices of more than ``split`` bytes are halved, up to ``most`` buckets; slices of up to ``merge`` are merged.
 
-    ``fewest`` buckets are left in the partition.
+    At least ``fewest`` buckets stay in the partition.
     """
 
     split: int
@@ -31,7 +31,7 @@ class ResizeLimits:
 
 @dataclass(frozen=True, slots=True)
 class Resize:
-    """File slices whose rows are rewritten into the buckets *nodes*, of those with the tag REPLACE."""
+    """File slices whose rows are rewritten into those buckets of *nodes* that have the tag REPLACE."""
 
     slices: tuple[FileSlice, ...]
     nodes: tuple[Node, ...]
@@ -39,7 +39,7 @@ class Resize:
 
 @dataclass(frozen=True, slots=True)
 class _Bucket:
-    """A bucket with a file slice, and its place among the nodes."""
+    """A bucket with a file slice, and its number among the nodes."""
 
     number: int
     slice: FileSlice
@@ -52,10 +52,10 @@ class _Bucket:
 def planned_resizes(
     ring: HashRing, slices: Sequence[FileSlice], limits: ResizeLimits, new_prefix: Callable[[], str], *, sorts: bool
 ) -> list[Resize]:
-    """The splits, then the merges; and with *sorts* the rest, bucket by bucket.
+    """Return the splits, then the merges; with *sorts* also a rewrite of every other bucket.
 
     Raises:
-        CorruptTableError: a slice is of none of the buckets.
+        CorruptTableError: a slice belongs to none of the buckets.
     """
     buckets = [_Bucket(_number(ring, one), one) for one in slices]
     found, left = _splits(ring, buckets, limits, new_prefix)
@@ -71,8 +71,8 @@ def _number(ring: HashRing, one: FileSlice) -> int:
     number = ring.number_of(one.file_id)
     if number is None:
         raise CorruptTableError(
-            f"the file group {one.file_id} in partition {one.partition_path!r} is none of its buckets as of "
-            f"{ring.instant}",
+            f"expected the file group {one.file_id} in partition {one.partition_path!r} to be one of the partition's "
+            f"buckets as of {ring.instant}, and it is none of them",
             path=one.partition_path,
         )
     return number
@@ -97,7 +97,7 @@ def _splits(
 def _merges(
     ring: HashRing, buckets: Sequence[_Bucket], most: int, slots: int, new_prefix: Callable[[], str]
 ) -> tuple[list[Resize], list[_Bucket]]:
-    """Runs of small neighbours around the ring, each as long as it may be; what is left."""
+    """Return merges of runs of small neighbours around the ring, each as long as possible, and the buckets left."""
     waiting = sorted(buckets, key=lambda one: one.number)
     used: set[int] = set()
     found: list[Resize] = []
@@ -116,7 +116,7 @@ def _merges(
 def _run(
     ring: HashRing, buckets: Sequence[_Bucket], at: int, *, most: int, slots: int, used: set[int]
 ) -> list[_Bucket]:
-    """The neighbours of a bucket that are merged with it: first those before it, then those after it."""
+    """Return a bucket with the neighbours that are merged with it: first those before it, then those after it."""
     run, total = [buckets[at]], buckets[at].size
     for step in (-1, 1):
         for following in _around(buckets, at, step):
@@ -132,5 +132,5 @@ def _run(
 
 
 def _around(values: Sequence[T], at: int, step: int) -> Iterator[T]:
-    """The other values in their order around a ring, forwards or backwards."""
+    """Return the other values in their order around a ring, forwards or backwards."""
     return (values[(at + step * distance) % len(values)] for distance in range(1, len(values)))

@@ -1,4 +1,4 @@
-"""The files that the rings of buckets are kept in: one for each change, and an empty one once that is committed.
+"""The files that store the rings of buckets: one for each change, and an empty file once the change is committed.
 
 Source: ConsistentBucketIndexUtils, Hudi 1.2.0; spec/bucket-index.md.
 """
@@ -18,10 +18,10 @@ _RING, _COMMITTED = ".hashing_meta", ".commit"
 
 
 def ring_of(storage: Storage, path: str, visibility: Visibility) -> HashRing | None:
-    """The buckets of a partition, as they are once all that is visible is done; None where it has none yet.
+    """Return the buckets of a partition after all visible changes; None if the partition has none yet.
 
-    A change is committed where its clustering is completed.  Of one that has been archived, the empty file says that;
-    or, where nobody has made that file, the file groups that it has opened.
+    A change is committed if its clustering is completed.  If the clustering has been archived, the empty file shows
+    that it was committed; or, if nobody has created that file, the file groups that the change has opened.
 
     Raises:
         CorruptTableError: a file is damaged.
@@ -42,7 +42,7 @@ def ring_of(storage: Storage, path: str, visibility: Visibility) -> HashRing | N
 
 
 def first_ring(storage: Storage, path: str, buckets: int) -> HashRing:
-    """The ring with which a partition begins, which is stored; another writer may have done so."""
+    """Store the ring with which a partition begins, and return it, or that of another writer that was faster."""
     ring = HashRing.first(path, buckets)
     if save_ring(storage, ring):
         return ring
@@ -50,7 +50,7 @@ def first_ring(storage: Storage, path: str, buckets: int) -> HashRing:
 
 
 def save_ring(storage: Storage, ring: HashRing) -> bool:
-    """Store a ring; False where there is one of its instant."""
+    """Store a ring; return False if there is one of its instant already."""
     try:
         storage.create(_file(ring.partition_path, ring.instant, _RING), ring.format())
     except StorageError:
@@ -61,7 +61,7 @@ def save_ring(storage: Storage, ring: HashRing) -> bool:
 
 
 def mark_committed(storage: Storage, path: str, instant: str) -> None:
-    """Say that a change of a partition's buckets is committed."""
+    """Record that a change of a partition's buckets is committed."""
     _mark(storage, path, instant, _names(storage, path))
 
 
@@ -71,7 +71,7 @@ def _mark(storage: Storage, path: str, instant: str, names: Sequence[str]) -> No
 
 
 def _is_in_use(storage: Storage, path: str, rings: Sequence[HashRing]) -> bool:
-    """Whether a file group is there that the first of *rings*, the newest first, has opened."""
+    """Return whether a file group exists that the newest ring, the first of *rings*, has opened."""
     known = {node.prefix for ring in rings[1:] for node in ring.nodes}
     opened = {node.file_id for node in rings[0].nodes if node.prefix not in known}
     found = (parse_data_file(one.name) for one in storage.list(path) if not one.is_dir)
@@ -92,5 +92,5 @@ def _file(path: str, instant: str, suffix: str) -> str:
 
 
 def _folder(path: str) -> str:
-    """The folder of a partition's rings: that of all, where the table has no partitions."""
+    """Return the folder of a partition's rings; without partitions it is the folder of all rings."""
     return join_path(RINGS_FOLDER, path) if path else RINGS_FOLDER

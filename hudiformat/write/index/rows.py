@@ -25,8 +25,8 @@ Rows = TypeVar("Rows", pa.RecordBatch, pa.Table, pa.Array, pa.ChunkedArray)
 class KeyedRows:
     """Rows with the table's own columns, and their record keys.
 
-    ``positions[i]`` is the row with that key in the base file of the file group that they belong to, or
-    NOT_IN_BASE_FILE; None where the keys have not been looked up.
+    ``positions[i]`` is the position of the row with that key in the base file of its file group, or NOT_IN_BASE_FILE;
+    ``positions`` is None if the keys have not been looked up.
     """
 
     rows: pa.RecordBatch
@@ -42,12 +42,12 @@ class KeyedRows:
         return np.full(len(self), NOT_IN_BASE_FILE) if self.positions is None else self.positions
 
     def not_in_base_file(self) -> KeyedRows:
-        """The same rows, whose keys have been looked up and are in no base file."""
+        """Return the same rows as rows whose keys have been looked up and are in no base file."""
         return KeyedRows(self.rows, self.keys, np.full(len(self), NOT_IN_BASE_FILE))
 
     @classmethod
     def joined(cls, parts: Sequence[KeyedRows]) -> KeyedRows:
-        """The rows of *parts*, of which there is one at least; they have positions where those of all parts have."""
+        """Return the rows of *parts*, at least one; they have positions if all parts have."""
         if len(parts) == 1:
             return parts[0]
         positions = [part.positions for part in parts if part.positions is not None]
@@ -58,17 +58,17 @@ class KeyedRows:
         )
 
     def slice(self, start: int, count: int) -> KeyedRows:
-        """*count* rows from *start*, which are not copied."""
+        """Return *count* rows from *start*, without copying them."""
         positions = None if self.positions is None else self.positions[start : start + count]
         return KeyedRows(self.rows.slice(start, count), self.keys.slice(start, count), positions)
 
     def at(self, indices: Integers) -> KeyedRows:
-        """The rows at *indices*, in that order."""
+        """Return the rows at *indices*, in that order."""
         positions = None if self.positions is None else self.positions[indices]
         return KeyedRows(taken(self.rows, indices), taken(self.keys, indices), positions)
 
     def where(self, chosen: Booleans) -> KeyedRows:
-        """The rows for which *chosen* is true."""
+        """Return the rows for which *chosen* is true."""
         if chosen.all():
             return self
         mask = pa.array(chosen)
@@ -80,9 +80,9 @@ class KeyedRows:
 class LocatedRows:
     """Rows of one partition, and the file groups that they belong to: row ``i`` to ``groups[codes[i]]``.
 
-    Without ``codes`` all belong to the one group there is.  A group is a file id, or the name of a group that the
-    plan's placement is going to open.  New rows (``is_new``) without a group are assigned to file groups by sizing,
-    once all of them are known.
+    Without ``codes``, all rows belong to the only group.  A group is a file id, or the name of a group that a planned
+    placement is going to open.  New rows (``is_new``) without a group are assigned to file groups by sizing, once all
+    of them are known.
     """
 
     path: str
@@ -99,7 +99,7 @@ class LocatedRows:
         return tuple(self.groups[code] for code in np.flatnonzero(np.bincount(self.codes)).tolist())
 
     def apart(self) -> Iterator[LocatedRows]:
-        """The rows of each group that has some."""
+        """Yield the rows of each group that has some."""
         if self.codes is None:
             yield self
             return
@@ -109,14 +109,14 @@ class LocatedRows:
 
 @dataclass(frozen=True, slots=True)
 class SortedRows:
-    """Rows of several file groups, one group after the other: those of ``groups[i]`` are ``counts[i]``."""
+    """Rows of several file groups, one group after the other: ``groups[i]`` has ``counts[i]`` rows."""
 
     rows: KeyedRows
     groups: tuple[str, ...]
     counts: tuple[int, ...]
 
     def slices(self) -> Iterator[tuple[str, int, int]]:
-        """Each group, the first of its rows, and how many it has."""
+        """Yield each group, the index of its first row, and how many rows it has."""
         start = 0
         for group, count in zip(self.groups, self.counts, strict=True):
             yield group, start, count
@@ -124,9 +124,9 @@ class SortedRows:
 
 
 def sorted_by_group(parts: Sequence[LocatedRows], *, small: int) -> SortedRows | None:
-    """The rows of *parts* by file group, in their order; None where one group has more than *small* bytes.
+    """Return the rows of *parts* sorted by file group; None if one group has more than *small* bytes.
 
-    The groups are in the order in which they come first.
+    The sort is stable.  The groups are in the order in which they first occur.
     """
     number_of: dict[str, int] = {}
     numbers = np.concatenate([_numbered(part, number_of) for part in parts])
@@ -138,7 +138,7 @@ def sorted_by_group(parts: Sequence[LocatedRows], *, small: int) -> SortedRows |
 
 
 def by_group(parts: Sequence[LocatedRows]) -> Iterator[tuple[str, KeyedRows]]:
-    """The rows of each file group, by part; the groups in the order in which they come first."""
+    """Yield the rows of each file group, part by part; the groups are in the order in which they first occur."""
     pieces: dict[str, list[KeyedRows]] = {}
     for part in parts:
         for one in part.apart():
@@ -147,7 +147,7 @@ def by_group(parts: Sequence[LocatedRows]) -> Iterator[tuple[str, KeyedRows]]:
 
 
 def _numbered(part: LocatedRows, number_of: dict[str, int]) -> Integers:
-    """The number of each row's group, in *number_of*, which gets those that are not there yet."""
+    """Return the number of each row's group in *number_of*, to which new groups are added."""
     if part.codes is None:
         (group,) = part.groups
         return np.full(len(part.rows), number_of.setdefault(group, len(number_of)))
@@ -158,18 +158,19 @@ def _numbered(part: LocatedRows, number_of: dict[str, int]) -> Integers:
 
 
 def taken(rows: Rows, indices: Integers) -> Rows:
-    """The *rows* at *indices*, in that order; not copied where they follow each other."""
+    """Return the *rows* at *indices*, in that order; consecutive rows are not copied."""
     if len(indices) and (np.diff(indices) == 1).all():
         return rows.slice(int(indices[0]), len(indices))
     return rows.take(pa.array(indices))
 
 
 def in_one_piece(rows: pa.Table) -> pa.Table:
-    """*rows* with one chunk per column; columns whose chunks are neighbours in memory are not copied."""
+    """Return *rows* with one chunk per column; columns whose chunks are neighbours in memory are not copied."""
     return pa.Table.from_arrays([_uncut(column) for column in rows.columns], schema=rows.schema).combine_chunks()
 
 
 def _uncut(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return *column* as one chunk if its chunks are neighbours in memory, else as it is."""
     pieces = [piece for piece in column.chunks if len(piece)]
     is_flat = not (column.type.num_fields or pa.types.is_dictionary(column.type))
     if not (pieces and is_flat and all(map(_are_neighbours, pieces, pieces[1:]))):
@@ -179,13 +180,13 @@ def _uncut(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _are_neighbours(array: pa.Array, other: pa.Array) -> bool:
-    """Whether *other* starts in the same memory where *array* ends."""
+    """Return whether *other* starts in the same memory where *array* ends."""
     addresses, others = ([buffer and buffer.address for buffer in one.buffers()] for one in (array, other))
     return addresses == others and array.offset + len(array) == other.offset
 
 
 def rows_by_code(codes: Integers) -> Iterator[tuple[int, Integers]]:
-    """Each distinct code and the indices of the rows that have it, in order."""
+    """Yield each distinct code and the indices of the rows that have it, in order."""
     if len(codes) and (codes == codes[0]).all():  # as with one partition, or one file group
         yield int(codes[0]), np.arange(len(codes))
         return
@@ -196,14 +197,14 @@ def rows_by_code(codes: Integers) -> Iterator[tuple[int, Integers]]:
     #   starts         0  1       where the next code starts in `order`
     #   groups         1 | 0 2    `order`, split at the starts
     is_short = len(codes) and np.abs(codes).max() <= np.iinfo(np.int16).max
-    order = np.argsort(codes.astype(np.int16) if is_short else codes, kind="stable")  # short ones by radix
+    order = np.argsort(codes.astype(np.int16) if is_short else codes, kind="stable")  # NumPy sorts int16 by radix
     starts = np.flatnonzero(np.diff(codes[order], prepend=np.iinfo(np.int64).min))
     for group in np.split(order, starts[1:]) if len(order) else ():
         yield int(codes[group[0]]), group
 
 
 def rows_by_value(values: pa.Array) -> Iterator[tuple[str, Integers]]:
-    """Each distinct text and the indices of the rows that have it, in order."""
+    """Yield each distinct text and the indices of the rows that have it, in order."""
     if len(values) and pc.all(pc.equal(values, values[0])).as_py():
         yield values[0].as_py(), np.arange(len(values))
         return
@@ -214,11 +215,11 @@ def rows_by_value(values: pa.Array) -> Iterator[tuple[str, Integers]]:
 
 @dataclass(frozen=True, slots=True)
 class Tags:
-    """The record ``rows[i]`` belongs to the file group ``file_ids[codes[i]]``, or to none yet where the code is NEW.
+    """Results of a look-up: record ``rows[i]`` belongs to the file group ``file_ids[codes[i]]``, or is NEW.
 
-    Every record is there once, or once for each of several file groups that have its key.  ``existing`` tells for each
-    file group whether it existed before this write.  ``positions[i]`` is the row of that file group's base file that
-    has the record's key, or NOT_IN_BASE_FILE; ``positions`` is None where base files were not read.
+    Every record occurs once, or once for each of several file groups that have its key.  ``existing`` has for each file
+    group whether it existed before this write.  ``positions[i]`` is the position of the record's key in the base file
+    of that group, or NOT_IN_BASE_FILE; ``positions`` is None if base files were not read.
     """
 
     rows: Integers

@@ -1,4 +1,4 @@
-"""Finding the file group of each row: by the hash of its key, or by looking the key up in the file groups.
+"""Find the file group of each row: by the hash of its key, or by looking up the key in the file groups.
 
 ``Tagger`` has a ``PartitionIndex`` for each partition, which reads the record keys that it needs into ``KnownKeys``.
 """
@@ -39,11 +39,21 @@ _DELETED_KEY = "record_key"
 _KEY_SCHEMA = pa.schema([pa.field(RECORD_KEY, pa.string())])
 _READ_ROWS = 1 << 18
 _FEW_KEYS = 20_000
-"""Keys of a batch for which a slice is read once without keeping its other keys: the next batch may never come."""
+"""For so few keys in a batch, a slice is read without keeping its other keys: the next batch may never come."""
 
 
 def merged_tags(every: Sequence[Tags], count: int) -> Tags:
-    """The tags of *count* records out of several look-ups; a record that none of them has found is NEW."""
+    """Merge the results of several look-ups of *count* records; a record that none of them has found is NEW.
+
+    For example, three records and two look-ups; the first has found record 0 in group a, the second record 2 in group b
+    and record 0 in group a once more:
+
+        file_ids   a  b
+        found      0*2+0 = 0 | 2*2+1 = 5, 0    record * groups + group, of each result
+        pairs      0  5                        each once, sorted
+        rows       0  2    codes  0  1         of each pair
+        new        1                           the record that has no pair
+    """
     if len(every) == 1:
         return every[0]
     file_ids = tuple(dict.fromkeys(file_id for tags in every for file_id in tags.file_ids))
@@ -85,7 +95,7 @@ class Tagger:
         self._record_index = None if plan.record_index is None else ListedIndex(storage, plan)
 
     def partition(self, path: str) -> PartitionIndex:
-        """The file groups of one partition path."""
+        """Return the file groups of one partition path."""
         if path not in self._partitions:
             self._partitions[path] = PartitionIndex(
                 self._storage, self._plan, path, record_index=self._record_index, kept=self._kept
@@ -93,13 +103,13 @@ class Tagger:
         return self._partitions[path]
 
     def locate(self, rows: KeyedRows, paths: pa.Array) -> Iterator[LocatedRows]:
-        """Where *rows* belong, whose partition paths are *paths*.
+        """Yield *rows* with the file groups that they belong to; *paths* are their partition paths.
 
-        The rows of a partition that are new come apart from the others.  A row comes once for each file group that has
-        its key.  A delete of a key that no file group has is left out.
+        New rows of a partition come separately from the others.  A row comes once for each file group that has its key.
+        A delete of a key that no file group has is left out.
 
         Raises:
-            DataError: an insert of an existing key, where ``hoodie.datasource.insert.dup.policy`` says fail.
+            DataError: an insert of an existing key, if ``hoodie.datasource.insert.dup.policy`` is fail.
             OptionError: the table's buckets contradict the options.
         """
         plan = self._plan
@@ -125,7 +135,7 @@ class Tagger:
                 yield LocatedRows(path, _tagged(part, tags, known), tags.file_ids, tags.codes[known])
 
     def locate_bucket(self, path: str, bucket: int, rows: KeyedRows) -> Iterator[LocatedRows]:
-        """Where rows of one partition belong whose bucket is known.
+        """Yield rows of one partition whose bucket is known with the file group that they belong to.
 
         Raises:
             OptionError: the table's buckets contradict the options.
@@ -135,25 +145,31 @@ class Tagger:
             yield LocatedRows(path, rows, (file_id,))
 
     def note_written(self, stats: Iterable[WriteStat]) -> None:
-        """Note what the write has appended: log files of updates alone need not be read in order to know their keys."""
+        """Record what the write has appended: log files with updates alone need not be read to know their keys."""
         for stat in stats if self._kept is not None else ():
             is_log = stat.log_version is not None and stat.path is not None
             if is_log and not (stat.num_inserts or stat.num_deletes) and stat.partition_path in self._partitions:
                 self._partitions[stat.partition_path].add_updates(stat)
 
     def _refuse_duplicates(self, path: str, rows: KeyedRows, tags: Tags) -> None:
-        """Source: HoodieSparkSqlWriter, DataSourceUtils.resolveDuplicates."""
+        """Raise a DataError if a key exists and the policy is fail.
+
+        Source: HoodieSparkSqlWriter, DataSourceUtils.resolveDuplicates.
+        """
         existing = tags.rows[tags.codes != NEW]
         if len(existing) and self._plan.options.insert_duplicates is DuplicatePolicy.FAIL:
             key = rows.keys[int(existing[0])].as_py()
-            raise DataError(f"the record key {key!r} is in partition {path!r} already")
+            raise DataError(
+                f"the record key {key!r} is in partition {path!r} already, and hoodie.datasource.insert.dup.policy is "
+                "fail: leave the row out, or upsert it"
+            )
 
 
 class PartitionIndex:
     """The file groups of one partition, and their record keys as far as they are needed.
 
-    *record_index* is that of the write, if it has one, and is partitioned: it says where keys are.  *kept* has what a
-    table object keeps from one commit to the next.
+    *record_index* is the partitioned record index of the write, if it has one.  *kept* has what a table object keeps
+    from one commit to the next.
     """
 
     def __init__(
@@ -177,11 +193,11 @@ class PartitionIndex:
 
     @cached_property
     def base_instants(self) -> dict[str, str]:
-        """By file id, the instant of the base file whose rows the positions in tags count."""
+        """The instant of the base file of each file id; the positions in tags refer to rows of this base file."""
         return {one.file_id: one.base_file.name.instant for one in self.slices if one.base_file}
 
     def tag(self, record_keys: pa.Array) -> Tags:
-        """The file group of each record.
+        """Return the file group of each record.
 
         Raises:
             OptionError: the table's buckets contradict the options.
@@ -195,13 +211,13 @@ class PartitionIndex:
         return merged_tags([tags for one in known for tags in one.tags(record_keys)], len(record_keys))
 
     def bucket(self, number: int) -> tuple[str, bool]:
-        """The file group of a bucket, and whether it existed before this write.
+        """Return the file group of a bucket, and whether it existed before this write.
 
         Raises:
             OptionError: the table's buckets contradict the options.
-            CorruptTableError: two file groups have one bucket.
+            CorruptTableError: two file groups have the same bucket.
         """
-        if self._plan.operation not in REPLACING and number in self._buckets:  # replacing opens all of them again
+        if self._plan.operation not in REPLACING and number in self._buckets:  # an overwrite opens every bucket anew
             return self._buckets[number], True
         return self._numbering.new_id(number), False
 
@@ -238,9 +254,10 @@ class PartitionIndex:
         return existing_buckets(self._plan, self._numbering, self._path, self.slices)
 
     def _known_beside(self, record_keys: pa.Array) -> list[KnownKeys]:
-        """The keys of slices that may have one of *record_keys* and have not been read as a whole before.
+        """Return the keys of slices that may have one of *record_keys* and that have not been read as a whole before.
 
-        For few record keys a slice is read without keeping the others; asked again, it is read as a whole and kept.
+        For few record keys, a slice is read without keeping its other keys; the next time it is read as a whole and
+        kept.
         """
         if self._kept is not None:
             self._take_kept([one for one in self._unread if self._kept.known(one) is not None])
@@ -258,7 +275,7 @@ class PartitionIndex:
         return [self._read(once, among=record_keys)] if once else []
 
     def add_updates(self, stat: WriteStat) -> None:
-        """Note a log file that has only updates: of keys that were found among those that are kept of the slice."""
+        """Record a log file that only updates keys that were found among the kept keys of its slice."""
         looked_up = {one.file_id for one in self._known if isinstance(one, SliceKeys)}
         if self._kept is not None and stat.file_id in looked_up:
             self._kept.add_updates(
@@ -266,7 +283,7 @@ class PartitionIndex:
             )
 
     def _take_kept(self, slices: Iterable[FileSlice]) -> None:
-        """Look up among the keys of *slices* that are kept between commits, with those of further log files."""
+        """Look up keys in what is kept of *slices* between commits, after adding the keys of further log files."""
         assert self._kept is not None  # noqa: S101 - whoever asks has looked
         taken = {}
         for one in slices:
@@ -279,9 +296,9 @@ class PartitionIndex:
         self._unread = [one for one in self._unread if one.file_id not in taken]
 
     def _slice_keys(self, file_slice: FileSlice, known: SliceKeys | None) -> SliceKeys | None:
-        """The keys of a slice; what is *known* of an earlier state is not read again.
+        """Return the keys of a slice; what is *known* of an earlier state is not read again.
 
-        None where a log file has blocks of another instant than that in its name, which may come to count, or not.
+        Returns None if a log file has blocks of another instant than its name has: whether they count may change later.
         """
         logs = frozenset[tuple[str, int]]() if known is None else known.logs
         further = [log for log in file_slice.log_files if (str(log.name), log.size) not in logs]
@@ -310,7 +327,7 @@ class PartitionIndex:
         return KnownKeys(groups)
 
     def may_hold(self, file_slice: FileSlice, record_keys: pa.Array) -> bool:
-        """Whether a slice may hold one of *record_keys*, by its footer; of log files nothing is known beforehand.
+        """Return whether a slice may hold one of *record_keys*, by its footer; log files may hold any key.
 
         Source: HoodieBloomIndex, HoodieKeyLookupHandle.
         """
@@ -323,7 +340,7 @@ class PartitionIndex:
         return found.might_contain(record_keys.filter(pa.array(near)))
 
     def _footer(self, base: BaseFile) -> FileKeys:
-        """The key range and bloom filters of a base file; they are read once."""
+        """Return the key range and bloom filters of a base file; they are read once."""
         name = str(base.name)
         found = self._file_keys.get(name)
         if found is None and self._kept is not None:
@@ -336,14 +353,14 @@ class PartitionIndex:
         return found
 
     def slice_keys(self, file_slice: FileSlice, *, among: pa.Array | None = None) -> pa.Array:
-        """Every record key of a slice, deleted ones too: the base file still holds those, and Hudi finds them there.
+        """Return all record keys of a slice, with *among* those that are in it.
 
-        With *among* only those that are in it.
+        Deleted keys are included: the base file still holds them, and Hudi finds them there.
         """
         return self._keys_of(file_slice, among=among).keys.combine_chunks()
 
     def deleted_keys(self, file_slice: FileSlice | None) -> pa.Array:
-        """The record keys that log files of a slice have deleted, whether or not that counts."""
+        """Return the record keys that log files of a slice have deleted, whether or not the delete wins."""
         if file_slice is None:
             return no_keys()
         if file_slice.file_id not in self._deleted:
@@ -366,7 +383,7 @@ class PartitionIndex:
         return found
 
     def _log_blocks(self, file_slice: FileSlice) -> Iterator[LogBlock]:
-        """The blocks of the log files of a slice that count, those of one file after the other."""
+        """Yield the blocks of the log files of a slice that count, file by file."""
         for log in file_slice.log_files:
             yield from self._counting(self._reader(log))
 
@@ -381,13 +398,13 @@ class PartitionIndex:
 
 
 def _tagged(rows: KeyedRows, tags: Tags, chosen: Booleans) -> KeyedRows:
-    """Of the *rows* that *tags* are of, those of the *chosen* tags, with the positions that these know."""
+    """Return the *rows* of the *chosen* tags, with their positions; *tags* are the tags of all rows."""
     positions = None if tags.positions is None else tags.positions[chosen]
     return replace(rows.at(tags.rows[chosen]), positions=positions)
 
 
 def _add_keys(block: LogBlock, keys: list[pa.Array], deleted: list[pa.Array]) -> None:
-    """Add the keys of a block to those of rows, or to the *deleted* ones."""
+    """Add the keys of a block to *keys*, or to *deleted* if it is a delete block."""
     if block.type is BlockType.DELETE:
         deleted.append(block.deletes()[_DELETED_KEY])
     else:

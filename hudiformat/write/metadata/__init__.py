@@ -1,1 +1,1 @@
-"""Keeping the metadata table up to date: what each action adds to each of its partitions."""
+"""Keep the metadata table up to date: what each action adds to each of its partitions."""

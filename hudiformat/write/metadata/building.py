@@ -1,4 +1,4 @@
-"""Building a partition of the metadata table: its file groups, each with the records that belong to it.
+"""Build a partition of the metadata table: its file groups, each with the records that belong to it.
 
 Source: HoodieBackedTableMetadataWriter.initializeFileGroups and bulkCommit, Hudi 1.2.0.
 """
@@ -34,7 +34,7 @@ from hudiformat.timeline.timeline import Action
 _BULK_INSERT = "BULK_INSERT_PREPPED"
 _TOKEN = str(WriteToken(0, 0, 0))
 _MOST_FILES = 128
-"""Temporary files that are open at a time."""
+"""The most temporary files that are open at the same time."""
 _SPILLED = pa.schema([("group", pa.int32()), ("key", pa.string()), ("value", pa.binary())])
 
 
@@ -42,8 +42,8 @@ _SPILLED = pa.schema([("group", pa.int32()), ("key", pa.string()), ("value", pa.
 class NewPartition:
     """A partition that is to be set up: its name, and the ids of its file groups.
 
-    In a partitioned record index, ``of_path`` are the number of the first file group of each partition path of the
-    table, and how many it has.
+    In a partitioned record index, ``of_path`` has, for each partition path of the table, the number of its first file
+    group and how many it has.
     """
 
     name: str
@@ -52,7 +52,7 @@ class NewPartition:
 
     @classmethod
     def of(cls, name: str, prefix: str, count: int) -> NewPartition:
-        """*count* file groups whose ids begin with *prefix*.
+        """Return a partition with *count* file groups whose ids begin with *prefix*.
 
         Source: HoodieTableMetadataUtil.getFileIDForFileGroup.
         """
@@ -60,7 +60,7 @@ class NewPartition:
 
     @classmethod
     def of_paths(cls, name: str, counts: Mapping[str, int]) -> NewPartition:
-        """A partitioned record index with as many file groups as *counts* say for each partition path."""
+        """Return a partitioned record index; *counts* has the number of file groups of each partition path."""
         file_ids: list[str] = []
         of_path = {}
         for path, count in counts.items():
@@ -69,7 +69,7 @@ class NewPartition:
         return cls(name, tuple(file_ids), of_path)
 
     def groups_of(self, records: KeyedRecords) -> Iterator[tuple[KeyedRecords, npt.NDArray[np.int64]]]:
-        """The records, and the number of the file group of each."""
+        """Yield the records, and the number of the file group of each."""
         if not records.parts:
             yield records, file_groups_of(records.keys, len(self.file_ids))
         for path, part in records.parts.items():
@@ -87,10 +87,10 @@ def build_partition(
     clock: Clock,
     schema: TableSchema,
 ) -> None:
-    """Make the file groups of a partition in a delta commit at *time*: a log file with an empty block, and a base file.
+    """Create the file groups of a partition in a delta commit at *time*: log files with an empty block, and base files.
 
-    *own* and *config* are the metadata table's storage and configuration.  Of several records with one key the last
-    one counts.  The records of one file group are in memory at a time, the others in a temporary folder.
+    *own* and *config* are the metadata table's storage and configuration.  Of several records with one key, the last
+    one counts.  Only the records of one file group are in memory at a time; the others are in a temporary folder.
 
     Raises:
         StorageError: a file cannot be created.
@@ -130,7 +130,7 @@ def _base_file(
 
 
 def _sorted(records: pa.Table) -> tuple[pa.Array, pa.Array]:
-    """Keys in ascending order, each once, and the last record of each."""
+    """Return the distinct keys in ascending order, and the last record of each."""
     numbered = records.select(["key"]).append_column("row", pa.array(np.arange(records.num_rows)))
     last = numbered.group_by("key").aggregate([("row", "max")]).sort_by("key")
     values = records["value"].take(last["row_max"])
@@ -138,7 +138,7 @@ def _sorted(records: pa.Table) -> tuple[pa.Array, pa.Array]:
 
 
 def _by_group(records: Iterable[KeyedRecords], partition: NewPartition) -> Iterator[tuple[int, pa.Table]]:
-    """The records of each file group that has some, by the number of the group."""
+    """Yield the records of each file group that has some, with the number of the group."""
     with spill_folder() as folder, closing(_Spilled(Path(folder), len(partition.file_ids))) as spilled:
         for some, groups in (found for every in records if every for found in partition.groups_of(every)):
             if len(some.keys):
@@ -147,7 +147,7 @@ def _by_group(records: Iterable[KeyedRecords], partition: NewPartition) -> Itera
 
 
 class _Spilled:
-    """Records in files of *folder*, each with those of one file group or of some that follow one another."""
+    """Records in files of *folder*; each file has the records of one file group, or of several consecutive ones."""
 
     def __init__(self, folder: Path, count: int) -> None:
         self._folder = folder

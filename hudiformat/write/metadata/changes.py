@@ -1,4 +1,4 @@
-"""What an action of a table changes, as the partitions of its metadata table are told of it."""
+"""Describe what an action changes in a table, in the form in which the partitions of its metadata table record it."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudiformat.timeline.rollbacks import RollbackMetadata
 
 _ADDING = {one.value for one in (Operation.INSERT, Operation.UPSERT, Operation.BULK_INSERT, Operation.DELETE)}
-"""The operations that leave all files that they do not replace by others of the same file group."""
+"""Operations that remove no files, except those that they replace by others of the same file group."""
 
 
 @dataclass(frozen=True)
 class MetadataChanges:
-    """Makes a :class:`Change` of an action of the table *outer*, whose metadata table has the state *own*.
+    """Makes a :class:`Change` from an action of the table *outer*; *own* is the state of its metadata table.
 
-    *outer* is the state before the action is completed.  *columns* are those with statistics.
+    *outer* is the state before the action is completed.  *columns* are the columns with statistics.
     """
 
     outer: TableState
@@ -45,7 +45,7 @@ class MetadataChanges:
     columns: Collection[str]
 
     def of_commit(self, time: str, metadata: CommitMetadata, *, done: str) -> Change:
-        """The change of a commit at *time*, which is going to be completed at *done* or later."""
+        """Return the change of a commit at *time*, which is going to be completed at *done* or later."""
         written = metadata.partition_to_write_stats
         replaced = metadata.partition_to_replace_file_ids or {}
         before = self.outer.visibility
@@ -76,7 +76,7 @@ class MetadataChanges:
 
     @staticmethod
     def of_clean(metadata: CleanMetadata) -> Change:
-        """The change of a clean: no reader needs the files that it deletes."""
+        """Return the change of a clean: no reader needs the files that it deletes."""
         partitions = metadata.partition_metadata.items()
         return Change(deleted={path: partition.delete_path_patterns for path, partition in partitions})
 
@@ -86,10 +86,10 @@ class MetadataChanges:
         compacted: Collection[str],
         listed: Mapping[str, Mapping[str, Sequence[str]]],
     ) -> Change:
-        """The change of *rollbacks*, of which the metadata table has only *compacted* ones still to learn.
+        """Return the change of *rollbacks*; only *compacted* ones are still to be recorded in the metadata table.
 
-        The log blocks of the others have been dropped.  *listed* are files that it lists of rolled-back writes, by
-        write and partition path.
+        The log blocks of the others have been dropped.  *listed* are files of rolled-back writes that the metadata
+        table lists, by write and partition path.
         """
         deleted: defaultdict[str, list[str]] = defaultdict(list)
         undone: set[str] = set()
@@ -105,7 +105,7 @@ class MetadataChanges:
         return Change(
             written=kept_files(rollbacks) if self.outer.logs_name_slices else {},
             deleted=deleted,
-            # All of them: a write that replaced file groups has left no files in their partitions.
+            # All partitions, because a write that replaced file groups has left no files in their partitions.
             undone=[path for path, _ in self.outer.files()],
             gone=[path for path in deleted if not self._is_partition(path)],
             live=lambda path: self._live(path, after, ()),
@@ -113,25 +113,25 @@ class MetadataChanges:
         )
 
     def visibility_without(self, undone: Collection[str]) -> Visibility:
-        """Which files are visible once the instants *undone* are rolled back."""
+        """Return which files are visible once the instants *undone* are rolled back."""
         before = self.outer.visibility
         completion = {time: done for time, done in before.completion.items() if time not in undone}
         return replace(before, completion=completion, pending=before.pending | frozenset(undone))
 
     def slices(self, path: str, visibility: Visibility) -> list[FileSlice]:
-        """The newest file slices of a partition."""
+        """Return the newest file slices of a partition."""
         return latest_slices(build_slices(path, self._files(path, ()), visibility))
 
     def values(self, one: FileSlice, visibility: Visibility, columns: Sequence[str]) -> pa.Table:
-        """The record keys and *columns*, which are dotted paths, of a slice, which is read for it."""
+        """Read a slice, and return its record keys and *columns*, which are dotted paths."""
         return keyed_rows(self._reader(visibility), self.outer.storage, one, columns)
 
     def statistics_of_files(self, path: str) -> Mapping[str, Mapping[str, ColumnStatistics | None]]:
-        """The statistics that the metadata table has of the files of the partition *path*."""
+        """Return the statistics that the metadata table has of the files of the partition *path*."""
         return statistics_of_files(self._of_files, path, self.columns)
 
     def statistics_of_partition(self, path: str) -> Mapping[str, ColumnStatistics]:
-        """Those that it has of the whole partition."""
+        """Return the statistics that the metadata table has of the whole partition *path*."""
         return statistics_of_partition(self._of_partitions, path, self.columns)
 
     @cached_property
@@ -153,13 +153,13 @@ class MetadataChanges:
         return bases + [str(log.name) for one in slices for log in one.log_files]
 
     def _files(self, path: str, written: Iterable[WriteStat]) -> list[FileInfo]:
-        """The files of a partition, and those that were *written*."""
+        """Return the files of a partition, and those that were *written*."""
         made = [FileInfo(base_name(stat.path), stat.file_size_in_bytes, is_dir=False) for stat in written if stat.path]
         known = {file.name for file in made}
         return [*made, *(file for file in self.outer.partition_files(path) if file.name not in known)]
 
     def _rows_of(self, replaced: Mapping[str, Sequence[str]], *columns: str) -> Iterator[tuple[str, pa.Table]]:
-        """The record keys of file groups, which are read for it, and *columns*, which are dotted paths."""
+        """Read file groups, and yield their record keys and *columns*, which are dotted paths, by partition path."""
         reader = self._reader(self.outer.visibility)
         for path, file_ids in replaced.items():
             for one in self.outer.slices(path):
@@ -169,7 +169,7 @@ class MetadataChanges:
     def _logged(
         self, written: Mapping[str, Sequence[WriteStat]], after: Visibility, column: str
     ) -> Iterator[tuple[pa.Table, pa.Table]]:
-        """The rows that new log files may have changed, before and after, of files whose writers could not tell."""
+        """Yield the rows that new log files may have changed, before and after, if their writers did not merge them."""
         old, new = self._reader(self.outer.visibility), self._reader(after)
         for path, stats in written.items():
             touched = _touched(stats)
@@ -195,7 +195,7 @@ class MetadataChanges:
 
 
 def kept_files(rollbacks: Iterable[RollbackMetadata]) -> dict[str, list[WriteStat]]:
-    """The log files of rolled-back writes that version 6 keeps, and those with the blocks that hide theirs.
+    """Return the log files of rolled-back writes that version 6 keeps, and the log files with blocks that hide theirs.
 
     Source: HoodieTableMetadataUtil.convertMetadataToRecords of a rollback, Hudi 1.2.0.
     """
@@ -209,12 +209,12 @@ def kept_files(rollbacks: Iterable[RollbackMetadata]) -> dict[str, list[WriteSta
 
 
 def _is_new(stat: WriteStat) -> bool:
-    """Whether a file stands beside all that was there: a log file, or the first base file of a group."""
+    """Return whether a file replaces no other: a log file, or the first base file of a group."""
     return base_name(stat.path or "").startswith(".") or stat.prev_base_file is None
 
 
 def _touched(stats: Iterable[WriteStat]) -> dict[str, pa.Array]:
-    """The record keys that were written to log files, by file group."""
+    """Return the record keys that were written to log files, by file group."""
     found: defaultdict[str, list[pa.Array]] = defaultdict(list)
     for stat in stats:
         if stat.file_id and stat.indexed is not None and stat.indexed.touched is not None:

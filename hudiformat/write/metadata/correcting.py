@@ -1,7 +1,7 @@
-"""Correcting the indexes of single records after a rollback of a write that is in their base files already.
+"""Correct the indexes of single records after the rollback of a write that is already in their base files.
 
-What such a write has changed in an index cannot be taken out again.  So the entries of its file groups are made those
-of the rows that these have without it.  Hudi refuses such a rollback.
+The changes that such a write has made in an index cannot be removed one by one.  So the entries of its file groups are
+replaced by entries of the rows that the file groups have without the write.  Hudi refuses such a rollback.
 
 Source: HoodieBackedTableMetadataWriter.validateRollback, Hudi 1.2.0.
 """
@@ -32,11 +32,11 @@ from hudiformat.write.metadata.changes import MetadataChanges
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """Corrects the entries of the file groups *touched*, to those that are there with *visibility*.
+    """Replaces the entries of the file groups *touched* by entries of the rows that they have with *visibility*.
 
-    A file group without entries is touched too: a write that is undone may have removed it from the table.  *opened* is
-    the metadata table, and *schema* the Avro schema of its records.  One file group of an index is in memory at a time,
-    and of the table the keys, and values with a secondary index, of the touched ones.
+    A file group without entries is touched as well: the write that is undone may have removed it from the table.
+    *opened* is the metadata table, and *schema* the Avro schema of its records.  Memory holds one file group of an
+    index at a time, and the keys of the touched file groups of the table, with values if there is a secondary index.
     """
 
     changes: MetadataChanges
@@ -46,7 +46,7 @@ class Correction:
     visibility: Visibility
 
     def records(self, kinds: Sequence[IndexKind], time: str) -> Iterator[tuple[IndexKind, KeyedRecords]]:
-        """What the indexes of single records among *kinds* are given at *time*."""
+        """Yield the records that correct the indexes of single records among *kinds*, at *time*."""
         by_name = {kind.name: kind for kind in kinds}
         index = by_name.get(RECORD_INDEX)
         if index is None:
@@ -62,7 +62,7 @@ class Correction:
             yield kind, kind.corrected(self._entries_of(kind, keys), [found for _, found in rows])
 
     def _stored(self, index: IndexKind) -> _Stored:
-        """The entries of the touched file groups, and which file groups have entries."""
+        """Return the entries of the touched file groups, and which file groups have entries."""
         found = _Stored()
         for one in self.opened.slices(index.name):
             keys, values = merged_records(self.opened.parts_of(one), index, self.schema)
@@ -78,7 +78,7 @@ class Correction:
         return found
 
     def _rows(self, columns: Sequence[str], known: Collection[RecordLocation]) -> Iterator[tuple[WriteStat, pa.Table]]:
-        """The rows of the touched file groups that are there, each group with a statistic that names it."""
+        """Yield the rows of the touched file groups that exist, each group with a statistic that names it."""
         for path, _ in self.changes.outer.files():
             for one in self.changes.slices(path, self.visibility):
                 place = RecordLocation(path, one.file_id)
@@ -89,7 +89,7 @@ class Correction:
                     yield stat, rows
 
     def _entries_of(self, kind: SecondaryIndexKind, keys: pa.Array) -> pa.Array:
-        """The entries of *keys* in a secondary index."""
+        """Return the entries of *keys* in a secondary index."""
         found = [pa.array([], pa.string())]
         for one in self.opened.slices(kind.name):
             stored, _ = merged_records(self.opened.parts_of(one), kind, self.schema)
@@ -99,7 +99,7 @@ class Correction:
 
 @dataclass(slots=True)
 class _Stored:
-    """What the record index has: ``keys`` of the touched file groups by partition path, and the groups ``known``."""
+    """What the record index holds: ``keys`` of the touched file groups by partition path, and its groups, ``known``."""
 
     keys: defaultdict[str, list[pa.Array]] = field(default_factory=lambda: defaultdict(list))
     known: set[RecordLocation] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""The definitions of a table's indexes, as its writes and services change them."""
+"""Change the definitions of a table's indexes after writes and services."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hudiformat.write.metadata.kinds import statistics_of
 
 
 def name_new_columns(state: TableState, schema: TableSchema) -> None:
-    """Name the columns of *schema* in the definition of the columns' statistics that the last commit has indexed first.
+    """Add the columns of *schema* that the last commit has indexed first to the definition of the column statistics.
 
     Raises:
         CorruptTableError: the definitions of the table's indexes are damaged.
-        StorageError: they cannot be written.
+        StorageError: the definitions cannot be written.
 
     Source: HoodieColumnStatsIndexUtils.updateColsToIndex, Hudi 1.2.0, which does so once the commit is completed.
     """
@@ -31,7 +31,7 @@ def name_new_columns(state: TableState, schema: TableSchema) -> None:
 
 
 def forget_definitions(state: TableState, gone: set[str]) -> None:
-    """Remove the definitions of what is dropped: Hudi takes an index that is defined for one that there is."""
+    """Remove the definitions of dropped indexes: Hudi believes that every index that is defined exists."""
     definitions = load_definitions(state.storage, state.config)
     left = {name: one for name, one in definitions.items() if name not in gone}
     if left != definitions:

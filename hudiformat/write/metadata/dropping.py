@@ -1,4 +1,4 @@
-"""Dropping partitions of a metadata table, or all of it."""
+"""Drop partitions of a metadata table, or all of it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ INFLIGHT_KEY = "hoodie.table.metadata.partitions.inflight"
 def drop_partitions(
     state: TableState, partitions: Iterable[str], *, remove: Callable[[str], object] | None = None
 ) -> TableState:
-    """Remove *partitions*, or the whole table if none is left, from the properties, and then delete them.
+    """Remove *partitions*, or the whole metadata table if none is left, from the properties, then delete their folders.
 
-    In this order: a reader that finds no folder under properties that name one would fail.  *remove* does something
-    else with their folders than deleting them.
+    In the other order a reader would fail: the properties would name a partition without a folder.  *remove* is called
+    with each folder instead of deleting it.
     """
     gone = set(partitions)
     left = [name for name in state.config.metadata_partitions if name not in gone]

@@ -1,7 +1,7 @@
-"""What the indexes of the metadata table keep of files that exist: an index is built from it.
+"""Read what the indexes of the metadata table keep of existing files, in order to build an index.
 
-Statistics come from the footers of base files.  A column is read where its footer says too little, and log files are
-read block by block.
+Statistics come from the footers of base files.  A column is read if its footer says too little, and log files are read
+block by block.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from hudiformat.table.state import TableState
 from hudiformat.timeline.indexed_file import IndexedFile
 
 _ROWS_OF_LOG = 64
-"""Bytes of a record in a log file, at least, where the number of records is estimated."""
+"""The least bytes of a record in a log file, for estimating the number of records."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileReader:
-    """Reads what *indexes* keep of files that ``slices`` reads.  It travels to other processes: plain values only."""
+    """Reads what *indexes* keep of files, with the reader ``slices``.  It is sent to tasks: plain values only."""
 
     slices: SliceReader
     indexes: Indexes
 
     @classmethod
     def of(cls, state: TableState, indexes: Indexes) -> FileReader:
-        """The reader of a table's files.
+        """Return the reader of a table's files.
 
         Raises:
             CorruptTableError: the table's internal schemas cannot be read.
@@ -58,7 +58,7 @@ class FileReader:
         return cls(slices, indexes)
 
     def base_file(self, storage: Storage, folder: str, name: str) -> IndexedFile:
-        """The statistics and the bloom filter of a base file.
+        """Return the statistics and the bloom filter of a base file.
 
         Raises:
             CorruptTableError: it is not a Parquet file.
@@ -80,7 +80,7 @@ class FileReader:
         )
 
     def log_file(self, storage: Storage, folder: str, name: str) -> IndexedFile:
-        """The statistics of a log file, of all its records; one block is in memory at a time.
+        """Return the statistics of all records of a log file; one block is in memory at a time.
 
         Raises:
             DecodeError: a block is damaged.
@@ -96,7 +96,7 @@ class FileReader:
         return indexer.finish()
 
     def keys(self, storage: Storage, file_slice: FileSlice) -> Iterator[pa.Array]:
-        """The record keys of the rows of a slice, by batches.
+        """Yield the record keys of the rows of a slice, in batches.
 
         Raises:
             CorruptTableError, DecodeError, StorageError: a file is missing or damaged.
@@ -105,7 +105,7 @@ class FileReader:
             yield batch.column(0).cast(pa.string())
 
     def estimated_rows(self, storage: Storage, file_slice: FileSlice) -> int:
-        """About how many rows a slice has, rather too many.
+        """Return an estimate of the number of rows of a slice, rather too high.
 
         Raises:
             CorruptTableError, StorageError: its base file cannot be read.
@@ -138,5 +138,5 @@ def _has_records(block: LogBlock) -> bool:
 
 
 def _only(batch: pa.RecordBatch, written: frozenset[str]) -> pa.RecordBatch:
-    """The columns that partial records have: any value may be in the others."""
+    """Return the columns that partial records have: the other columns may have any value."""
     return batch.select([name for name in batch.schema.names if name in written])

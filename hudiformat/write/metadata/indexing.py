@@ -1,7 +1,7 @@
-"""Building an index of a table that has data: the records that its partition of the metadata table begins with.
+"""Build an index of a table that has data: the records with which its partition of the metadata table begins.
 
-One file of the table is read at a time, and the record keys of one slice by batches.  Where a session has tasks, they
-read the files, a slice or some each, and send the records, of as many slices at a time as fit into the driver.
+One file of the table is read at a time, and the record keys of one slice in batches.  If a session has tasks, they read
+the files, one or several slices each, and send the records of as many slices at a time as fit into the driver's memory.
 
 Source: HoodieBackedTableMetadataWriter.initializeFromFilesystem, Hudi 1.2.0.
 """
@@ -47,28 +47,28 @@ from hudiformat.write.metadata.metadata_table import MetadataTable
 from hudiformat.write.metadata.setting_up import first_instant, index_definition, make_metadata_table, new_partition
 
 _GROUP_BYTES = 64 << 20
-"""Bytes of records in a file group, about: so many are in memory at a time."""
+"""The approximate bytes of the records in a file group: so many are in memory at a time."""
 _PORTION_BYTES = 256 << 20
-"""Bytes of records, about, that tasks send to the driver at a time."""
+"""The approximate bytes of the records that tasks send to the driver at a time."""
 _ROW_BYTES = {RECORD_INDEX: 128, BLOOM_FILTERS: 8}
 _STATISTICS_BYTES = 256
 
 _Result = TypeVar("_Result")
 
 Progress = Callable[[int, int], None]
-"""Takes the bytes of the table's files that are done, and of all of them."""
+"""A function that takes the bytes of the table's files that have been read, and the bytes of all of them."""
 
 
 @dataclass(frozen=True)
 class IndexBuild:
-    """One index that is to be built for the table *state*: its partition of the metadata table is ``name``."""
+    """One index that is to be built for the table *state*; its partition of the metadata table is ``name``."""
 
     state: TableState
     name: str
     indexing: IndexingOptions
 
     def run(self, time: str, progress: Progress) -> None:
-        """Build the partition at the instant *time*; nobody looks at it before the properties name it.
+        """Build the partition at the instant *time*; nobody reads it before the properties name it.
 
         What an earlier attempt has left is deleted first.
 
@@ -86,7 +86,7 @@ class IndexBuild:
         build_partition(own, config, partition, records, time=time, clock=self.state.context.clock, schema=schema)
 
     def properties(self) -> dict[str, str]:
-        """The properties that name the index; its definition, which they refer to, is written."""
+        """Write the definition of the index, and return the properties that name both."""
         storage, config = self.state.storage, self.state.config
         names = ",".join(sorted({*config.metadata_partitions, self.name}))
         if self.definition is None or self.name == PARTITION_STATS:
@@ -98,7 +98,7 @@ class IndexBuild:
 
     @cached_property
     def definition(self) -> IndexDefinition | None:
-        """The definition of the index; for statistics of partitions that of the columns' statistics.
+        """The definition of the index; for partition statistics, the definition of the column statistics.
 
         Raises:
             CorruptTableError: the definitions of the table's indexes are damaged.
@@ -109,7 +109,7 @@ class IndexBuild:
         return index_definition(self.name, state.config, self.indexing, state.schema)
 
     def _own(self) -> tuple[Storage, TableConfig, TableSchema]:
-        """The metadata table's storage, configuration and schema; it is made where it is the first partition."""
+        """Return the metadata table's storage, configuration and schema; it is created with its first partition."""
         if self.name == FILES:
             return *make_metadata_table(self.state.storage, self.state.config), TableSchema(metadata_record_schema())
         table = MetadataTable.of(self.state)
@@ -126,7 +126,7 @@ class IndexBuild:
         return FileReader.of(self.state, indexes)
 
     def _partition(self) -> NewPartition:
-        """The partition with as many file groups as its records need."""
+        """Return the partition with as many file groups as its records need."""
         if not is_partitioned(self.definition):
             return new_partition(self.name, self.indexing, least=_groups(sum(self._sizes)))
         sizes: Counter[str] = Counter()
@@ -136,7 +136,7 @@ class IndexBuild:
 
     @cached_property
     def _sizes(self) -> Sequence[int]:
-        """About the bytes of the records of each slice."""
+        """The estimated bytes of the records of each slice."""
         if self.name in _ROW_BYTES:
             rows = self._each(self._reader.estimated_rows, self._slices)
             return [count * _ROW_BYTES[self.name] for count in rows]
@@ -160,7 +160,7 @@ class IndexBuild:
                     progress(done, total)
 
     def _portions(self) -> Iterator[Sequence[FileSlice]]:
-        """The slices, those together whose records fit into memory together."""
+        """Yield the slices in groups whose records fit into memory together."""
         some: list[FileSlice] = []
         size = 0
         for one, more in zip(self._slices, self._sizes, strict=True):
@@ -172,14 +172,14 @@ class IndexBuild:
             yield some
 
     def _each(self, function: Callable[[Storage, FileSlice], _Result], given: Sequence[FileSlice]) -> Iterable[_Result]:
-        """What *function* returns for each of *given*: called here, or by tasks where there are some."""
+        """Return what *function* returns for each of *given*; it is called here, or by tasks if there are any."""
         context = self.state.context
-        if context.run_each is None or context.merger is not None or len(given) <= 1:  # a merger may not travel
+        if context.run_each is None or context.merger is not None or len(given) <= 1:  # a merger may not be picklable
             return map(partial(function, context.storage), given)
         return context.run_each(partial(_in_task, function, context.storage.root), given)
 
     def _listing(self) -> Change:
-        """All files of completed writes, those of older slices too."""
+        """Return a change with all files of completed writes, including those of older slices."""
         visibility = self.state.visibility
         written: dict[str, list[WriteStat]] = {}
         for folder, files in self.state.files():
@@ -191,7 +191,7 @@ class IndexBuild:
         return Change(is_commit=True, written=written)
 
     def _partitions(self) -> Iterator[Change]:
-        """What the statistics of partitions are given of each partition path."""
+        """Yield the change from which the statistics of each partition path are computed."""
         names: dict[str, list[str]] = {}
         for one in self._slices:
             names.setdefault(one.partition_path, []).extend(one.file_names)
@@ -202,23 +202,23 @@ class IndexBuild:
 
 
 def _groups(size: int) -> int:
-    """How many file groups records of *size* bytes need."""
+    """Return how many file groups records of *size* bytes need."""
     return -(-size // _GROUP_BYTES)
 
 
 def _in_task(function: Callable[[Storage, FileSlice], Any], root: str, one: FileSlice) -> Any:
-    """What *function* returns, as a value that travels."""
+    """Return what *function* returns, as a value that can be pickled."""
     found = function(open_storage(root), one)
     return list(found) if isinstance(found, Iterator) else found
 
 
 def _records_of(reader: FileReader, kind: IndexKind, storage: Storage, one: FileSlice) -> Iterator[KeyedRecords]:
-    """The records that the index begins with, of a slice."""
+    """Return the records with which the index begins, for one slice."""
     return map(kind.records, _changes_of(reader, storage, one))
 
 
 def _changes_of(reader: FileReader, storage: Storage, one: FileSlice) -> Iterator[Change]:
-    """What the index is given of a slice."""
+    """Yield the changes from which the index gets its records of one slice."""
     folder, indexes = one.partition_path, reader.indexes
     stat = WriteStat(file_id=one.file_id)
     if indexes.keys:

@@ -1,4 +1,4 @@
-"""Which indexes the metadata table of a table has, and what they are made of.
+"""Determine which indexes the metadata table of a table has, and what they are made of.
 
 Source: HoodieTableMetadataUtil.getColumnsToIndex, HoodieBackedTableMetadataWriter.getMetadataPartitionsToUpdate.
 """
@@ -51,11 +51,11 @@ DROP_KEY = "hoodie.metadata.index.drop"
 """The option that names partitions of the metadata table to drop.  Source: HoodieMetadataConfig.DROP_METADATA_INDEX."""
 
 KEPT_UP = (FILES, COLUMN_STATS, PARTITION_STATS, BLOOM_FILTERS, RECORD_INDEX)
-"""The partitions that hudiformat keeps up, in the order in which they are built."""
+"""The partitions that hudiformat keeps up to date, in the order in which they are built."""
 
 
 def not_kept_up(state: TableState) -> list[str]:
-    """The partitions of the metadata table that hudiformat does not keep up.
+    """Return the partitions of the metadata table that hudiformat cannot keep up to date.
 
     Raises:
         CorruptTableError: the definitions of the table's indexes are damaged.
@@ -65,9 +65,9 @@ def not_kept_up(state: TableState) -> list[str]:
 
 
 def indexes_of(state: TableState, schema: TableSchema | None = None) -> Indexes | None:
-    """What a write has to collect for the metadata table; None for nothing.
+    """Return what a write must collect for the metadata table; None for nothing.
 
-    *schema* is that of the table after the write, if it is not that of *state*.
+    *schema* is the schema of the table after the write, if it differs from that of *state*.
 
     Raises:
         CorruptTableError: the definitions of the table's indexes are damaged.
@@ -86,7 +86,7 @@ def indexes_of(state: TableState, schema: TableSchema | None = None) -> Indexes 
 
 
 def expressions_of(state: TableState) -> tuple[IndexedExpression, ...]:
-    """The expression indexes that can be kept up: those of statistics, of functions whose results have some.
+    """Return the expression indexes that can be kept up to date: statistics of functions whose results can have some.
 
     Raises:
         CorruptTableError, SchemaError: as for :func:`indexes_of`.
@@ -104,12 +104,12 @@ def expressions_of(state: TableState) -> tuple[IndexedExpression, ...]:
 
 
 def is_of_records(partition: str) -> bool:
-    """Whether a partition of the metadata table has entries of single records of the table."""
+    """Return whether a partition of the metadata table has entries of single records of the table."""
     return partition == RECORD_INDEX or partition.startswith(SECONDARY_INDEX)
 
 
 def secondary_columns(state: TableState) -> dict[str, str]:
-    """The columns, by dotted paths, of the secondary indexes that can be kept up, by the names of these.
+    """Return the columns, as dotted paths, of the secondary indexes that can be kept up to date, by index name.
 
     Raises:
         CorruptTableError, SchemaError: as for :func:`indexes_of`.
@@ -129,10 +129,10 @@ def secondary_columns(state: TableState) -> dict[str, str]:
 
 
 def refuse_changes_of_indexed(state: TableState, new: pa.Schema) -> None:
-    """Refuse *new* columns of a table where one that has a secondary index has another type, or is gone.
+    """Refuse *new* columns of a table if a column with a secondary index changes its type, or is missing.
 
     Raises:
-        SchemaError: so it is.
+        SchemaError: such a column changes or is missing.
         CorruptTableError: the definitions of the table's indexes are damaged.
 
     Source: HoodieTable.validateSecondaryIndexSchemaEvolution, Hudi 1.2.0.
@@ -142,16 +142,16 @@ def refuse_changes_of_indexed(state: TableState, new: pa.Schema) -> None:
         if now != old and path not in META_FIELDS:
             change = "be dropped or renamed" if now is None else f"be changed from {old} to {now}"
             raise SchemaError(
-                f"column {path} cannot {change}: it has the secondary index {index}; drop that first, by "
+                f"column {path} cannot {change}: it has the secondary index {index}; drop the index first, by "
                 f"{DROP_KEY}={index}",
                 column=path,
             )
 
 
 def indexed_columns(state: TableState, schema: TableSchema | None = None) -> tuple[str, ...]:
-    """The columns whose statistics the metadata table keeps; none where it keeps none.
+    """Return the columns whose statistics the metadata table keeps; none if it keeps no statistics.
 
-    *schema* is that of the table after a write, if it is not that of *state*.
+    *schema* is the schema of the table after a write, if it differs from that of *state*.
 
     Raises:
         CorruptTableError, SchemaError, UnsupportedFeatureError: as for :func:`indexes_of`.
@@ -175,10 +175,10 @@ def indexed_columns(state: TableState, schema: TableSchema | None = None) -> tup
 def statistics_of(
     state: TableState, definition: IndexDefinition | None, schema: TableSchema | None = None
 ) -> tuple[str, ...]:
-    """The columns whose statistics are kept, by the *definition* of the index; *schema* as for indexed_columns.
+    """Return the columns whose statistics are kept by the *definition* of the index; *schema* as for indexed_columns.
 
-    Version 6 has no definitions.  Hudi's writers then go by their options, and its readers take a column that has no
-    statistics for one of nulls; so there all columns have some.
+    Version 6 has no definitions.  There Hudi's writers go by their options, and its readers believe that a column
+    without statistics has only nulls; so all columns have statistics there.
 
     Raises:
         SchemaError: as for ``TableState.schema``.
@@ -190,7 +190,7 @@ def statistics_of(
 
 
 def _earlier_schemas(state: TableState) -> Iterator[str]:
-    """The schemas that the table is known to have had, the newest first; each once."""
+    """Yield the distinct schemas that the table is known to have had, the newest first."""
     seen = {""}
     commits = (state.metadata(one).schema for one in reversed(state.timeline.completed_writes))
     for avro in chain((state.schema.avro, state.config.create_schema), commits):
@@ -200,7 +200,7 @@ def _earlier_schemas(state: TableState) -> Iterator[str]:
 
 
 def kinds_of(state: TableState, schema: TableSchema | None, own_schema: str) -> list[IndexKind]:
-    """The kinds of the partitions of the metadata table; *schema* has the table's columns, if not as in *state*.
+    """Return the kinds of the partitions of the metadata table; *schema* has the table's columns, if not as in *state*.
 
     *own_schema* is the Avro schema of the metadata table's records, as JSON.
 
@@ -232,7 +232,7 @@ def kind_of_index(
     own_schema: str,
     schema: TableSchema | None = None,
 ) -> IndexKind:
-    """The kind of the partition *name*; *definition* is that of the columns' statistics, the others as for kinds_of.
+    """Return the kind of the partition *name*; *definition* is that of the column statistics, the rest as for kinds_of.
 
     Raises:
         SchemaError: as for ``TableState.schema``.
@@ -257,7 +257,7 @@ def kind_of_index(
 
 
 def column_type(schema: pa.Schema, path: str) -> pa.DataType | None:
-    """The type of the column *path*, which may be inside others; None where there is none."""
+    """Return the type of the column *path*, which may be inside others; None if there is no such column."""
     name, *inner = path.split(".")
     kind = schema.field(name).type if schema.get_field_index(name) >= 0 else None
     for one in inner:

@@ -1,4 +1,4 @@
-"""Keeping up a table's metadata table: each action is recorded in all of its partitions.
+"""Keep a table's metadata table up to date: record each action in all of its partitions.
 
 Rules: spec/metadata-table.md.  Source: HoodieBackedTableMetadataWriter, Hudi 1.2.0.
 """
@@ -46,19 +46,19 @@ _TOKEN = str(WriteToken(0, 0, 0))
 _ROLLBACK_SUFFIX = "006"
 """Source: HoodieBackedTableMetadataWriterTableVersionSix.getRollbackOperationSuffix."""
 FILE_ID = "files-0000-0"
-"""The one file group of the partition ``files``.  Source: HoodieTableMetadataUtil.getFileIDForFileGroup."""
+"""The only file group of the partition ``files``.  Source: HoodieTableMetadataUtil.getFileIDForFileGroup."""
 
 
 @dataclass(frozen=True)
 class MetadataTable:
-    """The metadata table of a table: the states of both, as the metadata table is a table too."""
+    """The metadata table of a table, with the states of both: the metadata table is a table, too."""
 
     outer: TableState
     own: TableState
 
     @classmethod
     def of(cls, outer: TableState) -> MetadataTable:
-        """The metadata table of the table with the state *outer*, which has one with the partition ``files``."""
+        """Return the metadata table of the table *outer*, which must have one with the partition ``files``."""
         known = outer.under_the_lock.get(METADATA_FOLDER)
         if known is not None:
             return cls(outer, known)
@@ -67,37 +67,37 @@ class MetadataTable:
         return cls(outer, TableContext(storage, config, WriteOptions(), outer.context.clock, parsed=parsed).state())
 
     def keep(self) -> None:
-        """Have :meth:`of` give this once more for the same state of the table, whose lock is held until then."""
+        """Make the next :meth:`of` return this again for the same state of the table, whose lock is held until then."""
         self.outer.under_the_lock[METADATA_FOLDER] = self.own
 
     @property
     def next_instant(self) -> str:
-        """An instant after all of both timelines."""
+        """An instant after all instants of both timelines."""
         times = (self.outer.timeline.latest_instant_time, self.own.timeline.latest_instant_time)
         return next_instant(self.outer.context.clock(), max(filter(None, times), default=None))
 
     def refreshed(self) -> MetadataTable:
-        """The same with the state of the metadata table as it is after a change."""
+        """Return the metadata table with its state after a change."""
         return replace(self, own=self.own.context.state())
 
     def opened(self) -> OpenMetadata:
-        """The metadata table for reading."""
+        """Open the metadata table for reading."""
         return OpenMetadata.of(
             self.outer.storage, self.outer.config, self.outer.timeline, self.own.config, self.own.timeline
         )
 
     def kinds(self, schema: TableSchema | None = None) -> list[IndexKind]:
-        """The kinds of its partitions; *schema* is that of the table's columns, if it is not that of *outer*."""
+        """Return the kinds of its partitions; *schema* has the table's columns, if they are not those of *outer*."""
         return kinds_of(self.outer, schema, self.own.schema.avro_with_meta)
 
     def record(self, instant: Instant, metadata: Metadata) -> str | None:
-        """Commit what *instant* changes in the table; the completion time, or None where it changes nothing.
+        """Commit what *instant* changes in the table, and return the completion time, or None if it changes nothing.
 
         What an earlier attempt at the same instant recorded is removed first.
         """
         if isinstance(metadata, IndexCommitMetadata):
-            return None  # its delta commit has built a partition
-        self.outer.under_the_lock.clear()  # from here on it is another
+            return None  # the delta commit of the indexing has built a partition, and there is nothing else to record
+        self.outer.under_the_lock.clear()  # from here on the state of the metadata table changes
         table = self.without(instant.time)
         if isinstance(metadata, RollbackMetadata):
             return table._undo(instant.time, [metadata])  # noqa: SLF001 - of the same class
@@ -116,10 +116,10 @@ class MetadataTable:
         return None
 
     def without(self, time: str) -> MetadataTable:
-        """Remove the delta commit *time*, where there is one; the metadata table after that.
+        """Remove the delta commit *time*, if there is one, and return the metadata table after that.
 
-        It has never been valid, as its instant is not completed on the table's timeline.  So there is no rollback on
-        the metadata table's timeline.
+        The delta commit has never been valid, because its instant is not completed on the table's timeline.  So the
+        metadata table's timeline gets no rollback.
         """
         storage, config = self.own.storage, self.own.config
         recorded = [
@@ -137,18 +137,21 @@ class MetadataTable:
         return self.refreshed() if recorded else self
 
     def _files_of(self, time: str) -> list[str]:
-        """The paths of the files of a delta commit, in all partitions: from table version 8 on, their names say it."""
+        """Return the paths of the files of a delta commit, in all partitions.
+
+        From table version 8 on, the names of the files show it; in version 6 the blocks of log files do.
+        """
         storage = self.own.storage
         folders = [entry.name for entry in storage.list("") if entry.is_dir and entry.name != META_FOLDER]
         files = [f"{folder}/{entry.name}" for folder in folders for entry in storage.list(folder) if not entry.is_dir]
         if self.own.logs_name_slices:
             logs = (path for path in files if isinstance(parse_data_file(base_name(path)), LogFileName))
-            # A file without a whole block is of a writer that died: all others write theirs under the lock.
+            # A file without a whole block belongs to a writer that died: living writers write theirs under the lock.
             return [path for path in logs if self._blocks_of(path) <= {time, ""}]
         return [path for path in files if (name := parse_data_file(base_name(path))) and name.instant == time]
 
     def _take_back(self, time: str) -> None:
-        """Hide the blocks of a delta commit in log files that have blocks of others too, as version 6 may have them."""
+        """Hide the blocks of a delta commit in log files that also have blocks of others, as in version 6."""
         if not self.own.logs_name_slices:
             return
         for name in self.outer.config.metadata_partitions:
@@ -158,11 +161,11 @@ class MetadataTable:
                         writer.append(rollback_block(instant=f"{time}{_ROLLBACK_SUFFIX}", target=time))
 
     def _blocks_of(self, path: str) -> set[str]:
-        """The instants of the blocks of a log file; an empty text stands for a block that is damaged."""
+        """Return the instants of the blocks of a log file; an empty text stands for a damaged block."""
         return {block.instant or "" for block in LogReader(path, storage=self.own.storage)}
 
     def _log_name(self, one: FileSlice) -> LogFileName:
-        """The name of the next log file of a slice in version 6, where it says the slice, not the delta commit."""
+        """Return the name of the next log file of a slice in version 6, which names the slice, not the delta commit."""
         planned = self.own.in_compaction.get((one.partition_path, one.file_id))
         instant = one.base_instant if planned is None else planned.instant.time
         versions = (log.name.version for log in one.log_files if log.name.instant == instant)
@@ -172,7 +175,7 @@ class MetadataTable:
         return MetadataChanges(self.outer, self.own, indexed_columns(self.outer, schema))
 
     def _undo(self, time: str, rollbacks: list[RollbackMetadata]) -> str | None:
-        """Drop the delta commits of rolled-back writes; those that are in a base file are undone by records."""
+        """Drop the delta commits of rolled-back writes; write records that undo those already in a base file."""
         every = [target for rollback in rollbacks for target in rollback.commits_rollback]
         recorded = {one.time for one in self.own.timeline.instants if one.action is Action.DELTA_COMMIT}
         listed = self._listed_of({target for target in every if target not in recorded or self._is_compacted(target)})
@@ -185,7 +188,8 @@ class MetadataTable:
                 current = current.without(target)
         if not (compacted or (self.own.logs_name_slices and kept_files(rollbacks))):
             return None
-        table = MetadataTable.of(self.outer.context.state())  # without what was rolled back, whose files are gone
+        # Read the state again: it no longer has the delta commits that were removed, whose files are deleted.
+        table = MetadataTable.of(self.outer.context.state())
         changes, kinds = table._changes(), table.kinds()  # noqa: SLF001 - of the same class
         change = changes.of_rollbacks(rollbacks, compacted, listed)
         records = [(kind, kind.records(change)) for kind in kinds if not is_of_records(kind.name)]
@@ -195,7 +199,7 @@ class MetadataTable:
         return table._commit(time, records)  # noqa: SLF001
 
     def _groups_of(self, times: Collection[str]) -> set[RecordLocation]:
-        """The file groups that have files of writes, as far as the metadata table lists them."""
+        """Return the file groups that have files of the writes at *times*, as far as the metadata table lists them."""
         return {
             RecordLocation(path, name.file_id)
             for path, files in Listing(self.opened().parts(FILES), self.outer.storage.root)
@@ -218,17 +222,17 @@ class MetadataTable:
 
     @cached_property
     def _built(self) -> list[str]:
-        """When the indexes that were built later than the list of files were completed, those that have a base file."""
+        """When the indexes with a base file were completed that were built after the list of files."""
         slices = (one for name in self.outer.config.metadata_partitions for one in self.own.slices(name))
         times = {one.base_instant for one in slices if one.base_file is not None}
         deltas = (one for one in self.own.timeline.completed if one.action is Action.DELTA_COMMIT)
         return [one.completion_time or one.time for one in deltas if one.time in times]
 
     def _listed_of(self, times: Collection[str]) -> dict[str, dict[str, list[str]]]:
-        """The files of the writes at *times* that are listed, by write and partition path.
+        """Return the files of the writes at *times* that are listed, by write and partition path.
 
-        A write may have no delta commit here, where the metadata table was made after it.  A restore that was stopped
-        has deleted some files of a write before it goes on, and does not know their names any more.
+        A write has no delta commit here if the metadata table was created after it.  And a restore that was interrupted
+        has deleted some files of a write before it goes on, and no longer knows their names.
         """
         found: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for path, files in Listing(self.opened().parts(FILES), self.outer.storage.root) if times else ():
@@ -248,13 +252,13 @@ class MetadataTable:
             appended = ((kind.name, tuple(self._append(kind, time, found, files))) for kind, found in given)
             stats = {partition: found for partition, found in appended if found}
         metadata = CommitMetadata("UPSERT_PREPPED", stats, {"schema": schema.avro})
-        # The instant itself is on the timeline by now.
+        # next_instant does not know *time* yet: the state was read before this delta commit began.
         now = next_instant(self.outer.context.clock(), max(time, self.next_instant))
         complete(storage, config, begun, metadata, completion_time=now)
         return now
 
     def _append(self, kind: IndexKind, time: str, records: KeyedRecords, files: CompleteFiles) -> Iterator[WriteStat]:
-        """Write the log files of a partition: a key belongs to the file group that its hash says."""
+        """Write the log files of a partition; the hash of a key determines its file group."""
         names = self._log_names(kind.name, time)
         if not records.parts:
             yield from self._append_to(kind, names, time, records, files)
@@ -274,9 +278,9 @@ class MetadataTable:
         *,
         begins: bool = False,
     ) -> Iterator[WriteStat]:
-        """Write the log files *names*; all where it *begins* them, with an empty block first, as Hudi does.
+        """Write the log files *names* that have records; if it *begins* them, write all, with an empty block first.
 
-        They are on disk once *files* are.
+        Hudi does so, too.  The log files are on disk once *files* is closed.
         """
         partition = kind.name
         for name, found in zip(names, _split(records, kind, len(names)), strict=True):
@@ -289,7 +293,7 @@ class MetadataTable:
                 appended = writer.append(*blocks)
             yield WriteStat(
                 file_id=name.file_id,
-                path=join_path(partition, base_name(appended.path)),  # Hudi deletes by it, below the metadata table
+                path=join_path(partition, base_name(appended.path)),  # Hudi's rollback deletes this path
                 prev_commit=name.instant,
                 partition_path=partition,
                 num_writes=len(found.keys),
@@ -304,7 +308,7 @@ class MetadataTable:
             )
 
     def _log_names(self, partition: str, time: str) -> list[LogFileName]:
-        """The names of the log files of a partition's file groups, in their order."""
+        """Return the names of the next log files of a partition's file groups, in the order of the groups."""
         if self.own.logs_name_slices:
             return [self._log_name(one) for one in self.own.slices(partition)]
         groups = [FILE_ID] if partition == FILES else [one.file_id for one in self.own.slices(partition)]
@@ -312,7 +316,7 @@ class MetadataTable:
 
 
 def _split(records: KeyedRecords, kind: IndexKind, count: int) -> list[KeyedRecords]:
-    """The records of each of *count* file groups."""
+    """Return the records of each of *count* file groups."""
     if count == 1:
         return [records]
     numbers, dropped = (file_groups_of(kind.hashed(keys), count) for keys in (records.keys, records.dropped))

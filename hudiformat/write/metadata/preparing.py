@@ -1,8 +1,8 @@
-"""Making sure that a metadata table can be kept up before anything is changed, or that it is dropped on request.
+"""Check, before anything is changed, that the metadata table can be kept up to date; drop it if the options say so.
 
-A partition that hudiformat does not keep up would go on showing readers what was, so a write is refused unless the
-options drop it.  A metadata table in an unknown state is dropped as a whole: Hudi's readers list files from it, so the
-files of the write would be invisible.
+A partition that hudiformat cannot keep up to date would show readers an old state, so a write is refused unless the
+options drop that partition.  A metadata table in an unknown state is dropped as a whole: Hudi's readers list files from
+it, so the files of the write would be invisible.
 
 Rules: spec/metadata-table.md.  Source: HoodieTable.deleteMetadataTableIfNecessary,
 HoodieTableMetadataUtil.deleteMetadataTable, Hudi 1.2.0.
@@ -28,17 +28,17 @@ from hudiformat.write.metadata.dropping import INFLIGHT_KEY, drop_partitions
 from hudiformat.write.metadata.kinds import DROP_KEY, is_of_records, not_kept_up
 from hudiformat.write.metadata.metadata_table import MetadataTable
 
-_BY_OTHERS = "built by a writer that has it on: Hudi's by default, hudiformat's with hoodie.metadata.enable=true"
+_BY_OTHERS = "built by a writer that enables it: Hudi's by default, hudiformat's with hoodie.metadata.enable=true"
 
 
 def prepare_metadata_table(state: TableState, *, refuses: bool = True) -> TableState:
-    """Make sure that the metadata table can be kept up, or is dropped; the state of the table after that.
+    """Make sure that the metadata table can be kept up to date, or drop it; return the state of the table after that.
 
-    To be called under the table's lock, before the first change.  A warning reports what is dropped, unless the options
-    switch the whole metadata table off.  Without *refuses*, nothing is going to be recorded in it.
+    It must be called under the table's lock, before the first change.  A warning reports what is dropped, unless the
+    options disable the whole metadata table.  Without *refuses*, the caller is not going to record anything in it.
 
     Raises:
-        UnsupportedFeatureError: it has a partition that is not kept up, and the options do not drop it.
+        UnsupportedFeatureError: it has a partition that cannot be kept up to date, and the options do not drop it.
     """
     config, root = state.config, state.storage.root
     if not config.metadata_partitions:
@@ -62,7 +62,7 @@ def prepare_metadata_table(state: TableState, *, refuses: bool = True) -> TableS
 
 
 def refuse_pending_services(state: TableState, unwanted: Collection[str]) -> None:
-    """Refuse to drop some partitions of the metadata table while it is compacted: all of it can go, or none.
+    """Refuse to drop some partitions of the metadata table while it is compacted: all of them can be dropped, or none.
 
     Raises:
         UnsupportedFeatureError: a service of the metadata table is pending.
@@ -79,7 +79,7 @@ def refuse_pending_services(state: TableState, unwanted: Collection[str]) -> Non
 
 
 def _unwanted(state: TableState) -> list[str]:
-    """The partitions that the options drop, and those that cannot do without them."""
+    """Return the partitions that the options drop, and those that depend on them."""
     asked = set(state.options.indexing.drop)
     if COLUMN_STATS in asked:
         asked.add(PARTITION_STATS)
@@ -89,20 +89,19 @@ def _unwanted(state: TableState) -> list[str]:
 
 
 def _refuse_others(state: TableState, unwanted: Iterable[str]) -> None:
-    """Raise an UnsupportedFeatureError for a partition that is neither kept up nor dropped."""
+    """Raise an UnsupportedFeatureError for a partition that is neither kept up to date nor dropped."""
     others = [name for name in not_kept_up(state) if name not in unwanted]
     if others:
         names = ",".join(others)
         raise UnsupportedFeatureError(
-            f"{state.storage.root}: a write would have to keep up {', '.join(others)} of the metadata table, which "
-            f"hudiformat cannot do yet: set {DROP_KEY}={names} to drop what it cannot keep up, which Hudi builds anew "
-            "where it is enabled",
+            f"{state.storage.root}: the metadata table has {', '.join(others)}, which hudiformat cannot keep up to "
+            f"date yet: set {DROP_KEY}={names} to drop it; Hudi builds it again if it is enabled there",
             feature=f"metadata table with {', '.join(others)}",
         )
 
 
 def _why_not(state: TableState) -> str | None:
-    """Why the metadata table cannot be kept up, as the rest of a sentence; None where it can."""
+    """Return why the metadata table cannot be kept up to date, as the rest of a sentence; None if it can."""
     config = state.config
     if FILES not in config.metadata_partitions:
         return f"has no partition {FILES}"
@@ -113,7 +112,7 @@ def _why_not(state: TableState) -> str | None:
 
 def _why_not_as_it_is(state: TableState) -> str | None:
     config = state.config
-    state.under_the_lock.clear()  # what was read when this writer had the lock before may be old
+    state.under_the_lock.clear()  # what was read when this writer last had the lock may be out of date
     try:
         table = MetadataTable.of(state)
         if table.own.config.version != config.version:

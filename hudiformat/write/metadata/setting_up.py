@@ -1,4 +1,4 @@
-"""Setting up a metadata table, and which partitions of how many file groups it gets.
+"""Set up a metadata table, and decide which partitions it gets, with how many file groups.
 
 A new table gets its metadata table before its first commit, as in Hudi.
 
@@ -57,13 +57,13 @@ _ALWAYS = {
 _V1, _V2 = "V1", "V2"
 _OF_VERSION_6 = {"hoodie.archivelog.folder": "archived"}
 _BEFORE_ALL = "0" * 14
-"""What the instants that set up a metadata table begin with.  Source: HoodieTableMetadata.SOLO_COMMIT_TIMESTAMP."""
+"""The prefix of the instants that set up a metadata table.  Source: HoodieTableMetadata.SOLO_COMMIT_TIMESTAMP."""
 _SUFFIX_OF_VERSION_6 = 10
 """Source: HoodieTableMetadataUtil.PARTITION_INITIALIZATION_TIME_SUFFIX."""
 
 
 def first_instant(config: TableConfig, number: int = 0, *, after: str | None = None) -> str:
-    """The instant of the delta commit that sets up partition *number* of the metadata table of the table *config*.
+    """Return the instant of the delta commit that sets up partition *number* of the metadata table of *config*.
 
     In version 6 it comes right *after* the newest completed instant of the table, if there is one.
 
@@ -77,7 +77,7 @@ def first_instant(config: TableConfig, number: int = 0, *, after: str | None = N
 def set_up_metadata_table(
     storage: Storage, config: TableConfig, options: WriteOptions, schema: TableSchema, clock: Clock
 ) -> dict[str, str]:
-    """Make the metadata table of the new table *config*; the properties that the table gets for it.
+    """Create the metadata table of the new table *config*, and return the properties that the table gets for it.
 
     What an earlier attempt has left is deleted first.
     """
@@ -100,7 +100,7 @@ def set_up_metadata_table(
 
 
 def make_metadata_table(storage: Storage, config: TableConfig) -> tuple[Storage, TableConfig]:
-    """Make the metadata table of the table *config*, without partitions; its storage and its configuration.
+    """Create the metadata table of the table *config* without partitions; return its storage and its configuration.
 
     What an earlier attempt has left is deleted first.
     """
@@ -113,7 +113,7 @@ def make_metadata_table(storage: Storage, config: TableConfig) -> tuple[Storage,
 
 
 def _own_config(config: TableConfig) -> TableConfig:
-    """The configuration of the metadata table.
+    """Return the configuration of the metadata table.
 
     Source: HoodieBackedTableMetadataWriter.initializeMetaClient, and the metadata tables that Hudi 1.2.0 makes.
     """
@@ -132,10 +132,10 @@ def _own_config(config: TableConfig) -> TableConfig:
 
 
 def wanted_partitions(config: TableConfig, options: WriteOptions) -> Iterator[str]:
-    """The partitions that the metadata table of the table *config* gets by *options*, in the order of their making.
+    """Yield the partitions that the metadata table of the table *config* gets by *options*, in the order of creation.
 
     Raises:
-        UnsupportedFeatureError: a partitioned record index in version 6, where nothing says what it is.
+        UnsupportedFeatureError: a partitioned record index in version 6, which has no definitions to describe it.
     """
     indexing = options.indexing
     refuse_partitioned_index(config, indexing)
@@ -151,7 +151,7 @@ def wanted_partitions(config: TableConfig, options: WriteOptions) -> Iterator[st
 
 
 def refuse_partitioned_index(config: TableConfig, indexing: IndexingOptions) -> None:
-    """Refuse a partitioned record index in version 6, where nothing says what it is.
+    """Refuse a partitioned record index in version 6, which has no definitions to describe it.
 
     Raises:
         UnsupportedFeatureError: *indexing* asks for one.
@@ -165,12 +165,12 @@ def refuse_partitioned_index(config: TableConfig, indexing: IndexingOptions) -> 
 
 
 def has_partition_stats(config: TableConfig) -> bool:
-    """Whether a table can have statistics of partitions."""
+    """Return whether a table can have partition statistics."""
     return bool(config.partition_fields) and config.version >= VERSION_WITH_COMPLETION_TIMES
 
 
 def new_partition(name: str, indexing: IndexingOptions, *, least: int = 1) -> NewPartition:
-    """The partition *name* with as many file groups as the options say, and no fewer than *least*."""
+    """Return the partition *name* with as many file groups as the options say, and at least *least*."""
     if name == RECORD_INDEX and indexing.partitioned_record_index:
         return NewPartition(name, ())  # each partition path gets file groups with its first rows
     prefix, count = {
@@ -186,7 +186,10 @@ def new_partition(name: str, indexing: IndexingOptions, *, least: int = 1) -> Ne
 def index_definition(
     name: str, config: TableConfig, indexing: IndexingOptions, schema: TableSchema
 ) -> IndexDefinition | None:
-    """The definition of the index *name*, of a table with *schema*; None for one that has none, as all in version 6."""
+    """Return the definition of the index *name* of a table with *schema*; None for an index that has none.
+
+    In version 6 no index has one.
+    """
     if config.version < VERSION_WITH_COMPLETION_TIMES:
         return None
     if name == RECORD_INDEX:

@@ -1,7 +1,7 @@
-"""Indexes whose building was stopped half-way: finished where the properties name them already, else deleted.
+"""Finish indexes whose building was interrupted if the properties name them already, else delete them.
 
-An index is built under the table's lock, so whoever has the lock and finds one pending knows that its builder died.
-Hudi's own indexer works without the lock; what it has begun is left to it.
+An index is built under the table's lock, so whoever has the lock and finds a pending indexing knows that its builder
+died.  Hudi's own indexer works without the lock, so what it has begun is left to it.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from hudiformat.write.metadata.definitions import forget_definitions
 from hudiformat.write.metadata.metadata_table import MetadataTable
 
 BUILDER = {"builder": "hudiformat"}
-"""What the plan of an indexing says besides Hudi's own, so that others' are told apart."""
+"""Extra metadata in the plan of an indexing, which distinguishes hudiformat's plans from Hudi's."""
 
 
 def finish_indexings(state: TableState) -> TableState:
-    """Finish or undo the indexings that a process of hudiformat has left; the state of the table after that.
+    """Finish or undo the indexings that a process of hudiformat has left, and return the state of the table after that.
 
-    To be called under the table's lock.
+    It must be called under the table's lock.
 
     Raises:
-        CorruptTableError: the plan of one is damaged.
+        CorruptTableError: the plan of an indexing is damaged.
         StorageError: a file cannot be created or deleted.
     """
     changed = False
@@ -45,7 +45,7 @@ def finish_indexings(state: TableState) -> TableState:
 
 
 def _undo(state: TableState, pending: Instant, names: set[str]) -> None:
-    """Delete what an indexing has made of the partitions *names*, and then its instant."""
+    """Delete what an indexing has created of the partitions *names*, and then its instant."""
     state.context.confirm()
     names = names - set(state.config.metadata_partitions)
     forget_definitions(state, names)
@@ -60,7 +60,7 @@ def _undo(state: TableState, pending: Instant, names: set[str]) -> None:
 
 
 def _partitions_of(state: TableState, pending: Instant) -> set[str] | None:
-    """The partitions that a pending indexing of hudiformat's builds; None for one of others, or without a plan."""
+    """Return the partitions that a pending indexing of hudiformat's builds; None for any other, or without a plan."""
     plan = state.content(replace(pending, state=State.REQUESTED))
     if not isinstance(plan, IndexPlan):
         return None

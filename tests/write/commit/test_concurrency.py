@@ -118,7 +118,9 @@ def test_a_commit_that_was_archived_since_is_a_conflict_too(tmp_path: Path, vers
     for step in range(4):
         other.upsert(rows(("c", step, "z", step)))
     assert first.plan.instant not in {one.time for one in table.timeline.completed}
-    with pytest.raises(WriteConflictError, match=f"{first.plan.instant}.* was completed and archived since it began"):
+    with pytest.raises(
+        WriteConflictError, match=f"{first.plan.instant}.* was completed and archived since this write began"
+    ):
         third.commit(of_third)
     third.abandon()
     assert sorted(row[0] for row in content(table)) == ["a", "b", "c", "new"]

@@ -53,7 +53,9 @@ def test_the_second_of_two_writers_of_one_file_group_fails_and_leaves_nothing(tm
     first, first_stats = begun(table, ("a", 2, "x", 2))
     second, second_stats = begun(table, ("a", 3, "x", 3))
     second.commit(second_stats)
-    with pytest.raises(WriteConflictError, match=r"the write \d+ cannot commit: .*has the file group .* 'x' as well"):
+    with pytest.raises(
+        WriteConflictError, match=r"the write \d+ cannot commit: .*changes the file group .* 'x' as well"
+    ):
         first.commit(first_stats)
     first.abandon()
     assert content(table) == [("a", 3, "x", 3)]
@@ -141,7 +143,7 @@ def test_in_version_6_logs_are_lost_to_a_compaction_that_was_planned_meanwhile(t
     create_requested(table.context.storage, table.config, str(int(write.plan.instant) + 1), Action.COMPACTION, plan)
     if state is State.COMPLETED:
         table.compact()
-    with pytest.raises(WriteConflictError, match=r"(compaction|commit) .* has the file group"):
+    with pytest.raises(WriteConflictError, match=r"(compaction|commit) .* changes the file group"):
         write.commit(stats)
     write.abandon()
     table.upsert(rows(("a", 4, "x", 4)))

@@ -53,7 +53,7 @@ def test_an_instant_that_another_has_taken_over_is_lost(tmp_path: Path) -> None:
     first.start()
     first.confirm()
     second.start()
-    with pytest.raises(LockError, match="1 is no longer this writer's.*another has taken it over"):
+    with pytest.raises(LockError, match="1 is no longer this writer's.*another writer has taken it over"):
         first.confirm()
     first.stop()
     second.confirm()

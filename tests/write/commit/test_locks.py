@@ -185,7 +185,7 @@ def test_a_lock_that_cannot_be_given_back_is_a_warning(tmp_path: Path, monkeypat
         raise StorageError("the network is gone")
 
     lock = FileSystemLock(LocalStorage(tmp_path), "")
-    with pytest.warns(HudiFormatWarning, match="could not be given back.*the network is gone"), held(lock, patience=1):
+    with pytest.warns(HudiFormatWarning, match="could not be released.*the network is gone"), held(lock, patience=1):
         monkeypatch.setattr(LocalStorage, "delete", fail)
     assert lock.is_own()
 

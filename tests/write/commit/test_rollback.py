@@ -40,7 +40,7 @@ def test_a_write_with_a_savepoint_whose_completion_is_lost_is_not_rolled_back(ta
     (lost,) = Path(table.path).rglob(f"{commit.instant}*.deltacommit")
     lost.unlink()
     before = data_files(Path(table.path))
-    with pytest.raises(CommitError, match="has a savepoint and is not complete: the file of its completion is lost"):
+    with pytest.raises(CommitError, match="has a savepoint and is not complete: its completed file is lost"):
         table.upsert(rows(("b", 3, "x", 3)))
     assert data_files(Path(table.path)) == before
     table.delete_savepoint(commit)

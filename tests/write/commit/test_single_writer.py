@@ -163,7 +163,7 @@ def test_of_two_that_begin_at_once_at_most_one_commits(
     second = None if commits else begin_write(table.context, Operation.UPSERT)
     with (
         first,
-        pytest.raises(WriteConflictError, match="another writer has begun .* meanwhile, and neither uses a lock"),
+        pytest.raises(WriteConflictError, match="another writer has begun .* in the meantime, and neither uses a lock"),
     ):
         first.commit([])
     assert (second is None) == commits

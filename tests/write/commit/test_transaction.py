@@ -142,7 +142,7 @@ def test_a_commit_whose_lock_cannot_be_given_back_is_returned_with_a_warning(
         return delete(storage, path)
 
     monkeypatch.setattr(LocalStorage, "delete", fail)
-    with pytest.warns(HudiFormatWarning, match="the lock could not be given back"):
+    with pytest.warns(HudiFormatWarning, match="the lock could not be released"):
         commit = table.insert(rows(("a", 1, "x", 1)))
     assert [done.time for done in table.timeline.completed] == [commit.instant]
 
@@ -165,7 +165,9 @@ def test_a_log_file_of_version_6_that_another_writer_gives_up_is_a_conflict(tmp_
     options = {**SHARED, "hoodie.write.num.retries.on.conflict.failures": retries}
     table = open_table(storage, options=options)
     if retries == "0":
-        with pytest.raises(WriteConflictError, match="as others have archived, cleaned or rolled back what it reads"):
+        with pytest.raises(
+            WriteConflictError, match="other writers have archived, cleaned or rolled back files that it reads"
+        ):
             table.upsert(rows(("a", 3, "x", 3)))
     else:
         table.upsert(rows(("a", 3, "x", 3)))

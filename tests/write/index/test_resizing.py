@@ -67,5 +67,7 @@ def test_what_is_sorted_is_rewritten_bucket_by_bucket() -> None:
 
 
 def test_a_file_group_of_no_bucket_is_damage() -> None:
-    with pytest.raises(CorruptTableError, match="the file group x-0 in partition 'p' is none of its buckets"):
+    with pytest.raises(
+        CorruptTableError, match="expected the file group x-0 in partition 'p' to be one of the partition's buckets"
+    ):
         planned_resizes(HashRing.first("p", 2), [group("x-0", 1)], LIMITS, prefixes(), sorts=False)
