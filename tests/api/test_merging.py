@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import hudiformat as hf
 from hudiformat import Delete, Insert, Update
+from tests.effort import examples
 
 pytestmark = pytest.mark.unmeasured
 
@@ -206,7 +207,7 @@ def test_a_source_without_the_keys_is_refused(tmp_path: Path) -> None:
 ROW = st.tuples(st.integers(0, 9), st.integers(0, 3), st.integers(0, 20))
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(rows=st.lists(ROW, max_size=12, unique_by=lambda row: row[0]), data=st.data())
 @every_table
 def test_a_merge_is_what_it_says(

@@ -11,7 +11,7 @@ from benchmarks.java import DEFAULT
 from benchmarks.results import Results
 from benchmarks.suite import Run
 from tests.conformance.hudi import NoHudiError
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 
 pytestmark = pytest.mark.unmeasured
 
@@ -52,7 +52,7 @@ def test_without_hudi_there_are_seconds(tmp_path: Path, monkeypatch: pytest.Monk
     assert run.results.missing == {"Hudi on Spark": "none here"}
 
 
-@pytest.mark.slow
+@only_long
 def test_a_curve_reads_less_than_the_order_of_days(tmp_path: Path) -> None:
     found = box_queries.measure(tmp_path, box_queries.flights().slice(0, 20_000), None)
     assert list(found) == ["as they come", *(f"{curve}, hudiformat" for curve in box_queries.CURVES)]

@@ -11,7 +11,7 @@ from hudiformat.timeline.timeline import Action
 from hudiformat.write.metadata.indexing import IndexBuild
 from tests.conformance.hudi import RealHudi
 from tests.conformance.test_metadata_indexes import INDEXES, OPTIONS, check, rows
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 
 pytestmark = pytest.mark.hudi
 
@@ -65,6 +65,7 @@ def test_hudi_goes_on_with_indexes_that_are_built(
     check(hudi, path, ALL)
 
 
+@only_long
 def test_hudi_goes_on_where_an_index_was_half_built(hudi: RealHudi, tmp_path: Path) -> None:
     path, options = tmp_path / "t", theirs("MERGE_ON_READ", 9)
     hudi.write(rows(range(20), 1), path, {**options, **BARE})

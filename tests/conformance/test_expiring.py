@@ -14,6 +14,7 @@ import hudiformat as hf
 from hudiformat.timeline.timeline import Action
 from hudiformat.write.expiring import expire_partitions, expired_partitions
 from tests.conformance.hudi import RealHudi
+from tests.effort import LONG
 from tests.rows import assert_same_rows
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("p", pa.string())])
@@ -88,8 +89,8 @@ def removed(table: hf.Table) -> tuple[str, str, set[str]]:
     ("table_type", "policy"),
     [
         ("MERGE_ON_READ", "KEEP_BY_TIME"),
-        ("MERGE_ON_READ", "KEEP_BY_CREATION_TIME"),
         ("COPY_ON_WRITE", "KEEP_BY_TIME"),
+        *([("MERGE_ON_READ", "KEEP_BY_CREATION_TIME")] if LONG else []),
     ],
 )
 def test_both_remove_the_same(hudi: RealHudi, tmp_path: Path, table_type: str, policy: str) -> None:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tests.conformance.hudi import RealHudi, RealHudiError
+from tests.effort import only_long
 
 OPTIONS = {
     "hoodie.table.name": "harness",
@@ -56,6 +57,7 @@ def test_an_error_in_java_arrives_in_short_and_whole(hudi: RealHudi, tmp_path: P
     assert "\tat org.apache.hudi" in caught.value.trace
 
 
+@only_long  # test_both_ways.py runs one, too
 def test_a_script_runs_on_pyspark_3_5_with_hudi_and_hudiformat(hudi: RealHudi, table: Path, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

@@ -22,7 +22,7 @@ import pytest
 import hudiformat.spark
 from hudiformat import Table, create_table, open_table
 from tests.conformance.hudi import RealHudi
-from tests.effort import LONG, steps
+from tests.effort import LONG, only_long, steps
 from tests.metadata_statistics import check_bloom_filters, check_record_index, check_secondary_indexes, check_statistics
 from tests.metadata_table.tables import check_listing
 
@@ -204,8 +204,9 @@ class TasksTurns(Turns):
             getattr(hudiformat.spark, operation)(frame, str(self._path), options=options)
 
 
+@only_long
 @pytest.mark.spark
-@pytest.mark.parametrize("table_type", ["MERGE_ON_READ", *(["COPY_ON_WRITE"] if LONG else [])])
+@pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
 def test_tasks_of_spark_and_hudi_take_turns(
     spark: SparkSession, hudi: RealHudi, tmp_path: Path, table_type: str
 ) -> None:
@@ -213,7 +214,7 @@ def test_tasks_of_spark_and_hudi_take_turns(
     turns = TasksTurns(spark, hudi, path, table_type=table_type)
     turns.by_hudi()
     partitions = open_table(path).config.metadata_partitions
-    for operation in ("upsert", "delete", "insert_overwrite") if LONG else ("upsert",):
+    for operation in ("upsert", "delete", "insert_overwrite"):
         turns.by_tasks(operation)
     check(hudi, path, partitions)
     turns.by_hudi()

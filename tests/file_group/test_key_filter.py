@@ -14,6 +14,7 @@ import pytest
 from hudiformat import HudiFormatError, open_table
 from hudiformat.file_group.key_filter import key_filter, value_filter
 from hudiformat.timeline.table_config import KeyGenerator, TableConfig
+from tests.effort import sample
 from tests.tables import GoldenTable, content, data_files, multiset, new_table, rows
 
 pytestmark = pytest.mark.unmeasured
@@ -109,7 +110,7 @@ TABLES = (
 """Tables that are merged in many ways."""
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", sample(TABLES, of=2))
 def test_the_rows_are_those_that_are_filtered_afterwards(name: str, golden: Callable[[str], GoldenTable]) -> None:
     root = golden(name).table
     table = open_table(root)

@@ -18,7 +18,7 @@ def jobs() -> list[tuple[Work, int]]:
     found = []
     for attack, (long, thorough, quick) in EVERY.items():
         every = long if LONG else thorough if THOROUGH else quick
-        found += [(work, every) for work in works(attack)[:: 1 if LONG else 11 if THOROUGH else 29]]
+        found += [(work, every) for work in works(attack)[:: 1 if LONG else 11 if THOROUGH else 43]]
     return found
 
 

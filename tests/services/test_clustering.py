@@ -107,8 +107,9 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counts
 
 
-@pytest.mark.parametrize("version", [6, 8, 9])
-@pytest.mark.parametrize("options", [{}, ALL_INDEXES], ids=["bare", "indexed"])
+@pytest.mark.parametrize(
+    ("version", "options"), sample(product([6, 8, 9], [{}, ALL_INDEXES]), of=3, thorough=2), ids=str
+)
 def test_row_groups_are_copied_where_nothing_is_sorted_or_merged(
     tmp_path: Path, copies: list[int], version: int, options: dict[str, str]
 ) -> None:

@@ -6,6 +6,7 @@ import itertools
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from threading import Barrier, Thread
 
@@ -27,7 +28,7 @@ from hudiformat.timeline.contents import read_content
 from hudiformat.timeline.plans import IndexCommitMetadata
 from hudiformat.timeline.timeline import Action
 from hudiformat.write.commit.transaction import begin_write
-from tests.effort import every
+from tests.effort import every, sample
 from tests.faults import FaultyStorage
 from tests.metadata_statistics import check_metadata_table, indexed_columns
 from tests.metadata_table.tables import check_listing
@@ -65,8 +66,9 @@ def check(path: Path) -> None:
     assert open_table(path).verify() == []
 
 
-@pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
-@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize(
+    ("table_type", "version"), sample(product(["MERGE_ON_READ", "COPY_ON_WRITE"], [6, 8, 9]), of=3, thorough=2)
+)
 def test_all_indexes_can_be_built(tmp_path: Path, table_type: str, version: int) -> None:
     table = grown(tmp_path / "t", version, table_type)
     expected = content(table)
@@ -253,7 +255,7 @@ def test_the_metadata_tables_own_services_go_on(tmp_path: Path) -> None:
 def test_a_process_that_dies_leaves_a_table_that_can_be_written(tmp_path: Path, after: bool) -> None:
     expected = content(grown(tmp_path / "t"))
     names: set[tuple[str, ...]] = set()
-    for moment in itertools.count(1, every(11, thorough=7)):
+    for moment in itertools.count(1, every(23, thorough=7)):
         path = Path(shutil.copytree(tmp_path / "t", tmp_path / "copy"))
         table = open_table(path, clock=Clock(), options={"hudiformat.sync": "false"})
         faulty = replace(table.context, storage=FaultyStorage(table.context.storage, Dying(moment, after=after)))

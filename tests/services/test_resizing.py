@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from hudiformat.write.commit.transaction import begin_write
 from hudiformat.write.index.hash_ring import HashRing
 from hudiformat.write.index.ring_files import ring_of
 from hudiformat.write.write import PreparedRows, write_prepared
+from tests.effort import sample
 from tests.tables import Clock, content, new_table, rows
 
 pytestmark = pytest.mark.unmeasured
@@ -65,8 +67,7 @@ def counts(table: Table) -> dict[str, int]:
     return dict(Counter(one.partition_path for one in table.file_slices()))
 
 
-@pytest.mark.parametrize("version", [6, 8, 9])
-@pytest.mark.parametrize("metadata_table", ["false", "true"])
+@pytest.mark.parametrize(("version", "metadata_table"), sample(product([6, 8, 9], ["false", "true"]), of=3, thorough=2))
 def test_buckets_are_split_and_merged_again(tmp_path: Path, version: int, metadata_table: str) -> None:
     options = {**RING, "hoodie.metadata.enable": metadata_table}
     table = new_table(tmp_path / "t", clock=Clock(), options=options, version=version)

@@ -104,9 +104,10 @@ def test_keys_of_one_field_that_a_complex_generator_made_are_refused(own_golden:
         table.change_version(8)
 
 
-@pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
-@pytest.mark.parametrize("version", [6, 8, 9])
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("table_type", "version", "way"),
+    sample(itertools.product(["MERGE_ON_READ", "COPY_ON_WRITE"], [6, 8, 9], WAYS), of=3, thorough=2),
+)
 def test_writes_go_on_in_every_version(tmp_path: Path, table_type: str, version: int, way: tuple[int, ...]) -> None:
     table = grown(tmp_path / "t", version, table_type=table_type)
     expected = content(table)
@@ -251,7 +252,9 @@ def _changes(table: Table, ends: Sequence[str]) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(("version", "way"), [(9, (6, 9)), (8, (6, 8, 6))])
-@pytest.mark.parametrize(("past", "index"), [(past, index) for past, indexes in PASTS.items() for index in indexes])
+@pytest.mark.parametrize(
+    ("past", "index"), sample([(past, index) for past, indexes in PASTS.items() for index in indexes], of=3, thorough=2)
+)
 def test_in_a_downgraded_table_the_past_has_the_rows_that_it_had(
     tmp_path: Path, past: Callable[[Table], None], index: str, version: int, way: tuple[int, ...]
 ) -> None:

@@ -55,15 +55,15 @@ def cleaned(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**row, "status": row["status"].strip().lower(), "day": row["placed"][:10]} for row in kept]
 
 
-def parts_of(dice: random.Random) -> list[list[dict[str, Any]]]:
-    """The reports, as they arrive in files."""
+def parts_of(dice: random.Random, files: int) -> list[list[dict[str, Any]]]:
+    """The reports, as they arrive in so many files."""
     rows = list(reports(dice))
     dice.shuffle(rows)
-    return [rows[number::FILES] for number in range(FILES)]
+    return [rows[number::files] for number in range(files)]
 
 
 def test_the_pipeline_takes_what_has_arrived(java: Path, tmp_path: Path) -> None:
-    parts = parts_of(random.Random(1))  # noqa: S311
+    parts = parts_of(random.Random(1), 4)  # noqa: S311
     for number, part in enumerate(parts):
         arrive(tmp_path / "arriving", number, part)
     take_all_and_check(java, tmp_path, parts)
@@ -72,7 +72,7 @@ def test_the_pipeline_takes_what_has_arrived(java: Path, tmp_path: Path) -> None
 @only_long
 def test_the_pipeline_goes_on_after_it_is_killed(java: Path, tmp_path: Path) -> None:
     dice = random.Random()  # noqa: S311 - any moment
-    parts = parts_of(dice)
+    parts = parts_of(dice, FILES)
     for number, part in enumerate(parts[: FILES // 2]):
         arrive(tmp_path / "arriving", number, part)
     for name in ("orders", "files", "totals", "compactions"):

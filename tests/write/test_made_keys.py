@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.schema.evolution import PARTIAL_SCHEMA
+from hudiformat.table.options.keys import PARTIAL_SCHEMA
 from hudiformat.table.options.values import Operation
 from hudiformat.write.made_keys import batches_with_keys, keeps_keys, new_prefix
+from tests.effort import sample
 from tests.tables import SCHEMA, edit, new_table, rows
 
 KEY, PATH = "_hoodie_record_key", "_hoodie_partition_path"
@@ -38,8 +41,7 @@ def keys(table: hf.Table) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("table_type", TYPES)
-@pytest.mark.parametrize("index", INDEXES)
+@pytest.mark.parametrize(("table_type", "index"), sample(product(TYPES, INDEXES), of=3))
 def test_rows_are_inserted_and_those_that_were_read_are_changed_and_deleted(
     tmp_path: Path, table_type: str, index: str
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from hudiformat.storage.local import LocalStorage
 from hudiformat.timeline.contents import create_requested
 from hudiformat.timeline.plans import ClusteringGroup, ClusteringPlan, RequestedReplaceMetadata, SliceInfo
 from hudiformat.timeline.timeline import Action
+from tests.effort import sample
 from tests.tables import content, edit, new_table, rows, tree
 from tests.write.support import files, keyed
 
@@ -54,9 +56,14 @@ def test_updates_rewrite_a_small_base_file_only_together_with_new_rows(table: Ta
     assert dict(content(table, ["k", "v"])) == expected
 
 
-@pytest.mark.parametrize("sizing", ["spark", "flink"])
-@pytest.mark.parametrize("index", ["SIMPLE", "BLOOM", "INMEMORY", "GLOBAL_SIMPLE", "GLOBAL_BLOOM"])
-@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize(
+    ("version", "index", "sizing"),
+    sample(
+        product([6, 8, 9], ["SIMPLE", "BLOOM", "INMEMORY", "GLOBAL_SIMPLE", "GLOBAL_BLOOM"], ["spark", "flink"]),
+        of=3,
+        thorough=2,
+    ),
+)
 def test_new_rows_never_hide_what_is_in_log_files(tmp_path: Path, version: int, index: str, sizing: str) -> None:
     options = {"hoodie.index.type": index, "hudiformat.sizing": sizing, "hoodie.compact.inline.max.delta.commits": "1"}
     table = new_table(tmp_path / "t", version=version, options=options)

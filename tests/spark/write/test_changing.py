@@ -28,7 +28,7 @@ KINDS = [
     ("MERGE_ON_READ", {"hoodie.index.type": "GLOBAL_SIMPLE"}),
     ("MERGE_ON_READ", {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}),
 ]
-each_kind = pytest.mark.parametrize(("table_type", "options"), KINDS)
+each_kind = pytest.mark.parametrize(("table_type", "options"), KINDS if LONG else [KINDS[0], KINDS[3]])
 
 
 def filled(path: Path, table_type: str, options: dict[str, str]) -> hf.Table:

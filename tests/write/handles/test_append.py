@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudiformat import BlockType, Commit, HeaderKey, LogBlock, LogFileName, LogReader, Table, open_table
+from tests.effort import sample
 from tests.tables import FLAGGED, SCHEMA, Clock, content, data_files, new_table, rows
 from tests.write.support import keyed
 
@@ -161,8 +163,9 @@ def test_blocks_keep_to_their_maximal_size(tmp_path: Path) -> None:
 MOST = 20_000
 
 
-@pytest.mark.parametrize("order", ["growing", "shrinking", "mixed"])
-@pytest.mark.parametrize("format_", ["avro", "parquet"])
+@pytest.mark.parametrize(
+    ("order", "format_"), sample(product(["growing", "shrinking", "mixed"], ["avro", "parquet"]), of=2)
+)
 def test_blocks_of_rows_that_grow_keep_to_it_too(tmp_path: Path, format_: str, order: str) -> None:
     """Rows of 10 to 1,000 bytes, in batches, with many columns that are larger in a block than in memory."""
     flags = pa.schema([pa.field(f"f{number}", pa.bool_()) for number in range(30)])
