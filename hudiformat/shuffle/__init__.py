@@ -9,6 +9,7 @@ from hudiformat.shuffle.describing import phase
 from hudiformat.shuffle.global_lookup import LOCATIONS, location, routed, rows_everywhere, write_everywhere
 from hudiformat.shuffle.live_rows import STORED, as_stored, live_rows, one_per_key
 from hudiformat.shuffle.made_keys import with_made_keys
+from hudiformat.shuffle.raised import decode_error
 from hudiformat.shuffle.schema import arrow_schema, as_table_has, fit_shown, has_time_of_day, spark_schema
 from hudiformat.shuffle.slices import newest_slices, slices_of
 from hudiformat.shuffle.tagging import (
@@ -43,6 +44,7 @@ __all__ = [
     "cached",
     "check_has_paths",
     "cut_by_rows",
+    "decode_error",
     "decode_stats",
     "encode_stats",
     "fit_shown",
