@@ -24,7 +24,6 @@ from hudiformat.shuffle import (
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import WRITER, SourceOptions, open_for_tasks
 from hudiformat.spark.services import with_tasks
-from hudiformat.spark.write.null_keys import null_keys_counted
 from hudiformat.table import TableState
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import Commit, WritePlan, checkpoint, newest_batch, write_and_commit
@@ -195,5 +194,5 @@ def write_by(
         commit = overwrite_by if operation in REPLACING else write_and_commit
         return commit(context, operation, write_files, extra, seen=state, change=checked.change)
 
-    with null_keys_counted(df, context.config), reraised(), cut_by_rows(df.sparkSession):
+    with reraised(), cut_by_rows(df.sparkSession):
         return write_and_serve(context, write)
