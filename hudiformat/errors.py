@@ -106,11 +106,26 @@ class FilterError(HudiFormatError, ValueError):
 
 
 class DataError(HudiFormatError, ValueError):
-    """Rows that cannot be written, for instance a record key that is missing or null; ``column`` names where."""
+    """Rows that cannot be written, for instance a record key that is missing or null; ``column`` names where.
 
-    def __init__(self, message: str, *, column: str | None = None) -> None:
+    If record keys are null or empty, ``missing`` says in how many of the ``rows``, and ``first`` is the number of the
+    first of these rows, from 0.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        column: str | None = None,
+        missing: int | None = None,
+        rows: int | None = None,
+        first: int | None = None,
+    ) -> None:
         super().__init__(message)
         self.column = column
+        self.missing = missing
+        self.rows = rows
+        self.first = first
 
 
 class OptionError(HudiFormatError, ValueError):

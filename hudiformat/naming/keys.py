@@ -67,12 +67,6 @@ def _with_placeholders(text: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(present, ""), EMPTY_PLACEHOLDER, present)
 
 
-def first_missing_key(columns: Sequence[pa.Array], fields: Sequence[str]) -> int | None:
-    """Return the number of the first row whose key values are all null or empty; None if there is none."""
-    found = pc.index(_is_missing([value_text(*one) for one in zip(columns, fields, strict=True)]), value=True).as_py()
-    return None if found < 0 else int(found)
-
-
 def shown_row(rows: pa.RecordBatch | pa.Table, number: int) -> str:
     """Return the beginning of the row with this *number*, for a message."""
     try:
@@ -89,10 +83,17 @@ def _is_missing(texts: Sequence[pa.Array]) -> pa.Array:
 
 
 def _refuse_missing_keys(texts: Sequence[pa.Array], fields: Sequence[str]) -> None:
-    count = pc.sum(_is_missing(texts)).as_py()
+    missing = _is_missing(texts)
+    count = pc.sum(missing).as_py()
     if count:
-        names = ", ".join(fields)
-        raise DataError(f"record key {names}: null or empty in {count} of {len(texts[0])} rows", column=names)
+        names, rows = ", ".join(fields), len(texts[0])
+        raise DataError(
+            f"record key {names}: null or empty in {count} of {rows} rows",
+            column=names,
+            missing=count,
+            rows=rows,
+            first=pc.index(missing, value=True).as_py(),
+        )
 
 
 def _refuse_ambiguous(texts: Sequence[pa.Array], fields: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from hudiformat.codec.avro.schema import arrow_to_avro, avro_to_arrow, resolve
 from hudiformat.codec.avro.types import avro_of, avro_types
 from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError, did_you_mean
-from hudiformat.naming.keys import first_missing_key, partition_paths, record_keys, shown_row
+from hudiformat.naming.keys import partition_paths, record_keys, shown_row
 from hudiformat.schema.evolution import EvolutionOptions, evolved
 from hudiformat.schema.meta_fields import (
     DELETED,
@@ -305,10 +305,15 @@ class RowKeys:
         try:
             return record_keys(columns, fields, complex_form=self.complex_form)
         except DataError as error:
-            if (first := first_missing_key(columns, fields)) is None:
+            if error.first is None:
                 raise
-            message = f"{error}, such as {shown_row(rows, first)}; fill it, or leave these rows out"
-            raise DataError(message, column=error.column) from None
+            raise DataError(
+                f"{error}, such as {shown_row(rows, error.first)}; fill it, or leave these rows out",
+                column=error.column,
+                missing=error.missing,
+                rows=error.rows,
+                first=error.first,
+            ) from None
 
     def partition_paths(self, rows: pa.RecordBatch | pa.Table) -> pa.Array:
         """The partition path of each row, ``""`` in a table without partitions.

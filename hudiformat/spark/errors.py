@@ -1,7 +1,8 @@
 """Our errors on their way through Spark, which makes the text of a traceback of what its Python processes raise.
 
-In the driver :func:`reraised` makes errors of these texts again.  What the data source raises reaches people only as
-text: :func:`brief` leaves out of it where in the package the error was raised, but for a line.
+In the driver :func:`reraised` raises the errors of tasks again, which ``spark.write.raised`` carries in these texts.
+What the data source raises reaches people only as text: :func:`brief` leaves out of it where in the package the error
+was raised, but for a line.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from typing import ParamSpec, TypeVar
 from pyspark.errors import PySparkException
 
 from hudiformat import errors
+from hudiformat.spark.write.raised import decode_error
 from hudiformat.spark.write.workers import settle
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
 _FRAME = re.compile(r'  File ".*", line \d+')
-_RAISED = re.compile(r"^hudiformat\.errors\.(\w+): (.*(?:\n(?!\s*$|Traceback|\tat ).*)*)", re.MULTILINE)
 
 
 class SparkError(Exception):
@@ -91,8 +92,4 @@ def _noted(error: errors.HudiFormatError) -> errors.HudiFormatError:
 def _ours(error: BaseException) -> errors.HudiFormatError | None:
     if isinstance(error, errors.HudiFormatError) or not isinstance(error, PySparkException):
         return None
-    found = _RAISED.search(str(error))
-    kind = getattr(errors, found[1], None) if found else None
-    if found is None or not isinstance(kind, type) or not issubclass(kind, errors.HudiFormatError):
-        return None
-    return kind(found[2].strip())
+    return decode_error(str(error))

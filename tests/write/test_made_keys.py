@@ -13,7 +13,6 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.schema.evolution import PARTIAL_SCHEMA
-from hudiformat.table.options.keys import PARTIAL_SCHEMA
 from hudiformat.table.options.values import Operation
 from hudiformat.write.made_keys import batches_with_keys, keeps_keys, new_prefix
 from tests.effort import sample

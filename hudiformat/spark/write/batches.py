@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from itertools import chain
 from threading import Lock
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -18,52 +20,90 @@ _GATHERED_AT_ONCE = 4 * 1024 * 1024
 """Bytes of rows that are worked on at once: the more, the fewer calls."""
 
 
+@dataclass
+class _Loan:
+    """A setting of a session that writes have changed, until the last of them gives it back."""
+
+    session: Any
+    key: str
+    before: str | None
+    value: str
+    users: int = 1
+
+
+class _Loans:
+    """The settings of sessions that writes have changed for themselves.
+
+    A session is known by the object of the JVM, or with Spark Connect by its id: Python has several objects for one
+    session, such as those of a data frame and of each batch of a stream.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._loans: list[_Loan] = []
+
+    def take(self, spark: SparkSession, key: str, value: str, *, only_unset: bool) -> bool:
+        """Change a setting and return whether it has to be given back; the first of several writes decides."""
+        session = _identity(spark)
+        with self._lock:
+            if (loan := self._find(session, key)) is not None:
+                loan.users += 1
+                return True
+            before = spark.conf.get(key, None)
+            if only_unset and before is not None:
+                return False
+            spark.conf.set(key, value)
+            self._loans.append(_Loan(session, key, before, value))
+            return True
+
+    def give_back(self, spark: SparkSession, key: str) -> None:
+        """Restore a setting after its last use, unless somebody else has changed it in the meantime."""
+        with self._lock:
+            loan = self._find(_identity(spark), key)
+            if loan is None:
+                return
+            loan.users -= 1
+            if loan.users:
+                return
+            self._loans.remove(loan)
+            if spark.conf.get(key, None) != loan.value:
+                return
+            if loan.before is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, loan.before)
+
+    def _find(self, session: Any, key: str) -> _Loan | None:
+        return next((loan for loan in self._loans if loan.key == key and loan.session == session), None)
+
+
+def _identity(spark: SparkSession) -> Any:
+    """What is equal for two objects of Python if they are of one session; it keeps the session alive."""
+    session = getattr(spark, "_jsparkSession", None)
+    return getattr(spark, "session_id", spark) if session is None else session
+
+
+_LOANS = _Loans()
+
+
+@contextmanager
+def _borrowed(spark: SparkSession, settings: Mapping[str, str], *, only_unset: bool = False) -> Iterator[None]:
+    """Change settings of the session for the block."""
+    with ExitStack() as stack:
+        for key, value in settings.items():
+            if _LOANS.take(spark, key, value, only_unset=only_unset):
+                stack.callback(_LOANS.give_back, spark, key)
+        yield
+
+
 @contextmanager
 def cut_by_rows(spark: SparkSession) -> Iterator[None]:
     """Have Spark cut batches by the number of their rows alone, unless the session limits their bytes.
 
     From Spark 4.1 on it asks after each row how many bytes the batch has by now, which takes as long as adding the row.
     """
-    is_ours = spark.conf.get(_LIMIT, None) is None
-    if is_ours:
-        spark.conf.set(_LIMIT, _NO_LIMIT)
-    try:
+    with _borrowed(spark, {_LIMIT: _NO_LIMIT}, only_unset=True):
         yield
-    finally:
-        if is_ours:
-            spark.conf.unset(_LIMIT)
-
-
-class _Borrowed:
-    """Settings of sessions that writes have changed, and how many writes at the moment; the last one restores them."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._users: dict[int, tuple[int, dict[str, str | None]]] = {}
-
-    def take(self, spark: SparkSession, settings: Mapping[str, str]) -> None:
-        with self._lock:
-            users, before = self._users.get(id(spark), (0, {}))
-            if not users:
-                before = {key: spark.conf.get(key, None) for key in settings}
-                for key, value in settings.items():
-                    spark.conf.set(key, value)
-            self._users[id(spark)] = users + 1, before
-
-    def give_back(self, spark: SparkSession) -> None:
-        with self._lock:
-            users, before = self._users.pop(id(spark))
-            if users > 1:
-                self._users[id(spark)] = users - 1, before
-                return
-            for key, value in before.items():
-                if value is None:
-                    spark.conf.unset(key)
-                else:
-                    spark.conf.set(key, value)
-
-
-_BORROWED = _Borrowed()
 
 
 @contextmanager
@@ -74,11 +114,8 @@ def planned_once(spark: SparkSession, rows: int) -> Iterator[None]:
     """
     most = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     tasks = max(_TASKS_PER_CORE * tasks_at_once(spark), min(most, rows // _ROWS_OF_A_TASK))
-    _BORROWED.take(spark, {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": str(tasks)})
-    try:
+    with _borrowed(spark, {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": str(tasks)}):
         yield
-    finally:
-        _BORROWED.give_back(spark)
 
 
 def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -18,7 +18,6 @@ from hudiformat.spark.write.by_tasks import write_shuffled
 from hudiformat.spark.write.checkpoints import checkpoint, newest_batch
 from hudiformat.spark.write.lookup.global_lookup import write_everywhere
 from hudiformat.spark.write.made_keys import with_made_keys
-from hudiformat.spark.write.null_keys import null_keys_counted
 from hudiformat.spark.write.schema import arrow_schema, as_table_has
 from hudiformat.spark.write.tasks import QUERY_ID
 from hudiformat.table.options.values import REPLACING, Operation
@@ -194,5 +193,5 @@ def write_by(
         commit = overwrite_by if operation in REPLACING else write_and_commit
         return commit(context, operation, write_files, extra, seen=state, change=checked.change)
 
-    with null_keys_counted(df, context.config), reraised(), cut_by_rows(df.sparkSession):
+    with reraised(), cut_by_rows(df.sparkSession):
         return write_and_serve(context, write)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
+from hudiformat.errors import DataError
 from hudiformat.file_group.merging.keys import key_hashes
-from hudiformat.schema.table_schema import TableSchema
+from hudiformat.naming.keys import shown_row
+from hudiformat.schema.table_schema import RowKeys, TableSchema
 from hudiformat.sizing.key_groups import Parallelism
 from hudiformat.spark.write.counting import Counts, parallelism_of, summed
 from hudiformat.spark.write.describing import phase
@@ -61,13 +64,16 @@ class _Part:
     paths: set[str] = field(default_factory=set)
     keys: list[pa.RecordBatch] | None = field(default_factory=list)
     data: list[pa.RecordBatch] | None = None
+    without_key: int = 0
+    example: str = ""
+    """The first row without a key."""
 
 
 def summarized(df: DataFrame, plan: WritePlan, schema: TableSchema, *, with_data: bool = False) -> Summary:
     """Go over the keys of *df*, as one job; *with_data* over all columns, which the driver gets if they are few.
 
     Raises:
-        DataError: a record key is null.
+        DataError: record keys are null or empty: in how many of all rows, and in which, for example.
     """
     names = key_columns(plan)
     deletes = schema.delete_column if schema.delete_column in df.columns else None
@@ -86,7 +92,7 @@ def _taken(
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     part, shares = _Part(data=[] if with_data else None), parallelism_of(plan)
-    for batch in tag_rows(plan, keys, batches):
+    for batch in chain.from_iterable(_tagged(part, plan, keys, one) for one in batches):
         _keep(part, batch.drop_columns(TAGS.names), plan)
         tags = batch.select([PATH, KEY]).append_column(GONE, _flags(batch, deletes))
         part.rows += len(tags)
@@ -96,6 +102,19 @@ def _taken(
                 part.keys = None
         _count(part, tags, shares, combines=plan.combines)
     yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(part)], pa.binary())], names=["part"])
+
+
+def _tagged(part: _Part, plan: WritePlan, keys: TableSchema, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
+    """Tag a batch; one with rows that have no key is counted instead, for the write stops after this pass."""
+    try:
+        return list(tag_rows(plan, keys, [batch]))
+    except DataError as error:
+        if error.missing is None or error.first is None:
+            raise
+        part.example = part.example or shown_row(batch, error.first)
+        part.without_key += error.missing
+        part.rows += len(batch)
+        return []
 
 
 def _keep(part: _Part, rows: pa.RecordBatch, plan: WritePlan) -> None:
@@ -129,6 +148,16 @@ def _count(part: _Part, tags: pa.RecordBatch, shares: Parallelism | None, *, com
 
 def _joined(parts: list[_Part], plan: WritePlan) -> Summary:
     rows = sum(part.rows for part in parts)
+    if missing := sum(part.without_key for part in parts):
+        name = ", ".join(RowKeys.of(plan.config).key_fields)
+        example = next(part.example for part in parts if part.without_key)
+        raise DataError(
+            f"record key {name}: null or empty in {missing} of {rows} rows, such as {example}; nothing was written: "
+            "fill it, or leave these rows out",
+            column=name,
+            missing=missing,
+            rows=rows,
+        )
     different: DistinctCounts[tuple[str, int]] = DistinctCounts()
     for part in parts:
         different.merge(part.different)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event
 from typing import TYPE_CHECKING
 
 import pytest
 
 pytest.importorskip("pyspark.sql")
 
-from hudiformat.spark.write.batches import _LIMIT, cut_by_rows, planned_once, tasks_at_once
+from hudiformat.spark.write.batches import _LIMIT, _LOANS, _borrowed, cut_by_rows, planned_once, tasks_at_once
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,3 +54,74 @@ def test_shuffles_are_planned_beforehand_until_the_last_write_is_over(spark: Spa
             assert spark.conf.get("spark.sql.shuffle.partitions") == "50"
     finally:
         spark.conf.set(keys[1], before[1] or "2")
+
+
+KEYS = ("spark.sql.adaptive.enabled", "spark.sql.shuffle.partitions")
+
+
+def settings(spark: SparkSession) -> list[str | None]:
+    return [spark.conf.get(key) for key in (*KEYS, _LIMIT)]
+
+
+@pytest.fixture
+def other(spark: SparkSession) -> SparkSession:
+    """Another object of Python for the same session, as a batch of a stream has it."""
+    return type(spark)(spark.sparkContext, spark._jsparkSession)
+
+
+def test_writes_of_two_threads_give_the_settings_back_in_any_order(spark: SparkSession, other: SparkSession) -> None:
+    assert other is not spark
+    before = [spark.conf.get(key, None) for key in (*KEYS, _LIMIT)]
+    begun, first_over = Barrier(2, timeout=60), Event()
+
+    def first() -> None:
+        with cut_by_rows(spark), planned_once(spark, 0):
+            begun.wait()
+        first_over.set()
+
+    def second() -> list[str | None]:
+        with cut_by_rows(other), planned_once(other, 10_000_000):
+            begun.wait()
+            assert first_over.wait(60)
+            found = settings(spark)
+            raise ValueError(found)
+
+    with ThreadPoolExecutor(2) as pool:
+        first_ends, second_ends = pool.submit(first), pool.submit(second)
+        with pytest.raises(ValueError, match="'false'") as caught:
+            second_ends.result()
+        first_ends.result()
+    assert caught.value.args[0][0] == "false"  # while the second still wrote
+    assert caught.value.args[0][2] is not None
+    assert [spark.conf.get(key, None) for key in (*KEYS, _LIMIT)] == before
+
+
+def test_a_setting_that_somebody_changes_during_a_write_stays_as_he_set_it(spark: SparkSession) -> None:
+    before = spark.conf.get(KEYS[1])
+    try:
+        with planned_once(spark, 0):
+            spark.conf.set(KEYS[1], "77")
+        assert spark.conf.get(KEYS[1]) == "77"
+    finally:
+        spark.conf.set(KEYS[1], before or "2")
+
+
+def test_sessions_have_settings_of_their_own_even_after_one_is_gone(spark: SparkSession) -> None:
+    for _ in range(3):  # the same memory, so the same id()
+        session = spark.newSession()
+        session.conf.set(KEYS[0], "true")
+        with planned_once(spark, 0), planned_once(session, 0):
+            assert session.conf.get(KEYS[0]) == "false"
+        assert session.conf.get(KEYS[0]) == "true"
+        del session
+
+
+def test_what_was_changed_is_given_back_where_a_later_setting_cannot_be(spark: SparkSession) -> None:
+    before = spark.conf.get(KEYS[0])
+    with (
+        pytest.raises(Exception, match="no number|must be"),
+        _borrowed(spark, {KEYS[0]: "false", KEYS[1]: "no number"}),
+    ):
+        raise AssertionError
+    assert spark.conf.get(KEYS[0]) == before
+    assert not _LOANS._loans

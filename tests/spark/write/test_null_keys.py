@@ -22,11 +22,17 @@ if TYPE_CHECKING:
 def test_an_error_counts_the_rows_and_shows_one(spark: SparkSession, tmp_path: Path, operation: str) -> None:
     table = new_table(tmp_path / "t")
     df = spark.range(0, 100, 1, 4).selectExpr("if(id % 10 = 0, null, 'k' || id) as k", "id as ts", "'x' as p", "1 as v")
-    with pytest.raises(hf.DataError) as caught:
-        getattr(hudi_spark, operation)(df, table.path)
+    context = spark.sparkContext
+    context.setJobGroup(f"null keys {operation}", "")
+    try:
+        with pytest.raises(hf.DataError) as caught:
+            getattr(hudi_spark, operation)(df, table.path)
+        assert len(context.statusTracker().getJobIdsForGroup(f"null keys {operation}")) == 1  # the frame runs once
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", "")
     text = "record key k: null or empty in 10 of 100 rows, such as {'k': None, 'ts': 0, 'p': 'x', 'v': 1}; nothing was"
     assert str(caught.value).startswith(text)
-    assert caught.value.column == "k"
+    assert (caught.value.column, caught.value.missing, caught.value.rows) == ("k", 10, 100)
     assert table.timeline.instants == ()
 
 

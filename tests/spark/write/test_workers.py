@@ -11,6 +11,7 @@ import re
 import socket
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -89,29 +90,68 @@ def quick(connection: socket.socket) -> bool:
 LINUX = pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="only Linux can be told to acknowledge at once")
 
 
-@LINUX
-@pytest.mark.usefixtures("in_worker")
-def test_what_spark_sends_is_acknowledged_at_once_and_other_descriptors_stay_as_they_are(tmp_path: Path) -> None:
-    here, there = connected()
-    left, right = socket.socketpair()  # of no TCP
-    with here, there, left, right, (tmp_path / "file").open("w+") as file:
-        assert not quick(here)
-        settle()
-        assert quick(here)
-        for sender, receiver in ((here, there), (left, right)):
-            sender.sendall(b"rows")
-            assert receiver.recv(4) == b"rows"
-        assert file.write("rows") == 4
-        assert os.fstat(file.fileno()).st_nlink == 1
+@contextmanager
+def accepted(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[socket.socket, socket.socket]]:
+    """Both ends of a connection that came in where the daemon listens; this process seems to be the daemon, too."""
+    monkeypatch.setattr(os, "getppid", os.getpid)
+    workers._connection_to_spark.cache_clear()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        there = socket.create_connection(server.getsockname())
+        here, _ = server.accept()
+        with here, there:
+            here.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
+            there.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
+            yield here, there
+    workers._connection_to_spark.cache_clear()
 
 
 @LINUX
 @pytest.mark.usefixtures("in_worker")
-def test_a_reader_settles_the_worker_that_it_arrives_in() -> None:
+def test_what_spark_sends_is_acknowledged_at_once_and_other_connections_stay_as_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    of_somebody, far = connected()
+    with accepted(monkeypatch) as (here, there), of_somebody, far:
+        for _ in range(2):  # each task
+            here.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
+            settle()
+            assert [quick(one) for one in (here, there, of_somebody)] == [True, False, False]
+        there.sendall(b"rows")
+        assert here.recv(4) == b"rows"
+
+
+@LINUX
+@pytest.mark.usefixtures("in_worker")
+def test_a_worker_whose_daemon_listens_nowhere_is_left_alone() -> None:
+    """As with a socket of the file system, or where the parent is of another user."""
+    workers._connection_to_spark.cache_clear()
     here, there = connected()
     with here, there:
+        settle()
+        assert not quick(here)
+    workers._connection_to_spark.cache_clear()
+
+
+@LINUX
+@pytest.mark.usefixtures("in_worker")
+def test_a_reader_settles_the_worker_that_it_arrives_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    with accepted(monkeypatch) as (here, _):
         assert copy.copy(Reader("rows")).what == "rows"
         assert quick(here)
+
+
+def seen_in_task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    list(batches)
+    found = workers._connection_to_spark(os.getpid())
+    there = [inode for _, inode in workers._sockets("self")]
+    yield pa.record_batch({"found": [found in there]})
+
+
+@LINUX
+def test_a_task_knows_the_connection_of_its_worker_to_spark(spark: SparkSession) -> None:
+    if spark.conf.get("spark.python.unix.domain.socket.enabled", "false") == "true":
+        pytest.skip("the connection is not of TCP")
+    assert spark.range(1).mapInArrow(in_task(seen_in_task), "found boolean").first() == (True,)
 
 
 @pytest.mark.parametrize("path", READERS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -134,7 +174,7 @@ def test_elsewhere_connections_stay_as_they_are() -> None:
 @pytest.mark.usefixtures("in_worker")
 def test_systems_that_cannot_be_told_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(socket, "TCP_QUICKACK", raising=False)
-    monkeypatch.setattr(Path, "iterdir", None)
+    monkeypatch.setattr(workers, "_sockets", None)
     settle()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ from pyspark.sql import Column, DataFrame, functions
 from pyspark.sql.types import StringType, StructField, StructType
 
 from hudiformat.schema.table_schema import RowKeys, TableSchema
+from hudiformat.spark.write.raised import marking_errors
 from hudiformat.spark.write.schema import arrow_schema, fit_shown
 from hudiformat.spark.write.workers import in_task, settle
 from hudiformat.storage.opening import open_storage
@@ -40,7 +42,8 @@ def with_tags(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
 
     def tag(*columns: pa.Array) -> pa.Array:
         settle()
-        return _tags(plan, keys, pa.RecordBatch.from_arrays(list(columns), names=names)).to_struct_array()
+        with marking_errors():
+            return _tags(plan, keys, pa.RecordBatch.from_arrays(list(columns), names=names)).to_struct_array()
 
     made = functions.arrow_udf(tag, TAGS)(*(functions.col(quoted(name)) for name in names))
     return df.withColumn(_TAG, made).select(*map(quoted, df.columns), f"{_TAG}.*")
@@ -102,8 +105,12 @@ def cached(df: DataFrame, stack: ExitStack) -> DataFrame:
     return kept
 
 
-_NOT_REPEATED = ("Exchange", "Python", "Arrow", "Pandas", "RDD", "Aggregate", "Window", "Join")
-"""What a plan of Spark has where it takes long, or where Spark cannot say that it gives the same rows again."""
+_QUICK = frozenset({"Project", "Filter", "Generate", "Union", "Range", "LocalRelation", "InMemoryRelation"})
+"""Nodes of an optimized plan that are quick, and give the same rows again if their expressions are deterministic."""
+_RELATION, _FILES = "LogicalRelation", "HadoopFsRelation"
+"""The node of a relation of a data source, and the relation of files."""
+_MOST_NODES = 32
+"""The most nodes that are looked at: each takes some calls of the JVM."""
 
 
 def repeatable(df: DataFrame, stack: ExitStack) -> DataFrame:
@@ -111,11 +118,31 @@ def repeatable(df: DataFrame, stack: ExitStack) -> DataFrame:
     if df.storageLevel.useMemory or df.storageLevel.useDisk:
         return df
     execution = getattr(getattr(df, "_jdf", None), "queryExecution", None)  # with Spark Connect nobody says
-    if execution is not None and execution().analyzed().deterministic():
-        plan = execution().executedPlan().toString()
-        if not any(mark in plan for mark in _NOT_REPEATED):
-            return df
+    if execution is not None and execution().analyzed().deterministic() and _is_quick(execution().optimizedPlan()):
+        return df
     return cached(df, stack)
+
+
+def _is_quick(plan: Any) -> bool:
+    """Return whether a plan of Spark only reads files, or rows that it has, and picks or computes row by row.
+
+    Any other node, such as an aggregate, a join or a function in Python, takes long, or may give other rows again.
+    """
+    if not plan.subqueriesAll().isEmpty():
+        return False
+    waiting, seen = [plan], 0
+    while waiting and seen < _MOST_NODES:
+        node, seen = waiting.pop(), seen + 1
+        name = node.nodeName()
+        if name not in _QUICK and not (name == _RELATION and _kind(node.relation()) == _FILES):
+            return False
+        children = node.children()
+        waiting += [children.apply(number) for number in range(children.size())]
+    return not waiting
+
+
+def _kind(of_jvm: Any) -> str:
+    return str(of_jvm.getClass().getSimpleName())
 
 
 def tag_rows(plan: WritePlan, keys: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -83,9 +83,14 @@ def test_what_may_give_other_rows_again_is_cached_and_what_is_quick_is_not(spark
     files = spark.read.parquet(str(tmp_path / "rows"))
     with ExitStack() as stack:
         assert repeatable(files.where("id > 1"), stack).storageLevel.useMemory is False
+        for quick in (files, files.union(files), files.selectExpr("'a Join of Python' as `Exchange`"), spark.range(3)):
+            assert repeatable(quick, stack) is quick
         for other in (
             files.selectExpr("rand()"),
             files.distinct(),
+            files.where("id > (select max(id) from range(3))"),
+            files.limit(2),
+            spark.createDataFrame([(1,)], "id long"),
             files.mapInArrow(lambda batches: batches, "id long"),
         ):
             kept = repeatable(other, stack)

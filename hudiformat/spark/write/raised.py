@@ -1,0 +1,54 @@
+"""Errors of tasks on their way to the driver.
+
+Spark hands over the text of a traceback and nothing else.  So a task adds a line to an error of ours, with the class,
+the message and the attributes as JSON, and the driver makes the error of this line again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hudiformat import errors
+
+_MARK = "hudiformat.raised "
+"""What the line begins with."""
+
+
+@contextmanager
+def marking_errors() -> Iterator[None]:
+    """Add the line to an error of ours that the block raises."""
+    try:
+        yield
+    except errors.HudiFormatError as error:
+        line = encode_error(error)
+        if hasattr(error, "add_note"):  # Python 3.11
+            error.add_note(line)
+        else:
+            error.args = (f"{error}\n{line}",)
+        raise
+
+
+def encode_error(error: errors.HudiFormatError) -> str:
+    """Return the line for *error*; an error of a class that ``hudiformat.errors`` does not have is one of its base."""
+    kind = next(one for one in type(error).__mro__ if one.__module__ == errors.__name__)
+    facts = {name: value for name, value in vars(error).items() if isinstance(value, str | int | None)}
+    return _MARK + json.dumps({"class": kind.__name__, "message": str(error), "facts": facts})
+
+
+def decode_error(text: str) -> errors.HudiFormatError | None:
+    """Return the error of the line in *text*, what Spark says of a task; None if there is no such line."""
+    _, found, line = text.partition(_MARK)
+    if not found:
+        return None
+    try:
+        given, _ = json.JSONDecoder().raw_decode(line)
+        kind, message, facts = getattr(errors, given["class"]), given["message"], given["facts"]
+    except (ValueError, LookupError, TypeError, AttributeError):  # cut off, or text of somebody else
+        return None
+    if not isinstance(kind, type) or not issubclass(kind, errors.HudiFormatError):
+        return None
+    error = kind(message)
+    vars(error).update(facts)
+    return error

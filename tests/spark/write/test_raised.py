@@ -1,0 +1,66 @@
+"""Errors of ours come out of the text of a traceback as they went in."""
+
+from __future__ import annotations
+
+import traceback
+
+import pytest
+
+import hudiformat as hf
+from hudiformat.errors import DataError, DecodeError, OptionError, TruncatedBlockError
+
+pytest.importorskip("pyspark.sql")
+
+from hudiformat.spark.write.raised import decode_error, encode_error, marking_errors
+
+ERRORS = [
+    DataError("record key k: null or empty in 2 of 3 rows", column="k", missing=2, rows=3, first=1),
+    DataError("two lines\nand a blank one\n\nTraceback: é"),
+    TruncatedBlockError("length 5", offset=12, path="t/a.log", needed=20),
+    OptionError("unknown option 'x'", option="x", is_unknown=True),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=str)
+def test_the_class_the_message_and_the_facts_are_kept(error: hf.HudiFormatError) -> None:
+    text = f"Job aborted\n{''.join(traceback.format_exception(raised(error)))}\n\tat org.apache.spark.X\n"
+    again = decode_error(text)
+    assert (type(again), str(again)) == (type(error), str(error).partition("\nhudiformat.raised")[0])
+    assert {name: value for name, value in vars(again).items() if name != "__notes__"} == {
+        name: value for name, value in vars(error).items() if name != "__notes__"
+    }
+
+
+def raised(error: hf.HudiFormatError) -> hf.HudiFormatError:
+    with pytest.raises(type(error)) as caught, marking_errors():
+        raise type(error)(*error.args) if not vars(error) else error
+    return caught.value
+
+
+def test_a_class_of_another_module_is_its_base() -> None:
+    class OwnError(DecodeError):
+        """One that the driver does not have."""
+
+    again = decode_error(encode_error(OwnError("broken", offset=3)))
+    assert (type(again), str(again)) == (DecodeError, "at byte 3: broken")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hudiformat.errors.DataError: the record key is null",
+        "hudiformat.raised {",
+        "hudiformat.raised []",
+        'hudiformat.raised {"class": "NoSuchError", "message": "x", "facts": {}}',
+        'hudiformat.raised {"class": "warn", "message": "x", "facts": {}}',
+        'hudiformat.raised {"class": "annotations", "message": "x", "facts": {}}',
+    ],
+)
+def test_other_text_is_no_error(text: str) -> None:
+    assert decode_error(text) is None
+
+
+def test_errors_of_others_are_left_as_they_are() -> None:
+    with pytest.raises(ZeroDivisionError) as caught, marking_errors():
+        raise ZeroDivisionError
+    assert not getattr(caught.value, "__notes__", [])
