@@ -165,6 +165,7 @@ def _run(state: TableState, claimed: ServiceClaim) -> Commit:
             partition_to_write_stats=by_partition(run_parts(state.context, claimed, writing, parts)),
             partition_to_replace_file_ids={path: tuple(ids) for path, ids in sorted(replaced.items())},
         )
+        # Before the clustering completes: writers need the new rings from that moment on, and ignore them until then.
         save_rings(state.storage, rings)
         done = complete_claimed(state, claimed, writing, metadata, check=partial(_refuse_overtaken, claimed.instant))
     mark_rings(state.storage, rings)

@@ -139,6 +139,8 @@ def _without_metadata_table(state: TableState) -> TableContext:
 def _convert(state: TableState, to: int, path: str) -> TableConfig:
     storage, confirm = state.storage, state.context.confirm
     new = config_of_version(state.config, to, path=path)
+    # Until the properties are replaced, the old version counts, and the new timeline is ignored; after that, the old
+    # timeline is ignored, and may be deleted.
     convert_timeline(storage, state.config, new, confirm=confirm)
     recover_table_config(storage)
     confirm()

@@ -258,6 +258,7 @@ class NewRows:
         return ((handle, part.not_in_base_file() if looked_up else part) for handle, part in placed)
 
     def _plan_for(self, sizing: SizingProfile, keys: pa.Array) -> PartitionPlan:
+        # Flink's tasks remember their groups from one plan to the next; Spark starts from the groups as they are.
         if sizing.parallelism is None:
             return sizing.plan(self._path, len(keys), self._fillable())
         if self._tasks is None:

@@ -299,6 +299,7 @@ class WriteTask:
         Raises:
             UnsupportedFeatureError: an update of a file group in a pending clustering.
         """
+        # Rows that would exceed the memory are taken group by group, so that the fullest can be written in between.
         fits = self._buffered + located.rows.rows.nbytes <= _MAX_BUFFERED
         partition = self._partition(located.path)
         for part in (located,) if fits else located.apart():

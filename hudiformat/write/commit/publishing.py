@@ -70,6 +70,7 @@ def publish(state: TableState, instant: Instant, metadata: Metadata) -> Instant:
     recorded = None
     if FILES in state.config.metadata_partitions:
         recorded = MetadataTable.of(state).record(instant, metadata)
+    # Completion times grow along both timelines: readers order the commits by them.
     latest = state.timeline.latest_instant_time
     now = next_instant(state.context.clock(), max(filter(None, (latest, instant.time, recorded)), default=None))
     state.context.confirm()

@@ -179,6 +179,8 @@ def _execute(
     began = time.monotonic()
     storage, config = state.storage, state.config
     state.context.confirm()
+    # The order: first no reader sees the write any more, then its files are deleted, and its instant last: until then,
+    # a rollback that was interrupted is found and finished.
     _make_pending(state, target)
     appended: dict[str, dict[str, int]] = {}
     if state.logs_name_slices:

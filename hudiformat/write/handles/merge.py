@@ -231,6 +231,7 @@ class MergeHandle:
             file.add_values(rows)
         for keys in changes.deleted_keys:
             file.drop_keys(keys)
+        # If only values have changed, the key range and the bloom filter are copied from the footer of the old file.
         has_same_keys = not (counts.inserts or counts.deletes)
         rows_written, size = file.rows, file.close(same_keys=self._base_keys() if has_same_keys else None)
         self._open = None

@@ -78,6 +78,7 @@ def route(plan: WritePlan, storage: Storage, rows: pa.Table, record_keys: pa.Arr
     if plan.operation is Operation.INSERT:
         _refuse_duplicates(plan, record_keys, at)
         return _without_moves(rows, record_keys, paths, np.setdiff1d(np.arange(rows.num_rows), at))
+    # A key may exist in several partitions.  The row leaves those that it may leave, and updates its key in the others.
     existing = live.take(pa.array(of_row))
     found_in, groups = existing[PATH].combine_chunks(), existing[GROUP].combine_chunks()
     moves: Booleans = np.array(pc.not_equal(found_in, paths.take(pa.array(at))))
