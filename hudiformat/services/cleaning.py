@@ -168,13 +168,13 @@ class _Planner:
         visibility = self.state.visibility
         everything = replace(visibility, replaced={})
         saved, compacting, busy = self._saved_files(), self._compacting(), self.state.busy_groups
-        for path, files in self._listed():
+        for path, files in self._partitions_to_check():
             unwanted: list[FileSlice] = []
             slices = build_slices(path, files, everything)
             for file_id, group in groupby(slices, key=lambda item: item.file_id):
                 replaced_by = visibility.replaced.get((path, file_id))
                 if replaced_by is None:
-                    unwanted += self._unwanted(list(group), compacting.get((path, file_id)))
+                    unwanted += self._unneeded(list(group), compacting.get((path, file_id)))
                 elif (self.earliest is None or replaced_by < self.earliest.time) and (path, file_id) not in busy:
                     unwanted += group  # neither a query nor a pending plan reads a group that was replaced so early
             names = [item.file_names + _change_logs(item, files) for item in unwanted]
@@ -182,7 +182,7 @@ class _Planner:
             deleted = [name for found in names if not kept.intersection(found) for name in found]
             yield path, [join_path(path, name) for name in deleted]
 
-    def _listed(self) -> Iterable[PartitionFiles]:
+    def _partitions_to_check(self) -> Iterable[PartitionFiles]:
         """Return the partitions that may have something to clean.
 
         After a clean, these are the partitions with writes that have left the window since.
@@ -196,7 +196,7 @@ class _Planner:
             self.earliest is None
             or not first
             or first < (self.state.timeline.first_active or "")
-            or self._was_saved(metadata)
+            or self._lost_savepoint(metadata)
         ):
             return self.state.files()
         touched: dict[str, None] = {}
@@ -208,13 +208,13 @@ class _Planner:
                 )
         return (files for path in sorted(touched) for files in self.state.files(path))
 
-    def _was_saved(self, metadata: Content | None) -> bool:
+    def _lost_savepoint(self, metadata: Content | None) -> bool:
         """Return whether a savepoint that existed at the last clean has been deleted since."""
         extra = metadata.extra_metadata if isinstance(metadata, CleanMetadata) else None
         before = (extra or {}).get(SAVEPOINTED_TIMESTAMPS, "")
         return bool({time for time in before.split(",") if time} - {one.time for one in self.savepoints})
 
-    def _unwanted(self, slices: list[FileSlice], compacted_from: str | None) -> list[FileSlice]:
+    def _unneeded(self, slices: list[FileSlice], compacted_from: str | None) -> list[FileSlice]:
         """Return which *slices* of one file group are to be deleted; they are given from the oldest to the newest."""
         if self.state.options.services.clean_policy is CleanPolicy.BY_VERSIONS:
             free = [item for item in slices if compacted_from is None or item.base_instant < compacted_from]
@@ -268,8 +268,8 @@ def _run(state: TableState, instant: Instant, plan: CleanerPlan) -> Instant:
     if instant.state is State.REQUESTED:
         instant = transition_inflight(state.storage, state.config, instant)
     planned = plan.file_paths_to_be_deleted_per_partition or {}
-    names = {path: _checked(info.file_path or "" for info in files) for path, files in planned.items()}
-    partitions = {path: _deleted(path, plan.policy, found) for path, found in names.items()}
+    names = {path: _checked_names(info.file_path or "" for info in files) for path, files in planned.items()}
+    partitions = {path: _partition_metadata(path, plan.policy, found) for path, found in names.items()}
     _delete(state, [(path, name) for path, found in names.items() for name in found])
     sync_deletions(state, names)  # if a file came back after the clean is completed, nobody would delete it again
     earliest = plan.earliest_instant_to_retain
@@ -285,7 +285,7 @@ def _run(state: TableState, instant: Instant, plan: CleanerPlan) -> Instant:
     return publish(state, instant, metadata)
 
 
-def _checked(paths: Iterable[str]) -> tuple[str, ...]:
+def _checked_names(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(base_name(checked_data_file(path)) for path in paths)
 
 
@@ -315,7 +315,7 @@ def delete_files(root: str, files: Sequence[tuple[str, str]]) -> None:
         storage.delete(join_path(path, name))
 
 
-def _deleted(partition: str, policy: str, names: tuple[str, ...]) -> CleanPartitionMetadata:
+def _partition_metadata(partition: str, policy: str, names: tuple[str, ...]) -> CleanPartitionMetadata:
     return CleanPartitionMetadata(
         partition_path=partition,
         policy=policy,

@@ -58,7 +58,7 @@ def schedule_clustering(context: TableContext) -> Instant | None:
         SchemaError: a column to sort by does not exist, or has no order.
         LockError: another writer keeps the table's lock.
     """
-    return _schedule(context, _checked(context.state()))
+    return _schedule(context, _check(context.state()))
 
 
 def cluster(context: TableContext, seen: TableState | None = None) -> list[Commit]:
@@ -74,7 +74,7 @@ def cluster(context: TableContext, seen: TableState | None = None) -> list[Commi
         LockError: another writer keeps the table's lock.
         CommitError: a clustering could not be completed; it stays planned.
     """
-    seen = _checked(context.state() if seen is None else seen)
+    seen = _check(context.state() if seen is None else seen)
     if not _planned(seen) and _schedule(context, seen) is None:
         return []
     with ExitStack() as undo:
@@ -91,7 +91,7 @@ def cluster(context: TableContext, seen: TableState | None = None) -> list[Commi
         return [_run(state, one) for one in claimed]
 
 
-def _checked(state: TableState) -> TableState:
+def _check(state: TableState) -> TableState:
     if state.options.index_type is IndexType.BUCKET and not resizes_buckets(state):
         raise UnsupportedFeatureError(
             f"{state.storage.root}: cannot cluster a table with a simple bucket index: the hash of a record key "
@@ -165,6 +165,7 @@ def _run(state: TableState, claimed: ServiceClaim) -> Commit:
             partition_to_write_stats=by_partition(run_parts(state.context, claimed, writing, parts)),
             partition_to_replace_file_ids={path: tuple(ids) for path, ids in sorted(replaced.items())},
         )
+        # Before the clustering completes: writers need the new rings from that moment on, and ignore them until then.
         save_rings(state.storage, rings)
         done = complete_claimed(state, claimed, writing, metadata, check=partial(_refuse_overtaken, claimed.instant))
     mark_rings(state.storage, rings)
@@ -212,14 +213,14 @@ class _Rewrite:
 
     def _decode(self, target: GroupTarget, files: ClusteredFiles) -> list[WriteStat]:
         rows = rows_of(target, self.slices, order=self.order, merger=self.merger)
-        return _written(files, files.write, rows)
+        return _write_parts(files, files.write, rows)
 
 
 def _copy(files: CopiedFiles, slices: Sequence[FileSlice]) -> list[WriteStat]:
-    return _written(files, files.add, slices)
+    return _write_parts(files, files.add, slices)
 
 
-def _written(files: ClusteredFiles | CopiedFiles, add: Callable[[T], None], parts: Iterable[T]) -> list[WriteStat]:
+def _write_parts(files: ClusteredFiles | CopiedFiles, add: Callable[[T], None], parts: Iterable[T]) -> list[WriteStat]:
     try:
         for part in parts:
             add(part)

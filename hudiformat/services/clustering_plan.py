@@ -34,7 +34,7 @@ _DAY_PARTS = 24
 def plan_clustering(state: TableState) -> ClusteringPlan | None:
     """Return the plan of the next clustering of a table; None if no file slices are worth one."""
     options = state.options.clustering
-    paths = list(options.selected) or _matching(state, options)
+    paths = list(options.selected) or _matching_paths(state, options)
     resizes = resizes_buckets(state)
     groups: list[ClusteringGroup] = []
     for path in sorted(chosen_partitions(paths, options, state.context.clock())):
@@ -147,7 +147,7 @@ def _sort_key(one: FileSlice, field: SliceOrder, size: int) -> str | int:
     return "" if one.base_file is None else one.base_file.name.instant
 
 
-def _matching(state: TableState, options: ClusteringOptions) -> list[str]:
+def _matching_paths(state: TableState, options: ClusteringOptions) -> list[str]:
     paths = [path for path, _ in list_partitions(state.storage)]
     return [path for path in paths if re.fullmatch(options.pattern, path)] if options.pattern else paths
 
@@ -158,7 +158,7 @@ def _group(state: TableState, slices: Sequence[FileSlice], files: int) -> Cluste
     bases = sum(_size(one, file_size=state.options.sizing.max_file_size) for one in slices)
     read = sum(one.size for one in slices)
     return ClusteringGroup(
-        slices=tuple(_info(state.storage.root, one) for one in slices),
+        slices=tuple(_slice_info(state.storage.root, one) for one in slices),
         metrics={
             "TOTAL_LOG_FILES": float(len(logs)),
             "TOTAL_LOG_FILES_SIZE": float(log_bytes),
@@ -170,7 +170,7 @@ def _group(state: TableState, slices: Sequence[FileSlice], files: int) -> Cluste
     )
 
 
-def _info(root: str, one: FileSlice) -> SliceInfo:
+def _slice_info(root: str, one: FileSlice) -> SliceInfo:
     """Return a slice as a plan names it: by the full paths of its files, as Hudi reads them."""
     folder = f"{root if '://' in root else f'file:{root}'}/"
     name = partial(join_path, one.partition_path)

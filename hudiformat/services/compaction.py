@@ -58,7 +58,7 @@ def schedule_compaction(context: TableContext) -> Instant | None:
 
     Source: LogFileSizeBasedCompactionStrategy, BoundedIOCompactionStrategy.
     """
-    return _schedule(context, _checked(context.state()))
+    return _schedule(context, _check(context.state()))
 
 
 def compact(context: TableContext, seen: TableState | None = None) -> list[Commit]:
@@ -73,7 +73,7 @@ def compact(context: TableContext, seen: TableState | None = None) -> list[Commi
         LockError: another writer keeps the table's lock.
         CommitError: a compaction could not be completed; it stays planned.
     """
-    seen = _checked(context.state() if seen is None else seen)
+    seen = _check(context.state() if seen is None else seen)
     if lost_plans(seen):
         seen = mend_lost_plans(context)
     if not _planned(seen) and _schedule(context, seen) is None:
@@ -89,7 +89,7 @@ def _planned(state: TableState) -> list[Instant]:
     return [instant for instant in state.timeline.pending if instant.action is Action.COMPACTION]
 
 
-def _checked(state: TableState) -> TableState:
+def _check(state: TableState) -> TableState:
     if state.config.table_type is TableType.COPY_ON_WRITE:
         raise UnsupportedFeatureError(
             f"{state.storage.root}: a copy-on-write table has no log files that could be compacted",
@@ -112,11 +112,11 @@ def plan_compaction(state: TableState, slices: Iterable[FileSlice] | None = None
 
     *slices* are the newest slices of all file groups, for a caller that has listed them already.
     """
-    operations = tuple(map(compaction_operation, _chosen(state, slices)))
+    operations = tuple(map(compaction_operation, _choose(state, slices)))
     return CompactionPlan(operations, missing_schedule_partitions=()) if operations else None
 
 
-def _chosen(state: TableState, slices: Iterable[FileSlice] | None) -> Iterator[FileSlice]:
+def _choose(state: TableState, slices: Iterable[FileSlice] | None) -> Iterator[FileSlice]:
     options = state.options.services
     left = options.compaction_target_io_mb * _MIB
     for file_slice in sorted(mergeable_slices(state, slices), key=lambda item: item.log_bytes, reverse=True):

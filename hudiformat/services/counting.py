@@ -47,6 +47,7 @@ def archive_table(context: TableContext) -> tuple[Instant, ...]:
     with exclusive(context) as owning:
         state = owning.state()
         limits = _limits(state)
+        # Once an instant is off the timeline, nothing distinguishes its files from those of an archived commit.
         sweep_before_archiving(state, instants_to_archive(state.storage, state.config, limits))
         return archive(state.storage, state.config, limits, confirm=owning.confirm)
 

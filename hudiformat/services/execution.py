@@ -105,6 +105,7 @@ def complete_claimed(
             if check is not None:
                 check(current)
             refuse_new_indexes(current, writing, instant)
+            # Before the service completes: files of failed attempts would then count as files of the table.
             delete_strays(storage, current.config, instant.time, metadata.write_stats)
             done = publish(current, instant, metadata)
     except HudiFormatError:

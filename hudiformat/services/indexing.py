@@ -107,7 +107,7 @@ def _with_dependents(state: TableState, name: str, *, all_of_them: bool) -> list
         OptionError: secondary indexes need it, and *all_of_them* is false.
     """
     present = state.config.metadata_partitions
-    gone = {FILES: present, COLUMN_STATS: (COLUMN_STATS, PARTITION_STATS)}.get(name, (name,))
+    own = {FILES: present, COLUMN_STATS: (COLUMN_STATS, PARTITION_STATS)}.get(name, (name,))
     needing = [one for one in sorted(present) if name == RECORD_INDEX and one.startswith(SECONDARY_INDEX)]
     if needing and not all_of_them:
         raise OptionError(
@@ -115,7 +115,7 @@ def _with_dependents(state: TableState, name: str, *, all_of_them: bool) -> list
             "with dependents=True (on the command line --dependents)",
             option="dependents",
         )
-    return [one for one in present if one in gone or one in needing]
+    return [one for one in present if one in own or one in needing]
 
 
 def build_metadata_table(state: TableState) -> None:

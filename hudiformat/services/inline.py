@@ -80,7 +80,7 @@ def _serve(state: TableState) -> None:
     is_mor = state.config.table_type is TableType.MERGE_ON_READ
     if options.compact_inline and is_mor and len(since_compaction(state.timeline)) >= options.compact_delta_commits:
         state = context.state() if compact(context, state) else state  # a compaction has changed the table
-    state = _clustered(state)
+    state = _cluster_if_due(state)
     if state.options.expiry.inline:
         expired = expire_partitions(state)
         state = state if expired is None else expired[1]
@@ -94,7 +94,7 @@ def _serve(state: TableState) -> None:
         archive_table(context)
 
 
-def _clustered(state: TableState) -> TableState:
+def _cluster_if_due(state: TableState) -> TableState:
     """Run or plan a clustering if one is due, and return the state of the table after it."""
     options = state.options.clustering
     if not (options.inline or options.schedule_inline):

@@ -74,7 +74,7 @@ def log_compact(context: TableContext) -> list[Commit]:
             if overtaken:
                 state = state.context.state()  # noqa: PLW2901 - removing the plans has changed the timeline
             if not planned or overtaken == planned:
-                waiting = _planned(state)
+                waiting = _plan(state)
                 state = state.context.state() if waiting else state  # noqa: PLW2901
             claimed = [claim(state, instant, undo) for instant in waiting if instant not in overtaken]
         return [_run(state, one) for one in claimed]
@@ -103,16 +103,16 @@ def _is_overtaken(state: TableState, instant: Instant) -> bool:
     return instant.state is not State.REQUESTED or any(time > instant.time for time in compactions)
 
 
-def _planned(state: TableState) -> list[Instant]:
+def _plan(state: TableState) -> list[Instant]:
     """Put a new plan on the timeline, and return its instant; return nothing if no slice is worth it."""
-    operations = tuple(map(compaction_operation, _chosen(state)))
+    operations = tuple(map(compaction_operation, _choose(state)))
     if not operations:
         return []
     plan = CompactionPlan(operations, strategy=_STRATEGY, preserve_hoodie_metadata=True, missing_schedule_partitions=())
     return [announce(state, Action.LOG_COMPACTION, plan)]
 
 
-def _chosen(state: TableState) -> Iterator[FileSlice]:
+def _choose(state: TableState) -> Iterator[FileSlice]:
     for file_slice in mergeable_slices(state):
         blocks = _blocks(state.storage, file_slice, state.visibility)
         is_partial = any(block.is_partial for block in blocks)  # merged, partial records still make no whole rows
@@ -157,8 +157,8 @@ def _write(plan: WritePlan, blocks: list[LogBlock], handle: AppendHandle) -> Non
     for batch in merge_slice([], left, rule):
         handle.keep(batch)
     assert isinstance(left.keys, KeyIndex)  # noqa: S101 - positions are used with a base file only
-    for gone, fields in ((left.deleted & left.resets, ()), (left.deleted & ~left.resets, rule.ordering_fields)):
-        numbers = np.flatnonzero(gone)
+    for chosen, fields in ((left.deleted & left.resets, ()), (left.deleted & ~left.resets, rule.ordering_fields)):
+        numbers = np.flatnonzero(chosen)
         if len(numbers):
             entries = pa.array(left.entry[numbers])
             values = [column.take(entries).combine_chunks() for column in left.ordering] if fields else []

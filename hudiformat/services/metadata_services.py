@@ -130,7 +130,7 @@ def _compact(table: MetadataTable) -> MetadataTable:
     kinds = {kind.name: kind for kind in table.kinds()}
     planned = [one for one in table.own.timeline.pending if one.action is Action.COMPACTION]
     if planned:
-        begun, slices = _again(table, planned[0])
+        begun, slices = _resume(table, planned[0])
         slices = [one for one in slices if one.partition_path in kinds]
     else:
         slices = [one for name in kinds for one in table.own.slices(name) if one.log_files]
@@ -158,7 +158,7 @@ def _time(table: MetadataTable) -> str:
     return table.next_instant
 
 
-def _again(table: MetadataTable, planned: Instant) -> tuple[Instant, list[FileSlice]]:
+def _resume(table: MetadataTable, planned: Instant) -> tuple[Instant, list[FileSlice]]:
     """Return an interrupted compaction of version 6, and its slices, after deleting the files that it has written.
 
     It cannot be removed from the timeline, because log files that were written since are named by it.

@@ -58,7 +58,7 @@ class RowOrder:
             StorageError: there is no room for the temporary files.
         """
         waiting = iter(batches)
-        first, size = _taken(waiting, self.memory)
+        first, size = _take_batches(waiting, self.memory)
         if size <= self.memory:
             if first:
                 yield self._in_memory(pa.Table.from_batches(first), None)
@@ -68,11 +68,11 @@ class RowOrder:
             for batch in chain(first, waiting):
                 files.add(_ALL, batch)
             del first
-            yield from self._of_file(files, _ALL, self._fitted(files.sample(_ALL)))
+            yield from self._of_file(files, _ALL, self._keys_for(files.sample(_ALL)))
 
     def _in_memory(self, rows: pa.Table, keys: Keys | None) -> pa.Table:
         columns = self._columns(rows)
-        return rows.take(_sort_indices((keys or self._fitted(columns))(columns)))
+        return rows.take(_sort_indices((keys or self._keys_for(columns))(columns)))
 
     def _of_file(self, files: _Files, name: str, keys: Keys) -> Iterator[pa.Table]:
         """Yield the sorted rows of a file, which is deleted; a large file is first divided into further files."""
@@ -87,7 +87,7 @@ class RowOrder:
             found = keys(self._columns(batch))
             # With the bounds 3 and 7 the parts 0 to 4 have the values < 3, = 3, between, = 7 and > 7.  The odd parts
             # have one value each and need no sorting; the others have fewer values than the file: the recursion ends.
-            numbers = _not_above(bounds, found, or_equal=True) + _not_above(bounds, found, or_equal=False)
+            numbers = _count_bounds(bounds, found, or_equal=True) + _count_bounds(bounds, found, or_equal=False)
             for part in np.unique(numbers):
                 files.add(f"{name}-{part}", batch.filter(pa.array(numbers == part)))
         for part in range(2 * len(bounds) + 1):
@@ -100,10 +100,10 @@ class RowOrder:
         arrays = [_column(rows, path) for path in self.columns]
         return pa.table(arrays, names=[str(at) for at in range(len(arrays))])
 
-    def _fitted(self, sample: pa.Table) -> Keys:
+    def _keys_for(self, sample: pa.Table) -> Keys:
         """Return the function that makes the sort columns; *sample* is a sample of the rows, or all of them."""
         if self.layout is Layout.LINEAR or len(self.columns) == 1:
-            return _as_they_are
+            return _unchanged
         return _Curve.of(sample, self.layout)
 
 
@@ -145,7 +145,7 @@ class _Curve:
 
     def __call__(self, columns: pa.Table) -> pa.Table:
         found = zip(self.bounds, columns.column_names, strict=True)
-        cells = [_not_above(bounds, columns.select([name]), or_equal=True) for bounds, name in found]
+        cells = [_count_bounds(bounds, columns.select([name]), or_equal=True) for bounds, name in found]
         return pa.table({"0": _CURVES[self.layout]([one.astype(np.uint64) for one in cells], self.bits)})
 
 
@@ -213,7 +213,7 @@ class _Files:
             path.unlink()
 
 
-def _taken(batches: Iterator[pa.RecordBatch], memory: int) -> tuple[list[pa.RecordBatch], int]:
+def _take_batches(batches: Iterator[pa.RecordBatch], memory: int) -> tuple[list[pa.RecordBatch], int]:
     """Return the first of *batches*, until they have more than *memory* bytes, and how many bytes they have."""
     taken: list[pa.RecordBatch] = []
     size = 0
@@ -225,7 +225,7 @@ def _taken(batches: Iterator[pa.RecordBatch], memory: int) -> tuple[list[pa.Reco
     return taken, size
 
 
-def _as_they_are(columns: pa.Table) -> pa.Table:
+def _unchanged(columns: pa.Table) -> pa.Table:
     return columns
 
 
@@ -253,7 +253,7 @@ def _distinct(ordered: pa.Table) -> pa.Table:
     return found.take(_sort_indices(found))
 
 
-def _not_above(bounds: pa.Table, keys: pa.Table, *, or_equal: bool) -> npt.NDArray[np.int64]:
+def _count_bounds(bounds: pa.Table, keys: pa.Table, *, or_equal: bool) -> npt.NDArray[np.int64]:
     """Return for each row of *keys* how many of *bounds* are below it, or with *or_equal* not above it.
 
     For example, the bounds 3 and 7, the keys 7, 1 and 5, with *or_equal*:

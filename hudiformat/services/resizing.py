@@ -74,7 +74,7 @@ def rings_after(state: TableState, instant: str, plan: ClusteringPlan) -> dict[s
         text = (group.extra_metadata or {}).get(_CHILDREN)
         if text is not None:
             path = next(one.partition_path for one in group.slices or ()) or ""
-            children.setdefault(path, []).extend(_parsed(state, text))
+            children.setdefault(path, []).extend(_parse_nodes(state, text))
     found = {}
     for path, nodes in children.items():
         ring = ring_of(state.storage, path, state.visibility)
@@ -84,7 +84,7 @@ def rings_after(state: TableState, instant: str, plan: ClusteringPlan) -> dict[s
     return found
 
 
-def _parsed(state: TableState, text: str) -> list[Node]:
+def _parse_nodes(state: TableState, text: str) -> list[Node]:
     try:
         return parse_nodes(json.loads(text))
     except (ValueError, KeyError, TypeError) as error:

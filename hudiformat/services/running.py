@@ -34,7 +34,7 @@ from hudiformat.write.expiring import expire_partitions
 
 
 @dataclass(frozen=True, slots=True)
-class _Done:
+class _Outcome:
     text: str
     instants: tuple[str, ...] = ()
 
@@ -58,7 +58,7 @@ def maintain(
         LockError: the table has a single writer, and it is writing.
         UnsupportedFeatureError: the table cannot be written.
     """
-    context = _turned_on(context, only)
+    context = _turn_on(context, only)
     state = context.state()
     refuse_unwritable(state)
     if not dry_run:
@@ -68,11 +68,11 @@ def maintain(
         if is_stopped():
             break
         if not only or service in only:
-            reports.append(_served(context, service, dry_run=dry_run))
+            reports.append(_serve(context, service, dry_run=dry_run))
     return MaintenanceReport(context.storage.root, dry_run, tuple(reports))
 
 
-def _turned_on(context: TableContext, only: Collection[Service]) -> TableContext:
+def _turn_on(context: TableContext, only: Collection[Service]) -> TableContext:
     """Return the table with options that turn on the services that *only* names."""
     options = context.options
     services = replace(
@@ -105,7 +105,7 @@ def refuse_single_writer_at_work(state: TableState) -> None:
         )
 
 
-def _served(context: TableContext, service: Service, *, dry_run: bool) -> ServiceReport:
+def _serve(context: TableContext, service: Service, *, dry_run: bool) -> ServiceReport:
     """Decide whether one service is due, and run it if it is."""
     began, decision, before = time.monotonic(), Decision(False, "not known"), None
     try:
@@ -146,49 +146,49 @@ def size_of(state: TableState) -> TableSize:
     return TableSize(len(read), sum(read), len(stored), sum(stored))
 
 
-def _roll_back(state: TableState, _decision: Decision) -> _Done:
+def _roll_back(state: TableState, _decision: Decision) -> _Outcome:
     with changing(state.context) as now:
         pending = {one.time for one in now.pending_writes}
         left = {one.time for one in roll_back_failed_writes(now).timeline.instants}
-    gone = tuple(sorted(pending - left))
-    return _Done(f"{len(gone)} rolled back", gone)
+    rolled_back = tuple(sorted(pending - left))
+    return _Outcome(f"{len(rolled_back)} rolled back", rolled_back)
 
 
-def _serve_metadata(state: TableState, _decision: Decision) -> _Done:
+def _serve_metadata(state: TableState, _decision: Decision) -> _Outcome:
     if FILES not in state.config.metadata_partitions:
         build_metadata_table(state)
-        return _Done("the metadata table was built")
-    return _Done("served" if serve_metadata_table(state) else _NOTHING)
+        return _Outcome("the metadata table was built")
+    return _Outcome("served" if serve_metadata_table(state) else _NOTHING)
 
 
-def _commits(commits: Iterable[Commit]) -> _Done:
+def _commits(commits: Iterable[Commit]) -> _Outcome:
     found = list(commits)
     if not found:
-        return _Done(_NOTHING)
+        return _Outcome(_NOTHING)
     files = sum(len(commit.stats) for commit in found)
-    return _Done(f"{files} files written", tuple(commit.instant for commit in found))
+    return _Outcome(f"{files} files written", tuple(commit.instant for commit in found))
 
 
-def _expire(state: TableState, decision: Decision) -> _Done:
+def _expire(state: TableState, decision: Decision) -> _Outcome:
     expired = expire_partitions(state, decision.partitions)
-    return _Done(_NOTHING) if expired is None else _Done("removed", (expired[0].instant,))
+    return _Outcome(_NOTHING) if expired is None else _Outcome("removed", (expired[0].instant,))
 
 
-def _clean(state: TableState, _decision: Decision) -> _Done:
+def _clean(state: TableState, _decision: Decision) -> _Outcome:
     done = clean(state.context)
     if done is None:
-        return _Done(_NOTHING)
+        return _Outcome(_NOTHING)
     content = state.context.state().content(done)
     deleted = content.total_files_deleted if isinstance(content, CleanMetadata) else 0
-    return _Done(f"{deleted} files deleted", (done.time,))
+    return _Outcome(f"{deleted} files deleted", (done.time,))
 
 
-def _archive(state: TableState, _decision: Decision) -> _Done:
+def _archive(state: TableState, _decision: Decision) -> _Outcome:
     done = archive_table(state.context)
-    return _Done(f"{len(done)} instants archived")
+    return _Outcome(f"{len(done)} instants archived")
 
 
-_RUNNERS: dict[Service, Callable[[TableState, Decision], _Done]] = {
+_RUNNERS: dict[Service, Callable[[TableState, Decision], _Outcome]] = {
     Service.ROLLBACK: _roll_back,
     Service.METADATA: _serve_metadata,
     Service.COMPACTION: lambda state, _decision: _commits(compact(state.context)),

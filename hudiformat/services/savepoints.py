@@ -84,7 +84,7 @@ def _plan_restore(state: TableState, instant: str) -> RestorePlan:
     if not kept.is_completed:
         raise CommitError(f"{root}: {kept} is not completed: restore to a completed write", path=root)
     # In table version 6 log files are named by a pending compaction that was planned before: it stays.
-    finished = _begun if state.logs_name_slices else _finished
+    finished = _begin_time if state.logs_name_slices else _finish_time
     writes = (one for one in state.timeline.instants if one.action.completed_as.is_write)
     later = sorted((one for one in writes if finished(one) > finished(kept)), key=finished, reverse=True)
     for one in later:
@@ -128,9 +128,9 @@ def _first_kept(clean: Content | None) -> str:
     return clean.earliest_commit_to_retain if isinstance(clean, CleanMetadata) else ""
 
 
-def _begun(instant: Instant) -> str:
+def _begin_time(instant: Instant) -> str:
     return instant.time
 
 
-def _finished(instant: Instant) -> str:
+def _finish_time(instant: Instant) -> str:
     return "9" if not instant.is_completed else instant.completion_time or instant.time

@@ -59,20 +59,20 @@ def change_version(context: TableContext, to: int) -> TableConfig:
     path = f"{context.storage.root}/{PROPERTIES_FILE}"
     config_of_version(state.config, to, path=path)  # raises, if it must, before anything is changed
     if state.config.version == to:
-        return _finished(context, path)
+        return _finish_former(context, path)
     indexes = indexes_with_columns(state)
     bare = _without_metadata_table(state)
-    _settle(bare)
+    _run_everything_pending(bare)
     with changing(bare) as current:
-        _refuse_unsettled(current)
-        config = _changed(current, to, path)
+        _refuse_pending(current)
+        config = _convert(current, to, path)
     if not (indexes and context.options.metadata_enable):
         return config
     rebuild_indexes(replace(context, config=config), indexes)
     return context.state().config
 
 
-def _finished(context: TableContext, path: str) -> TableConfig:
+def _finish_former(context: TableContext, path: str) -> TableConfig:
     """Delete what an earlier process, which died, has left of the timeline of the former version.
 
     Its archive stays: Hudi upgrades in another order, and may have the archive only there.
@@ -83,7 +83,7 @@ def _finished(context: TableContext, path: str) -> TableConfig:
         return state.config
 
 
-def _settle(context: TableContext) -> None:
+def _run_everything_pending(context: TableContext) -> None:
     """Roll back failed writes, run what is planned and merge all log files, until nothing of that is left."""
     options = context.options
     unbounded = replace(options.services, compaction_target_io_mb=2**40, compaction_log_files=0, compaction_log_size=0)
@@ -104,7 +104,7 @@ def _settle(context: TableContext) -> None:
             return
 
 
-def _refuse_unsettled(state: TableState) -> None:
+def _refuse_pending(state: TableState) -> None:
     root = state.storage.root
     left = [str(instant) for instant in state.timeline.pending if instant.action not in _PLANS_TO_KEEP]
     if left:
@@ -136,9 +136,11 @@ def _without_metadata_table(state: TableState) -> TableContext:
     return replace(state.context, options=replace(state.options, metadata_enable=False))
 
 
-def _changed(state: TableState, to: int, path: str) -> TableConfig:
+def _convert(state: TableState, to: int, path: str) -> TableConfig:
     storage, confirm = state.storage, state.context.confirm
     new = config_of_version(state.config, to, path=path)
+    # Until the properties are replaced, the old version counts, and the new timeline is ignored; after that, the old
+    # timeline is ignored, and may be deleted.
     convert_timeline(storage, state.config, new, confirm=confirm)
     recover_table_config(storage)
     confirm()

@@ -38,7 +38,7 @@ def evolve_table(state: TableState, *, changes: ColumnChanges) -> tuple[Commit, 
             feature="renaming and dropping columns without an internal schema",
         )
     known = InternalSchema.first(state.schema.avro_with_meta) if history is None else history.query
-    new = changes.on(known, by_ids=by_ids, kept=_kept(state))
+    new = changes.on(known, by_ids=by_ids, kept=_protected_columns(state))
     schema = TableSchema.of_commit(new.avro(state.schema.record_name))
     refuse_new_kinds(state, schema)
     change = SchemaChange(state.schema, schema)
@@ -48,7 +48,7 @@ def evolve_table(state: TableState, *, changes: ColumnChanges) -> tuple[Commit, 
         return commit, write.after
 
 
-def _kept(state: TableState) -> tuple[str, ...]:
+def _protected_columns(state: TableState) -> tuple[str, ...]:
     """Return the columns that must stay: those of record keys, partition paths, ordering, buckets and delete flags."""
     config, schema = state.config, state.schema
     own = (*config.record_key_fields, *config.partition_fields, *config.ordering_fields, *state.options.hash_fields)

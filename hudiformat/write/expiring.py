@@ -45,7 +45,7 @@ def expired_partitions(state: TableState) -> list[str]:
     for path, files in state.files():
         if path in busy or (options.selected and path not in options.selected):
             continue
-        since = _since(state.storage, path, latest_slices(build_slices(path, files, state.visibility)), options)
+        since = _age_begins_at(state.storage, path, latest_slices(build_slices(path, files, state.visibility)), options)
         if since is not None and is_expired(since, now, days=options.days, zone=state.config.timeline_zone):
             found.append((since, path))
     return [path for _, path in sorted(found)[: options.most]]
@@ -70,7 +70,7 @@ def expire_partitions(state: TableState, partitions: Sequence[str] | None = None
         lambda _plan: (),
         seen=state,
         in_tasks=False,
-        replace=lambda plan, _stats: _groups(state.storage, plan, paths),
+        replace=lambda plan, _stats: _expired_groups(state.storage, plan, paths),
     )
 
 
@@ -82,19 +82,19 @@ def is_expired(since: str, now: str, *, days: int, zone: TimelineZone) -> bool:
     Source: KeepByTimeStrategy.isPartitionExpired, HoodieInstantTimeGenerator.instantTimePlusMillis.
     """
     try:
-        return parse_instant(now) > _plus(parse_instant(since), timedelta(days=days), zone)
+        return parse_instant(now) > _add_age(parse_instant(since), timedelta(days=days), zone)
     except (NameFormatError, OverflowError):
         return False
 
 
-def _plus(moment: datetime, age: timedelta, zone: TimelineZone) -> datetime:
+def _add_age(moment: datetime, age: timedelta, zone: TimelineZone) -> datetime:
     """Return the wall-clock time that is *age* later; a day on which the clocks change has 23 or 25 hours."""
     if zone is TimelineZone.UTC:
         return moment + age
     return (moment.astimezone(timezone.utc) + age).astimezone().replace(tzinfo=None)
 
 
-def _since(storage: Storage, path: str, slices: Iterable[FileSlice], options: ExpiryOptions) -> str | None:
+def _age_begins_at(storage: Storage, path: str, slices: Iterable[FileSlice], options: ExpiryOptions) -> str | None:
     """Return the instant from which the age of a partition is counted; None if the partition has no file groups."""
     newest = max((one.base_instant for one in slices), default=None)
     if newest is None or options.strategy is ExpiryStrategy.BY_TIME:
@@ -106,7 +106,7 @@ def _since(storage: Storage, path: str, slices: Iterable[FileSlice], options: Ex
     return None if created is None else created[1].decode()
 
 
-def _groups(storage: Storage, plan: WritePlan, partitions: Iterable[str]) -> Replaced:
+def _expired_groups(storage: Storage, plan: WritePlan, partitions: Iterable[str]) -> Replaced:
     """Return the file groups of *partitions* that exist when the write begins and whose partition is still expired.
 
     Raises:
@@ -117,7 +117,7 @@ def _groups(storage: Storage, plan: WritePlan, partitions: Iterable[str]) -> Rep
     for path in partitions:
         [(_, files)] = list_files(storage, path)
         slices = list(latest_slices(build_slices(path, files, plan.visibility)))
-        since = _since(storage, path, slices, options)
+        since = _age_begins_at(storage, path, slices, options)
         zone = plan.config.timeline_zone
         if since is not None and is_expired(since, plan.instant, days=options.days, zone=zone):
             groups[path] = tuple(one.file_id for one in slices)

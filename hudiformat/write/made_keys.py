@@ -22,7 +22,7 @@ from hudiformat.table.options.values import Operation
 from hudiformat.table.state import TableState
 from hudiformat.timeline.table_config import TableConfig
 
-_KEEPING = (Operation.UPSERT, Operation.DELETE)
+_KEEPING_OPERATIONS = (Operation.UPSERT, Operation.DELETE)
 """Operations whose rows keep the keys that they bring; every row of another operation is new."""
 
 
@@ -51,7 +51,7 @@ def keeps_keys(config: TableConfig, operation: Operation, names: Sequence[str]) 
             "returns them; add both columns, or delete by a condition",
             column=RECORD_KEY,
         )
-    return operation in _KEEPING and RECORD_KEY in there
+    return operation in _KEEPING_OPERATIONS and RECORD_KEY in there
 
 
 def with_keys(state: TableState, operation: Operation, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
@@ -72,19 +72,19 @@ def batches_with_keys(batches: Iterable[pa.RecordBatch], name: str, *, keeps: bo
     """
     prefix, first = new_prefix(name), 0
     for batch in batches:
-        yield _with_keys(batch, prefix, first, keeps=keeps)
+        yield _add_keys(batch, prefix, first, keeps=keeps)
         first += batch.num_rows
 
 
-def _with_keys(batch: pa.RecordBatch, prefix: str, first: int, *, keeps: bool) -> pa.RecordBatch:
+def _add_keys(batch: pa.RecordBatch, prefix: str, first: int, *, keeps: bool) -> pa.RecordBatch:
     made = pc.binary_join_element_wise(prefix, pa.array(np.arange(first, first + len(batch))).cast(pa.string()), "_")
     own = [name for name in batch.schema.names if name not in CARRIED_NAMES]
-    keys, paths = (_text(batch, name) if keeps else pa.nulls(len(batch), pa.string()) for name in CARRIED_NAMES)
+    keys, paths = (_text_column(batch, name) if keeps else pa.nulls(len(batch), pa.string()) for name in CARRIED_NAMES)
     paths = pc.if_else(pc.is_valid(keys), paths, pa.scalar(None, pa.string()))
     schema = pa.schema([*(batch.schema.field(name) for name in own), *CARRIED])
     return pa.RecordBatch.from_arrays([*(batch[name] for name in own), pc.coalesce(keys, made), paths], schema=schema)
 
 
-def _text(batch: pa.RecordBatch, name: str) -> pa.Array:
+def _text_column(batch: pa.RecordBatch, name: str) -> pa.Array:
     there = batch.schema.get_field_index(name) >= 0
     return batch[name].cast(pa.string()) if there else pa.nulls(len(batch), pa.string())

@@ -65,7 +65,7 @@ def overwrite_by(
 def replaced_groups(storage: Storage, plan: WritePlan, stats: Sequence[WriteStat]) -> Replaced:
     """Return the file groups that an overwriting write removes from the table; *stats* describe the files it wrote."""
     written = {stat.partition_path or "" for stat in stats}
-    return _groups(storage, plan, None if plan.operation is Operation.INSERT_OVERWRITE_TABLE else written)
+    return _groups_at_begin(storage, plan, None if plan.operation is Operation.INSERT_OVERWRITE_TABLE else written)
 
 
 def delete_partitions(state: TableState, *, partitions: Sequence[str]) -> tuple[Commit, TableState]:
@@ -81,7 +81,7 @@ def delete_partitions(state: TableState, *, partitions: Sequence[str]) -> tuple[
         lambda _plan: (),
         seen=state,
         in_tasks=False,
-        replace=lambda plan, _stats: _groups(state.storage, plan, set(partitions)),
+        replace=lambda plan, _stats: _groups_at_begin(state.storage, plan, set(partitions)),
     )
 
 
@@ -97,7 +97,7 @@ def matching_partitions(storage: Storage, patterns: Iterable[str]) -> list[str]:
     return sorted({*plain, *(path for path in there if any(one.fullmatch(path) for one in wild))})
 
 
-def _groups(storage: Storage, plan: WritePlan, partitions: Iterable[str] | None) -> Replaced:
+def _groups_at_begin(storage: Storage, plan: WritePlan, partitions: Iterable[str] | None) -> Replaced:
     """Return the file groups of *partitions*, or of all partitions, that existed when the write began."""
     listed = (
         list_files(storage, None)

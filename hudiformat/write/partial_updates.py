@@ -29,7 +29,7 @@ def partial_rows(state: TableState, partial: TableSchema, found: pa.Schema) -> T
         OptionError: *partial* does not consist of columns of the table, or lacks an ordering column.
         SchemaError: the rows have a column too many or too few.
     """
-    _refuse(state)
+    _refuse_unsupported(state)
     _check_schema(state, partial)
     keys = RowKeys.of(state.config)
     wanted = {*keys.key_fields, *keys.partition_fields, *partial.arrow.names}
@@ -45,7 +45,7 @@ def partial_rows(state: TableState, partial: TableSchema, found: pa.Schema) -> T
     return rows
 
 
-def _refuse(state: TableState) -> None:
+def _refuse_unsupported(state: TableState) -> None:
     config, options = state.config, state.options
     refused = {
         "tables without a record key": not config.record_key_fields,
@@ -68,18 +68,18 @@ def _check_schema(state: TableState, partial: TableSchema) -> None:
     try:
         columns = partial.arrow
     except SchemaError as error:
-        raise _wrong(f"not the schema of a record: {error}") from error
+        raise _schema_error(f"not the schema of a record: {error}") from error
     for field in columns:
         if table.arrow.get_field_index(field.name) < 0 or table.arrow.field(field.name).type != field.type:
             known = ", ".join(f"{column.name} ({column.type})" for column in table.arrow)
             hint = did_you_mean(field.name, table.arrow.names) if table.arrow.get_field_index(field.name) < 0 else ""
-            raise _wrong(f"the table has no column {field.name!r} of type {field.type}{hint}; it has {known}")
+            raise _schema_error(f"the table has no column {field.name!r} of type {field.type}{hint}; it has {known}")
     if {table.delete_column}.intersection(columns.names):  # Hudi writes such a delete as an update
-        raise _wrong(f"the column {table.delete_column} cannot be in a partial update: delete by key instead")
+        raise _schema_error(f"the column {table.delete_column} cannot be in a partial update: delete by key instead")
     if merge_mode(state.config) is MergeMode.EVENT_TIME_ORDERING:
         for name in sorted(set(state.config.ordering_fields).difference(columns.names)):
-            raise _wrong(f"the ordering column {name!r} is missing; there are {', '.join(columns.names)}")
+            raise _schema_error(f"the ordering column {name!r} is missing; there are {', '.join(columns.names)}")
 
 
-def _wrong(message: str) -> OptionError:
+def _schema_error(message: str) -> OptionError:
     return OptionError(f"{PARTIAL_SCHEMA}: {message}", option=PARTIAL_SCHEMA)

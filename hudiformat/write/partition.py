@@ -71,7 +71,7 @@ class PartitionWriter:
         self._path = target.partition_path
         self._count = count
         self._handles = GroupHandles(target, index)
-        self._placing = NewRows(target, index, self._handles)
+        self._new_rows = NewRows(target, index, self._handles)
         self._new: list[KeyedRows] = []
         self._placed: list[tuple[str, KeyedRows]] = []
         self._known: list[LocatedRows] = []
@@ -120,9 +120,9 @@ class PartitionWriter:
         new, known, planned = self._new, self._known, self._placed
         self._new, self._known, self._placed, self._waiting_bytes = [], [], [], 0
         # Plan the new rows first: the plan says which base files are rewritten, and with it which handle updates need.
-        placed = self._placing.placed(new) if new else []
+        placed = self._new_rows.placed(new) if new else []
         if known:
-            self._settle_known(known)
+            self._hand_over_known(known)
         for file_id, keys in self._moved:
             self._handle_of_known(file_id).delete(keys)
         self._moved = []
@@ -133,9 +133,9 @@ class PartitionWriter:
             handle = self._handles.of(group) if name is None else self._handles.of_new(name)
             handle.insert(rows, first_counter=self._count(len(rows)))
 
-    def _settle_known(self, known: Sequence[LocatedRows]) -> None:
+    def _hand_over_known(self, known: Sequence[LocatedRows]) -> None:
         """Hand rows to existing file groups: sorted and together if each group gets few rows, else part by part."""
-        pieces, rows = by_group(known), sorted_by_group(known, small=self._few)
+        pieces, rows = by_group(known), sorted_by_group(known, small=self._most_bytes_together)
         if rows is not None:
             handles = [self._handle_of_known(file_id) for file_id in rows.groups]
             appending = [handle for handle in handles if isinstance(handle, AppendHandle)]
@@ -184,7 +184,7 @@ class PartitionWriter:
             enter_partition(self._target.storage, self._plan, self._path)
 
     @property
-    def _few(self) -> int:
+    def _most_bytes_together(self) -> int:
         """The most bytes of rows of one file group that may be handed over together without changing the files.
 
         So few rows are far from filling a block.  It is 0 if a base file copies the rows without comparing them: handed
@@ -220,9 +220,9 @@ class PartitionWriter:
             return
         deleted = deleted_rows(rows.rows, self._plan.schema.delete_column)
         if deleted.any() and isinstance(handle, AppendHandle):
-            gone = rows.where(deleted)
-            ordering = ordering_of_deletes(gone.rows, self._plan.config.ordering_fields)
-            handle.delete(gone.keys, ordering, positions=gone.positions)
+            deletes = rows.where(deleted)
+            ordering = ordering_of_deletes(deletes.rows, self._plan.config.ordering_fields)
+            handle.delete(deletes.keys, ordering, positions=deletes.positions)
             rows = rows.where(~deleted)
         if len(rows):
             handle.update(rows, first_counter=self._count(len(rows)))
@@ -251,13 +251,14 @@ class NewRows:
         rows = pa.Table.from_batches([part.rows for part in parts]).combine_chunks()
         keys = pa.chunked_array([part.keys for part in parts]).combine_chunks()
         looked_up = all(part.positions is not None for part in parts)
-        plan = self._planned(self._plan.sizing, keys)
+        plan = self._plan_for(self._plan.sizing, keys)
         self._handles.rewritten |= plan.candidates
         handles = self._handles_of(plan)
-        placed = self._by_bucket(handles, rows, keys, plan.assign(keys))
+        placed = self._split_by_bucket(handles, rows, keys, plan.assign(keys))
         return ((handle, part.not_in_base_file() if looked_up else part) for handle, part in placed)
 
-    def _planned(self, sizing: SizingProfile, keys: pa.Array) -> PartitionPlan:
+    def _plan_for(self, sizing: SizingProfile, keys: pa.Array) -> PartitionPlan:
+        # Flink's tasks remember their groups from one plan to the next; Spark starts from the groups as they are.
         if sizing.parallelism is None:
             return sizing.plan(self._path, len(keys), self._fillable())
         if self._tasks is None:
@@ -265,7 +266,7 @@ class NewRows:
         return self._tasks.plan(sizing.parallelism.counts(keys))
 
     @staticmethod
-    def _by_bucket(
+    def _split_by_bucket(
         handles: list[Handle], rows: pa.Table, keys: pa.Array, buckets: Integers
     ) -> Iterator[tuple[Handle, KeyedRows]]:
         for bucket, chosen in rows_by_code(buckets):
@@ -427,7 +428,7 @@ def close_handles(handles: Sequence[Handle], *, threads: int) -> list[WriteStat]
         written = {} if pool is None else {handle: pool.submit(handle.close) for handle in base_files}
         for start in range(0, len(handles), _ENCODED_TOGETHER):
             some = handles[start : start + _ENCODED_TOGETHER]
-            blocks = _encoded_together(some)
+            blocks = _encode_together(some)
             for handle in some:
                 if isinstance(handle, AppendHandle):
                     stats += handle.close(blocks.get(handle))
@@ -436,7 +437,7 @@ def close_handles(handles: Sequence[Handle], *, threads: int) -> list[WriteStat]
     return stats
 
 
-def _encoded_together(handles: Sequence[Handle]) -> dict[Handle, LogBlock]:
+def _encode_together(handles: Sequence[Handle]) -> dict[Handle, LogBlock]:
     """Encode the blocks of the *handles* that have one small block each: all together take hardly longer than one."""
     logged = [handle for handle in handles if isinstance(handle, AppendHandle)]
     small = [(handle, rows) for handle in logged if (rows := handle.one_block()) is not None]

@@ -80,13 +80,13 @@ def combine_parts(
         waiting.append(rows)
         size += rows.nbytes
         if size > memory:
-            yield from _combined_on_disk(chain(waiting, rest), key, ordering_fields)
+            yield from _combine_on_disk(chain(waiting, rest), key, ordering_fields)
             return
     if waiting:
-        yield from _combined(pa.Table.from_batches(waiting), key, ordering_fields)
+        yield from _combine_in_memory(pa.Table.from_batches(waiting), key, ordering_fields)
 
 
-def _combined_on_disk(
+def _combine_on_disk(
     parts: Iterable[pa.RecordBatch], key: str, ordering_fields: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
     with spill_folder() as folder:
@@ -95,12 +95,12 @@ def _combined_on_disk(
             for rows in parts:
                 aside.add(_ROWS, rows, rows[key])
             for part in range(_PARTS_ON_DISK):
-                yield from _combined(aside.read(_ROWS, part, rows.schema), key, ordering_fields)
+                yield from _combine_in_memory(aside.read(_ROWS, part, rows.schema), key, ordering_fields)
         finally:
             aside.close()
 
 
-def _combined(rows: pa.Table, key: str, ordering_fields: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+def _combine_in_memory(rows: pa.Table, key: str, ordering_fields: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
     yield from combine(rows, [rows[key].combine_chunks()], ordering_fields).to_batches()
 
 

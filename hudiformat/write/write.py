@@ -165,11 +165,13 @@ def refuse_new_kinds(state: TableState, table: TableSchema) -> None:
     refuse_other_flags(pa.schema([one for one in new if old.get_field_index(one.name) < 0]))
     for name in (*keys.key_fields, *keys.partition_fields):
         if name in changed and not _has_the_same_text(changed[name], new.field(name).type):
-            raise _new_kind(name, changed[name], new, "existing rows would get other keys")
+            raise _type_change_error(name, changed[name], new, "existing rows would get other keys")
     is_cow = state.config.table_type is TableType.COPY_ON_WRITE
     for name in state.config.ordering_fields if is_cow else ():
         if name in changed and pa.types.is_string(new.field(name).type):
-            raise _new_kind(name, changed[name], new, "Hudi cannot compare strings with the existing ordering values")
+            raise _type_change_error(
+                name, changed[name], new, "Hudi cannot compare strings with the existing ordering values"
+            )
     if state.config.metadata_partitions:
         refuse_changes_of_indexed(state, new)
 
@@ -178,7 +180,7 @@ def _has_the_same_text(old: pa.DataType, new: pa.DataType) -> bool:
     return bool(pa.types.is_integer(old) and (pa.types.is_integer(new) or pa.types.is_string(new)))
 
 
-def _new_kind(name: str, old: pa.DataType, new: pa.Schema, reason: str) -> SchemaError:
+def _type_change_error(name: str, old: pa.DataType, new: pa.Schema, reason: str) -> SchemaError:
     kind = new.field(name).type
     return SchemaError(
         f"column {name} of type {old} cannot become {kind}: {reason}; cast the rows to {old}",
@@ -239,7 +241,7 @@ def combined(plan: WritePlan, rows: PreparedRows) -> PreparedRows:
     return rows if kept is None else rows.take(kept)
 
 
-def _pieces(rows: PreparedRows) -> Iterator[tuple[KeyedRows, pa.Array]]:
+def _split_rows(rows: PreparedRows) -> Iterator[tuple[KeyedRows, pa.Array]]:
     """Yield the rows in pieces.
 
     Many rows make large pieces: keys that are neighbours in the index are then looked up together.
@@ -252,7 +254,7 @@ def _pieces(rows: PreparedRows) -> Iterator[tuple[KeyedRows, pa.Array]]:
         start += batch.num_rows
 
 
-def _sorted(rows: PreparedRows) -> PreparedRows:
+def _sort_by_key(rows: PreparedRows) -> PreparedRows:
     """Return *rows* sorted by partition path and record key.
 
     Source: GlobalSortPartitioner, RDDPartitionSortPartitioner; if one task has all rows, both do the same.
@@ -289,7 +291,7 @@ class WriteTask:
         self._counter = 1
         self._buffered = 0
         self._threads = threads
-        self._complete = CompleteFiles(sync=plan.options.sync and self._storage.capabilities.sync)
+        self._complete_files = CompleteFiles(sync=plan.options.sync and self._storage.capabilities.sync)
 
     def write(self, located: LocatedRows) -> None:
         """Write rows that have the table's own columns; in a delete, the columns that keys are made of.
@@ -297,6 +299,7 @@ class WriteTask:
         Raises:
             UnsupportedFeatureError: an update of a file group in a pending clustering.
         """
+        # Rows that would exceed the memory are taken group by group, so that the fullest can be written in between.
         fits = self._buffered + located.rows.rows.nbytes <= _MAX_BUFFERED
         partition = self._partition(located.path)
         for part in (located,) if fits else located.apart():
@@ -304,7 +307,7 @@ class WriteTask:
             partition.write(part)
             self._buffered += partition.buffered_bytes
             if self._buffered > _MAX_BUFFERED:
-                self._relieve()
+                self._flush_fullest()
 
     def located(self, rows: PreparedRows) -> Iterator[LocatedRows]:
         """Return *rows* with their file groups, one row per key if the write combines duplicates.
@@ -324,8 +327,8 @@ class WriteTask:
                 self.remove(path, file_id, keys)
             return routes.located()
         if plan.operation is Operation.BULK_INSERT and plan.options.bulk_insert_sort is not SortMode.NONE:
-            rows = _sorted(rows)
-        return chain.from_iterable(self.tagger.locate(part, paths) for part, paths in _pieces(rows))
+            rows = _sort_by_key(rows)
+        return chain.from_iterable(self.tagger.locate(part, paths) for part, paths in _split_rows(rows))
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Look up the keys of *batch*, and write its rows as :meth:`write` does.
@@ -362,7 +365,7 @@ class WriteTask:
                 handles = []
         self._partitions = {}
         self._stats += close_handles(handles, threads=self._threads)
-        self._complete.finish()
+        self._complete_files.finish()
         self.tagger.note_written(self._stats)
         return self._stats
 
@@ -382,12 +385,12 @@ class WriteTask:
     def __exit__(self, *_error: object) -> None:
         for partition in self._partitions.values():
             partition.abandon()
-        self._complete.abandon()
+        self._complete_files.abandon()
 
     def _partition(self, path: str) -> PartitionWriter:
         if path not in self._partitions:
             target = GroupTarget(
-                self._storage, self.plan, self._token, path, complete=self._complete, threads=self._threads
+                self._storage, self.plan, self._token, path, complete=self._complete_files, threads=self._threads
             )
             self._partitions[path] = PartitionWriter(target, self.tagger.partition(path), self._count)
         return self._partitions[path]
@@ -396,7 +399,7 @@ class WriteTask:
         first, self._counter = self._counter, self._counter + rows
         return first
 
-    def _relieve(self) -> None:
+    def _flush_fullest(self) -> None:
         sizes = {path: partition.buffered_bytes for path, partition in self._partitions.items()}
         for path in sorted(sizes, key=sizes.__getitem__, reverse=True):
             if self._buffered <= _MAX_BUFFERED:

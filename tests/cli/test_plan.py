@@ -79,7 +79,7 @@ def test_a_bucket_index_leaves_nothing_to_plan(command: Command, tmp_path: Path)
     new_table(tmp_path / "b", options={"hoodie.index.type": "BUCKET"}).insert(rows(("a", 1, "x")))
     result = command("plan", tmp_path / "b")
     assert result.code == 2
-    assert "a bucket index places rows by the hash of their keys" in result.err
+    assert "a bucket index, which assigns rows by the hash of their keys" in result.err
 
 
 def test_tables_of_hudi_are_planned_for(command: Command, tmp_path: Path) -> None:

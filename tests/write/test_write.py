@@ -427,13 +427,13 @@ def test_a_task_with_too_much_in_hand_writes_the_fullest_first(
 ) -> None:
     monkeypatch.setattr("hudiformat.write.write._MAX_BUFFERED", 1_000)
     flushed: list[int] = []
-    relieve = WriteTask._relieve
+    relieve = WriteTask._flush_fullest
 
     def watched(task: WriteTask) -> None:
         relieve(task)
         flushed.append(sum(partition.buffered_bytes for partition in task._partitions.values()))
 
-    monkeypatch.setattr(WriteTask, "_relieve", watched)
+    monkeypatch.setattr(WriteTask, "_flush_fullest", watched)
     table = new_table(tmp_path / "t", options=any_index)
     data = rows(*((f"k{i}", 1, "xyz"[i % 3], i) for i in range(300)))
     table.insert(data)

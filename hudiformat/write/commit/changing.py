@@ -97,11 +97,11 @@ class _InProcess:
 
 
 _writers: defaultdict[str, _InProcess] = defaultdict(_InProcess)
-_news = threading.Condition()
-_LOOK_AGAIN = 0.05
+_changed = threading.Condition()
+_CHECK_INTERVAL = 0.05
 """Seconds between two checks whether the write that a thread waits for has been dropped."""
 
-_LOOK_AT_OTHERS = 0.2
+_OTHERS_INTERVAL = 0.2
 """Seconds between two checks of the write of another process."""
 
 _UNDER_THE_LOCK = (Action.ROLLBACK, Action.SAVEPOINT)
@@ -109,7 +109,7 @@ _UNDER_THE_LOCK = (Action.ROLLBACK, Action.SAVEPOINT)
 
 
 def _in_process(root: str) -> _InProcess:
-    with _news:
+    with _changed:
         return _writers[root]
 
 
@@ -125,45 +125,45 @@ def turn(state: TableState) -> Iterator[TableState]:
     root, thread = state.storage.root, threading.get_ident()
     patience = state.options.concurrency.lock_patience
     deadline, writers = time.monotonic() + patience, _in_process(root)
-    with _news:
+    with _changed:
         while writers.of_others() or writers.beginning not in (None, thread):
             if time.monotonic() >= deadline:
                 raise LockError(
                     f"{root}: another thread of this process has been writing to the table for {patience:g} seconds; "
                     "wait for it, or set hoodie.write.concurrency.mode=OPTIMISTIC_CONCURRENCY_CONTROL"
                 )
-            _news.wait(_LOOK_AGAIN)
+            _changed.wait(_CHECK_INTERVAL)
         before, writers.beginning = writers.beginning, thread
         moment, by = writers.changed
     try:
         yield state.again() if by != thread and moment >= state.read_at else state
     finally:
-        with _news:
+        with _changed:
             writers.beginning = before
-            _news.notify_all()
+            _changed.notify_all()
 
 
 def enter(root: str, instant: str, write: object) -> None:
     """Record that this thread is at work on *instant*, until it calls :func:`leave` or *write* is garbage-collected."""
-    with _news:
+    with _changed:
         _writers[root].at_work[instant] = threading.get_ident(), weakref.ref(write)
 
 
 def leave(root: str, instant: str) -> None:
     """Record that *instant* is committed or abandoned."""
-    with _news:
+    with _changed:
         if _writers[root].at_work.pop(instant, None) is not None:
             _writers[root].changed = time.monotonic(), threading.get_ident()
-        _news.notify_all()
+        _changed.notify_all()
 
 
 def at_work(root: str) -> frozenset[str]:
     """Return the instants at which other threads of this process are at work."""
-    with _news:
+    with _changed:
         return frozenset(_writers[root].of_others())
 
 
-def _alive(state: TableState) -> frozenset[str]:
+def _living_writes(state: TableState) -> frozenset[str]:
     """Return the instants of writes that go on: in other threads, or with a heartbeat whose process has not ended."""
     options = state.options.concurrency
     beating = living(state.storage, tolerance=options.heartbeat_tolerance)
@@ -177,7 +177,7 @@ def dead_writes(state: TableState) -> list[Instant]:
     pending = state.pending_writes
     if not pending or state.options.concurrency.failed_writes_policy is FailedWritesPolicy.NEVER:
         return []
-    alive = _alive(state)
+    alive = _living_writes(state)
     return [one for one in pending if one.time not in alive]
 
 
@@ -193,7 +193,7 @@ def roll_back_failed_writes(state: TableState) -> TableState:
     pending = [*state.pending_writes, *(one for one in state.timeline.pending if one.action in _UNDER_THE_LOCK)]
     if not (marked or pending):
         return state
-    alive = _alive(state) if pending else frozenset[str]()
+    alive = _living_writes(state) if pending else frozenset[str]()
     for one in pending:
         if one.action.is_write and one.time not in alive:
             roll_back(state.context.state(), one)
@@ -222,6 +222,6 @@ def without_others(state: TableState) -> TableState:
                 f"{state.storage.root}: another process writes to the table: {going_on[0]} has a heartbeat; wait, "
                 f"or set hoodie.write.concurrency.mode={ConcurrencyMode.OPTIMISTIC.value} for all writers"
             )
-        time.sleep(_LOOK_AT_OTHERS)
+        time.sleep(_OTHERS_INTERVAL)
         state = roll_back_failed_writes(state.again())
     return state

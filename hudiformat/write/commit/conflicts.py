@@ -137,9 +137,9 @@ def _archived_since(state: TableState, seen: Timeline) -> Instant | None:
     """
     first = state.timeline.first_active or ""
     left = {one.time for one in state.timeline.instants}
-    gone = {one.time for one in seen.pending if one.time not in left and one.time < first}
-    archived = read_archived(state.storage, state.config, contents=False) if gone else ()
-    return next((one.instant for one in archived if one.instant.time in gone and one.instant.is_completed), None)
+    vanished = {one.time for one in seen.pending if one.time not in left and one.time < first}
+    archived = read_archived(state.storage, state.config, contents=False) if vanished else ()
+    return next((one.instant for one in archived if one.instant.time in vanished and one.instant.is_completed), None)
 
 
 def conflict_with_commit(
@@ -149,13 +149,13 @@ def conflict_with_commit(
     theirs = Claim.of(metadata, by_bucket=look_up.by_bucket)
     shared = theirs.groups & (claim.rewritten if is_compaction else claim.groups)
     if shared:
-        return _shared_group(other, shared)
+        return _group_conflict(other, shared)
     if is_compaction:
         return None
-    return _overwritten(claim, theirs, other) or _both_added(claim, look_up, theirs, other)
+    return _overwrite_conflict(claim, theirs, other) or _insert_conflict(claim, look_up, theirs, other)
 
 
-def _overwritten(claim: Claim, theirs: Claim, other: Instant) -> str | None:
+def _overwrite_conflict(claim: Claim, theirs: Claim, other: Instant) -> str | None:
     if shared := claim.overwritten_of(theirs):
         return f"this write overwrites or removes the partition {min(shared)!r}, which {other} has written to"
     if shared := theirs.overwritten_of(claim):
@@ -163,7 +163,7 @@ def _overwritten(claim: Claim, theirs: Claim, other: Instant) -> str | None:
     return None
 
 
-def _both_added(claim: Claim, look_up: LookUp, theirs: Claim, other: Instant) -> str | None:
+def _insert_conflict(claim: Claim, look_up: LookUp, theirs: Claim, other: Instant) -> str | None:
     if not look_up.before_adding or look_up.by_bucket or not claim.grown:
         return None
     if look_up.everywhere and theirs.grown:
@@ -180,10 +180,10 @@ def conflict_with_plan(claim: Claim, other: Instant, groups: Iterable[Group], *,
     every write that had begun when the compaction was planned.
     """
     shared = frozenset(groups) & (claim.groups if rewrites else claim.rewritten)
-    return _shared_group(other, shared) if shared else None
+    return _group_conflict(other, shared) if shared else None
 
 
-def _shared_group(other: Instant, shared: Iterable[Group]) -> str:
+def _group_conflict(other: Instant, shared: Iterable[Group]) -> str:
     partition, file_id = min(shared)
     return f"{other} changes the file group {file_id} in the partition {partition!r} as well"
 

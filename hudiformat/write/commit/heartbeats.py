@@ -119,7 +119,7 @@ class Heartbeat:
         self.stop()
 
     def _renew(self) -> None:
-        if self.is_own():
+        if self.is_own():  # a writer that was taken for dead must not overwrite the heartbeat of its successor
             self._beat()
 
     def _beat(self) -> None:

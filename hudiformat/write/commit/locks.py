@@ -32,7 +32,7 @@ from hudiformat.write.commit.ticking import Ticker
 
 _LOCK_FILE = "lock"
 _FIRST_WAIT, _LONGEST_WAIT = 0.005, 0.25  # seconds
-_SURE = 1.0
+_SURE_SECONDS = 1.0
 """For this many seconds after it has checked the lock, its owner need not check again: locks expire after minutes."""
 
 
@@ -244,7 +244,7 @@ class Hold:
         if self._looked is None:
             return False
         passed = (now - then for now, then in zip(_now(), self._looked, strict=True))
-        return all(0 <= seconds < _SURE for seconds in passed)
+        return all(0 <= seconds < _SURE_SECONDS for seconds in passed)
 
     def confirm(self) -> None:
         """Check that the lock is still this writer's.

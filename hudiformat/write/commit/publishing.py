@@ -33,7 +33,7 @@ from hudiformat.write.metadata.kinds import indexes_of
 from hudiformat.write.metadata.metadata_table import MetadataTable
 
 _PARALLEL_REQUESTS = 16
-_SHARED = "; several writers need hoodie.write.concurrency.mode=OPTIMISTIC_CONCURRENCY_CONTROL"
+_USE_A_LOCK = "; several writers need hoodie.write.concurrency.mode=OPTIMISTIC_CONCURRENCY_CONTROL"
 
 
 def announce(state: TableState, action: Action, plan: Plan) -> Instant:
@@ -70,18 +70,19 @@ def publish(state: TableState, instant: Instant, metadata: Metadata) -> Instant:
     recorded = None
     if FILES in state.config.metadata_partitions:
         recorded = MetadataTable.of(state).record(instant, metadata)
+    # Completion times grow along both timelines: readers order the commits by them.
     latest = state.timeline.latest_instant_time
     now = next_instant(state.context.clock(), max(filter(None, (latest, instant.time, recorded)), default=None))
     state.context.confirm()
     done = complete(state.storage, state.config, instant, metadata, completion_time=now, timeline=state.timeline)
-    _take_back_if_lost(state, instant, done)
+    _remove_if_lock_lost(state, instant, done)
     if recorded is not None and isinstance(metadata, CommitMetadata) and metadata.schema is not None:
         with suppress(StorageError):  # the instant is completed; the next commit names the columns if this one cannot
             name_new_columns(state, TableSchema(metadata.schema))
     return done
 
 
-def _take_back_if_lost(state: TableState, instant: Instant, done: Instant) -> None:
+def _remove_if_lock_lost(state: TableState, instant: Instant, done: Instant) -> None:
     """Remove the completed *done* if the lock was lost just before it appeared and others have changed the table.
 
     No file system can complete an instant on the condition that a lock is held.  A writer that was stopped between its
@@ -118,7 +119,7 @@ def check_publishable(state: TableState, seen: TableState, instant: Instant, met
             "happens to a write that gives no sign of life for too long; nothing was committed, write again",
             path=root,
         )
-    for path, expected, found in _sizes(state.storage, _named(metadata)):
+    for path, expected, found in _sizes(state.storage, _files_of_commit(metadata)):
         if found != expected:
             there = "it does not exist" if found is None else f"it has {found}"
             raise CommitError(
@@ -174,7 +175,7 @@ def refuse_others(state: TableState, seen: TableState, instant: Instant) -> None
             root = state.storage.root
             raise WriteConflictError(
                 f"{root}: the write {instant.time} cannot commit: another writer has begun {other.time} in the "
-                f"meantime, and neither uses a lock; nothing was committed, write again{_SHARED}",
+                f"meantime, and neither uses a lock; nothing was committed, write again{_USE_A_LOCK}",
                 path=root,
             )
 
@@ -207,7 +208,7 @@ def refuse_rolled_back(state: TableState, instant: Instant, done: Instant) -> No
     with suppress(StorageError):
         state.storage.delete(instant_path(state.config, done))
     raise CommitError(
-        f"{root}: {instant} is not committed: another writer has rolled it back; write again{_SHARED}", path=root
+        f"{root}: {instant} is not committed: another writer has rolled it back; write again{_USE_A_LOCK}", path=root
     )
 
 
@@ -223,7 +224,7 @@ def _is_of(state: TableState, rollback: Instant, target: Instant) -> bool:
     return rolled_back is None or rolled_back.commit_time == target.time
 
 
-def _named(metadata: CommitMetadata) -> Iterator[tuple[str, int]]:
+def _files_of_commit(metadata: CommitMetadata) -> Iterator[tuple[str, int]]:
     """Yield the files that a commit names, and their sizes."""
     for stat in metadata.write_stats:
         if stat.path is not None:

@@ -122,7 +122,7 @@ def roll_back(state: TableState, target: Instant) -> Instant:
             "lost; restore a copy of that file, or delete the savepoint to have the write rolled back",
             path=state.storage.root,
         )
-    requests = tuple(_requests(state, target.time))
+    requests = tuple(_requests_of(state, target.time))
     plan = RollbackPlan(InstantInfo(target.time, target.action.value), requests)
     begun = announce(state, Action.ROLLBACK, plan)
     now = state.context.state()
@@ -147,15 +147,15 @@ def finish_rollbacks(state: TableState) -> TableState:
         if one.state is State.INFLIGHT and not state.storage.exists(instant_path(state.config, planned)):
             remove_pending(state.storage, state.config, one)
             continue
-        plan = _plan(state, one)
-        if _is_kept(state, _target(plan).commit_time):
+        plan = _read_plan(state, one)
+        if _has_savepoint(state, _target_of(plan).commit_time):
             remove_pending(state.storage, state.config, one)
         else:
             _run(state.context.state(), one, plan)
     return state.context.state() if pending else state
 
 
-def _is_kept(state: TableState, time: str) -> bool:
+def _has_savepoint(state: TableState, time: str) -> bool:
     """Return whether a write is complete and has a savepoint."""
     found = {one.action is Action.SAVEPOINT for one in state.timeline.completed if one.time == time}
     return found == {True, False}
@@ -163,13 +163,13 @@ def _is_kept(state: TableState, time: str) -> bool:
 
 def remove_write(state: TableState, target: InstantInfo, *, at: str) -> RollbackMetadata:
     """Delete what *target* has written, and its instant, as a part of the restore that began *at*."""
-    return _execute(state, target, tuple(_requests(state, target.commit_time)), at=at)
+    return _execute(state, target, tuple(_requests_of(state, target.commit_time)), at=at)
 
 
 def _run(state: TableState, rollback: Instant, plan: RollbackPlan) -> Instant:
     if rollback.state is State.REQUESTED:
         rollback = transition_inflight(state.storage, state.config, rollback)
-    metadata = _execute(state, _target(plan), plan.rollback_requests or (), at=rollback.time)
+    metadata = _execute(state, _target_of(plan), plan.rollback_requests or (), at=rollback.time)
     return publish(state, rollback, metadata)
 
 
@@ -179,7 +179,9 @@ def _execute(
     began = time.monotonic()
     storage, config = state.storage, state.config
     state.context.confirm()
-    _hide(state, target)
+    # The order: first no reader sees the write any more, then its files are deleted, and its instant last: until then,
+    # a rollback that was interrupted is found and finished.
+    _make_pending(state, target)
     appended: dict[str, dict[str, int]] = {}
     if state.logs_name_slices:
         appended = run_requests(storage, requests, target=target.commit_time, at=at)
@@ -199,7 +201,7 @@ def _execute(
     )
 
 
-def _hide(state: TableState, target: InstantInfo) -> None:
+def _make_pending(state: TableState, target: InstantInfo) -> None:
     """Make a completed write pending again: nobody may read its files while they are deleted."""
     for instant in load_timeline(state.storage, state.config).completed:
         if instant.time == target.commit_time and instant.action.is_write:
@@ -213,7 +215,7 @@ def _remove(state: TableState, target: InstantInfo) -> None:
             remove_pending(state.storage, state.config, instant)
 
 
-def _requests(state: TableState, instant: str) -> Iterator[RollbackRequest]:
+def _requests_of(state: TableState, instant: str) -> Iterator[RollbackRequest]:
     storage = state.storage
     if state.logs_name_slices:
         yield from rollback_requests(storage, instant, ends_slice=_ends_slice(state, instant))
@@ -238,7 +240,7 @@ def _ends_slice(state: TableState, target: str) -> bool:
     return not any(one.time > target and one.action.completed_as.is_write for one in instants)
 
 
-def _plan(state: TableState, rollback: Instant) -> RollbackPlan:
+def _read_plan(state: TableState, rollback: Instant) -> RollbackPlan:
     requested = Instant(rollback.time, rollback.action, State.REQUESTED)
     plan = state.content(requested)
     if not isinstance(plan, RollbackPlan) or plan.instant_to_rollback is None:
@@ -247,8 +249,8 @@ def _plan(state: TableState, rollback: Instant) -> RollbackPlan:
     return plan
 
 
-def _target(plan: RollbackPlan) -> InstantInfo:
-    assert plan.instant_to_rollback is not None  # noqa: S101 - _plan has checked
+def _target_of(plan: RollbackPlan) -> InstantInfo:
+    assert plan.instant_to_rollback is not None  # noqa: S101 - _read_plan has checked
     return plan.instant_to_rollback
 
 

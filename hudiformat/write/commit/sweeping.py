@@ -51,16 +51,16 @@ def sweep_before_archiving(state: TableState, chosen: Sequence[Instant]) -> None
     first = state.timeline.first_active or ""
     left = Timeline(tuple(one for one in state.timeline.instants if one.time not in {done.time for done in chosen}))
     bound = left.first_active or state.timeline.latest_instant_time or ""
-    gone = {time for time in _rolled_back(state) if first <= time < bound and time not in known}
-    if not gone:
+    rolled_back = {time for time in _removed_instants(state) if first <= time < bound and time not in known}
+    if not rolled_back:
         return
     planned = {(group.partition_path, name) for group in state.pending_groups for name in group.files}
     for folder, files in list_partitions(state.storage, incomplete=True):
         for file in files:
             path = join_path(folder, file.name)
             instants = _instants_of(state, path)
-            is_over = instants and instants <= gone and (folder, file.name) not in planned
-            if is_over and not _is_kept(state, folder, file.name):
+            is_over = instants and instants <= rolled_back and (folder, file.name) not in planned
+            if is_over and not _is_listed(state, folder, file.name):
                 state.context.confirm()
                 state.storage.delete(path)
         sync_deletions(state, [folder])
@@ -73,10 +73,10 @@ def _sweep_replaced(state: TableState, chosen: Sequence[Instant]) -> None:
         if one.action is Action.REPLACE_COMMIT:
             for path, ids in (state.metadata(one).partition_to_replace_file_ids or {}).items():
                 removed.setdefault(path, set()).update(ids)
-    for folder, gone in sorted(removed.items()):
+    for folder, file_ids in sorted(removed.items()):
         for file in state.storage.list(folder):
             name = parse_data_file(file.name)
-            if name is not None and name.file_id in gone:
+            if name is not None and name.file_id in file_ids:
                 state.context.confirm()
                 state.storage.delete(join_path(folder, file.name))
     sync_deletions(state, removed)
@@ -89,14 +89,14 @@ def sync_deletions(state: TableState, folders: Iterable[str]) -> None:
             state.storage.sync_deletions(folder)
 
 
-def _is_kept(state: TableState, folder: str, name: str) -> bool:
+def _is_listed(state: TableState, folder: str, name: str) -> bool:
     """Return whether the metadata table lists a file of a rolled-back write, as it does only in table version 6."""
     if not state.logs_name_slices or FILES not in state.config.metadata_partitions:
         return False
     return any(file.name == name for file in state.partition_files(folder))
 
 
-def _rolled_back(state: TableState) -> set[str]:
+def _removed_instants(state: TableState) -> set[str]:
     """Return the instants that the rollbacks and restores on the timeline have removed."""
     found: set[str] = set()
     for done in state.timeline.completed:

@@ -207,7 +207,7 @@ class Transaction:
         #    last, because a task that finds them knows that its write is not over.
         self.after = replace(state, context=self._context).with_instant(done)
         self._context.parsed.operations = done, self.plan.schema.keeps_operations  # saves reading a file for it
-        self._context.parsed.keep(done, _as_read(metadata))
+        self._context.parsed.keep(done, _without_index_data(metadata))
         self._stop_heartbeat()
         leave(storage.root, own)
         with contextlib.suppress(StorageError):  # the write is visible; markers that are left behind do no harm
@@ -232,7 +232,7 @@ class Transaction:
             yield
         except (StorageError, CorruptTableError, DecodeError, FilesGoneError) as error:
             has_others = self._context.options.concurrency.has_other_writers
-            if not has_others or (self._seen.again() is self._seen and not self._was_given_up(error)):
+            if not has_others or (self._seen.again() is self._seen and not self._is_of_abandoned_file(error)):
                 raise
             root = self._context.storage.root
             raise WriteConflictError(
@@ -242,7 +242,7 @@ class Transaction:
                 path=root,
             ) from error
 
-    def _was_given_up(self, error: HudiFormatError) -> bool:
+    def _is_of_abandoned_file(self, error: HudiFormatError) -> bool:
         """Return whether *error* is about a file that another writer may have created, and deleted when it gave up.
 
         In table version 6 the name of the file does not say whose it is, and the instant of its writer may have come
@@ -262,11 +262,11 @@ class Transaction:
             return
         self._stop_heartbeat()
         try:
-            self._remove()
+            self._remove_traces()
         finally:
             leave(self._context.storage.root, self.instant.time)
 
-    def _remove(self) -> None:
+    def _remove_traces(self) -> None:
         state, time = self._context.state(), self.instant.time
         if any(done.time == time for done in state.timeline.completed):
             return
@@ -345,7 +345,7 @@ class Transaction:
             self._heartbeat = None
 
 
-def _as_read(metadata: CommitMetadata) -> CommitMetadata:
+def _without_index_data(metadata: CommitMetadata) -> CommitMetadata:
     """Return *metadata* as reading it from its file would: without what the metadata table keeps of the files."""
     stats = metadata.partition_to_write_stats.items()
     bare = {path: tuple(replace(stat, indexed=None) for stat in group) for path, group in stats}

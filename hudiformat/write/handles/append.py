@@ -122,7 +122,7 @@ class AppendHandle:
             first_counter=first_counter,
             operation=self._operation(is_update=is_update),
         )
-        return self._sized(stored, rows.known_positions, is_update=is_update)
+        return self._with_size(stored, rows.known_positions, is_update=is_update)
 
     def take(self, rows: Rows) -> None:
         """Buffer rows that have the meta fields, and write the blocks that are full."""
@@ -132,7 +132,7 @@ class AppendHandle:
 
     def keep(self, rows: pa.RecordBatch) -> None:
         """Buffer rows of the file group's log files, with the meta fields that they have there."""
-        self.take(self._sized(rows, np.full(rows.num_rows, NOT_IN_BASE_FILE), is_update=True))
+        self.take(self._with_size(rows, np.full(rows.num_rows, NOT_IN_BASE_FILE), is_update=True))
 
     def delete(
         self, record_keys: pa.Array, ordering: pa.Array | None = None, *, positions: Integers | None = None
@@ -205,7 +205,7 @@ class AppendHandle:
             return None
         return UPDATED if is_update and self._plan.operation is Operation.UPSERT else INSERTED
 
-    def _sized(self, rows: pa.RecordBatch, positions: Integers, *, is_update: bool) -> Rows:
+    def _with_size(self, rows: pa.RecordBatch, positions: Integers, *, is_update: bool) -> Rows:
         schema = self._plan.schema if self._partial is None else self._partial
         table = pa.Table.from_batches([rows]).select(schema.arrow_with_meta.names)
         return Rows.of(table, np.full(len(table), is_update), positions)
@@ -234,14 +234,14 @@ class AppendHandle:
         return indexer
 
     def _data_block(self, rows: pa.Table, positions: Integers) -> LogBlock:
-        order = self._order(positions)
+        order = self._position_order(positions)
         block = data_block(
             rows if order is None else taken(rows, order),
             positions=None if order is None else positions[order],
             base_instant=None if order is None else self._base_instant,
             **self._shared_arguments,
         )
-        return self._headed(block)
+        return self._with_headers(block)
 
     @property
     def _shared_arguments(self) -> dict[str, Any]:
@@ -256,7 +256,7 @@ class AppendHandle:
             "compression": options.parquet_codec if options.block_format == "parquet" else None,
         }
 
-    def _order(self, positions: Integers) -> Integers | None:
+    def _position_order(self, positions: Integers) -> Integers | None:
         """Return the order of the rows by position, if the block header can have positions; else None.
 
         Each record must have a position, and no two the same.  For example, the positions [7, 2, 5] give the order [1,
@@ -270,7 +270,7 @@ class AppendHandle:
         ascending = positions[order]
         return order if ascending[0] > NOT_IN_BASE_FILE and (np.diff(ascending) > 0).all() else None
 
-    def _headed(self, block: LogBlock) -> LogBlock:
+    def _with_headers(self, block: LogBlock) -> LogBlock:
         if not self._compacted:
             return block
         return LogBlock(block.type, BlockHeader({**block.header, **self._compacted}), block.content)
@@ -284,7 +284,7 @@ class AppendHandle:
             filled = [pa.nulls(len(part[0]), kind) if part[1] is None else part[1] for part in self._deletes]
             ordering = pa.chunked_array(filled).combine_chunks()
         positions = np.concatenate([part[2] for part in self._deletes])
-        order = self._order(positions)
+        order = self._position_order(positions)
         block = delete_block(
             keys if order is None else taken(keys, order),
             instant=self._plan.instant,
@@ -294,7 +294,7 @@ class AppendHandle:
             positions=None if order is None else positions[order],
             base_instant=None if order is None else self._base_instant,
         )
-        return self._headed(block), WriteCounts(deletes=len(keys))
+        return self._with_headers(block), WriteCounts(deletes=len(keys))
 
     def _append(self, blocks: list[LogBlock], counts: WriteCounts, indexer: FileIndexer | None) -> None:
         result = self._writer.append(*blocks)

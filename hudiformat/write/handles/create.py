@@ -39,9 +39,9 @@ class CreateHandle:
         """Write *rows*, which have the table's own columns."""
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             part = KeyedRows(rows.rows.slice(start, _ROWS_AT_ONCE), rows.keys.slice(start, _ROWS_AT_ONCE))
-            self._files.write(self._stored(part, first_counter + start))
+            self._files.write(self._add_meta_fields(part, first_counter + start))
 
-    def _stored(self, rows: KeyedRows, first_counter: int) -> pa.Table:
+    def _add_meta_fields(self, rows: KeyedRows, first_counter: int) -> pa.Table:
         """Return *rows* with all meta fields except the file's name."""
         stored = add_origin(
             rows.rows,

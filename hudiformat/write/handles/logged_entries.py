@@ -45,7 +45,7 @@ class LoggedEntries:
         self._in_index = in_index
         self._added: list[pa.Array] = []
         self._dropped: list[pa.Array] = []
-        self._doubtful: list[pa.Array] = []
+        self._undecided: list[pa.Array] = []
         self._unlisted: list[pa.Array] = []
         self._touched: list[pa.Array] = []
 
@@ -55,8 +55,8 @@ class LoggedEntries:
         if not self._plan.merges_in_tasks:
             self._added.append(keys)
             return
-        revived = updates & self._were_deleted(keys) if updates.any() else updates
-        for waiting in (self._doubtful, self._unlisted):
+        revived = updates & self._deleted_before(keys) if updates.any() else updates
+        for waiting in (self._undecided, self._unlisted):
             waiting.append(keys.filter(pa.array(revived)))
         self._added.append(keys.filter(pa.array(~(updates if self._in_index else revived))))
 
@@ -66,8 +66,8 @@ class LoggedEntries:
         if wins:
             self._dropped.append(keys)
         elif self._plan.merges_in_tasks:
-            self._doubtful.append(keys)
-            self._unlisted.append(keys.filter(pa.array(self._were_deleted(keys))) if self._in_index else keys)
+            self._undecided.append(keys)
+            self._unlisted.append(keys.filter(pa.array(self._deleted_before(keys))) if self._in_index else keys)
 
     def settled(self, indexer: FileIndexer, logs: Sequence[LogFile]) -> FileIndexer:
         """Pass to *indexer* what the log files *logs*, which are closed now, have changed, and return it.
@@ -75,13 +75,13 @@ class LoggedEntries:
         Raises:
             CorruptTableError, DecodeError, StorageError: a file of the slice is missing or damaged.
         """
-        added, dropped, doubtful, unlisted = map(_unique, (self._added, self._dropped, self._doubtful, self._unlisted))
+        added, dropped, doubtful, unlisted = map(_unique, (self._added, self._dropped, self._undecided, self._unlisted))
         columns = self._plan.indexes.values if self._plan.indexes is not None else ()
         if not self._plan.merges_in_tasks:
             indexer.touch(_unique(self._touched))
         elif columns or len(doubtful):
             keys = _unique(self._touched) if columns else doubtful
-            after = self._after(logs, keys, columns)
+            after = self._rows_after(logs, keys, columns)
             there = after.column(0).combine_chunks().cast(pa.string())
             added = _unique([added, unlisted.filter(pc.is_in(unlisted, value_set=there))])
             dropped = _unique([dropped, _without(doubtful, there)])
@@ -92,11 +92,11 @@ class LoggedEntries:
         indexer.drop_keys(dropped)
         return indexer
 
-    def _were_deleted(self, keys: pa.Array) -> Booleans:
+    def _deleted_before(self, keys: pa.Array) -> Booleans:
         """Return which of *keys* older log files have deleted, so that the record index may lack them."""
         return np.asarray(pc.is_in(keys, value_set=self._old_deletes()))
 
-    def _after(self, logs: Sequence[LogFile], keys: pa.Array, columns: Sequence[str]) -> pa.Table:
+    def _rows_after(self, logs: Sequence[LogFile], keys: pa.Array, columns: Sequence[str]) -> pa.Table:
         """Return the rows of *keys* as they are once the write is committed."""
         plan, target = self._plan, self._target
         below = self._below or FileSlice(target.partition_path, target.file_id, plan.instant)

@@ -91,8 +91,8 @@ class Changes:
 
     A delete in ``wins`` has no ordering value, and wins over every row.  ``rows`` have the key as their only meta
     field; ``stored`` adds the others to the rows that are written, including the operation if the table has it, and
-    these then have ``schema``.  ``gone`` collects the keys of the rows that were deleted.  ``told`` is the new file, if
-    secondary indexes need the rows that change, before and after.
+    these then have ``schema``.  ``deleted_keys`` collects the keys of the rows that were deleted.  ``indexed_file`` is
+    the new file, if secondary indexes need the rows that change, before and after.
     """
 
     matches: Matches
@@ -102,20 +102,20 @@ class Changes:
     deleted: Booleans
     wins: Booleans
     ordering_fields: tuple[str, ...]
-    told: OpenBaseFile | None = None
-    gone: list[pa.ChunkedArray] = field(default_factory=list)
+    indexed_file: OpenBaseFile | None = None
+    deleted_keys: list[pa.ChunkedArray] = field(default_factory=list)
 
     def merged(self, rows: BaseRows, log: ChangeLog | None = None) -> tuple[pa.Table, WriteCounts]:
         """Return the rows that replace *rows*, in their order, with counts; the changes are added to *log*."""
         head = pa.Table.from_batches([rows.head])
         at, change = self.matches.of(rows)
-        loses = self._loses(head, at, change)
+        loses = self._losing_rows(head, at, change)
         at, change = at[loses], change[loses]
         kept = np.ones(head.num_rows, np.bool_)
         kept[at] = False
         updated = ~self.deleted[change]
         counts = WriteCounts(updates=int(updated.sum()), deletes=int((~updated).sum()))
-        is_silent = log is None and self.told is None
+        is_silent = log is None and self.indexed_file is None
         if is_silent and updated.all() and len(at) == head.num_rows:  # no other column of the old rows is read
             return self.stored(self.rows.at(change), UPDATED), counts
         base = pa.Table.from_batches(rows.read(), self.schema)
@@ -123,13 +123,13 @@ class Changes:
         if log is not None:
             log.add(DELETE, base.take(pa.array(at[~updated])), None)
             log.add(UPDATE, base.take(pa.array(at[updated])), new)
-        if self.told is not None:
-            self.told.drop_values(base, pa.array(at))
-            self.told.add_values(new)
+        if self.indexed_file is not None:
+            self.indexed_file.drop_values(base, pa.array(at))
+            self.indexed_file.add_values(new)
         if not len(at):
             return base, counts
         if counts.deletes:
-            self.gone.append(base[RECORD_KEY].take(pa.array(at[~updated])))
+            self.deleted_keys.append(base[RECORD_KEY].take(pa.array(at[~updated])))
         if not updated.any():
             return base.filter(pa.array(kept)), counts
         both = pa.concat_tables([base, new]).combine_chunks()
@@ -144,7 +144,7 @@ class Changes:
         """Return the rows whose key was not in the base file."""
         return self.stored(self.rows.rows.filter(pa.array(self.matches.missed() & ~self.deleted)), INSERTED)
 
-    def _loses(self, base: pa.Table, at: Integers, change: Integers) -> Booleans:
+    def _losing_rows(self, base: pa.Table, at: Integers, change: Integers) -> Booleans:
         """Return which of the rows that match a change lose to it: all but those with a higher ordering value."""
         if not self.ordering_fields:
             return np.ones(len(at), np.bool_)
@@ -213,7 +213,7 @@ class MergeHandle:
         file = OpenBaseFile(self._target, row_size=self._plan.options.sizing.record_size_estimate)
         self._open = file
         self._numbers = _numbers([*self._changes, *self._inserts])
-        changes = self._gathered(file)
+        changes = self._build_changes(file)
         counts = WriteCounts()
         # With indexes, rows are written in this thread, because the values for the indexes are collected in it.
         with Behind(apart=self._target.threads > 1 and self._plan.indexes is None) as behind:
@@ -222,15 +222,16 @@ class MergeHandle:
                 counts += counted
                 behind.call(file.write, add_file_name(merged, file.name))
             behind.finish()
-        for rows in (changes.left(), self._stored(self._bare(self._inserts), INSERTED)):
+        for rows in (changes.left(), self._add_meta_fields(self._own_columns(self._inserts), INSERTED)):
             if self._log is not None:
                 self._log.add(INSERT, None, rows)
             counts += WriteCounts(inserts=rows.num_rows)
             file.write(add_file_name(rows, file.name))
             file.add_keys(rows[RECORD_KEY])
             file.add_values(rows)
-        for keys in changes.gone:
+        for keys in changes.deleted_keys:
             file.drop_keys(keys)
+        # If only values have changed, the key range and the bloom filter are copied from the footer of the old file.
         has_same_keys = not (counts.inserts or counts.deletes)
         rows_written, size = file.rows, file.close(same_keys=self._base_keys() if has_same_keys else None)
         self._open = None
@@ -285,29 +286,29 @@ class MergeHandle:
             return RECORD_KEY
         return names[0]
 
-    def _gathered(self, file: OpenBaseFile) -> Changes:
+    def _build_changes(self, file: OpenBaseFile) -> Changes:
         plan = self._plan
-        told = file if plan.indexes is not None and plan.indexes.values else None
+        indexed_file = file if plan.indexes is not None and plan.indexes.values else None
         fields = plan.ordering_fields
         positions = self._positions()
-        rows = self._bare(self._changes)
+        rows = self._own_columns(self._changes)
         if not plan.combines:  # if the write combines, there is one row per key already
             rows = combine(rows, [rows[self._key].combine_chunks()], fields)
-        gone = self._gone(rows.schema)
+        deletes = self._delete_rows(rows.schema)
         deleted = deleted_rows(rows, plan.schema.delete_column)
         wins = deleted & without_ordering([rows[name] for name in fields], rows.num_rows)
-        deleted, wins = (np.append(flags, np.ones(gone.num_rows, np.bool_)) for flags in (deleted, wins))
-        rows = in_one_piece(pa.concat_tables([rows, gone]))
+        deleted, wins = (np.append(flags, np.ones(deletes.num_rows, np.bool_)) for flags in (deleted, wins))
+        rows = in_one_piece(pa.concat_tables([rows, deletes]))
         matches = KeyMatches(rows[self._key]) if positions is None else PositionMatches(positions)
         return Changes(
             matches,
             RowSource(rows),
-            self._stored,
+            self._add_meta_fields,
             self._schema,
             deleted=deleted,
             wins=wins,
             ordering_fields=fields,
-            told=told,
+            indexed_file=indexed_file,
         )
 
     def _positions(self) -> Integers | None:
@@ -318,7 +319,7 @@ class MergeHandle:
             return None
         return np.concatenate([np.empty(0, np.int64), *known])
 
-    def _gone(self, schema: pa.Schema) -> pa.Table:
+    def _delete_rows(self, schema: pa.Schema) -> pa.Table:
         """Return the keys of rows to delete, with nulls in all other columns."""
         keys = pa.chunked_array(self._deleted_keys, pa.string()).combine_chunks()
         if self._positions() is None:
@@ -326,7 +327,7 @@ class MergeHandle:
         columns = [keys if field.name == self._key else pa.nulls(len(keys), field.type) for field in schema]
         return pa.Table.from_arrays(columns, schema=schema)
 
-    def _bare(self, parts: list[Numbered]) -> pa.Table:
+    def _own_columns(self, parts: list[Numbered]) -> pa.Table:
         """Return rows with their own columns, and with their keys if no column has them."""
         schema, extra = self._plan.schema.arrow, self._key == RECORD_KEY
         if extra:
@@ -337,8 +338,8 @@ class MergeHandle:
         ]
         return pa.Table.from_batches(batches, schema)
 
-    def _stored(self, rows: pa.Table, operation: str) -> pa.Table:
-        """Return rows of :meth:`_bare` with all meta fields except the file's name, numbered in the order of calls."""
+    def _add_meta_fields(self, rows: pa.Table, operation: str) -> pa.Table:
+        """Return rows of :meth:`_own_columns` with all meta fields except the file's name, numbered call by call."""
         numbers, self._numbers = np.split(self._numbers, [rows.num_rows])
         return add_origin(
             rows.select(self._plan.schema.arrow.names),

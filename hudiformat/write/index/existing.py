@@ -85,7 +85,7 @@ class ExistingRows:
     def _by_index(self, record_index: RecordIndex) -> Iterator[pa.Table]:
         for file_slice, numbers, _, doubtful in self.named(record_index):
             if not doubtful.all():
-                yield self._trusted(numbers[~doubtful], file_slice)
+                yield self._rows_by_index(numbers[~doubtful], file_slice)
             if doubtful.any():
                 yield from self._rows_of(file_slice, numbers[doubtful])
 
@@ -108,10 +108,10 @@ class ExistingRows:
             return np.ones(len(keys), np.bool_)
         return np.asarray(pc.is_in(keys, value_set=self._partition(file_slice.partition_path).deleted_keys(file_slice)))
 
-    def _trusted(self, numbers: Integers, file_slice: FileSlice) -> pa.Table:
+    def _rows_by_index(self, numbers: Integers, file_slice: FileSlice) -> pa.Table:
         kinds = self.plan.schema.arrow
         values = {name: pa.nulls(len(numbers), kinds.field(name).type) for name in self.fields}
-        return _located(numbers, file_slice, values)
+        return _location_table(numbers, file_slice, values)
 
     def _rows_of(self, file_slice: FileSlice, numbers: Integers | None = None) -> Iterator[pa.Table]:
         """Yield the rows of a slice with one of the keys, or with one of the keys with *numbers*."""
@@ -123,7 +123,7 @@ class ExistingRows:
             table = pa.Table.from_batches([batch])
             rows, found = self.index.find(table[RECORD_KEY])
             rows, found = rows[wanted[found]], found[wanted[found]]
-            yield _located(found, file_slice, {name: table[name].take(pa.array(rows)) for name in self.fields})
+            yield _location_table(found, file_slice, {name: table[name].take(pa.array(rows)) for name in self.fields})
 
     def _slice(self, path: str, file_id: str) -> FileSlice | None:
         return next((one for one in self._partition(path).slices if one.file_id == file_id), None)
@@ -134,7 +134,9 @@ class ExistingRows:
         return self._partitions[path]
 
 
-def _located(numbers: Integers, file_slice: FileSlice, values: Mapping[str, pa.Array | pa.ChunkedArray]) -> pa.Table:
+def _location_table(
+    numbers: Integers, file_slice: FileSlice, values: Mapping[str, pa.Array | pa.ChunkedArray]
+) -> pa.Table:
     where = {
         name: pa.repeat(pa.scalar(text, pa.string()), len(numbers))
         for name, text in ((PATH, file_slice.partition_path), (GROUP, file_slice.file_id))

@@ -72,12 +72,13 @@ def route(plan: WritePlan, storage: Storage, rows: pa.Table, record_keys: pa.Arr
     parts = list(ExistingRows(plan, storage, record_keys, paths, index, fields).found())
     if not parts:
         every = np.arange(0 if plan.operation is Operation.DELETE else rows.num_rows)
-        return _unmoved(rows, record_keys, paths, every)
+        return _without_moves(rows, record_keys, paths, every)
     live = pa.concat_tables(parts)
-    at, of_row = _pairs(index.numbers(), np.asarray(live[NUMBER]), len(index))
+    at, of_row = _pair_rows(index.numbers(), np.asarray(live[NUMBER]), len(index))
     if plan.operation is Operation.INSERT:
         _refuse_duplicates(plan, record_keys, at)
-        return _unmoved(rows, record_keys, paths, np.setdiff1d(np.arange(rows.num_rows), at))
+        return _without_moves(rows, record_keys, paths, np.setdiff1d(np.arange(rows.num_rows), at))
+    # A key may exist in several partitions.  The row leaves those that it may leave, and updates its key in the others.
     existing = live.take(pa.array(of_row))
     found_in, groups = existing[PATH].combine_chunks(), existing[GROUP].combine_chunks()
     moves: Booleans = np.array(pc.not_equal(found_in, paths.take(pa.array(at))))
@@ -85,7 +86,7 @@ def route(plan: WritePlan, storage: Storage, rows: pa.Table, record_keys: pa.Arr
     new = np.setdiff1d(np.arange(rows.num_rows), at[~moves])  # including rows that leave every partition with their key
     if plan.operation is Operation.DELETE:
         new = np.empty(0, np.int64)
-    kept = _once(at[~moves], found_in.filter(pa.array(~moves)), groups.filter(pa.array(~moves)))
+    kept = _deduplicate(at[~moves], found_in.filter(pa.array(~moves)), groups.filter(pa.array(~moves)))
     order = pa.array(np.append(kept["row"], new).astype(np.int64))
     return Routes(
         rows.take(order),
@@ -96,7 +97,7 @@ def route(plan: WritePlan, storage: Storage, rows: pa.Table, record_keys: pa.Arr
     )
 
 
-def _unmoved(rows: pa.Table, record_keys: pa.Array, paths: pa.Array, indices: Integers) -> Routes:
+def _without_moves(rows: pa.Table, record_keys: pa.Array, paths: pa.Array, indices: Integers) -> Routes:
     """Return the rows at *indices*, all of them new, in their own partitions."""
     chosen = pa.array(indices)
     return Routes(
@@ -104,7 +105,7 @@ def _unmoved(rows: pa.Table, record_keys: pa.Array, paths: pa.Array, indices: In
     )
 
 
-def _pairs(numbers: Integers, live: Integers, count: int) -> tuple[Integers, Integers]:
+def _pair_rows(numbers: Integers, live: Integers, count: int) -> tuple[Integers, Integers]:
     """Pair each row of the write with every *live* row of the same key; both are given by the numbers of their keys.
 
     For example, two rows of the write with the keys 0 and 1, and three live rows with the keys 1, 0 and 1:
@@ -139,7 +140,7 @@ def _may_move(plan: WritePlan, rows: pa.Table, existing: pa.Table, fields: tuple
     return wins
 
 
-def _once(rows: Integers, paths: pa.Array, groups: pa.Array) -> pa.Table:
+def _deduplicate(rows: Integers, paths: pa.Array, groups: pa.Array) -> pa.Table:
     """Return each row once for each file group, however many rows with its key the group has."""
     table = pa.table({"row": rows, "path": paths, "group": groups})
     return table.group_by(table.schema.names, use_threads=False).aggregate([])

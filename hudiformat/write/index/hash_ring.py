@@ -140,8 +140,8 @@ class HashRing:
 
         Source: ConsistentBucketIdentifier.mergeBucket.
         """
-        *gone, last = (self.nodes[number].value for number in numbers)
-        return *(Node(value, None, DELETE) for value in gone), Node(last, prefix, REPLACE)
+        *removed, last = (self.nodes[number].value for number in numbers)
+        return *(Node(value, None, DELETE) for value in removed), Node(last, prefix, REPLACE)
 
     @cached_property
     def _values(self) -> Integers:

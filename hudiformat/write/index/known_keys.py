@@ -71,7 +71,7 @@ class KnownKeys:
     def __init__(self, groups: Mapping[str, GroupKeys]) -> None:
         self._file_ids = tuple(groups)
         owners = np.repeat(np.arange(len(groups)), [len(group.keys) for group in groups.values()])
-        self.keys = _chunked(group.keys for group in groups.values())
+        self.keys = _concat_keys(group.keys for group in groups.values())
         self._index = KeyIndex.of(self.keys)
         self._is_once = len(self._index) == len(owners)
         first = self._index.rows
@@ -125,7 +125,7 @@ class KnownKeys:
         return numbers[first], first
 
 
-def _chunked(arrays: Iterable[pa.ChunkedArray]) -> pa.ChunkedArray:
+def _concat_keys(arrays: Iterable[pa.ChunkedArray]) -> pa.ChunkedArray:
     chunks = [chunk for keys in arrays for chunk in keys.chunks]
     # As few chunks as possible: taking keys from many chunks takes twice as long.
     return pa.table([pa.chunked_array(chunks, pa.string())], ["key"]).combine_chunks()["key"]
@@ -196,9 +196,9 @@ class SliceKeys:
             known[tags.rows[tags.codes != NEW]] = True
         new = distinct.filter(pa.array(~known))
         added = pa.concat_arrays([self.added, new]) if len(new) else self.added
-        gone = pa.chunked_array([self.deleted, *deleted.chunks]).unique() if len(deleted) else self.deleted
+        all_deleted = pa.chunked_array([self.deleted, *deleted.chunks]).unique() if len(deleted) else self.deleted
         logs = self.logs.union((str(log.name), log.size) for log in further)
-        changed = replace(self, logs=logs, added=added, deleted=gone)
+        changed = replace(self, logs=logs, added=added, deleted=all_deleted)
         if added is self.added and "_added_keys" in self.__dict__:
             changed.__dict__["_added_keys"] = self._added_keys
         return changed
@@ -280,7 +280,7 @@ _READ_AT_ONCE = 1 << 18
 """A slice of at most so many bytes is kept when keys are looked up in it for the first time."""
 
 
-class _Asked(NamedTuple):
+class _LookedUp(NamedTuple):
     """Records that keys were looked up once in a slice with this base file.
 
     With ``fits`` false, its keys have no room, and the slice is not read again in order to keep them.
@@ -323,18 +323,18 @@ class KeptSlices:
         """
         key, base = (self.path, file_slice.file_id), base_of(file_slice)
         found = self.kept.get(key)
-        if isinstance(found, _Asked) and found.base == base:
+        if isinstance(found, _LookedUp) and found.base == base:
             return found.fits
         if file_slice.size <= _READ_AT_ONCE:
             return True
-        self.kept.put(key, _Asked(base, fits=file_slice.size < self.kept.most), _MARK_BYTES)
+        self.kept.put(key, _LookedUp(base, fits=file_slice.size < self.kept.most), _MARK_BYTES)
         return False
 
     def keep(self, file_slice: FileSlice, keys: SliceKeys | None) -> None:
         """Keep the *keys* of a slice if there is room; None records that they cannot be kept."""
         key = self.path, file_slice.file_id
         if keys is None or not self.kept.put(key, keys, keys.size):
-            self.kept.put(key, _Asked(base_of(file_slice), fits=False), _MARK_BYTES)
+            self.kept.put(key, _LookedUp(base_of(file_slice), fits=False), _MARK_BYTES)
 
     def add_updates(self, file_slice: FileSlice, name: str, size: int) -> None:
         """Record that a log file of the slice has only further records of keys that were found in it."""

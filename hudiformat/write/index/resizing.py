@@ -104,7 +104,7 @@ def _merges(
     for at, one in enumerate(waiting):
         if one.number in used or one.size > most:
             continue
-        run = _run(ring, waiting, at, most=most, slots=slots, used=used)
+        run = _find_run(ring, waiting, at, most=most, slots=slots, used=used)
         if len(run) > 1:
             slots -= len(run) - 1
             used |= {bucket.number for bucket in run}
@@ -113,13 +113,13 @@ def _merges(
     return found, [one for one in waiting if one.number not in used]
 
 
-def _run(
+def _find_run(
     ring: HashRing, buckets: Sequence[_Bucket], at: int, *, most: int, slots: int, used: set[int]
 ) -> list[_Bucket]:
     """Return a bucket with the neighbours that are merged with it: first those before it, then those after it."""
     run, total = [buckets[at]], buckets[at].size
     for step in (-1, 1):
-        for following in _around(buckets, at, step):
+        for following in _ring_order(buckets, at, step):
             end = run[0] if step < 0 else run[-1]
             is_neighbour = (end.number + step) % len(ring.nodes) == following.number
             is_small = total <= most and following.size <= most
@@ -131,6 +131,6 @@ def _run(
     return run
 
 
-def _around(values: Sequence[T], at: int, step: int) -> Iterator[T]:
+def _ring_order(values: Sequence[T], at: int, step: int) -> Iterator[T]:
     """Return the other values in their order around a ring, forwards or backwards."""
     return (values[(at + step * distance) % len(values)] for distance in range(1, len(values)))

@@ -129,7 +129,7 @@ def sorted_by_group(parts: Sequence[LocatedRows], *, small: int) -> SortedRows |
     The sort is stable.  The groups are in the order in which they first occur.
     """
     number_of: dict[str, int] = {}
-    numbers = np.concatenate([_numbered(part, number_of) for part in parts])
+    numbers = np.concatenate([_number_groups(part, number_of) for part in parts])
     counts = np.bincount(numbers, minlength=len(number_of))
     if counts.max() * (sum(part.rows.rows.nbytes for part in parts) / counts.sum()) > small:
         return None
@@ -146,7 +146,7 @@ def by_group(parts: Sequence[LocatedRows]) -> Iterator[tuple[str, KeyedRows]]:
     yield from ((group, piece) for group, of_group in pieces.items() for piece in of_group)
 
 
-def _numbered(part: LocatedRows, number_of: dict[str, int]) -> Integers:
+def _number_groups(part: LocatedRows, number_of: dict[str, int]) -> Integers:
     """Return the number of each row's group in *number_of*, to which new groups are added."""
     if part.codes is None:
         (group,) = part.groups
@@ -166,10 +166,10 @@ def taken(rows: Rows, indices: Integers) -> Rows:
 
 def in_one_piece(rows: pa.Table) -> pa.Table:
     """Return *rows* with one chunk per column; columns whose chunks are neighbours in memory are not copied."""
-    return pa.Table.from_arrays([_uncut(column) for column in rows.columns], schema=rows.schema).combine_chunks()
+    return pa.Table.from_arrays([_join_chunks(column) for column in rows.columns], schema=rows.schema).combine_chunks()
 
 
-def _uncut(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _join_chunks(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return *column* as one chunk if its chunks are neighbours in memory, else as it is."""
     pieces = [piece for piece in column.chunks if len(piece)]
     is_flat = not (column.type.num_fields or pa.types.is_dictionary(column.type))

@@ -127,12 +127,12 @@ class Tagger:
                 self._refuse_duplicates(path, part, tags)
             is_new = tags.codes == NEW
             if is_new.any() and plan.operation is not Operation.DELETE:
-                yield LocatedRows(path, _tagged(part, tags, is_new), is_new=True)
+                yield LocatedRows(path, _rows_of_tags(part, tags, is_new), is_new=True)
             known = ~is_new
             if plan.operation is Operation.DELETE:
                 known[known] = np.array(tags.existing, np.bool_)[tags.codes[known]]
             if known.any() and not checks_duplicates:
-                yield LocatedRows(path, _tagged(part, tags, known), tags.file_ids, tags.codes[known])
+                yield LocatedRows(path, _rows_of_tags(part, tags, known), tags.file_ids, tags.codes[known])
 
     def locate_bucket(self, path: str, bucket: int, rows: KeyedRows) -> Iterator[LocatedRows]:
         """Yield rows of one partition whose bucket is known with the file group that they belong to.
@@ -207,7 +207,7 @@ class PartitionIndex:
         if self._plan.record_index is not None:
             listed = self._record_index or ListedIndex(self._storage, self._plan)
             return listed.tag(record_keys, self._path, set(self.slice_of))
-        known = [*self._known_beside(record_keys), *self._known]
+        known = [*self._read_for(record_keys), *self._known]
         return merged_tags([tags for one in known for tags in one.tags(record_keys)], len(record_keys))
 
     def bucket(self, number: int) -> tuple[str, bool]:
@@ -253,17 +253,17 @@ class PartitionIndex:
     def _buckets(self) -> dict[int, str]:
         return existing_buckets(self._plan, self._numbering, self._path, self.slices)
 
-    def _known_beside(self, record_keys: pa.Array) -> list[KnownKeys]:
+    def _read_for(self, record_keys: pa.Array) -> list[KnownKeys]:
         """Return the keys of slices that may have one of *record_keys* and that have not been read as a whole before.
 
         For few record keys, a slice is read without keeping its other keys; the next time it is read as a whole and
         kept.
         """
         if self._kept is not None:
-            self._take_kept([one for one in self._unread if self._kept.known(one) is not None])
+            self._use_kept([one for one in self._unread if self._kept.known(one) is not None])
         wanted = [file_slice for file_slice in self._unread if self.may_hold(file_slice, record_keys)]
         if self._kept is not None:
-            self._take_kept([one for one in wanted if self._kept.is_asked_again(one)])
+            self._use_kept([one for one in wanted if self._kept.is_asked_again(one)])
             wanted = [one for one in wanted if one in self._unread]
         is_few = len(record_keys) <= _FEW_KEYS
         once = [one for one in wanted if is_few and one.file_id not in self._searched]
@@ -282,7 +282,7 @@ class PartitionIndex:
                 self.slice_of[stat.file_id], base_name(stat.path or ""), stat.file_size_in_bytes or 0
             )
 
-    def _take_kept(self, slices: Iterable[FileSlice]) -> None:
+    def _use_kept(self, slices: Iterable[FileSlice]) -> None:
         """Look up keys in what is kept of *slices* between commits, after adding the keys of further log files."""
         assert self._kept is not None  # noqa: S101 - whoever asks has looked
         taken = {}
@@ -308,7 +308,7 @@ class PartitionIndex:
             if self._plan.logs_name_slices or any(block.instant != log.name.instant for block in blocks):
                 return None
             with self._naming([log]):
-                for block in self._counting(blocks):
+                for block in self._counting_blocks(blocks):
                     _add_keys(block, keys, deleted)
         if known is None:
             known = SliceKeys.of_base(file_slice, self._base_keys(file_slice))
@@ -385,7 +385,7 @@ class PartitionIndex:
     def _log_blocks(self, file_slice: FileSlice) -> Iterator[LogBlock]:
         """Yield the blocks of the log files of a slice that count, file by file."""
         for log in file_slice.log_files:
-            yield from self._counting(self._reader(log))
+            yield from self._counting_blocks(self._reader(log))
 
     def _reader(self, log: LogFile) -> LogReader:
         return LogReader(join_path(self._path, str(log.name)), storage=self._storage)
@@ -393,11 +393,11 @@ class PartitionIndex:
     def _naming(self, logs: Iterable[LogFile]) -> AbstractContextManager[None]:
         return naming_log_files(self._storage, (join_path(self._path, str(log.name)) for log in logs))
 
-    def _counting(self, blocks: Iterable[LogBlock]) -> list[LogBlock]:
+    def _counting_blocks(self, blocks: Iterable[LogBlock]) -> list[LogBlock]:
         return counting_blocks(blocks, counts=self._plan.visibility.counts_block)
 
 
-def _tagged(rows: KeyedRows, tags: Tags, chosen: Booleans) -> KeyedRows:
+def _rows_of_tags(rows: KeyedRows, tags: Tags, chosen: Booleans) -> KeyedRows:
     """Return the *rows* of the *chosen* tags, with their positions; *tags* are the tags of all rows."""
     positions = None if tags.positions is None else tags.positions[chosen]
     return replace(rows.at(tags.rows[chosen]), positions=positions)

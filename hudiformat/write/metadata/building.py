@@ -113,7 +113,7 @@ def build_partition(
 def _base_file(
     own: Storage, partition: NewPartition, group: int, records: pa.Table, *, time: str, schema: TableSchema
 ) -> WriteStat:
-    keys, values = _sorted(records)
+    keys, values = _last_of_each_key(records)
     content = encode_base_file(keys, values, schema=schema.avro_with_meta)
     file_id = partition.file_ids[group]
     path = f"{partition.name}/{BaseFileName(file_id, _TOKEN, time, 'hfile')}"
@@ -129,7 +129,7 @@ def _base_file(
     )
 
 
-def _sorted(records: pa.Table) -> tuple[pa.Array, pa.Array]:
+def _last_of_each_key(records: pa.Table) -> tuple[pa.Array, pa.Array]:
     """Return the distinct keys in ascending order, and the last record of each."""
     numbered = records.select(["key"]).append_column("row", pa.array(np.arange(records.num_rows)))
     last = numbered.group_by("key").aggregate([("row", "max")]).sort_by("key")

@@ -66,10 +66,10 @@ class MetadataChanges:
                 (path, rows[RECORD_KEY].combine_chunks().cast(pa.string())) for path, rows in self._rows_of(replaced)
             ),
             replaced_values=lambda column: (rows for _, rows in self._rows_of(replaced, column)),
-            logged_values=lambda column: self._logged(written, after, column),
-            emptied=[path for path in replaced if not self._live(path, after, written.get(path, ()))],
-            adds_only=lambda path: adds and all(map(_is_new, written.get(path, ()))),
-            live=lambda path: self._live(path, after, written.get(path, ())),
+            logged_values=lambda column: self._logged_rows(written, after, column),
+            emptied=[path for path in replaced if not self._live_files(path, after, written.get(path, ()))],
+            adds_only=lambda path: adds and all(map(_replaces_nothing, written.get(path, ()))),
+            live=lambda path: self._live_files(path, after, written.get(path, ())),
             known=self.statistics_of_files,
             of_partition=self.statistics_of_partition,
         )
@@ -108,7 +108,7 @@ class MetadataChanges:
             # All partitions, because a write that replaced file groups has left no files in their partitions.
             undone=[path for path, _ in self.outer.files()],
             gone=[path for path in deleted if not self._is_partition(path)],
-            live=lambda path: self._live(path, after, ()),
+            live=lambda path: self._live_files(path, after, ()),
             known=self.statistics_of_files,
         )
 
@@ -147,7 +147,7 @@ class MetadataChanges:
     def _of_partitions(self) -> Sequence[Part]:
         return self._opened.parts(PARTITION_STATS)
 
-    def _live(self, path: str, visibility: Visibility, written: Iterable[WriteStat]) -> list[str]:
+    def _live_files(self, path: str, visibility: Visibility, written: Iterable[WriteStat]) -> list[str]:
         slices = latest_slices(build_slices(path, self._files(path, written), visibility))
         bases = [str(one.base_file.name) for one in slices if one.base_file is not None]
         return bases + [str(log.name) for one in slices for log in one.log_files]
@@ -166,13 +166,13 @@ class MetadataChanges:
                 if one.file_id in file_ids:
                     yield path, keyed_rows(reader, self.outer.storage, one, columns)
 
-    def _logged(
+    def _logged_rows(
         self, written: Mapping[str, Sequence[WriteStat]], after: Visibility, column: str
     ) -> Iterator[tuple[pa.Table, pa.Table]]:
         """Yield the rows that new log files may have changed, before and after, if their writers did not merge them."""
         old, new = self._reader(self.outer.visibility), self._reader(after)
         for path, stats in written.items():
-            touched = _touched(stats)
+            touched = _touched_keys(stats)
             if not touched:
                 continue
             before = {one.file_id: one for one in self.outer.slices(path)}
@@ -208,12 +208,12 @@ def kept_files(rollbacks: Iterable[RollbackMetadata]) -> dict[str, list[WriteSta
     return dict(found)
 
 
-def _is_new(stat: WriteStat) -> bool:
+def _replaces_nothing(stat: WriteStat) -> bool:
     """Return whether a file replaces no other: a log file, or the first base file of a group."""
     return base_name(stat.path or "").startswith(".") or stat.prev_base_file is None
 
 
-def _touched(stats: Iterable[WriteStat]) -> dict[str, pa.Array]:
+def _touched_keys(stats: Iterable[WriteStat]) -> dict[str, pa.Array]:
     """Return the record keys that were written to log files, by file group."""
     found: defaultdict[str, list[pa.Array]] = defaultdict(list)
     for stat in stats:

@@ -109,5 +109,5 @@ def _change(rows: Sequence[tuple[WriteStat, pa.Table]], stored: Mapping[str, Seq
     written: defaultdict[str, list[WriteStat]] = defaultdict(list)
     for stat, _ in rows:
         written[stat.partition_path or ""].append(stat)
-    gone = [(path, keys) for path, found in stored.items() for keys in found]
-    return Change(time=time, written=written, replaced_keys=lambda: gone)
+    dropped = [(path, keys) for path, found in stored.items() for keys in found]
+    return Change(time=time, written=written, replaced_keys=lambda: dropped)

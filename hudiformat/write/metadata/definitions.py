@@ -30,9 +30,9 @@ def name_new_columns(state: TableState, schema: TableSchema) -> None:
     state.storage.create(state.config.properties[DEFINITIONS_KEY], encode_definitions(changed), overwrite=True)
 
 
-def forget_definitions(state: TableState, gone: set[str]) -> None:
+def forget_definitions(state: TableState, dropped: set[str]) -> None:
     """Remove the definitions of dropped indexes: Hudi believes that every index that is defined exists."""
     definitions = load_definitions(state.storage, state.config)
-    left = {name: one for name, one in definitions.items() if name not in gone}
+    left = {name: one for name, one in definitions.items() if name not in dropped}
     if left != definitions:
         state.storage.create(state.config.properties[DEFINITIONS_KEY], encode_definitions(left), overwrite=True)

@@ -21,11 +21,11 @@ def drop_partitions(
     In the other order a reader would fail: the properties would name a partition without a folder.  *remove* is called
     with each folder instead of deleting it.
     """
-    gone = set(partitions)
-    left = [name for name in state.config.metadata_partitions if name not in gone]
+    dropped = set(partitions)
+    left = [name for name in state.config.metadata_partitions if name not in dropped]
     changes = {PARTITIONS_KEY: ",".join(left), **({} if left else {INFLIGHT_KEY: ""})}
     update_table_config(state.storage, changes, saved_at=datetime.now(timezone.utc))
-    for folder in sorted(f"{METADATA_FOLDER}/{name}" for name in gone) if left else [METADATA_FOLDER]:
+    for folder in sorted(f"{METADATA_FOLDER}/{name}" for name in dropped) if left else [METADATA_FOLDER]:
         (remove or state.storage.delete_folder)(folder)
-    forget_definitions(state, gone)
+    forget_definitions(state, dropped)
     return state.context.state()

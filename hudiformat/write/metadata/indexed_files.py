@@ -92,7 +92,7 @@ class FileReader:
         with naming_log_files(storage, [path]):
             for block in filter(_has_records, LogReader(path, storage=storage)):
                 for batch, written in read_records([named_block(block, self.slices.history)], schema):
-                    indexer.add(batch if written is None else _only(batch, written))
+                    indexer.add(batch if written is None else _select_written(batch, written))
         return indexer.finish()
 
     def keys(self, storage: Storage, file_slice: FileSlice) -> Iterator[pa.Array]:
@@ -137,6 +137,6 @@ def _has_records(block: LogBlock) -> bool:
     return block.type in (BlockType.AVRO_DATA, BlockType.HFILE_DATA, BlockType.PARQUET_DATA)
 
 
-def _only(batch: pa.RecordBatch, written: frozenset[str]) -> pa.RecordBatch:
+def _select_written(batch: pa.RecordBatch, written: frozenset[str]) -> pa.RecordBatch:
     """Return the columns that partial records have: the other columns may have any value."""
     return batch.select([name for name in batch.schema.names if name in written])

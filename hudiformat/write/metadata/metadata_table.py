@@ -100,10 +100,10 @@ class MetadataTable:
         self.outer.under_the_lock.clear()  # from here on the state of the metadata table changes
         table = self.without(instant.time)
         if isinstance(metadata, RollbackMetadata):
-            return table._undo(instant.time, [metadata])  # noqa: SLF001 - of the same class
+            return table._record_rollbacks(instant.time, [metadata])  # noqa: SLF001 - of the same class
         if isinstance(metadata, RestoreMetadata):
             every = (rollback for group in metadata.hoodie_restore_metadata.values() for rollback in group)
-            return table._undo(instant.time, [one for one in every if one is not None])  # noqa: SLF001
+            return table._record_rollbacks(instant.time, [one for one in every if one is not None])  # noqa: SLF001
         if isinstance(metadata, CommitMetadata):
             schema = None if metadata.schema is None else TableSchema(metadata.schema)
             change = table._changes(schema).of_commit(instant.time, metadata, done=table.next_instant)  # noqa: SLF001
@@ -130,7 +130,7 @@ class MetadataTable:
         for instant in recorded:
             if instant.is_completed:
                 storage.delete(instant_path(config, instant))
-            self._take_back(time)
+            self._hide_blocks(time)
             for path in self._files_of(time):
                 storage.delete(path)
             remove_pending(storage, config, Instant(time, Action.DELTA_COMMIT, State.INFLIGHT))
@@ -150,7 +150,7 @@ class MetadataTable:
             return [path for path in logs if self._blocks_of(path) <= {time, ""}]
         return [path for path in files if (name := parse_data_file(base_name(path))) and name.instant == time]
 
-    def _take_back(self, time: str) -> None:
+    def _hide_blocks(self, time: str) -> None:
         """Hide the blocks of a delta commit in log files that also have blocks of others, as in version 6."""
         if not self.own.logs_name_slices:
             return
@@ -174,11 +174,13 @@ class MetadataTable:
     def _changes(self, schema: TableSchema | None = None) -> MetadataChanges:
         return MetadataChanges(self.outer, self.own, indexed_columns(self.outer, schema))
 
-    def _undo(self, time: str, rollbacks: list[RollbackMetadata]) -> str | None:
+    def _record_rollbacks(self, time: str, rollbacks: list[RollbackMetadata]) -> str | None:
         """Drop the delta commits of rolled-back writes; write records that undo those already in a base file."""
         every = [target for rollback in rollbacks for target in rollback.commits_rollback]
         recorded = {one.time for one in self.own.timeline.instants if one.action is Action.DELTA_COMMIT}
-        listed = self._listed_of({target for target in every if target not in recorded or self._is_compacted(target)})
+        listed = self._listed_files(
+            {target for target in every if target not in recorded or self._is_compacted(target)}
+        )
         compacted = [target for target in every if self._is_compacted(target) or target in listed]
         has_records = any(is_of_records(name) for name in self.outer.config.metadata_partitions)
         touched = self._groups_of(every) if compacted and has_records else set[RecordLocation]()
@@ -228,7 +230,7 @@ class MetadataTable:
         deltas = (one for one in self.own.timeline.completed if one.action is Action.DELTA_COMMIT)
         return [one.completion_time or one.time for one in deltas if one.time in times]
 
-    def _listed_of(self, times: Collection[str]) -> dict[str, dict[str, list[str]]]:
+    def _listed_files(self, times: Collection[str]) -> dict[str, dict[str, list[str]]]:
         """Return the files of the writes at *times* that are listed, by write and partition path.
 
         A write has no delta commit here if the metadata table was created after it.  And a restore that was interrupted
@@ -321,8 +323,8 @@ def _split(records: KeyedRecords, kind: IndexKind, count: int) -> list[KeyedReco
         return [records]
     numbers, dropped = (file_groups_of(kind.hashed(keys), count) for keys in (records.keys, records.dropped))
     rows = [pa.array(np.flatnonzero(numbers == group)) for group in range(count)]
-    gone = [pa.array(np.flatnonzero(dropped == group)) for group in range(count)]
+    dropped_rows = [pa.array(np.flatnonzero(dropped == group)) for group in range(count)]
     return [
         KeyedRecords(records.keys.take(one), records.values.take(one), records.dropped.take(other))
-        for one, other in zip(rows, gone, strict=True)
+        for one, other in zip(rows, dropped_rows, strict=True)
     ]

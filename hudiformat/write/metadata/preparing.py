@@ -45,13 +45,13 @@ def prepare_metadata_table(state: TableState, *, refuses: bool = True) -> TableS
         return state
     if state.options.metadata_enable is False:
         return drop_partitions(state, config.metadata_partitions)
-    reason = _why_not(state)
+    reason = _reason_to_drop(state)
     if reason is not None:
         again = "built again after the write" if state.options.metadata_enable else _BY_OTHERS
         _warn(f"{root}: the metadata table {reason}, and is dropped; it is {again}")
         state.context.parsed.dropped_indexes = config.metadata_partitions
         return drop_partitions(state, config.metadata_partitions)
-    unwanted = _unwanted(state)
+    unwanted = _partitions_to_drop(state)
     if refuses:
         _refuse_others(state, unwanted)
     if not unwanted:
@@ -78,7 +78,7 @@ def refuse_pending_services(state: TableState, unwanted: Collection[str]) -> Non
         )
 
 
-def _unwanted(state: TableState) -> list[str]:
+def _partitions_to_drop(state: TableState) -> list[str]:
     """Return the partitions that the options drop, and those that depend on them."""
     asked = set(state.options.indexing.drop)
     if COLUMN_STATS in asked:
@@ -100,17 +100,17 @@ def _refuse_others(state: TableState, unwanted: Iterable[str]) -> None:
         )
 
 
-def _why_not(state: TableState) -> str | None:
+def _reason_to_drop(state: TableState) -> str | None:
     """Return why the metadata table cannot be kept up to date, as the rest of a sentence; None if it can."""
     config = state.config
     if FILES not in config.metadata_partitions:
         return f"has no partition {FILES}"
     if being_built := config.properties.get(INFLIGHT_KEY):
         return f"is being built ({being_built})"
-    return _why_not_as_it_is(state)
+    return _reason_in_files(state)
 
 
-def _why_not_as_it_is(state: TableState) -> str | None:
+def _reason_in_files(state: TableState) -> str | None:
     config = state.config
     state.under_the_lock.clear()  # what was read when this writer last had the lock may be out of date
     try:
