@@ -331,7 +331,7 @@ def test_plans_are_made_after_writes(tmp_path: Path) -> None:
 
 def test_what_cannot_be_clustered_is_refused(tmp_path: Path) -> None:
     buckets = new_table(tmp_path / "b", options={"hoodie.index.type": "BUCKET"})
-    with pytest.raises(UnsupportedFeatureError, match="the hash of a record key names its file group"):
+    with pytest.raises(UnsupportedFeatureError, match="the hash of a record key determines its file group"):
         buckets.cluster()
     table = small(tmp_path / "t", {"hoodie.clustering.plan.strategy.sort.columns": "nothing"})
     with pytest.raises(SchemaError, match="cannot sort by the column nothing: there is none"):

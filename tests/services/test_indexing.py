@@ -118,7 +118,7 @@ def test_columns_can_be_chosen(tmp_path: Path) -> None:
     assert len(table.create_index("column_stats", columns=["ts", "v"])) == 2
     assert indexed_columns(tmp_path / "t")[-2:] == ["ts", "v"]
     assert table.create_index("column_stats", columns=["v"]) == []
-    with pytest.raises(OptionError, match="exists, of .*; drop it first"):
+    with pytest.raises(OptionError, match="exists, of .*; to index other columns, drop it first"):
         table.create_index("column_stats", columns=["p"])
     assert table.drop_index("column_stats")
     table.create_index("column_stats", columns=["p"])
