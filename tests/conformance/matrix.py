@@ -52,7 +52,7 @@ LIVE = (
         "Hudi reads, and goes on writing, a merge-on-read table that hudiformat made",
         {
             **often(f"{_C}test_versions.py::test_hudi_goes_on_in_each_version_that_we_make", v8="MERGE_ON_READ"),
-            **often(f"{_BOTH}test_hudi_goes_on_with_a_table_of_ours", v6="SIMPLE-6", v9="BUCKET-9"),
+            **often(f"{_BOTH}test_hudi_goes_on_with_a_table_of_ours", v6="SIMPLE-6", v9="BUCKET-9", long=(6,)),
         },
     ),
     Feature(
@@ -98,6 +98,7 @@ LIVE = (
             v6="6-COPY_ON_WRITE-LINEAR",
             v8="8-MERGE_ON_READ-HILBERT",
             v9="9-MERGE_ON_READ-ZORDER",
+            long=(6, 8),
         ),
     ),
     Feature("log compaction", often(f"{_SERVICES}test_hudi_reads_and_goes_on_with_compacted_logs", v9="")),

@@ -150,7 +150,7 @@ def write_ours(table: hf.Table) -> None:
     table.delete(things(range(0, 60, 7), ts=0).select(["p", "id"]))
 
 
-@pytest.mark.parametrize(("index", "version"), [("BUCKET", 9), ("SIMPLE", 6), *([("SIMPLE", 9)] if LONG else [])])
+@pytest.mark.parametrize(("index", "version"), [("BUCKET", 9), *([("SIMPLE", 6), ("SIMPLE", 9)] if LONG else [])])
 def test_hudi_goes_on_with_a_table_of_ours(hudi: RealHudi, tmp_path: Path, index: str, version: int) -> None:
     theirs = {**WRITE, **kept_at(version)}
     options = {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "2", "hoodie.logfile.max.size": "4096"}

@@ -73,7 +73,7 @@ def test_hudi_reads_the_same_rows(hudi: RealHudi, flights: hf.Table) -> None:
     assert_same_rows(flights.read_optimized(), hudi.read(flights.path, READ_OPTIMIZED), key=ROW)
 
 
-@pytest.mark.parametrize("commit", [0, MONTHS + 1, 3 * MONTHS - 2])
+@pytest.mark.parametrize("commit", [MONTHS + 1, *([0, 3 * MONTHS - 2] if LONG else [])])
 def test_hudi_reads_the_same_rows_at_earlier_commits(hudi: RealHudi, flights: hf.Table, commit: int) -> None:
     instant = flights.timeline.completed[commit].time
     then = flights.snapshot(as_of=instant)

@@ -10,7 +10,7 @@ import pytest
 
 import hudiformat as hf
 from tests.conformance.hudi import RealHudi
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 from tests.rows import assert_same_rows
 
 pytest.importorskip("pyspark.sql")
@@ -85,12 +85,10 @@ def test_a_merge_is_hudis_merge_into(table_type: str, hudi: RealHudi, spark: Spa
     assert_same_rows(hudi.read(tmp_path / "ours").select(NAMES), theirs, key=("id",))
 
 
+@only_long
 @pytest.mark.parametrize(
     ("table_type", "index"),
-    [
-        ("COPY_ON_WRITE", "RECORD_INDEX"),
-        *([("COPY_ON_WRITE", "GLOBAL_SIMPLE"), ("MERGE_ON_READ", "RECORD_INDEX")] if LONG else []),
-    ],
+    [("COPY_ON_WRITE", "RECORD_INDEX"), ("COPY_ON_WRITE", "GLOBAL_SIMPLE"), ("MERGE_ON_READ", "RECORD_INDEX")],
 )
 def test_a_merge_with_a_global_index_is_hudis(
     index: str, table_type: str, hudi: RealHudi, spark: SparkSession, tmp_path: Path
