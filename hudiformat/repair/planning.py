@@ -6,12 +6,11 @@ nothing can be said of its files.  So a repair plans again once a plan is carrie
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
-from hudiformat.errors import HudiFormatWarning, TableError
+from hudiformat.errors import TableError, without_warnings
 from hudiformat.maintenance import TableFinding, TableFindingKind, verify_state
 from hudiformat.merge import RecordMerger
 from hudiformat.metadata import FILES
@@ -128,9 +127,9 @@ def _applied(look: _Look, taken: TakenAway, told: Callable[[tuple[RepairStep, ..
         for job in new:
             tried.add((job.step.kind, job.step.path, job.step.what))
             if job.run is not None:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", HudiFormatWarning)  # the steps say what is lost
-                    yield job.done(taken)
+                with without_warnings():  # the steps say what is lost
+                    done = job.done(taken)
+                yield done
     yield from left
 
 
@@ -151,8 +150,7 @@ class _Look:
             return list(mended.jobs)
         for _ in range(_MOST_LOOKS):
             state = self._state(mended.config)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", HudiFormatWarning)
+            with without_warnings():
                 findings = list(verify_state(state))
             # What others have cleaned or rolled back meanwhile looks like damage.
             if load_timeline(self.storage, mended.config) == state.timeline:
