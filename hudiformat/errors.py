@@ -33,7 +33,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 
 class HudiFormatError(Exception):
@@ -210,6 +212,8 @@ class HudiFormatWarning(UserWarning):
 
 def warn(message: str) -> None:
     """Warn the caller of this library: the warning names the caller's line, not one inside this package."""
+    if _SILENT.get():
+        return
     frame, level = sys._getframe(1), 2  # noqa: SLF001 - the module warnings has no public way below Python 3.12
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == _PACKAGE:
         frame, level = frame.f_back, level + 1
@@ -217,6 +221,21 @@ def warn(message: str) -> None:
 
 
 _PACKAGE = __name__.partition(".")[0]
+_SILENT = ContextVar("hudiformat.silent", default=False)
+
+
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Leave out the warnings of this library in the block, in this thread.
+
+    ``warnings.catch_warnings`` would change the filters of the whole process, and restore those that it found over
+    those that another thread has set meanwhile.
+    """
+    token = _SILENT.set(True)
+    try:
+        yield
+    finally:
+        _SILENT.reset(token)
 
 
 def unknown_column(name: str, known: Iterable[str], *, prefix: str = "") -> SchemaError:

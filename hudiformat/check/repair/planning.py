@@ -6,7 +6,6 @@ nothing can be said of its files.  So a repair plans again once a plan is carrie
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -24,7 +23,7 @@ from hudiformat.check.repair.steps import Job, Repair, RepairKind, RepairStep
 from hudiformat.check.repair.taking_away import TakenAway
 from hudiformat.check.verify.finding import TableFinding, TableFindingKind
 from hudiformat.check.verify.verification import verify_state
-from hudiformat.errors import HudiFormatWarning, TableError
+from hudiformat.errors import TableError, without_warnings
 from hudiformat.file_group.merging.rule import RecordMerger
 from hudiformat.metadata_table.kinds.files import FILES
 from hudiformat.naming.instants import format_instant
@@ -131,9 +130,9 @@ def _applied(look: _Look, taken: TakenAway, told: Callable[[tuple[RepairStep, ..
         for job in new:
             tried.add((job.step.kind, job.step.path, job.step.what))
             if job.run is not None:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", HudiFormatWarning)  # the steps say what is lost
-                    yield job.done(taken)
+                with without_warnings():  # the steps say what is lost
+                    done = job.done(taken)
+                yield done
     yield from left
 
 
@@ -154,8 +153,7 @@ class _Look:
             return list(mended.jobs)
         for _ in range(_MOST_LOOKS):
             state = self._state(mended.config)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", HudiFormatWarning)
+            with without_warnings():
                 findings = list(verify_state(state))
             # What others have cleaned or rolled back meanwhile looks like damage.
             if load_timeline(self.storage, mended.config) == state.timeline:
