@@ -1,1 +1,1 @@
-"""What is wrong with a table: verify and repair."""
+"""Verify a table, and repair what is wrong with it."""

@@ -1,4 +1,4 @@
-"""What is left of damaged files where damage is skipped (``hudiformat.damage=skip``); each loss is a warning."""
+"""Read what is left of damaged files if damage is skipped (``hudiformat.damage=skip``); each loss is a warning."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from hudiformat.storage.protocol import Storage
 
 
 def sound_blocks(blocks: list[LogBlock], storage: Storage, group: str) -> list[LogBlock]:
-    """Those *blocks* of a file group that can be decoded, without record positions that cannot; warns of the others."""
+    """Return the *blocks* of a file group that can be decoded, and warn of each block that cannot.
+
+    If only the record positions of a block are damaged, the block is returned without them.
+    """
     return [_with_sound_positions(block, storage, group) for block in blocks if _is_sound(block, storage, group)]
 
 
@@ -29,7 +32,7 @@ def _is_sound(block: LogBlock, storage: Storage, group: str) -> bool:
 
 
 def _with_sound_positions(block: LogBlock, storage: Storage, group: str) -> LogBlock:
-    """*block* itself, or one whose records are found by their keys."""
+    """Return *block*; if its record positions are damaged, a copy without them, whose records are merged by key."""
     error = positions_error(block)
     if error is None:
         return block
@@ -42,7 +45,7 @@ def _named(block: LogBlock) -> str:
 
 
 def sound_rows(rows: Iterator[pa.RecordBatch], storage: Storage, path: str) -> Iterator[pa.RecordBatch]:
-    """The rows of a base file up to where it is damaged, and a warning there."""
+    """Yield the rows of a base file up to the first damage, and warn of the rows after it."""
     count = 0
     try:
         for batch in rows:

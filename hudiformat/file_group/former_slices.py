@@ -1,7 +1,8 @@
-"""The slices of log files from table version 8 or 9, in a table that has been of version 6 since.
+"""Find the slices of log files that were written in table version 8 or 9, in a table since changed to version 6.
 
-There a log file is named by its own delta commit, and not by its slice.  A change to version 6 merges all log files, so
-that none is in a newest slice; but those of the older slices stay, and time travel reads them.
+The name of such a log file has the instant of its own delta commit, and not that of its slice.  A change to version 6
+merges all log files, so the newest slices have none of them.  But the older slices keep theirs, and time travel reads
+them.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ _NEVER = ":"  # as a text, higher than every instant
 
 @dataclass(slots=True)
 class FormerSlices:
-    """What the timeline of a table of version 6 says of log files that are not named by their slices.
+    """Finds by the timeline the slices of log files that do not name them, in a table of version 6.
 
-    The plan of the compaction or clustering that has read a log file says its slice.  One that none has read, in a file
-    group that was replaced, belongs to the newest slice that was there, if its delta commit has made it.  Plans and
-    commits are read when the first such log file is asked for, and archived ones for one of an archived delta commit
-    that is not the oldest of its file group: in version 6 too, a file group may begin with log files.
+    The plan of the compaction or clustering that read a log file names its slice.  A log file that none has read is in
+    a file group that was replaced.  If its delta commit made it, it belongs to the newest slice that existed then.
+
+    Plans and commits are read when the first such log file is looked up.  The archived timeline is read only for a log
+    file of an archived delta commit that is not the oldest of its file group, because in version 6, too, a file group
+    may begin with log files.
     """
 
     storage: Storage
@@ -43,7 +46,7 @@ class FormerSlices:
     _has_archived: bool = field(default=False, repr=False)
 
     def of(self, partition_path: str, name: LogFileName, slices: Collection[str]) -> str:
-        """The instant of the slice of a log file: one of *slices*, or that in its name, if nothing says another.
+        """Return the instant of a log file's slice: one of *slices*, or else the instant in the log file's name.
 
         Raises:
             CorruptTableError: a plan, a commit or the archived timeline is damaged.
@@ -62,9 +65,9 @@ class FormerSlices:
         return max((*earlier, *unread), default=name.instant)
 
     def completed_after(self, done: Instant) -> str:
-        """The newest instant of which plans say that *done* was completed after it began; its own time, if none.
+        """Return the newest instant that began before *done* completed, by the plans; the time of *done* if none did.
 
-        It is that of a compaction which has not read a log file of a delta commit, though it has read its file group.
+        Such an instant is a compaction that read the file group of the delta commit *done*, but not its log file.
 
         Raises:
             CorruptTableError: a plan or a commit is damaged.
@@ -87,7 +90,7 @@ class FormerSlices:
         return self._plans
 
     def _plan(self, done: Instant) -> Content | None:
-        """What a completed compaction or clustering has planned; None for other instants, and where it is not there."""
+        """Return the plan of a completed compaction or clustering; None for other instants, or if it does not exist."""
         actions = {Action.COMMIT: Action.COMPACTION, Action.REPLACE_COMMIT: Action.REPLACE_COMMIT}
         if done.action not in actions:
             return None
@@ -107,7 +110,7 @@ class FormerSlices:
         self._has_archived = True
 
     def _made_by(self, time: str) -> frozenset[_Group]:
-        """The file groups for which the delta commit of *time* has made log files that have its name."""
+        """Return the file groups for which the delta commit of *time* made log files with *time* in their names."""
         if time not in self._made:
             found = (one for one in self.timeline.completed if (one.time, one.action) == (time, Action.DELTA_COMMIT))
             done = next(found, None)
@@ -118,11 +121,11 @@ class FormerSlices:
 
 @dataclass(slots=True)
 class _Plans:
-    """What compactions and clusterings have read.
+    """The log files that compactions and clusterings read.
 
-    - ``slices``: of the log files of a file group that have an instant in their names, that of their slice.
-    - ``readers``: the first compaction or clustering that has read them.
-    - ``compactions``: those that have read a file group.
+    - ``slices``: by file group and instant in the name of log files, the instant of their slice.
+    - ``readers``: by the same, the first compaction or clustering that read these log files.
+    - ``compactions``: by file group, the compactions that read it.
     """
 
     slices: dict[tuple[_Group, str], str] = field(default_factory=dict)
@@ -130,7 +133,7 @@ class _Plans:
     compactions: dict[_Group, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def add(self, time: str, plan: Content | None) -> None:
-        """Add the *plan* of an instant, of whatever action."""
+        """Add the *plan* of an instant; plans other than those of compactions and clusterings add nothing."""
         for group, instant, logs in _slices_of(plan):
             if isinstance(plan, CompactionPlan):
                 self.compactions[group].add(time)
@@ -140,7 +143,7 @@ class _Plans:
 
 
 def _slices_of(plan: Content | None) -> Iterator[tuple[_Group, str, list[LogFileName]]]:
-    """The slices that a plan reads: their file groups, instants and log files."""
+    """Yield the file group, the instant and the log files of each slice that a plan reads."""
     if isinstance(plan, CompactionPlan):
         for one in plan.operations or ():
             logs = _log_names(one.delta_file_paths or ())

@@ -1,6 +1,6 @@
-"""The condition on record keys that follows from a filter.
+"""Derive from a filter a condition on record keys alone.
 
-A key's rows are all kept or all dropped by such a condition, so it may be asked of base rows and log records before
+Such a condition keeps or drops all rows with the same key.  So it can be applied to base rows and log records before
 they are merged.
 """
 
@@ -35,7 +35,7 @@ _PLAIN_KEYS = (KeyGenerator.SIMPLE, KeyGenerator.NON_PARTITION)
 
 
 def key_filter(expression: pc.Expression | None, config: TableConfig) -> KeyFilter | None:
-    """What has to be true of a row's record key for *expression* to be true of the row; None for nothing."""
+    """Return a condition on the record key that is true wherever *expression* is true; None if there is none."""
     if expression is None or not config.populate_meta_fields:
         return None
     names = {RECORD_KEY}
@@ -48,7 +48,10 @@ def key_filter(expression: pc.Expression | None, config: TableConfig) -> KeyFilt
 
 
 def value_filter(expression: pc.Expression, column: str) -> frozenset[str] | None:
-    """The values that *column* can have where *expression* is true, as texts of a secondary index; None for any."""
+    """Return the values that *column* can have where *expression* is true, as texts of a secondary index.
+
+    Return None if it can have any value.
+    """
     try:
         found = _implied(_parsed(expression), {column}, _indexed_text)
     except _UNKNOWN_FORM:
@@ -58,7 +61,7 @@ def value_filter(expression: pc.Expression, column: str) -> frozenset[str] | Non
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A function, and what it is called with."""
+    """A function call in an expression."""
 
     name: str
     arguments: tuple[_Node, ...]
@@ -70,15 +73,17 @@ _Node: TypeAlias = "_Call | str | pa.Scalar | None"
 
 
 def _parsed(expression: pc.Expression) -> _Node:
-    """The tree that an expression is.
+    """Return the tree of an expression.
 
-    Arrow shows it only in its pickled form: a file with one row, of the literals, whose metadata are the nodes
-    in their order.  Names of columns are Avro's, and so cannot be taken for anything else.
+    Arrow exposes the tree only in the pickled form: an IPC file with one row, which holds the literals, and with
+    metadata that list the nodes in order.  Column names follow Avro's rules, so they cannot be mistaken for metadata
+    syntax.
     Source: arrow::compute::Serialize.
     """
     _, (data, *_) = expression.__reduce__()
     batch = pa.ipc.open_file(data).get_batch(0)
-    text = batch.schema.to_string(show_schema_metadata=True, truncate_metadata=False)  # as a dict it has no key twice
+    # The text, because as a dict the metadata would lose repeated keys.
+    text = batch.schema.to_string(show_schema_metadata=True, truncate_metadata=False)
     return _node(iter(_ITEM.findall(text.partition("-- schema metadata --")[2])), batch)
 
 
@@ -101,9 +106,9 @@ def _arguments(items: Iterator[tuple[str, str]], batch: pa.RecordBatch) -> Itera
 
 
 def _implied(node: _Node, names: Container[str], text: _Texts) -> KeyFilter | None:
-    """What is true of the record key wherever *node* is true; columns called *names* are the key.
+    """Return a condition on the record key that is true wherever *node* is true; None if there is none.
 
-    *text* gives the key that a value makes.
+    Columns called *names* hold the key; *text* converts a literal to a key.
     """
     if not isinstance(node, _Call):
         return None
@@ -132,14 +137,14 @@ def _compared(name: str, column: _Node, value: _Node, names: Container[str], tex
 
 
 def _text(value: pa.Scalar) -> str:
-    """The record key that a value makes."""
+    """Return the record key made of a value; raise a ValueError if its type makes no keys."""
     if not (value.is_valid and (_is_text(value.type) or pa.types.is_integer(value.type))):
         raise ValueError(f"no record key is made of {value!r}")
     return str(value.as_py())
 
 
 def _indexed_text(value: pa.Scalar) -> str:
-    """The text that a secondary index has of a value."""
+    """Return the text that a secondary index stores for a value."""
     if value.is_valid and pa.types.is_date32(value.type):
         value = value.cast(pa.int32())
     elif value.is_valid and pa.types.is_timestamp(value.type) and value.type.tz is not None:

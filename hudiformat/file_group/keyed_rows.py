@@ -1,4 +1,4 @@
-"""Rows of a file slice as indexes of single records have them: record keys, and columns by dotted paths."""
+"""Read rows of a file slice for record-level indexes: record keys, and columns by dotted paths."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def keyed_rows(
     *,
     keys: pa.Array | None = None,
 ) -> pa.Table:
-    """The record keys and *columns*, which are dotted paths, of a slice; no rows where there is no slice.
+    """Read the record keys and *columns*, which are dotted paths, of a slice; return no rows if there is no slice.
 
-    With *keys*, only the rows that have these record keys.
+    If *keys* are given, only rows with these record keys are read.
 
     Raises:
         CorruptTableError, DecodeError, StorageError: a file of the slice is missing or damaged.
-        UnsupportedFeatureError: the slice holds what cannot be merged.
+        UnsupportedFeatureError: the slice has records that cannot be merged.
     """
     names = list(dict.fromkeys([RECORD_KEY, *(path.partition(".")[0] for path in columns)]))
     if file_slice is None:

@@ -1,7 +1,7 @@
-"""Files of a slice that are not there any more: which clean, rollback or restore has deleted them.
+"""Explain why files of a slice are missing: which clean, rollback or restore deleted them.
 
-A query names its files when it is planned.  Another writer may clean them or roll their write back before they are
-read.
+A query names its files when it is planned.  Before the query reads them, another writer may clean them or roll their
+write back.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ from hudiformat.timeline.timeline import Action, Instant, State, Timeline, load_
 
 @contextmanager
 def explaining(storage: Storage, config: TableConfig, files: Sequence[str]) -> Iterator[None]:
-    """Say why one of *files*, paths below the table, is not there, if the block cannot read it.
+    """Raise a FilesGoneError if the body of the ``with`` fails because another writer deleted one of *files*.
+
+    *files* are paths relative to the table.
 
     Raises:
-        FilesGoneError: another writer has deleted it.
-        StorageError, CorruptTableError: nobody has; or it is there, and cannot be read.
+        FilesGoneError: another writer has deleted one of the files.
+        StorageError, CorruptTableError: the original error, for any other reason.
     """
     try:
         yield
@@ -46,12 +48,12 @@ def explaining(storage: Storage, config: TableConfig, files: Sequence[str]) -> I
 
 
 def files_of(file_slice: FileSlice) -> list[str]:
-    """The paths of the files of a slice, below the table."""
+    """Return the paths of the files of a slice, relative to the table."""
     return [join_path(file_slice.partition_path, name) for name in file_slice.file_names]
 
 
 def why_gone(storage: Storage, config: TableConfig, missing: Sequence[str]) -> str | None:
-    """Who has deleted one of the *missing* files; None where nobody has, or none is missing."""
+    """Return a sentence that says which action deleted one of the *missing* files; None if no action did."""
     if not missing:
         return None
     timeline = load_timeline(storage, config)
@@ -68,9 +70,9 @@ def why_gone(storage: Storage, config: TableConfig, missing: Sequence[str]) -> s
 
 
 def refuse_cleaned_groups(storage: Storage, config: TableConfig, partition: str, file_ids: Container[str]) -> None:
-    """Refuse to go on without the file groups *file_ids* of *partition*, none of whose files is there any more.
+    """Raise an error if a clean has deleted one of the file groups *file_ids*, which have no files in *partition*.
 
-    Groups that no clean has deleted are passed over: nothing says that they ever had files.
+    Groups that no clean has deleted are accepted: they may never have had files.
 
     Raises:
         FilesGoneError: a clean has deleted one of them.
@@ -88,16 +90,17 @@ def _cleaned(path: str, clean: Instant) -> str:
 
 
 def is_of_any_write(config: TableConfig, path: str) -> bool:
-    """Whether a file may be of a write that was pending when the file was listed.
+    """Return whether the name of a file does not show which write made it.
 
-    In table version 6 the name of a log file has the instant of its slice.
+    This is true of log files in table version 6: their names have the instant of the slice.  So the file may have been
+    made by a write that was pending when the file was listed.
     """
     is_log = isinstance(parse_data_file(base_name(path)), LogFileName)
     return is_log and config.version < VERSION_WITH_COMPLETION_TIMES
 
 
 def _is_of_commit(storage: Storage, config: TableConfig, timeline: Timeline, name: str) -> bool:
-    """Whether a commit on the timeline has written the file *name*, or added to it."""
+    """Return whether a commit on the timeline has written the file *name*, or appended to it."""
     for done in timeline.completed_writes:
         content = _content(storage, config, done)
         stats = content.write_stats if isinstance(content, CommitMetadata) else ()
@@ -109,7 +112,7 @@ def _is_of_commit(storage: Storage, config: TableConfig, timeline: Timeline, nam
 def cleaned_files(
     storage: Storage, config: TableConfig, timeline: Timeline
 ) -> Iterator[tuple[Instant, frozenset[str]]]:
-    """Each clean, the newest first, archived ones last, and the paths of the files that it deletes or has deleted."""
+    """Yield each clean, the newest first, with the paths of the files that it has deleted or plans to."""
     for clean in reversed(timeline.instants):
         if clean.action is Action.CLEAN:
             yield clean, _paths(_content(storage, config, clean))
@@ -123,7 +126,10 @@ def _paths(content: object) -> frozenset[str]:
 
 
 def _content(storage: Storage, config: TableConfig, instant: Instant) -> object:
-    """What an action has done, or is going to; None where its file has been archived since."""
+    """Return the metadata of a completed action or the plan of a pending one; None if it cannot be read.
+
+    The file may have been archived after the timeline was listed.
+    """
     shown = instant if instant.is_completed else Instant(instant.time, instant.action, State.REQUESTED)
     try:
         return read_content(storage, config, shown)
@@ -132,7 +138,7 @@ def _content(storage: Storage, config: TableConfig, instant: Instant) -> object:
 
 
 def deleted_files(content: object) -> Iterator[tuple[str, BaseFileName | LogFileName]]:
-    """The data files that a clean has deleted, or by its plan is going to: partition paths and names."""
+    """Yield the partition path and the name of each data file that a clean has deleted, or plans to delete."""
     for path, name in _deleted(content):
         parsed = parse_data_file(name)
         if parsed is not None:
@@ -154,6 +160,6 @@ def _instant_of(path: str) -> str | None:
 
 
 def _is_undone(timeline: Timeline, instant: str) -> bool:
-    """Whether a write is not completed, and not archived either."""
+    """Return whether a write is neither completed nor archived."""
     done = {one.time for one in timeline.completed_writes}
     return instant not in done and instant >= (timeline.first_active or "")

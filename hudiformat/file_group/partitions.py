@@ -15,7 +15,7 @@ _PARALLEL_LISTINGS = 16
 """The number of folders that are listed at the same time on a remote storage."""
 
 _Lister = Callable[[Sequence[str]], list[FileInfo]]
-"""Takes a stack of folders and lists the last one; it may start listing others of them in advance."""
+"""A function that lists the last of a stack of folders; it may start to list other folders of the stack in advance."""
 
 
 def list_partitions(
@@ -24,8 +24,8 @@ def list_partitions(
     """Yield each partition path and the files in its folder; the path of a table without partitions is ``""``.
 
     Folders for which *may_enter* is false are not listed.  On a remote storage several folders are listed at the same
-    time.  As in Hudi, a folder without a partition metadata file is not a partition, but its subfolders may be.  Those
-    that are *incomplete*, having files and no such file, are left out unless they are asked for.
+    time.  As in Hudi, a folder without a partition metadata file is not a partition, but its subfolders may be.  With
+    *incomplete*, folders that have files but no partition metadata file are yielded, too.
 
     Source: FSUtils.getAllPartitionPaths, HoodiePartitionMetadata.
     """

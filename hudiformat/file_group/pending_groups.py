@@ -1,4 +1,4 @@
-"""Which file groups pending plans are going to rewrite."""
+"""Find the file groups that pending compactions and clusterings are going to rewrite."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from hudiformat.timeline.timeline import Instant
 
 @dataclass(frozen=True, slots=True)
 class PendingGroup:
-    """A file group that the plan of the pending *instant* names; ``files`` are the names of the files that it reads.
+    """A file group that the plan of the pending *instant* names.
 
-    ``base_instant`` is that of the slice that a compaction reads; a clustering's plan does not name it.
+    ``files`` are the names of the files that the plan reads.
+
+    ``base_instant`` is the instant of the slice that a compaction reads.  The plan of a clustering does not name it.
     """
 
     instant: Instant
@@ -31,7 +33,9 @@ class PendingGroup:
 
 
 def pending_groups(planned: Iterable[Instant], read: Callable[[Instant], Content | None]) -> Iterator[PendingGroup]:
-    """The file groups of the plans of pending instants; *read* gives the plan of one, None where it has none.
+    """Yield the file groups that the plans of pending instants name.
+
+    *read* returns the plan of an instant, or None if it has none.
 
     A replace commit that is no clustering, an insert overwrite for example, has no plan.
 

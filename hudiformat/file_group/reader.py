@@ -1,6 +1,6 @@
-"""Reading file slices: base file and log files -> merged rows.
+"""Read file slices: merge a base file and log files into rows.
 
-The option ``hudiformat.damage`` decides what a damaged file leads to: what Hudi does, an error, or a warning.
+The option ``hudiformat.damage`` decides whether a damaged file is handled as in Hudi, is an error, or is a warning.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ from hudiformat.storage.mapping import give_back
 from hudiformat.storage.protocol import Storage
 from hudiformat.timeline.table_config import TableConfig
 
-_PACKED = 4  # how much larger rows are than a compressed block
+_PACKED = 4  # estimated ratio of rows in memory to a compressed block
 
 
 def log_blocks(storage: Storage, path: str, *, damage: DamageMode) -> Iterator[LogBlock]:
-    """The blocks of a log file.
+    """Yield the blocks of a log file.
 
     Raises:
-        CorruptBlockError: with FAIL, a span of the file cannot be read.
-        StorageError: unless SKIP, there is no such file.
+        CorruptBlockError: a span of the file cannot be read, and *damage* is FAIL.
+        StorageError: there is no such file, and *damage* is not SKIP.
     """
     try:
         reader = LogReader(path, storage=storage)
@@ -90,11 +90,11 @@ def log_blocks(storage: Storage, path: str, *, damage: DamageMode) -> Iterator[L
 
 @dataclass(frozen=True, slots=True)
 class SliceReader:
-    """Reads slices of one table.  It travels to other processes: plain values only.
+    """Reads slices of one table; it holds plain values only, so that it can be pickled for other processes.
 
-    Log blocks count by ``visibility``.  *merger* is the user's own.  A slice
-    whose log files take more than *merge_memory* bytes is merged by way of files in a temporary folder.  *damage* is
-    what a read does with damaged files.  With *history*, columns have other names in files of other instants.
+    ``visibility`` decides which log blocks are merged.  *merger* is the user's own merger, if any.  A slice whose log
+    records take more than *merge_memory* bytes is merged through files in a temporary folder.  *damage* says what a
+    read does with damaged files.  *history* is given if columns may have other names in older files.
     """
 
     config: TableConfig
@@ -109,21 +109,21 @@ class SliceReader:
 
     @property
     def output_schema(self) -> pa.Schema:
-        """The columns of a read without projection: the meta fields where the table has them, then its own."""
+        """The columns of a read without projection: the meta fields, if the table has them, then its own."""
         return self.partition_columns.shown(self._stored_schema)
 
     @property
     def partition_columns(self) -> PartitionColumns:
-        """What is shown in the columns that partition paths are made of."""
+        """The rules for what queries show in the columns that partition paths are made of."""
         return PartitionColumns.of(self.config, unescapes=not self.incremental)
 
     @property
     def _stored_schema(self) -> pa.Schema:
-        """The columns as the files have them, and those that only the paths have."""
+        """The columns as the files store them, and those that only partition paths hold."""
         return self.schema.arrow_with_meta if self.config.populate_meta_fields else self.schema.arrow
 
     def project(self, columns: Sequence[str] | None) -> pa.Schema:
-        """The schema of a read of *columns*, in their order.
+        """Return the schema of a read of *columns*, in their order.
 
         Raises:
             SchemaError: the table has no such column, or one is asked for twice.
@@ -146,7 +146,7 @@ class SliceReader:
         with_logs: bool = True,
         may_hold: pc.Expression | None = None,
     ) -> pa.Table:
-        """All batches of :meth:`scan` as one table; raises what that does."""
+        """Read all batches of :meth:`scan` into one table; raise what :meth:`scan` raises."""
         batches = self.scan(storage, file_slice, columns=columns, with_logs=with_logs, may_hold=may_hold)
         return pa.Table.from_batches(batches, self.project(columns))
 
@@ -160,18 +160,19 @@ class SliceReader:
         may_hold: pc.Expression | None = None,
         stored: Sequence[str] = (),
     ) -> Iterator[pa.RecordBatch]:
-        """The merged rows of *file_slice*, batch by batch; its base file alone without *with_logs*.
+        """Yield the merged rows of *file_slice*, batch by batch; without *with_logs*, the rows of its base file alone.
 
-        Those of *columns* that are *stored*, too, follow once more, last, as the files have them.
+        The columns named in *stored* are appended to each batch a second time, with the values as the files store them.
 
-        Memory is bounded by what its log files leave of each key, and by ``merge_memory``; of the base file a few row
-        groups are there at a time.  Rows for which *may_hold* is not true may be left out: its conditions on record
-        keys is asked before merging, the rest of base files without log files.
+        In memory are the newest log record of each key, up to ``merge_memory``, and a few row groups of the base file
+        at a time.  *may_hold* is a hint: rows for which it is not true may be left out, but need not be.  Before
+        merging, only its conditions on record keys are applied, because other values may come from a log file; a base
+        file that is not merged is filtered by all of it.
 
         Raises:
             DecodeError: a log block is damaged inside.
             FilesGoneError: a file of the slice was cleaned or rolled back meanwhile.
-            UnsupportedFeatureError: the slice or the table holds what cannot be merged.
+            UnsupportedFeatureError: the slice has records that cannot be merged, or the table cannot be read.
         """
         refuse_unreadable(self.config)
         shown = self.project(columns)
@@ -188,13 +189,13 @@ class SliceReader:
             for batch in batches:
                 rows = partition_columns.show(batch, path, shown, merged=merging)
                 for name in stored:
-                    rows = rows.append_column(f"\0{name}", batch[name])  # no name that Avro takes
+                    rows = rows.append_column(f"\0{name}", batch[name])  # cannot collide: Avro allows no such name
                 yield rows
 
     def row_groups(
         self, storage: Storage, file_slice: FileSlice, *, with_logs: bool = True, may_hold: pc.Expression | None = None
     ) -> tuple[int, int]:
-        """How many row groups of the base file :meth:`scan` reads for the same arguments, and how many there are.
+        """Return how many row groups of the base file :meth:`scan` would read, and how many the file has.
 
         Raises:
             CorruptTableError, StorageError: the base file cannot be read.
@@ -209,7 +210,9 @@ class SliceReader:
         return row_groups_to_read(storage, path, schema, may_hold=may_hold if is_pushed else None, where=where)
 
     def scan_stored(self, storage: Storage, file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
-        """The merged rows of *file_slice* as a new base file has to hold them, whatever queries show.
+        """Yield the merged rows of *file_slice* with the values that a new base file stores.
+
+        Queries may show other values in partition columns.
 
         Raises:
             DecodeError, UnsupportedFeatureError: as :meth:`scan`.
@@ -221,15 +224,15 @@ class SliceReader:
                 yield from self._base_batches(storage, file_slice, self._stored_schema)
 
     def merge_rule(self) -> MergeRule:
-        """How the table's records are merged.
+        """Return the rule by which the table's records are merged.
 
         Raises:
-            UnsupportedFeatureError: in a way that only Java knows.
+            UnsupportedFeatureError: only Java code defines how records are merged, and *merger* is None.
         """
         return merge_rule(self.config, self.schema, self.merger)
 
     def _of_files(self, expression: pc.Expression) -> bool:
-        """Whether an expression asks of nothing but what files hold as it is shown."""
+        """Return whether an expression refers only to columns whose values queries show as the files store them."""
         columns = self.partition_columns
         hidden = {*columns.from_path, *columns.as_text}
         return fits(expression, pa.schema([field for field in self._stored_schema if field.name not in hidden]))
@@ -240,7 +243,7 @@ class SliceReader:
         return self._stored(dict.fromkeys([*wanted.names, *self._looked_at(rule)]))
 
     def _looked_at(self, rule: MergeRule) -> Iterable[str]:
-        """The columns that merging takes."""
+        """Return the columns that merging needs."""
         keys = (RECORD_KEY,) if self.config.populate_meta_fields else self.config.record_key_fields
         return dict.fromkeys([*keys, *rule.columns])
 
@@ -256,8 +259,8 @@ class SliceReader:
         rule: MergeRule,
         where: KeyFilter | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        # From table version 8 on, the name of a log file decides whether its blocks count; but one of version 6, before
-        # the table was upgraded, may have blocks that are later than the moment asked for.
+        # From table version 8 on, the name of a log file decides whether its blocks are merged.  But a log file written
+        # in version 6, before an upgrade, may have blocks that are later than the moment of the query.
         counts = self._counts if self.visibility.logs_name_slices or self.as_of is not None else None
         blocks = counting_blocks(self._blocks(storage, file_slice), counts=counts)
         if self.damage is DamageMode.SKIP:
@@ -273,7 +276,7 @@ class SliceReader:
         else:
             instant = None if file_slice.base_file is None else str(file_slice.base_file.name.instant)
             logs = survivors(read_candidates(blocks, needed, rule, base_instant=instant, where=where), rule)
-            give_back(block.content for block in blocks)  # their rows are columns now
+            give_back(block.content for block in blocks)  # the records have been copied to columns
             merged = merge_slice(base, logs, rule)
         for batch in merged:
             yield batch.select(names) if needed.names != names else batch
@@ -318,16 +321,16 @@ class SliceReader:
 
     @property
     def _of_base(self) -> Callable[..., Iterator[pa.RecordBatch]]:
-        """What scans a base file."""
+        """The function that scans a base file."""
         return scan_base_file if self.history is None else partial(scan_batches, history=self.history)
 
     @property
     def _rows_of_base(self) -> Callable[..., Iterator[BaseRows]]:
-        """What scans a base file, some of its columns first."""
+        """The function that scans a base file, some of its columns first."""
         return scan_base_rows if self.history is None else partial(scan_rows, history=self.history)
 
     def _counts(self, instant: str) -> bool:
-        """Whether a block's instant has completed, by ``as_of``.
+        """Return whether the blocks of *instant* are merged: it has completed, and is not later than ``as_of``.
 
         Source: BaseHoodieLogRecordReader.scanInternalV1.
         """
@@ -337,12 +340,12 @@ class SliceReader:
 
 
 def _have_operations(blocks: Iterable[LogBlock]) -> bool:
-    """Whether records of *blocks* have the meta field of the operation."""
+    """Return whether records of *blocks* have the meta field of the operation."""
     return any(f'"{OPERATION}"' in schema for schema in {block.header.get(HeaderKey.SCHEMA, "") for block in blocks})
 
 
 def memory_of(blocks: Iterable[LogBlock]) -> int:
-    """About how many bytes the records of *blocks* take in memory, without decoding them."""
+    """Estimate the bytes that the records of *blocks* take in memory, without decoding them."""
     return sum(
         len(block.content) * (1 if block.type in (BlockType.AVRO_DATA, BlockType.DELETE) else _PACKED)
         for block in blocks

@@ -1,4 +1,4 @@
-"""Files whose columns have other names than the query's, because they were renamed or dropped since.
+"""Read files whose columns have other names than in the query, because columns were renamed or dropped since.
 
 Source: FileGroupReaderSchemaHandler.getRequiredSchemaForFileAndRenamedColumns, Hudi 1.2.0.
 """
@@ -31,7 +31,9 @@ def scan_batches(
     history: SchemaHistory | None,
     may_hold: pc.Expression | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """As ``scan_base_file``, by the names that the file has; its statistics are not asked where they are others.
+    """Scan a base file as ``scan_base_file`` does, by the column names that the file has.
+
+    If these differ from the names in *schema*, *may_hold* is ignored, because the file's statistics have other names.
 
     Raises:
         CorruptTableError, SchemaError, StorageError: as ``scan_base_file``.
@@ -54,7 +56,7 @@ def scan_rows(
     where: KeyFilter | None = None,
     may_hold: pc.Expression | None = None,
 ) -> Iterator[BaseRows]:
-    """As ``scan_base_rows``, by the names that the file has.
+    """Scan a base file as ``scan_base_rows`` does, by the column names that the file has.
 
     Raises:
         CorruptTableError, SchemaError, StorageError: as ``scan_base_rows``.
@@ -74,17 +76,18 @@ def _shown(rows: BaseRows, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 
 
 def stored_schema_of(path: str, schema: pa.Schema, history: SchemaHistory | None) -> pa.Schema | None:
-    """*schema* under the names of the base file at *path*; None where they are the same."""
+    """Return *schema* with the column names of the base file at *path*; None if the names are the same."""
     return None if history is None else history.stored(schema, BaseFileName.parse(path.rpartition("/")[2]).instant)
 
 
 def named_block(block: LogBlock, history: SchemaHistory | None) -> LogBlock:
-    """A block of a log file whose records have the names of the query.
+    """Return a log block whose records have the column names of the query.
 
-    Records in Parquet have names in themselves, so a block of them becomes one in Avro.
+    An Avro block gets another schema in its header.  A Parquet block stores the names in its content, so it is
+    rewritten as an Avro block.
 
     Raises:
-        DecodeError: such a block is damaged.
+        DecodeError: a Parquet block is damaged.
     """
     instant = block.instant
     if history is None or instant is None or HeaderKey.SCHEMA not in block.header:

@@ -1,11 +1,11 @@
 """Building the file slices of a partition from its files and the timeline.  Rules: spec/file-slices.md.
 
-Nothing is read, but for a table that became one of version 6: see ``former_slices``.
+No file is read, except in a table that was changed to version 6: see ``former_slices``.
 
 In table versions 8 and 9 the name of a log file has the instant of its own delta commit.  The log file belongs to the
 newest base file whose write began before that delta commit was completed.  In version 6 the name of a log file has the
 instant of its slice.  A slice whose compaction is pending has no base file yet, and its log files belong to the slice
-before it.  Where the table was of version 8 or 9 before, its timeline says the slices of the log files from then.
+before it.  If the table was of version 8 or 9 before, the slices of log files from that time are found by the timeline.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ class Visibility:
     - ``archived``: when archived instants were completed; without it, at their own times.
     - ``logs_name_slices``: as in table version 6, the name of a log file has the instant of its slice, which may be one
       of ``pending_compactions``, and its blocks have the instants of the delta commits.
-    - ``former``: the slices of the log files whose names do not have them, from before the table became one of version
-      6; without it there are none.
+    - ``former``: finds the slices of log files written before the table was changed to version 6; None if there are
+    none.
 
     Source: BaseHoodieTimeline.containsOrBeforeTimelineStarts.
     """
@@ -191,8 +191,8 @@ def build_slices(
     are added to *unknown*.
 
     Raises:
-        CorruptTableError: a log file is of an archived instant, and the archived timeline is damaged; or what says the
-            slice of a log file from before the table became one of version 6 is.
+        CorruptTableError: the archived timeline is damaged, and a log file is of an archived instant; or a plan or a
+            commit is damaged that names the slice of a log file from before the table was changed to version 6.
 
     Source: AbstractTableFileSystemView.buildFileGroups, HoodieFileGroup.addLogFile.
     """
@@ -254,7 +254,7 @@ def _group_slices(
         logs = sorted(logs, key=lambda item: item.name.sort_key)
     newest = max(log_files, default="")
     for log in logs:
-        instant = newest  # as most often, where there are many
+        instant = newest  # the usual case, and cheap if there are many log files
         if not newest or newest > log.name.instant or visibility.logs_name_slices:
             instant = _slice_instant(partition_path, log.name, log_files, visibility)
             newest = max(newest, instant)
@@ -277,7 +277,7 @@ def _slice_instant(partition_path: str, name: LogFileName, slices: Collection[st
         if visibility.former is None or not slices or instant in slices:
             return instant
         return visibility.former.of(partition_path, name, slices)
-    # The archived timeline is not read for a log file of the newest slice, of which its own time tells enough.
+    # The archived timeline is not read for a log file of the newest slice: its own instant is enough to decide.
     is_newest = all(base <= instant for base in slices)
     completed = instant if is_newest else visibility.completion_time(instant)
     # A log file that was completed before the write of every base file began has its own slice.

@@ -1,1 +1,1 @@
-"""The metadata table, read: file listing, statistics and indexes."""
+"""Read the metadata table: the listing of files, statistics and indexes."""

@@ -71,4 +71,4 @@ def decode_bloom_filter(value: bytes, schema: str) -> tuple[BloomFilter, ...] | 
     try:
         return parse_filters(text, kind) if text else None
     except CorruptTableError:
-        return None  # of an unknown type
+        return None  # the type is unknown

@@ -1,4 +1,4 @@
-"""What an action changes in a table, and what a partition of the metadata table is given of it.  Pure."""
+"""What an action changes in a table, and the records that each partition of the metadata table gets for it.  Pure."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from hudiformat.codec.statistics import ColumnStatistics
 from hudiformat.timeline.commit_metadata import WriteStat
 
 FileStatistics = Mapping[str, Mapping[str, ColumnStatistics | None]]
-"""By file name and column; None where nothing is known of the column."""
+"""Statistics by file name and column; None if they are not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What an action of a table does.
+    """What an action changes in a table.
 
-    - ``is_commit``: whether it is a commit of any kind, which lists the partitions that it has written to.
-    - ``time``: its instant.
-    - ``written``: the statistics of the files that it has made, by partition path.
-    - ``deleted``: the names of the files that it has deleted, by partition path.
-    - ``undone``: partition paths whose files are others now, as writes were rolled back.
-    - ``gone``: partition paths whose folders are gone.
-    - ``emptied``: partition paths that it leaves without file groups.
-    - ``adds_only``: whether it leaves all files of a partition path as they are, and adds others.
-    - ``live``: gives the names of the files that readers need of a partition path, once the action is completed.
-    - ``known``: gives the statistics that the metadata table has of the files of a partition path.
-    - ``of_partition``: gives those of a whole partition path, by column.
-    - ``replaced_keys``: gives the record keys of the file groups that it removes from the table, with the partition
-      path of each file group.
-    - ``replaced_values``: gives the record keys and the values of a column, by its dotted path, of these.
-    - ``logged_values``: gives the same of the rows that log files of the action may have changed, a file group at a
-      time: before it and after it.
+    - ``is_commit``: whether it is a commit of any kind, which lists the partitions that it wrote to.
+    - ``time``: the instant of the action.
+    - ``written``: the statistics of the files that it created, by partition path.
+    - ``deleted``: the names of the files that it deleted, by partition path.
+    - ``undone``: partition paths whose files changed because writes were rolled back.
+    - ``gone``: partition paths whose folders no longer exist.
+    - ``emptied``: partition paths that have no file groups after the action.
+    - ``adds_only``: returns whether the action only adds files to a partition path.
+    - ``live``: returns the names of the files of a partition path that readers need once the action is completed.
+    - ``known``: returns the statistics that the metadata table has of the files of a partition path.
+    - ``of_partition``: returns the statistics that it has of a whole partition path, by column.
+    - ``replaced_keys``: returns the record keys of each file group that the action removes, with its partition path.
+    - ``replaced_values``: returns, for the same file groups, the record keys and the values of a column (a dotted
+    path).
+    - ``logged_values``: returns, for each file group with log files of the action, these keys and values before and
+    after.
     """
 
     is_commit: bool = False
@@ -55,9 +55,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class KeyedRecords:
-    """The records that a partition is given: encoded ``values`` by ``keys``, both texts and bytes, and keys to drop.
+    """The records that a partition of the metadata table gets: ``keys``, encoded ``values``, and keys to drop.
 
-    ``parts`` are those of single partition paths of the table, where these have file groups of their own.
+    ``parts`` are the records by partition path of the table, if each of these has file groups of its own.
     """
 
     keys: pa.Array
@@ -67,7 +67,7 @@ class KeyedRecords:
 
     @classmethod
     def of(cls, records: Mapping[str, bytes], dropped: Collection[str] = ()) -> KeyedRecords:
-        """The records of a mapping."""
+        """Build the records from a mapping of keys to values."""
         return cls(
             pa.array(records.keys(), pa.string()),
             pa.array(records.values(), pa.binary()),
@@ -79,37 +79,37 @@ class KeyedRecords:
 
 
 class Stored(NamedTuple):
-    """An encoded record, and the Avro schema (JSON) that it was written with."""
+    """An encoded record, and the Avro schema (JSON) with which it was written."""
 
     value: bytes
     schema: str
 
 
 class IndexKind(Protocol):
-    """A kind of partition of the metadata table: what it is given of an action, and how its records merge."""
+    """A kind of partition of the metadata table: the records that it gets for an action, and how records merge."""
 
     @property
     def name(self) -> str:
-        """The partition, a folder of the metadata table."""
+        """The name of the partition, which is a folder of the metadata table."""
         ...
 
     @property
     def is_plain(self) -> bool:
-        """Whether the newest record of a key counts as it is, so that records need not be merged."""
+        """Whether the newest record of a key replaces older ones, so that records need not be merged."""
         ...
 
     def records(self, change: Change) -> KeyedRecords:
-        """What *change* gives to the partition."""
+        """Return the records that the partition gets for *change*."""
         ...
 
     def hashed(self, keys: pa.Array) -> pa.Array:
-        """What of *keys* says which file group they belong to."""
+        """Return the part of each key whose hash determines the key's file group."""
         ...
 
     def merge(self, key: str, older: Stored, newer: Stored) -> Stored:
-        """The record for two with one key."""
+        """Merge two records with the same key."""
         ...
 
     def compacted(self, key: str, record: Stored) -> bytes:
-        """The record as a base file has it."""
+        """Return the record in the form in which a base file stores it."""
         ...

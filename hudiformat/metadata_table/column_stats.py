@@ -1,4 +1,4 @@
-"""The ``column_stats`` partition: the range of the values that a column has in a file.
+"""The ``column_stats`` partition: the range of the values of a column in each file.
 
 Queries skip files by these statistics.  So statistics that may not cover all values of the file count as unknown.
 """
@@ -22,7 +22,7 @@ from hudiformat.timeline.timeline import Timeline
 COLUMN_STATS = "column_stats"
 PARTITION_STATS = "partition_stats"
 
-_WITHOUT_TYPES = 0  # up to table version 8 the type of a value is known from its wrapper only
+_WITHOUT_TYPES = 0  # up to table version 8, only the wrapper of a value shows its type
 _FIRST_PRIVATE, _LAST_UNIT = 0xE000, 0xFFFF
 _KINDS = {
     2: pa.bool_(),
@@ -86,7 +86,7 @@ def column_stats(storage: Storage, config: TableConfig, timeline: Timeline) -> C
 def partition_ranges(
     storage: Storage, config: TableConfig, timeline: Timeline, paths: Iterable[str], columns: Collection[str]
 ) -> dict[str, dict[str, ColumnRange]]:
-    """The ranges of *columns* in all rows of the partitions *paths* as they are now, as far as they are known.
+    """Return the known ranges of *columns* over all current rows of each of the partitions *paths*.
 
     Raises:
         CorruptTableError, DecodeError, StorageError, UnsupportedFeatureError: as ``open_partition``.
@@ -105,7 +105,7 @@ def partition_ranges(
 
 
 def _partition_range(parts: Sequence[Part], key: str) -> ColumnRange | None:
-    """What the newest record of *key* says; None where it is to be added to an older one, or there is none."""
+    """Return the range in the newest record of *key*; None if there is none, or if it only adds to an older record."""
     newest: ColumnRange | None = None
     is_first = True
     for part in parts:
@@ -118,7 +118,7 @@ def _partition_range(parts: Sequence[Part], key: str) -> ColumnRange | None:
 
 
 def decode_partition_stats(value: bytes, schema: str) -> tuple[ColumnRange | None, bool]:
-    """The range in a record of ``partition_stats``, and whether it replaces those of older records.
+    """Return the range in a record of ``partition_stats``, and whether it replaces the ranges of older records.
 
     Raises:
         CorruptBlockError: the record does not contain column statistics.

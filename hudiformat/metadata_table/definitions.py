@@ -21,7 +21,10 @@ DEFINITIONS_FILE = ".hoodie/.index_defs/index.json"
 DEFINITIONS_KEY = "hoodie.table.index.defs.path"
 ALWAYS_INDEXED = (COMMIT_TIME, PARTITION_PATH, RECORD_KEY)
 MOST_COLUMNS = 32
-"""Columns with statistics, the meta fields not counted.  Source: hoodie.metadata.index.column.stats.max.columns…."""
+"""The default number of columns with statistics, besides the meta fields.
+
+Source: hoodie.metadata.index.column.stats.max.columns….
+"""
 
 _VERSION_WITH_TYPES = 9
 
@@ -39,7 +42,7 @@ class IndexDefinition:
 
     @property
     def record(self) -> dict[str, Any]:
-        """The definition as JSON carries it."""
+        """The definition as a JSON object."""
         return {
             "indexName": self.name,
             "indexType": self.kind,
@@ -51,7 +54,7 @@ class IndexDefinition:
 
 
 Definitions = Mapping[str, IndexDefinition]
-"""By the name of the index, which is that of its partition."""
+"""Definitions by the name of the index, which is also the name of its partition."""
 
 
 def load_definitions(storage: Storage, config: TableConfig) -> Definitions:
@@ -74,7 +77,7 @@ def load_definitions(storage: Storage, config: TableConfig) -> Definitions:
 
 
 def encode_definitions(definitions: Definitions) -> bytes:
-    """The content of the file of *definitions*.  Source: HoodieIndexMetadata.toJson."""
+    """Return the content of a file with *definitions*.  Source: HoodieIndexMetadata.toJson."""
     records = {name: definition.record for name, definition in definitions.items()}
     return json.dumps({"indexDefinitions": records}, indent=2).encode()
 
@@ -82,11 +85,12 @@ def encode_definitions(definitions: Definitions) -> bytes:
 def statistics_columns(
     definition: IndexDefinition | None, avro_schema: str, earlier: Iterable[str] = ()
 ) -> tuple[str, ...]:
-    """The columns whose statistics are kept, of a table with the columns of *avro_schema* (JSON).
+    """Return the columns whose statistics are stored, for a table with the columns of *avro_schema* (JSON).
 
-    Those of the *definition*, which readers go by; without one the meta fields and the first 32 others whose type has
-    statistics.  A definition that has all these of a schema that the table had *earlier* (JSON) names no columns of the
-    user's choice: the columns that the table got since are indexed too, as Hudi does.
+    They are the columns of the *definition*, by which readers go.  Without one they are the default: the meta fields
+    and the first 32 other columns whose type has statistics.  If the definition includes the default of a schema that
+    the table had *earlier* (JSON), its columns were not chosen by the user: then columns that were added since are
+    indexed, too, as in Hudi.
 
     Source: HoodieTableMetadataUtil.getColumnsToIndex, HoodieColumnStatsIndexUtils.updateColsToIndex, Hudi 1.2.0.
     """
@@ -100,7 +104,7 @@ def statistics_columns(
 
 
 def default_columns(avro_schema: str, most: int = MOST_COLUMNS, *, has_types: bool = True) -> tuple[str, ...]:
-    """The meta fields and the first *most* columns of *avro_schema* (JSON) whose type has statistics."""
+    """Return the meta fields and the first *most* columns of *avro_schema* (JSON) whose type has statistics."""
     arrow = avro_to_arrow(avro_schema)
     enums = {field["name"] for field in json.loads(avro_schema)["fields"] if _is_enum(field["type"])}
     found = [
@@ -114,7 +118,7 @@ def default_columns(avro_schema: str, most: int = MOST_COLUMNS, *, has_types: bo
 
 
 def has_value_types(definition: IndexDefinition | None, config: TableConfig) -> bool:
-    """Whether statistics say the type of their values, as in version 2 of the index.
+    """Return whether statistics record the type of their values, as in version 2 of the index.
 
     Source: HoodieTableMetadataUtil.existingIndexVersionOrDefault.
     """
@@ -124,7 +128,7 @@ def has_value_types(definition: IndexDefinition | None, config: TableConfig) -> 
 
 
 def hashes_values(definition: IndexDefinition, config: TableConfig) -> bool:
-    """Whether the file group of a secondary key is that of its value alone, as in version 2 of the index.
+    """Return whether only the value determines the file group of a secondary key, as in version 2 of the index.
 
     Source: HoodieTableMetadataUtil.getSecondaryKeyToFileGroupMappingFunction, existingIndexVersionOrDefault.
     """

@@ -1,4 +1,4 @@
-"""The ``files`` partition: a listing of the table that is read instead of listing its folders."""
+"""The ``files`` partition: a listing of the table, which replaces the listing of its folders."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Listing:
         return _files(self._look_up(partition or NO_PARTITION))
 
     def __iter__(self) -> Iterator[tuple[str, list[FileInfo]]]:
-        """Iterate over partition paths and their files; each record is decoded when its partition comes."""
+        """Iterate over partition paths and their files; the record of a partition is decoded when it is reached."""
         stored = self._stored()
         paths = self._paths(_merged(stored.pop(ALL_PARTITIONS, ())))
         return ((path, _files(_merged(stored.pop(path or NO_PARTITION, ())))) for path in paths)
@@ -73,7 +73,7 @@ class Listing:
         return [""] if paths == [NO_PARTITION] else paths
 
     def _look_up(self, key: str) -> FileEntries | None:
-        """Return the merged record of *key*, or None; of a key that is deleted, what was written later counts."""
+        """Return the merged record of *key*, or None; records written before a deletion of the key are ignored."""
         found: list[_Stored] = []
         for part in self._parts:
             if isinstance(part, Deletes):
@@ -83,7 +83,7 @@ class Listing:
         return _merged(found)
 
     def _stored(self) -> dict[str, list[_Stored]]:
-        """Return the records that count, as they are stored, by record key; the oldest of a key is the first."""
+        """Return the stored records by record key, the oldest first, without records written before a deletion."""
         stored: dict[str, list[_Stored]] = {}
         for part in self._parts:
             if isinstance(part, Deletes):
@@ -94,7 +94,7 @@ class Listing:
         return stored
 
 
-_Stored = tuple[bytes, str]  # a record and the Avro schema that it was written with
+_Stored = tuple[bytes, str]  # a record and the Avro schema with which it was written
 
 
 def _merged(stored: Iterable[_Stored]) -> FileEntries | None:

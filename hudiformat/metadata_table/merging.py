@@ -1,6 +1,6 @@
-"""Merging the base file and the log blocks of a file group into the records of its next base file.  Pure.
+"""Merge the base file and the log blocks of a file group into the records of its next base file.  Pure.
 
-Most keys have one record, and these are taken as they are, a column at a time.  Those of keys with several are merged
+Most keys have one record; these records are copied, a column at a time.  The records of keys with several are merged
 one by one.
 """
 
@@ -26,7 +26,7 @@ _GONE = -1
 
 
 def merged_records(parts: Iterable[Part], kind: IndexKind, schema: str) -> tuple[pa.Array, pa.Array]:
-    """Return the keys that are left, in ascending order, and their records in the Avro schema *schema* (JSON).
+    """Return the keys that are not dropped, in ascending order, and their records in the Avro schema *schema* (JSON).
 
     The entries of all parts are in memory.
 
@@ -65,7 +65,10 @@ def merged_records(parts: Iterable[Part], kind: IndexKind, schema: str) -> tuple
 
 
 def _entries(parts: Iterable[Part], schema: str) -> tuple[pa.Table, list[str]]:
-    """Keys and values of all parts, in merge order, with the number of the schema of each, GONE for a dropped key."""
+    """Return keys and values of all parts in merge order, and the schemas by which the values were written.
+
+    The column ``schema`` is the index of a value's schema, or ``_GONE`` for a key that is dropped.
+    """
     empty = pa.table(
         {"key": pa.array([], pa.binary()), "value": pa.array([], pa.binary()), "schema": pa.array([], pa.int64())}
     )
@@ -87,13 +90,13 @@ def _entries(parts: Iterable[Part], schema: str) -> tuple[pa.Table, list[str]]:
 
 
 def _newest(table: pa.Table, last: npt.NDArray[np.int64]) -> tuple[pa.Array, pa.Array]:
-    """The last entry of each key as it is, unless it drops the key."""
+    """Return the last entry of each key, unless it drops the key."""
     kept = table.take(pa.array(last[table["schema"].to_numpy()[last] != _GONE]))
     return kept["key"].combine_chunks().cast(pa.string()), kept["value"].combine_chunks()
 
 
 def _merged(rows: pa.Table, schemas: list[str], kind: IndexKind, schema: str) -> bytes | None:
-    """The record of the one key of *rows*; None if it was dropped last."""
+    """Return the merged record of *rows*, which have the same key; None if the last of them drops the key."""
     found: Stored | None = None
     key = ""
     for row in _stored(rows, schemas):
@@ -123,13 +126,13 @@ def _parsed(schema: str) -> object:
 
 
 def _converted(record: Stored, schema: str) -> bytes:
-    """The same record in another schema, that of a newer release."""
+    """Return the record in the schema *schema*, which a newer release of Hudi uses."""
     buffer = io.BytesIO()
     try:
         value = fastavro.schemaless_reader(
             io.BytesIO(record.value), parse_value_schema(record.schema), None, return_record_name=True
         )
         fastavro.schemaless_writer(buffer, parse_value_schema(schema), value)
-    except Exception as error:  # fastavro raises whatever the damage leads to
+    except Exception as error:  # fastavro raises errors of any type on damaged data
         raise CorruptBlockError(f"expected a HoodieMetadataRecord: {error!r}") from error
     return buffer.getvalue()

@@ -1,4 +1,4 @@
-"""Opening a partition of the metadata table: the HFiles and log blocks of its newest file slices."""
+"""Open a partition of the metadata table: the HFiles and log blocks of its newest file slices."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SCHEMA = "schema"  # a key of the HFile's file info: HoodieAvroHFileReaderImplB
 
 @dataclass(frozen=True, slots=True)
 class HFileRecords:
-    """HFileRecords in one HFile; *schema* is the Avro schema of their values, as JSON."""
+    """The records of one HFile; *schema* is the Avro schema of their values, as JSON."""
 
     file: HFileReader
     schema: str
@@ -52,7 +52,8 @@ Part = HFileRecords | Deletes
 def open_partition(storage: Storage, config: TableConfig, timeline: Timeline, partition: str) -> list[Part]:
     """Return the base files and log blocks of *partition* in merge order.
 
-    *config* and *timeline* are those of the table, not of the metadata table.  Of a base file only the index is read.
+    *config* and *timeline* are those of the table, not of the metadata table.  Only the index of a base file is read
+    here.
 
     Raises:
         CorruptTableError: there is no such partition, or the metadata table is damaged.
@@ -66,11 +67,11 @@ def open_partition(storage: Storage, config: TableConfig, timeline: Timeline, pa
 
 
 def open_metadata(storage: Storage, config: TableConfig, timeline: Timeline) -> OpenMetadata:
-    """The metadata table of the table at the root of *storage*; *config* and *timeline* are those of the table.
+    """Open the metadata table of the table at the root of *storage*; *config* and *timeline* are those of the table.
 
     Raises:
         CorruptTableError: the metadata table is damaged.
-        UnsupportedFeatureError: it cannot be read yet.
+        UnsupportedFeatureError: the metadata table cannot be read yet.
     """
     own = FolderStorage(storage, METADATA_FOLDER)
     own_config = load_table_config(own)
@@ -79,7 +80,10 @@ def open_metadata(storage: Storage, config: TableConfig, timeline: Timeline) -> 
 
 @dataclass(frozen=True, slots=True)
 class OpenMetadata:
-    """A metadata table whose properties and timelines have been read; ``valid`` are the instants that count."""
+    """A metadata table whose properties and timelines have been read.
+
+    ``valid`` are the instants whose log blocks are merged.
+    """
 
     storage: Storage
     visibility: Visibility
@@ -89,7 +93,9 @@ class OpenMetadata:
     def of(
         cls, storage: Storage, config: TableConfig, timeline: Timeline, own_config: TableConfig, own_timeline: Timeline
     ) -> OpenMetadata:
-        """*storage*, *config* and *timeline* are those of the table, the other two the metadata table's own.
+        """Open a metadata table whose properties and timeline, the last two arguments, have been read.
+
+        *storage*, *config* and *timeline* are those of the table.
 
         Raises:
             CorruptTableError: the metadata of a rollback or restore is damaged.
@@ -101,10 +107,10 @@ class OpenMetadata:
         return cls(own, Visibility.of(own_timeline, logs_name_slices=in_names, archived=archived), valid)
 
     def slices(self, partition: str) -> list[FileSlice]:
-        """The newest file slices of *partition*, one for each of its file groups, in the order of their ids.
+        """Return the newest file slice of each file group of *partition*, in the order of the file ids.
 
         Raises:
-            CorruptTableError: there is none; or one is missing, as where others have cleaned in the meantime.
+            CorruptTableError: there is no slice; or a file group has none, because other writers cleaned it meanwhile.
         """
         files, root = self.storage.list(partition), self.storage.root
         slices = latest_slices(build_slices(partition, files, self.visibility))
@@ -116,11 +122,11 @@ class OpenMetadata:
         return slices
 
     def any_slices(self, partition: str) -> list[FileSlice]:
-        """As :meth:`slices`, of a partition that may have no file groups yet, as a partitioned record index."""
+        """Return the same as :meth:`slices`; the partition may lack file groups, as a partitioned record index."""
         return latest_slices(build_slices(partition, self.storage.list(partition), self.visibility))
 
     def parts(self, partition: str) -> list[Part]:
-        """The base files and log blocks of *partition* in merge order.
+        """Return the base files and log blocks of *partition* in merge order.
 
         Raises:
             CorruptTableError, DecodeError, StorageError, UnsupportedFeatureError: as :func:`open_partition`.
@@ -128,14 +134,15 @@ class OpenMetadata:
         return [part for file_slice in self.slices(partition) for part in self.parts_of(file_slice)]
 
     def parts_of(self, file_slice: FileSlice) -> Iterator[Part]:
-        """The base file and log blocks of one slice in merge order."""
+        """Yield the base file and log blocks of one slice in merge order."""
         return _parts(self.storage, file_slice, self.visibility, self.valid)
 
 
 def newest_records(parts: Iterable[Part], keys: pa.Array) -> Iterator[tuple[npt.NDArray[np.int64], pa.Array, str]]:
-    """The newest record of each of *keys* in a file group whose *parts* are in merge order.
+    """Yield the newest record of each of *keys* in a file group whose *parts* are in merge order.
 
-    *keys* are binary, and ascend.  Rows of *keys* come with their records and the Avro schema (JSON) of these.
+    *keys* are binary and in ascending order.  Each item has indexes into *keys*, their records, and the Avro schema
+    (JSON) of these records.
     """
     left = np.arange(len(keys))
     for part in reversed(list(parts)):
@@ -158,7 +165,8 @@ def _parts(storage: Storage, file_slice: FileSlice, visibility: Visibility, vali
     paths = file_slice.log_paths
     blocks = (block for path in paths for block in _intact_blocks(storage, path))
     for block in counting_blocks(blocks):
-        # In version 6 the name of a log file has the instant of the slice: those of its blocks are still unchecked.
+        # In version 6 the name of a log file has the instant of the slice, so the instants of its blocks are checked
+        # here.
         instant = block.instant or ""
         if instant in valid and visibility.is_committed(instant):
             with naming_log_files(storage, paths):

@@ -1,4 +1,4 @@
-"""The records of the partition ``record_index``: the file group that a record key is in."""
+"""The records of the partition ``record_index``: the file group of each record key."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _64_BITS = 2**64
 
 
 class RecordLocation(NamedTuple):
-    """The file group that a record key is in."""
+    """The file group of a record key."""
 
     partition_path: str
     file_id: str
 
 
 def by_group(texts: Sequence[str], count: int) -> dict[int, list[str]]:
-    """*texts* by the number of the file group, of *count*, that their hash says."""
+    """Group *texts* by the number of the file group, out of *count*, that their hash determines."""
     found: defaultdict[int, list[str]] = defaultdict(list)
     groups = file_groups_of(pa.array(texts, pa.string()), count) if texts else ()
     for text, group in zip(texts, groups, strict=True):
@@ -37,7 +37,7 @@ def by_group(texts: Sequence[str], count: int) -> dict[int, list[str]]:
 
 
 def slices_by_path(opened: OpenMetadata) -> dict[str, list[FileSlice]]:
-    """The newest file slices of a partitioned record index, by the partition path that they are of."""
+    """Return the newest file slices of a partitioned record index, by the partition path of the table."""
     groups: defaultdict[str, list[FileSlice]] = defaultdict(list)
     for one in opened.any_slices(RECORD_INDEX):
         groups[path_of_group(one.file_id)].append(one)

@@ -1,8 +1,8 @@
-"""Looking many record keys up in the partition ``record_index`` at once, as a write does.
+"""Look up many record keys in the partition ``record_index`` at once, as a write does.
 
-Each key is looked for in the one file group that its hash says, and there from the newest log block to the base file,
-until one has it.  Of an HFile only the blocks are read that may hold some of the keys.  Records of one file group and
-instant are the same bytes, so each is decoded once.
+The hash of a key determines its file group, which is searched from the newest log block to the base file.  Only the
+blocks of an HFile that may hold one of the keys are read.  Records with the same file group and instant are equal
+bytes, so each distinct record is decoded once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Integers = npt.NDArray[np.int64]
 
 
 class FoundLocations(NamedTuple):
-    """The key i is in the file group ``places[codes[i]]``, or in none where the code is NOWHERE."""
+    """The locations of keys: key i is in the file group ``places[codes[i]]``, or in none if its code is NOWHERE."""
 
     codes: Integers
     places: tuple[RecordLocation, ...]
@@ -44,9 +44,9 @@ class FoundLocations(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordIndex:
-    """The record index of a table as one look at its timelines sees it.  It can be pickled.
+    """The record index of a table, at the state of its timelines when it was opened.  It can be pickled.
 
-    A key is one in the table, or in a partitioned index one in its partition path.
+    A key is unique in the table, or in a partitioned index in its partition path.
     """
 
     visibility: Visibility
@@ -55,12 +55,11 @@ class RecordIndex:
 
     @classmethod
     def of(cls, storage: Storage, config: TableConfig, timeline: Timeline, *, partitioned: bool = False) -> RecordIndex:
-        """That of the table at the root of *storage*, which has one; *config* and *timeline* are the table's.
+        """Return the index of the table at the root of *storage*; *config* and *timeline* are those of the table.
 
         Raises:
             CorruptTableError, DecodeError: the metadata table is damaged.
-            UnsupportedFeatureError: the index is partitioned and no *partitioned* one is asked for, or it cannot be
-                read yet.
+            UnsupportedFeatureError: the index is partitioned although *partitioned* is false, or cannot be read yet.
         """
         found = is_partitioned(load_definitions(storage, config).get(RECORD_INDEX))
         if found and not partitioned:
@@ -70,23 +69,23 @@ class RecordIndex:
         return cls(opened.visibility, opened.valid, found)
 
     def count(self, storage: Storage) -> int:
-        """The number of its file groups, of which each has to be there; *storage* is that of the table."""
+        """Return the number of file groups of the index; *storage* is that of the table."""
         return len(self._metadata(storage).slices(RECORD_INDEX))
 
     @staticmethod
     def groups_of(keys: pa.Array, count: int) -> Integers:
-        """The number of the file group of each of *keys*, of *count*."""
+        """Return the number of the file group, out of *count*, of each of *keys*."""
         return file_groups_of(keys, count)
 
     def find(self, storage: Storage, keys: pa.Array) -> FoundLocations:
-        """As :meth:`OpenRecordIndex.find`; *storage* is that of the table."""
+        """Look up *keys* as :meth:`OpenRecordIndex.find` does; *storage* is that of the table."""
         return self.opened(storage).find(keys)
 
     def opened(self, storage: Storage) -> OpenRecordIndex:
-        """The index with its file groups; *storage* is that of the table.
+        """Return the index with its file groups; *storage* is that of the table.
 
         Raises:
-            CorruptTableError: it has none, and is not partitioned.
+            CorruptTableError: an index that is not partitioned has no file groups.
         """
         opened = self._metadata(storage)
         return OpenRecordIndex(
@@ -99,17 +98,17 @@ class RecordIndex:
 
 @dataclass(frozen=True, slots=True)
 class OpenRecordIndex:
-    """A record index whose file groups have been listed: ``groups``, by partition path where it is partitioned."""
+    """A record index whose file groups have been listed: ``groups``, by partition path if it is partitioned."""
 
     metadata: OpenMetadata
     groups: Mapping[str, Sequence[FileSlice]]
 
     def counts(self) -> dict[str, int]:
-        """The number of file groups of each partition path."""
+        """Return the number of file groups of each partition path."""
         return {path: len(slices) for path, slices in self.groups.items()}
 
     def find(self, keys: pa.Array, path: str = "") -> FoundLocations:
-        """Where each of *keys* is, texts that differ, of the partition *path* where the index is partitioned.
+        """Look up *keys*, which are distinct texts; in a partitioned index, in the partition *path*.
 
         Raises:
             CorruptTableError, DecodeError, StorageError: the metadata table is damaged.
@@ -143,7 +142,7 @@ class OpenRecordIndex:
 def record_locations(
     storage: Storage, config: TableConfig, timeline: Timeline, keys: Collection[str]
 ) -> dict[str, RecordLocation]:
-    """Look *keys* up in the record index of the table at the root of *storage*; those that it lacks are left out.
+    """Look up *keys* in the record index of the table at the root of *storage*; missing keys are left out.
 
     *config* and *timeline* are those of the table.
 
@@ -157,7 +156,7 @@ def record_locations(
 def partitioned_locations(
     storage: Storage, config: TableConfig, timeline: Timeline, keys: Collection[str], paths: Collection[str]
 ) -> set[RecordLocation]:
-    """Look *keys* up in a partitioned record index, in each of the partition *paths*; the file groups that have any.
+    """Return the file groups that have any of *keys* in any of the partitions *paths*, by a partitioned record index.
 
     Raises:
         CorruptTableError, DecodeError, StorageError, UnsupportedFeatureError: as for :func:`record_locations`.
@@ -167,7 +166,7 @@ def partitioned_locations(
 
 
 def locations_of(opened: OpenMetadata, keys: Collection[str]) -> dict[str, RecordLocation]:
-    """As :func:`record_locations`, in a metadata table that is open already."""
+    """Look up *keys* as :func:`record_locations` does, in a metadata table that is open already."""
     return _located(OpenRecordIndex(opened, {"": opened.slices(RECORD_INDEX)}), keys)
 
 

@@ -1,4 +1,4 @@
-"""Encoding the records of a metadata table.  Pure."""
+"""Encode the records of a metadata table.  Pure."""
 
 from __future__ import annotations
 

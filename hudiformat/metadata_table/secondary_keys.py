@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 SECONDARY_INDEX = "secondary_index_"
-"""What the names of these partitions begin with."""
+"""The prefix of the names of these partitions."""
 
-_ESCAPED = ("\\", "$", "\0")  # in this order: the first is what the others are escaped by
+_ESCAPED = ("\\", "$", "\0")  # in this order, because the others are escaped by the first
 _NULL = "\0"
 _PREFIX = r"(?s)^(?P<prefix>(?:[^\\$]|\\.)*\$)"
 _RECORD_KEY = r"(?s)^(?:[^\\$]|\\.)*\$(?P<key>.*)$"
@@ -22,10 +22,11 @@ _ESCAPE = r"(?s)\\(.)"
 
 
 def has_secondary_keys(kind: pa.DataType) -> bool:
-    """Whether a secondary index can be kept up of a column of type *kind*.
+    """Return whether hudiformat can maintain a secondary index on a column of type *kind*.
 
-    Hudi indexes others too, with texts that depend on who writes: numbers with a point as the release of Java shows
-    them (up to 18 not in the shortest form), milliseconds as microseconds in Spark and as they are in Java.
+    Hudi also indexes types whose texts depend on the writer: floating-point numbers are formatted as the release of
+    Java does it (up to 18 not in the shortest form), and timestamps in milliseconds become microseconds in Spark but
+    not in Java.
 
     Source: HoodieIndexUtils.isSecondaryIndexSupportedType.
     """
@@ -37,7 +38,7 @@ def has_secondary_keys(kind: pa.DataType) -> bool:
 
 
 def value_texts(values: pa.Array) -> pa.Array:
-    """The texts of values as an index has them: dates as days since 1970, timestamps as microseconds."""
+    """Return the texts that an index stores for values: dates as days since 1970, timestamps as microseconds."""
     if pa.types.is_date(values.type):
         values = values.cast(pa.int32())
     elif pa.types.is_timestamp(values.type):
@@ -46,27 +47,27 @@ def value_texts(values: pa.Array) -> pa.Array:
 
 
 def secondary_keys(values: pa.Array, record_keys: pa.Array) -> pa.Array:
-    """The key of each row with a value and a record key."""
+    """Return the secondary key of each pair of a value and a record key."""
     return pc.binary_join_element_wise(_prefixes(value_texts(values)), escaped(record_keys), "")
 
 
 def prefixes_of_values(values: pa.Array) -> pa.Array:
-    """What the keys of all rows with each value begin with."""
+    """Return the prefix of the secondary keys of all rows with a value, for each value."""
     return _prefixes(value_texts(values))
 
 
 def prefixes_of(keys: pa.Array) -> pa.Array:
-    """The first part of each key, ``$`` included."""
+    """Return the part of each secondary key before the record key, including ``$``."""
     return pc.struct_field(pc.extract_regex(keys, _PREFIX), "prefix")
 
 
 def record_keys_of(keys: pa.Array) -> pa.Array:
-    """The record key of each key."""
+    """Return the record key in each secondary key."""
     return pc.replace_substring_regex(pc.struct_field(pc.extract_regex(keys, _RECORD_KEY), "key"), _ESCAPE, r"\1")
 
 
 def escaped(texts: pa.Array) -> pa.Array:
-    """*texts* with a backslash before each character that has a meaning in a key."""
+    """Return *texts* with a backslash before each character that is special in a secondary key."""
     for one in _ESCAPED:
         texts = pc.replace_substring(texts, one, f"\\{one}")
     return texts

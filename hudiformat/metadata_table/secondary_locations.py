@@ -1,4 +1,4 @@
-"""Looking values of a column up in a secondary index: the file groups of the rows that have them."""
+"""Look up values of a column in a secondary index, and find the file groups of the rows with these values."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ def secondary_locations(
     *,
     most: int,
 ) -> set[RecordLocation] | None:
-    """The file groups of all rows with one of *values*, texts as the index has them; None for more than *most* rows.
+    """Return the file groups of all rows with one of *values*, which are texts of the index.
 
-    *definition* is that of the index; the other arguments are as for ``record_locations``.
+    Return None if there are more than *most* such rows.
+
+    *definition* defines the index; the other arguments are as for ``record_locations``.
 
     Raises:
         CorruptTableError, DecodeError, StorageError: as ``open_partition``.
@@ -38,7 +40,7 @@ def secondary_locations(
     opened = open_metadata(storage, config, timeline)
     slices = opened.slices(definition.name)
     prefixes = sorted(prefixes_of_values(pa.array(sorted(values), pa.string())).to_pylist())
-    every = dict.fromkeys(range(len(slices)), prefixes)  # the hash of a whole key: of a value alone it is not known
+    every = dict.fromkeys(range(len(slices)), prefixes)  # whole keys are hashed, so a value may be in any group
     groups = by_group(prefixes, len(slices)) if hashes_values(definition, config) else every
     keys: list[str] = []
     for group, some in groups.items():
@@ -50,7 +52,7 @@ def secondary_locations(
 
 
 def keys_in(parts: Iterable[Part], prefixes: Sequence[str]) -> set[str]:
-    """The keys with one of *prefixes* in a file group of an index, whose *parts* are in merge order.
+    """Return the keys that begin with one of *prefixes* in a file group whose *parts* are in merge order.
 
     Raises:
         DecodeError: a file of the metadata table is damaged.

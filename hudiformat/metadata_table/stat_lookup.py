@@ -1,4 +1,4 @@
-"""The statistics that the metadata table has of the files of a partition, and of a whole partition."""
+"""Look up the statistics of the files of a partition, and of a whole partition, in the metadata table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def statistics_of_files(
 def statistics_of_partition(parts: Sequence[Part], path: str, columns: Iterable[str]) -> dict[str, ColumnStatistics]:
     """Return the statistics of *columns* in all files of the partition *path*; *parts* are of ``partition_stats``.
 
-    Those that are not known, or that add to older ones, are left out.
+    Statistics that are not known, or that only add to those of older records, are left out.
 
     Raises:
         DecodeError: a file of the metadata table is damaged.
@@ -50,7 +50,7 @@ def statistics_of_partition(parts: Sequence[Part], path: str, columns: Iterable[
 
 
 def _newest(parts: Sequence[Part], prefix: str) -> dict[str, StatRecord]:
-    """The newest record of each key that begins with *prefix*."""
+    """Return the newest record of each key that begins with *prefix*."""
     newest: dict[str, StatRecord] = {}
     for part in parts:
         if isinstance(part, Deletes):

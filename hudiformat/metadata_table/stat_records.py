@@ -1,4 +1,4 @@
-"""The records of ``column_stats`` and ``partition_stats``: their keys, and their bytes.  Pure.
+"""Encode and decode the records of ``column_stats`` and ``partition_stats``, and their keys.  Pure.
 
 Source: HoodieMetadataPayload.createColumnStatsRecords and createPartitionStatsRecords, Hudi 1.2.0.
 """
@@ -43,7 +43,7 @@ class StatEncoder:
     has_types: bool
 
     def of_file(self, name: str, column: str, statistics: ColumnStatistics) -> bytes:
-        """The record of a column of the file *name*.
+        """Encode the record of a column in the file *name*.
 
         Raises:
             EncodeError: the schema is not that of a HoodieMetadataRecord.
@@ -51,7 +51,7 @@ class StatEncoder:
         return self._encode(_OF_FILE, name, column, statistics, is_tight=False)
 
     def of_partition(self, path: str, column: str, statistics: ColumnStatistics) -> bytes:
-        """The record of a column in all files of the partition *path*, which replaces older ones.
+        """Encode the record of a column in all files of the partition *path*, which replaces older records.
 
         Raises:
             EncodeError: as for :meth:`of_file`.
@@ -59,7 +59,7 @@ class StatEncoder:
         return self._encode(_OF_PARTITION, path, column, statistics, is_tight=True)
 
     def to_partition(self, path: str, column: str, statistics: ColumnStatistics) -> bytes:
-        """The record of a column in some files of the partition *path*, which is added to older ones.
+        """Encode the record of a column in some files of the partition *path*, which adds to older records.
 
         Raises:
             EncodeError: as for :meth:`of_file`.
@@ -84,12 +84,12 @@ class StatEncoder:
 
 
 def file_key(path: str, name: str, column: str) -> str:
-    """The key of the statistics of *column* in the file *name* of the partition *path*."""
+    """Return the key of the statistics of *column* in the file *name* of the partition *path*."""
     return f"{partition_key(path, column)}{file_id(name)}"
 
 
 def partition_key(path: str, column: str) -> str:
-    """The key of the statistics of *column* in the partition *path*, with which the keys of its files begin."""
+    """Return the key of the statistics of *column* in the partition *path*, a prefix of the keys of its files."""
     return f"{column_id(column)}{partition_id(path)}"
 
 
@@ -115,7 +115,7 @@ def decode_stat_record(value: bytes, schema: str) -> StatRecord:
 
 
 def merge_stat_records(older: Stored, newer: Stored, encoder: StatEncoder) -> Stored:
-    """Merge two records with one key: tight bounds replace older ones, others are added to them.
+    """Merge two records with the same key: tight bounds replace older ones, others are widened by them.
 
     Source: HoodieTableMetadataUtil.mergeColumnStatsRecords.
     """
@@ -150,6 +150,6 @@ def _statistics(stats: Mapping[str, Any]) -> ColumnStatistics | None:
 
 
 def _fields(named: Any) -> Mapping[str, Any]:
-    """The record of a union; fastavro returns (name, record) if the union has several branches of records."""
+    """Return the record of a union; fastavro returns (name, record) if several branches of the union are records."""
     record: Mapping[str, Any] = named[1] if isinstance(named, tuple) else named
     return record

@@ -1,4 +1,4 @@
-"""The log blocks and base files of the metadata table, from the records that a file group is given.  Pure.
+"""Encode the records that a file group of the metadata table gets as log blocks and base files.  Pure.
 
 Source: HoodieAppendHandle, HoodieAvroHFileWriter, Hudi 1.2.0; spec/metadata-table.md.
 """
@@ -22,9 +22,9 @@ from hudiformat.metadata_table.kinds.record_index import RECORD_INDEX
 from hudiformat.naming.bucket_hash import string_hashes
 
 SMALL_BLOCK = 256 * 1024
-"""Bytes of a block of ``record_index``, before compression: a key that is looked up takes a whole block.
+"""Bytes of a block of ``record_index`` before compression: looking up a key reads a whole block.
 
-Smaller ones would make look-ups faster still, but compactions slower: few entries are decoded one after the other.
+Smaller blocks would make look-ups even faster, but compactions slower, because fewer entries are decoded at once.
 """
 
 
@@ -42,7 +42,7 @@ def encode_log_blocks(records: KeyedRecords, *, partition: str, instant: str, sc
         )
     dropped = records.dropped.filter(pc.invert(pc.is_in(records.dropped, records.keys)))
     if len(dropped):
-        # Hudi's own have the number 0 as ordering value, which wins over whatever was there.
+        # As in Hudi, the ordering value is the number 0, with which a delete wins over any older record.
         blocks.append(delete_block(dropped.unique().sort(), instant=instant, partition_path=partition, schema=schema))
     return blocks
 

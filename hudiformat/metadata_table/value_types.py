@@ -1,4 +1,4 @@
-"""The values of statistics in the metadata table: in a wrapper for each type, from version 9 on with its ordinal.
+"""Encode the values of statistics: each type has a wrapper, and from table version 9 on also an ordinal.
 
 Source: ValueType, ValueMetadata, HoodieAvroWrapperUtils, Hudi 1.2.0.  Pure.
 """
@@ -52,7 +52,7 @@ _UNTYPED = {
     "TimeMicrosWrapper": pa.time64("us"),
     "TimestampMicrosWrapper": pa.timestamp("us", "UTC"),
 }
-"""The type that a wrapper stands for where the record says no type."""
+"""The type of the values in a wrapper if the record has no ordinal."""
 _WRAPPED_PRECISION, _WRAPPED_SCALE = 30, 15
 _NANOS = 1_000_000_000
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": _NANOS}
@@ -60,11 +60,11 @@ _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": _NANOS}
 _EXACT = Context(prec=80)
 
 Wrapper = tuple[str, dict[str, Any]]
-"""The name of a record, and its fields, as fastavro takes a branch of a union."""
+"""The name and the fields of a record, the form in which fastavro accepts a branch of a union."""
 
 
 def is_indexable(kind: pa.DataType, *, has_types: bool) -> bool:
-    """Whether a column of this type has statistics; without types, decimals need to fit into 30 digits.
+    """Return whether columns of this type have statistics; without ordinals, decimals must fit into 30 digits.
 
     Source: HoodieTableMetadataUtil.isColumnTypeSupported.
     """
@@ -75,7 +75,7 @@ def is_indexable(kind: pa.DataType, *, has_types: bool) -> bool:
 
 
 def wrap(kind: pa.DataType, value: Any, *, has_types: bool) -> Wrapper | None:
-    """A bound of a column of type *kind* as a record has it; None for none."""
+    """Wrap a bound of a column of type *kind* for a record; return None for None."""
     if value is None:
         return None
     if pat.is_decimal(kind):
@@ -88,7 +88,7 @@ def wrap(kind: pa.DataType, value: Any, *, has_types: bool) -> Wrapper | None:
 
 
 def type_info(kind: pa.DataType) -> dict[str, Any]:
-    """The record of a value's type.  Source: ValueMetadata.getValueTypeInfo."""
+    """Return the record that describes a value's type.  Source: ValueMetadata.getValueTypeInfo."""
     if pat.is_decimal(kind):
         return {"typeOrdinal": _DECIMAL, "additionalInfo": f"{kind.precision},{kind.scale}"}
     ordinal = _FIXED if pat.is_fixed_size_binary(kind) else _ORDINALS[kind][0]
@@ -96,9 +96,9 @@ def type_info(kind: pa.DataType) -> dict[str, Any]:
 
 
 def stored_kind(ordinal: int, info: str | None, wrapper: str | None) -> pa.DataType | None:
-    """The type of stored bounds, by their *ordinal*, 0 if the record has none, or by their *wrapper*'s name.
+    """Return the type of stored bounds, by the *ordinal* (0 if the record has none) or by the name of the *wrapper*.
 
-    None for a type that hudiformat does not know.
+    Return None for a type that hudiformat does not know.
     """
     if ordinal == _DECIMAL and info:
         precision, _, scale = info.partition(",")
@@ -111,14 +111,16 @@ def stored_kind(ordinal: int, info: str | None, wrapper: str | None) -> pa.DataT
 
 
 def unwrap(kind: pa.DataType, value: Any) -> Any:
-    """A stored bound of type *kind* as :class:`ColumnStatistics` has it."""
+    """Return a stored bound of type *kind* as a value of :class:`ColumnStatistics`."""
     if pat.is_decimal(kind) and isinstance(value, bytes):
         return Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-kind.scale, context=_EXACT)
     return value
 
 
 def as_kind(stored: ColumnStatistics, kind: pa.DataType) -> ColumnStatistics:
-    """Statistics for a column that is of type *kind* by now; unknown bounds where its values cannot be compared.
+    """Convert stored statistics to *kind*, the current type of the column.
+
+    The bounds become unknown if the order of values is not the same in both types.
 
     Source: ValueMetadata.standardizeJavaTypeAndPromote.
     """
@@ -132,7 +134,7 @@ def as_kind(stored: ColumnStatistics, kind: pa.DataType) -> ColumnStatistics:
 
 
 def _conversion(stored: pa.DataType, kind: pa.DataType) -> Callable[[Any], Any] | None:
-    """What makes a bound of the type *kind* of one of the type *stored*, if the order of values stays the same."""
+    """Return the function that converts a bound of type *stored* to *kind*; None if the order of values differs."""
     if stored == kind or _is_bytes(stored, kind) or (pat.is_decimal(stored) and pat.is_decimal(kind)):
         return _same
     if pat.is_integer(stored) and (pat.is_integer(kind) or pat.is_temporal(kind)):
@@ -160,7 +162,7 @@ def _wrapper(name: str, value: Any) -> Wrapper:
 
 
 def _unscaled(value: Decimal, scale: int) -> bytes:
-    """The unscaled number as few bytes as it takes.  Source: java.math.BigInteger.toByteArray."""
+    """Return the unscaled number in as few bytes as possible.  Source: java.math.BigInteger.toByteArray."""
     number = int(value.scaleb(scale, context=_EXACT))
     bits = number.bit_length() if number >= 0 else (number + 1).bit_length()
     return number.to_bytes(bits // 8 + 1, "big", signed=True)

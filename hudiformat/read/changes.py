@@ -1,4 +1,4 @@
-"""Change data: what each write did to each record, from change-data logs where there are some, else by comparison.
+"""Read change data: what each write did to each record, from change-data logs where they exist, else by comparison.
 
 The changes of a file without a change-data log follow from the rows of its file group before and after the write:
 keys that are new, keys that are missing, and rows that differ.
@@ -33,7 +33,7 @@ from hudiformat.timeline.table_config import TableConfig
 from hudiformat.timeline.timeline import Instant
 
 CHANGE_SCHEMA = pa.schema([pa.field(name, pa.string()) for name in ("op", "ts_ms", "before", "after")])
-"""What a change query gives: ``i``, ``u`` or ``d``, the instant of the write, and the record as JSON before and after.
+"""The columns of a change: ``i``, ``u`` or ``d``, the instant of the write, the record as JSON before and after.
 
 Source: CDCRelation.FULL_CDC_SPARK_SCHEMA.
 """
@@ -42,18 +42,20 @@ _SILENT = ("COMPACT", "CLUSTER", "LOG_COMPACT", "INDEX", "ALTER_SCHEMA", "BUCKET
 """Operations that change no record.  Source: WriteOperationType.yieldChanges."""
 
 _MOST_COMPARED = 8
-"""File slices whose rows are kept for the comparison with the next write."""
+"""Number of file slices whose rows are cached for the comparison with the next write."""
 
 _Rows = dict[str, tuple[str, str]]
-"""By record key: the row without its file name, which two versions are compared by, and its image."""
+"""By record key: the row's JSON text without the file name, by which versions are compared, and the row's full JSON
+text.
+"""
 
 _Change = tuple[str, str | None, str | None]
-"""The operation and the images before and after."""
+"""The operation, and the record's JSON text before and after the write."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeReader:
-    """Reads the changes of a table's writes."""
+    """Reads what writes to a table changed."""
 
     storage: Storage
     reader: SliceReader
@@ -63,12 +65,13 @@ class ChangeReader:
     def changes(
         self, writes: Sequence[Write], columns: Sequence[str] | None = None, condition: pc.Expression | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """The changes of *writes*, in their order, a batch for each file: *columns* of those that fulfil *condition*.
+        """Yield the changes made by *writes*, in the order of the writes, in one batch per file.
 
-        Files of writes whose instants it rules out are not opened.
+        Only changes for which *condition* is true are included, and of these only *columns*.  The files of a write
+        whose instant *condition* rules out are not opened.
 
         Raises:
-            FilesGoneError: a file of that time has been cleaned away.
+            FilesGoneError: a clean has deleted a file that a write's changes are read from.
             CorruptTableError: a change-data log is damaged, or contradicts its file group.
             SchemaError: *condition* does not fit the columns.
         """
@@ -97,7 +100,7 @@ class ChangeReader:
                         yield pa.RecordBatch.from_arrays(arrays, schema=CHANGE_SCHEMA)
 
     def _of_write(self, instant: Instant, metadata: CommitMetadata) -> Iterator[list[_Change]]:
-        # First the deletes: an overwrite may write a key again.
+        # Deletes come first, because an overwrite may write a deleted key again.
         for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
             replaced = [one for one in self._slices_before(partition, instant) if one.file_id in file_ids]
             if missing := set(file_ids).difference(one.file_id for one in replaced):
@@ -112,7 +115,11 @@ class ChangeReader:
                     yield self._differences(partition, stat, instant)
 
     def _logged(self, partition: str, stat: WriteStat, instant: Instant) -> list[_Change]:
-        """The changes in change-data logs; what these leave out, by their mode, is read from the base files."""
+        """Return the changes that a write's change-data logs record.
+
+        The table's logging mode decides whether the logs hold the records before and after the write.  Records that
+        they do not hold are read from the file slices.
+        """
         paths = sorted(stat.cdc_stats or {})
         with naming_log_files(self.storage, paths):
             batches = [block.to_arrow() for path in paths for block in self._whole_blocks(path)]
@@ -131,7 +138,7 @@ class ChangeReader:
         return list(zip(operations, before, after, strict=True))
 
     def _whole_blocks(self, path: str) -> list[LogBlock]:
-        """The blocks of a change-data log, of which none is lost."""
+        """Return all blocks of a change-data log; raise a CorruptTableError if it is empty or a block is corrupt."""
         blocks = list(LogReader(path, storage=self.storage))
         corrupt = next((block for block in blocks if block.type is BlockType.CORRUPT), None)
         if corrupt is not None or not blocks:
@@ -154,10 +161,11 @@ class ChangeReader:
         return changes
 
     def _slice_before(self, partition: str, stat: WriteStat, instant: Instant) -> FileSlice | None:
-        """What the file group of *stat* held before: under a base file the one before it, under a log what it names.
+        """Return the slice of the file group of *stat* before the write; None if the group had no files.
 
-        A log file that was written while a compaction of its group was planned names no base file: there was none in
-        its slice yet.
+        If the write made a base file, this is the previous base file.  If it made a log file, these are the base file
+        and the log files that the commit names for it.  A log file written while a compaction of its group was pending
+        names no base file, because its slice had none yet: then the group's files are listed.
         """
         file_id = stat.file_id or ""
         if not _is_log(stat):
@@ -174,7 +182,7 @@ class ChangeReader:
         return FileSlice(partition, file_id, base.name.instant if base else own.instant, base, tuple(logs))
 
     def _group_before(self, partition: str, own: LogFileName, instant: Instant) -> FileSlice | None:
-        """The files of a file group that are older than *own*, a log file of the write *instant*."""
+        """Return the newest slice of the older files in the group of *own*, a log file of the write *instant*."""
         older = [info for info in self._files(partition) if _is_older(info.name, own, instant)]
         slices = latest_slices(build_slices(partition, older, self.reader.visibility, as_of=instant.time))
         return slices[0] if slices else None
@@ -209,7 +217,7 @@ class ChangeReader:
         )
 
     def _files(self, partition: str) -> list[FileInfo]:
-        """The files of a partition; they are listed once."""
+        """Return the files of a partition, which is listed only once."""
         if partition not in self._listed:
             self._listed[partition] = [info for info in self.storage.list(partition) if not info.is_dir]
         return self._listed[partition]
@@ -221,7 +229,10 @@ class ChangeReader:
         return {} if file_slice is None else {key: row[1] for key, row in self._by_key(file_slice).items()}
 
     def _by_key(self, file_slice: FileSlice) -> _Rows:
-        """The rows of a slice by record key; the last few are kept, as writes are compared with the one before."""
+        """Return the rows of a slice by record key.
+
+        The rows of the last few slices are cached, because the next write is compared with them.
+        """
         files = (
             str(file_slice.base_file and file_slice.base_file.name),
             *(str(log.name) for log in file_slice.log_files),
@@ -240,7 +251,7 @@ class ChangeReader:
 
 
 def change_schema(columns: Sequence[str] | None) -> pa.Schema:
-    """The schema of *columns* of changes, in their order.
+    """Return the schema of changes with only *columns*, in their order; None for all columns.
 
     Raises:
         SchemaError: there is no such column.
@@ -253,7 +264,7 @@ def change_schema(columns: Sequence[str] | None) -> pa.Schema:
 
 
 def refuse_without_changes(config: TableConfig, root: str) -> None:
-    """Raise an UnsupportedFeatureError where a table keeps no change data.
+    """Raise an UnsupportedFeatureError if the table keeps no change data.
 
     Source: CDCRelation.getCDCRelation.
     """
@@ -264,7 +275,11 @@ def refuse_without_changes(config: TableConfig, root: str) -> None:
 
 
 def _is_older(name: str, own: LogFileName, instant: Instant) -> bool:
-    """Whether a file of the group of *own* was written before it.  Log files of version 6 are named by their slice."""
+    """Return whether the file *name* belongs to the file group of *own* and was written before it.
+
+    In table version 6 all log files of a slice carry the same instant in their names, so log files are compared by
+    version.
+    """
     if own.file_id not in name or f"_{instant.time}." in name:
         return False
     if not name.startswith("."):
@@ -292,7 +307,7 @@ def _image(images: Mapping[str, str], key: str, stat: WriteStat) -> str:
 
 
 def _read_for(metadata: CommitMetadata) -> list[str]:
-    """The paths of the files that the changes of a write are read from, below the table."""
+    """Return the paths, relative to the table, of the files from which the changes of a write are read."""
     found: list[str] = []
     for stat in metadata.write_stats:
         beside = (stat.base_file, stat.prev_base_file, *(stat.log_files or ()))

@@ -1,4 +1,4 @@
-"""Finding out what a scan reads, and what leaves out the rest."""
+"""Explain which file slices a scan reads, and why it leaves out the others."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from hudiformat.table.state import TableState
 def explain(
     state: TableState, query: SliceQuery, slices: Sequence[FileSlice], pruner: PartitionPruner | None
 ) -> ScanExplanation:
-    """What becomes of *slices*, of which nothing has been left out, in a scan with the filter of *pruner*.
+    """Return for each of *slices* whether a scan with the filter of *pruner* reads it, or why it is left out.
 
-    Base files that the scan would open are opened for their footers.
+    *slices* are all slices of the table, before any of them is left out.  Base files that the scan would open are
+    opened here, to read their footers.
 
     Raises:
         CorruptTableError: a base file is damaged.

@@ -1,4 +1,4 @@
-"""What a scan reads and what it leaves out, slice by slice, and by what."""
+"""The result of ``explain``: which file slices a scan reads, which it leaves out, and why."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _MIB = 1024 * 1024
 class ExplainedSlice:
     """One file slice of a query.
 
-    *left_out_by* is None for a slice that is read.  Else it says what has shown that the filter is true of no row:
-    ``partition path``, the name of a partition of the metadata table (as ``column_stats``), or ``footer``, by which all
-    row groups of the base file are left out.  *row_groups* are those of the base file that are read, of *row_groups_in*
-    it; None where the file was not opened.
+    *left_out_by* is None for a slice that is read.  Otherwise it names what showed that the filter is true for no row
+    of the slice: ``partition path``, a partition of the metadata table (such as ``column_stats``), or ``footer`` if the
+    statistics in the base file's footer rule out all of its row groups.  *row_groups* is the number of row groups of
+    the base file that are read, *row_groups_in* the number that it has; both are None if the file was not opened.
 
     Source: spec/queries.md.
     """
@@ -42,7 +42,7 @@ class ExplainedSlice:
 
 @dataclass(frozen=True, slots=True)
 class ScanExplanation:
-    """What a scan reads, and what it leaves out by what; ``str()`` gives a text to read.
+    """Which file slices a scan reads, which it leaves out, and why; ``str()`` formats it as text.
 
     Source: spec/queries.md.
     """
@@ -56,7 +56,7 @@ class ScanExplanation:
 
     @property
     def left_out(self) -> dict[str, int]:
-        """How many file slices are left out, by what."""
+        """The number of file slices that are left out, by the reason."""
         return dict(Counter(one.left_out_by for one in self.slices if one.left_out_by is not None))
 
     def __str__(self) -> str:

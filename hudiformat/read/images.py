@@ -1,4 +1,7 @@
-"""Rows as the JSON texts of change data, in the two forms that Hudi writes them in."""
+"""Format rows as the JSON texts of change data, in the two forms that Hudi writes.
+
+Records in change-data logs are formatted as Avro's ``toString`` does, rows of base and log files as Jackson does.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ _ESCAPED_BY_AVRO = re.compile("[\x7f-\x9f\u2000-\u20ff]")
 
 
 def avro_images(rows: pa.Array) -> list[str]:
-    """The texts of the rows of a struct array, as of what a change-data log holds: the text ``null`` for no row.
+    """Return the JSON texts of the records of a change-data log, given as a struct array; ``null`` where there is none.
 
     Source: HoodieCDCUtils.recordToJson, org.apache.avro.generic.GenericData.toString.
     """
@@ -30,9 +33,9 @@ def avro_images(rows: pa.Array) -> list[str]:
 
 
 def row_images(rows: pa.Table) -> list[str]:
-    """The texts of rows as of what base and log files hold.
+    """Return the JSON texts of rows of base and log files.
 
-    At every depth, columns and values of maps that are null are left out; elements of lists are not.
+    Null columns and null map values are left out at every depth; null list elements are kept.
 
     Source: InternalRowToJsonStringConverter, Hudi 1.2.0.
     """
@@ -42,7 +45,7 @@ def row_images(rows: pa.Table) -> list[str]:
 
 
 def _without_times(values: pa.Array | pa.ChunkedArray) -> Any:
-    """*values* with the numbers that files hold in place of dates and times, of which Python has not all."""
+    """Replace dates and times in *values* with their stored numbers: Python cannot represent all of them."""
     kind = mapped_type(values.type, _numbers_of)
     return values if kind == values.type else values.cast(kind)
 
@@ -55,7 +58,7 @@ def _numbers_of(kind: pa.DataType) -> pa.DataType:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How values become text; ``nulls``: whether objects name what is null in them."""
+    """The rules by which values become JSON text; ``nulls`` decides whether objects include members that are null."""
 
     comma: str
     colon: str
@@ -94,7 +97,7 @@ class _Form:
 
 
 def _plain(value: Any, kind: pa.DataType) -> str:
-    """Numbers and booleans."""
+    """Return the text of a number or a boolean."""
     if pa.types.is_boolean(kind):
         return "true" if value else "false"
     if pa.types.is_floating(kind):
@@ -105,7 +108,7 @@ def _plain(value: Any, kind: pa.DataType) -> str:
 
 
 def _quoted(text: str) -> str:
-    """*text* in quotes; Java writes the digits of its escapes in capitals."""
+    """Return *text* as a JSON string whose Unicode escapes have upper-case digits, as Java writes them."""
     quoted = json.dumps(text, ensure_ascii=False)
     return _ESCAPES.sub(lambda match: f"\\u{match[1].upper()}" if match[1] else match[0], quoted)
 

@@ -1,7 +1,7 @@
-"""What was written after one moment and up to another: the commits, and the slices that they wrote to.
+"""Incremental queries: the writes after one moment and up to another, and the file slices that they wrote to.
 
-From table version 8 on moments are completion times, so that nothing slips through which was begun early and completed
-late; in version 6, which has none, they are the instants themselves.
+From table version 8 on, a write belongs to the moment of its completion, so that a query does not miss a write that
+began early and completed late.  Version 6 has no completion times; there a write belongs to the moment of its instant.
 """
 
 from __future__ import annotations
@@ -34,24 +34,28 @@ Write = tuple[Instant, CommitMetadata]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """After ``begin`` and up to ``end``, as texts that compare like instants; without ``end``, up to the newest."""
+    """The time after ``begin`` and up to and including ``end``, or up to the newest write if ``end`` is None.
+
+    Both are texts that compare like instants.
+    """
 
     begin: str
     end: str | None
 
     @classmethod
     def of(cls, config: TableConfig, begin: Moment, end: Moment | None) -> Span:
-        """The span between two moments: instants of any length, what time travel takes, or ``earliest`` to begin with.
+        """Return the span between two moments: instants of any length, or whatever time travel accepts.
 
-        A commit is the moment at which it became visible; below version 8 it is its instant.
+        *begin* may be ``earliest``, too.  A commit stands for the moment at which it completed; below table version 8,
+        for its instant.
 
         Raises:
-            NameFormatError: a text that is no moment.
+            NameFormatError: a text is not a moment.
         """
         return cls(_boundary(config, begin), None if end is None else _boundary(config, end))
 
     def holds(self, moment: str) -> bool:
-        """Whether *moment* lies within."""
+        """Return whether *moment* lies within the span."""
         return self.begin < moment and (self.end is None or moment <= self.end)
 
 
@@ -61,16 +65,17 @@ def _boundary(config: TableConfig, moment: Moment) -> str:
     if isinstance(moment, Instant | Written):
         done = moment.completion_time if config.version >= VERSION_WITH_COMPLETION_TIMES else None
         return done or named_instant(moment)
-    # Any digits: queries from the start on begin at 0 or 000.
+    # Digits of any length are accepted: queries of everything begin at 0 or 000.
     plain = isinstance(moment, str) and is_instant(moment)
     return str(moment) if plain else as_instant(moment, config.timeline_zone)
 
 
 def writes_within(state: TableState, span: Span) -> list[Write]:
-    """The completed writes of *span*, archived ones too, in the order of their instants.
+    """Return the completed writes within *span*, including archived ones, in the order of their instants.
 
     Raises:
-        TableError: in a table of version 6, a write among them is pending; a later query would miss it.
+        TableError: the table is of version 6, and a write older than completed ones is pending; the next incremental
+            query would miss it.
 
     Source: IncrementalQueryAnalyzer.analyze; HoodieIncrementalRelationV1Trait.includedCommits; Hudi 1.2.0.
     """
@@ -81,13 +86,13 @@ def writes_within(state: TableState, span: Span) -> list[Write]:
 
 
 def _moment(state: TableState, done: Instant) -> str:
-    """When a write counts as done: in version 6 at its own instant."""
+    """Return the moment to which a completed write belongs: its completion time, or in version 6 its instant."""
     has_times = state.config.version >= VERSION_WITH_COMPLETION_TIMES
     return (done.completion_time if has_times else None) or done.time
 
 
 def completion_times(state: TableState, *, after: str) -> list[str]:
-    """The completion times of writes later than *after*, archived ones too, in order: the offsets of a stream.
+    """Return the sorted completion times later than *after* of all writes, including archived ones: a stream's offsets.
 
     Source: IncrementalQueryAnalyzer, Hudi 1.2.0.
     """
@@ -102,7 +107,7 @@ def completion_times(state: TableState, *, after: str) -> list[str]:
 def _archived(state: TableState, span: Span) -> list[Write]:
     timeline = state.timeline
     if timeline.first_active is None or span.begin >= timeline.first_active:
-        return []  # what has been archived had been completed before
+        return []  # archived writes completed before that
     here = {instant.time for instant in timeline.instants}
     found = [
         (one.instant, one.metadata)
@@ -116,7 +121,10 @@ def _archived(state: TableState, span: Span) -> list[Write]:
 
 
 def _refuse_holes(state: TableState) -> None:
-    """Source: TimelineUtils.handleHollowCommitIfNeeded, ``hoodie.read.timeline.holes.resolution.policy`` FAIL."""
+    """Raise a TableError if a pending write is older than a completed one, which leaves a hole in the timeline.
+
+    Source: TimelineUtils.handleHollowCommitIfNeeded, ``hoodie.read.timeline.holes.resolution.policy`` FAIL.
+    """
     pending = first_pending_write(state)
     if pending is not None and any(done.time > pending.time for done in state.timeline.completed_writes):
         raise TableError(
@@ -127,10 +135,10 @@ def _refuse_holes(state: TableState) -> None:
 
 
 def written_slices(state: TableState, writes: Sequence[Write]) -> list[FileSlice] | None:
-    """The newest slice of each file group that *writes* wrote to, of those files alone that they wrote.
+    """Return the newest slice of each file group that *writes* wrote to, built only from files that they wrote.
 
-    None where that is not known any more, as some were archived or some of their files cleaned: then the
-    newest slices of the table are to be asked.  In version 6 the files are asked anyway.
+    Return None if a write was archived or one of its files was cleaned: the caller then has to read the newest slices
+    of the whole table.  In version 6 this is not checked, and reading such a file fails.
 
     Source: MergeOnReadIncrementalRelationV1 and V2.listFileSplits, fullTableScan; Hudi 1.2.0.
     """
@@ -148,7 +156,7 @@ def written_slices(state: TableState, writes: Sequence[Write]) -> list[FileSlice
 
 
 def _written_files(writes: Sequence[Write]) -> dict[str, dict[str, FileInfo]]:
-    """The files of each partition that *writes* wrote, by their names."""
+    """Return the files that *writes* wrote, by partition path and file name."""
     files: dict[str, dict[str, FileInfo]] = defaultdict(dict)
     for _, metadata in writes:
         for partition, stats in metadata.partition_to_write_stats.items():
@@ -167,10 +175,10 @@ def _are_gone(state: TableState, writes: Sequence[Write], files: Mapping[str, Ma
 
 
 def written_by(config: TableConfig, root: str, span: Span, writes: Sequence[Write]) -> pc.Expression:
-    """Which rows are of *writes*, by their commit time.
+    """Return the condition on the commit time that is true for the rows of *writes*.
 
     Raises:
-        UnsupportedFeatureError: rows of this table do not record which write they are of.
+        UnsupportedFeatureError: the table has no meta fields, so its rows do not record their commit time.
     """
     if not config.populate_meta_fields:
         raise UnsupportedFeatureError(

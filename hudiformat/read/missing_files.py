@@ -1,4 +1,4 @@
-"""Base files that commits name and that are not there: a query is refused where it would give fewer rows."""
+"""Detect base files that commits name but that do not exist, so that a query never silently returns fewer rows."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from hudiformat.timeline.timeline import Instant
 def refuse_missing(
     state: TableState, slices: Sequence[FileSlice], damage: DamageMode, pruner: PartitionPruner | None
 ) -> None:
-    """Refuse to read fewer rows than there were: a base file that a commit names is not there, and nobody deleted it.
+    """Refuse a query if a base file that a commit names does not exist although no action deleted it.
 
-    A listing by the metadata table names such files itself, so that reading finds out.
+    Tables listed by their metadata table are not checked: the listing includes such a file, and reading it fails.
 
     Raises:
-        StorageError: there is such a file; with SKIP it is a warning.
+        StorageError: a base file is missing; with SKIP this is a warning.
     """
     if state.has_metadata_partition(FILES):
         return
@@ -43,10 +43,11 @@ def refuse_missing(
 
 
 def missing_base_files(state: TableState, slices: Sequence[FileSlice]) -> Iterator[str]:
-    """The paths of base files that the newest write, or one that began a slice, has made, and that are not in *slices*.
+    """Yield the paths of base files that commits name but that *slices*, the table's newest, do not have.
 
-    Those of file groups that were replaced are not missing.  Only commits are read that a query reads anyway, or that a
-    slice without a base file belongs to; and all others where such a slice begins with updates.
+    Files of replaced file groups do not count.  To stay cheap, only two kinds of commits are read: the newest one,
+    which a query reads anyway, and each commit that began a slice without a base file.  If such a slice begins with
+    updates, there must have been an older base file to update, and all earlier commits are read to find it.
     """
     newest = {(one.partition_path, one.file_id): one for one in slices}
     done = {one.time: one for one in state.timeline.completed_writes}
@@ -66,7 +67,7 @@ def missing_base_files(state: TableState, slices: Sequence[FileSlice]) -> Iterat
 def _before(
     state: TableState, suspects: Container[tuple[str, str]], newest: Mapping[tuple[str, str], FileSlice]
 ) -> Iterator[str]:
-    """The base files of *suspects*, whose slices begin with updates, that writes before those have made."""
+    """Yield the base files of earlier writes in *suspects*: file groups whose newest slice begins with updates."""
     for write in reversed(state.timeline.completed_writes) if suspects else ():
         for group, stat in _stats(state, write):
             if group in suspects and stat.log_version is None and write.time < newest[group].base_instant:
@@ -74,7 +75,7 @@ def _before(
 
 
 def _stats(state: TableState, write: Instant) -> Iterator[tuple[tuple[str, str], WriteStat]]:
-    """What a write did to file groups that are still there."""
+    """Yield the statistics of *write* with their file group, except for file groups that were replaced."""
     for stat in state.metadata(write).write_stats:
         group = stat.partition_path or "", stat.file_id or ""
         if stat.path is not None and group not in state.visibility.replaced:
@@ -82,7 +83,7 @@ def _stats(state: TableState, write: Instant) -> Iterator[tuple[tuple[str, str],
 
 
 def _misses(found: FileSlice | None, name: str) -> bool:
-    """Whether the base file *name* is neither in the newest slice of its file group, nor older than that."""
+    """Return whether the base file *name* is missing: not in *found*, the newest slice of its file group, nor older."""
     parsed = parse_data_file(name)
     if not isinstance(parsed, BaseFileName):
         refuse_registered(name)

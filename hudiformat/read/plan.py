@@ -1,7 +1,7 @@
-"""What a query is going to read, planned on one state of the table.
+"""Plan what a query reads, on one state of the table.
 
-A plan is made at once: it names the file slices, or for change data the writes.  Their rows are read from it later, in
-this process or in others, without reading the timeline again.
+A plan names the file slices to read, or for change data the writes.  Rows are read from the plan later, in this process
+or in others, without reading the timeline again.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from hudiformat.table.state import TableContext, TableState
 
 @dataclass(frozen=True, slots=True)
 class SlicePlan:
-    """The file slices of a query, and what it asks of each."""
+    """The file slices that a query reads, and the columns and conditions that it applies to each."""
 
     query: SliceQuery
     slices: Sequence[FileSlice]
 
     def scan(self, storage: Storage, explain: Callable[[], ScanExplanation]) -> Scan:
-        """The rows, read when they are asked for; *explain* says why these slices.
+        """Return a scan, which reads the rows when it is iterated; *explain* returns its explanation.
 
         Raises:
             SchemaError: the table has no such column; from the scan, the filter does not fit the columns.
@@ -48,7 +48,7 @@ class SlicePlan:
         return self.query.scan(storage, self.slices, explain)
 
     def read_all(self, storage: Storage) -> pa.Table:
-        """All rows, in memory.
+        """Read all rows into memory.
 
         Raises:
             SchemaError: the table has no such column, or the filter does not fit the columns.
@@ -58,7 +58,7 @@ class SlicePlan:
 
 @dataclass(frozen=True, slots=True)
 class ChangePlan:
-    """The writes of a change query, and what it asks of their changes."""
+    """The writes whose changes a query reads, and the columns and the filter that it applies to the changes."""
 
     reader: ChangeReader
     writes: Sequence[Write]
@@ -75,12 +75,12 @@ class ChangePlan:
         return change_schema(self.columns)
 
     def changes(self) -> Iterator[pa.RecordBatch]:
-        """The changes, in the order of the writes."""
+        """Yield the changes, in the order of the writes."""
         return self.reader.changes(self.writes, self.columns, self.filter)
 
 
 def slice_reader(state: TableState, as_of: Moment | None = None) -> SliceReader:
-    """What reads single slices of the table, here or in another process, as of a moment or now.
+    """Return a reader of single file slices, as of a moment or now; it can be pickled for other processes.
 
     Raises:
         TableError: the rows of that moment are not known, or were cleaned.
@@ -101,10 +101,10 @@ def slice_reader(state: TableState, as_of: Moment | None = None) -> SliceReader:
 
 
 def instant_of(state: TableState, moment: Moment | None) -> str | None:
-    """A moment of time travel as an instant of the table.
+    """Return the instant of the table that a moment of time travel stands for; None for None.
 
     Raises:
-        NameFormatError: a text that is no moment.
+        NameFormatError: a text is not a moment.
     """
     return None if moment is None else as_instant(moment, state.config.timeline_zone)
 
@@ -117,10 +117,11 @@ def plan_snapshot(
     filter: Filter | None = None,  # noqa: A002 - the name that users know
     with_logs: bool = True,
 ) -> SlicePlan:
-    """A snapshot query, or without logs a read-optimized one, as of a moment or now.
+    """Plan a snapshot query, or a read-optimized one without log files, as of a moment or now.
 
     Raises:
-        TableError: the rows of that moment are not known, or were cleaned; or cleans overtake every attempt.
+        TableError: the rows of that moment are not known, or were cleaned; or a clean deleted files during every
+            attempt.
         StorageError: a base file is missing that a commit names, unless ``hudiformat.damage`` is skip.
     """
     names = None if columns is None else one_or_more(columns)
@@ -147,7 +148,7 @@ def explain_snapshot(
     filter: Filter | None = None,  # noqa: A002
     with_logs: bool = True,
 ) -> ScanExplanation:
-    """What :func:`plan_snapshot` leaves out, and by what, on the table as it is now.
+    """Explain which file slices :func:`plan_snapshot` leaves out and why, on the current state of the table.
 
     Raises:
         TableError: as for :func:`plan_snapshot`.
@@ -172,10 +173,10 @@ def plan_incremental(
     columns: str | Sequence[str] | None = None,
     filter: Filter | None = None,  # noqa: A002
 ) -> SlicePlan:
-    """An incremental query: the rows that were written within *span*, as the last of its writes left them.
+    """Plan an incremental query: the rows written within *span*, as the last write within *span* left them.
 
     Raises:
-        TableError: in a table of version 6, a write is pending that later ones have overtaken; or as for a snapshot.
+        TableError: the table is of version 6, and a write older than completed ones is pending; or as for a snapshot.
         UnsupportedFeatureError: the table has no meta fields.
     """
     names = None if columns is None else one_or_more(columns)
@@ -199,7 +200,7 @@ def plan_changes(
     columns: str | Sequence[str] | None = None,
     filter: Filter | None = None,  # noqa: A002
 ) -> ChangePlan:
-    """A change query: what the writes within *span* did to each record.
+    """Plan a change query: what the writes within *span* did to each record.
 
     Raises:
         UnsupportedFeatureError: the table keeps no change data.
@@ -220,10 +221,10 @@ def rows_of_state(
     columns: Sequence[str],
     filter: Filter | None,  # noqa: A002
 ) -> Iterator[tuple[FileSlice, pa.Table, pa.Table]]:
-    """The newest rows of the table as it is in *state*, by file slice, for a write that begins from there.
+    """Yield each file slice of *state* with its rows, for a write that is based on *state*.
 
-    With them the columns of theirs that partition paths are made of, as the files have them: a path need not show the
-    value that made it.
+    The second table holds the columns that partition paths are made of, as the files store them.  The first shows the
+    values parsed from the path, which may differ from the value that the path was made of.
 
     Raises:
         SchemaError, FilterError: the table has no such column, or the filter does not fit the columns.
@@ -237,10 +238,10 @@ def rows_of_state(
 
 
 def read_rows(context: TableContext, plan: Callable[[], SlicePlan]) -> pa.Table:
-    """All rows of a query, which is planned again where others have deleted files of it before they were read.
+    """Read all rows of a query; plan it again if another writer deletes files of the plan before they are read.
 
     Raises:
-        FilesGoneError: others were faster every time, or the same files are wanted again.
+        FilesGoneError: files were deleted during every attempt, or the new plan names the same files.
     """
     planned = plan()
     for left in range(MOST_ATTEMPTS - 1, -1, -1):
@@ -254,7 +255,7 @@ def read_rows(context: TableContext, plan: Callable[[], SlicePlan]) -> pa.Table:
 
 
 def _sliced(state: TableState, query: SliceQuery, slices: list[FileSlice]) -> SlicePlan:
-    """The plan, without slices in which the filter cannot be true."""
+    """Return the plan of a query, without the slices that indexes and statistics rule out."""
     pruner = _pruner(query.reader, query.filter)
     if pruner is not None:
         slices = without_skipped(state, slices, pruner, with_logs=query.with_logs, is_newest=query.is_newest)
@@ -262,7 +263,7 @@ def _sliced(state: TableState, query: SliceQuery, slices: list[FileSlice]) -> Sl
 
 
 def _pruner(reader: SliceReader, condition: pc.Expression | None) -> PartitionPruner | None:
-    """What a filter rules out before files are opened; None where it does not fit, which reading will report."""
+    """Return a pruner for the filter; None without one, or if it does not fit the columns, which reading reports."""
     if condition is None or not fits(condition, reader.output_schema):
         return None
     return PartitionPruner(reader.partition_columns, reader.output_schema, condition)

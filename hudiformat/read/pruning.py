@@ -1,4 +1,4 @@
-"""Which partitions can have rows for which a filter is true, decided by their paths."""
+"""Decide by their paths which partitions can have rows for which a filter is true."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from hudiformat.schema.partition_columns import PartitionColumns, typed
 
 
 def filtered(rows: pa.RecordBatch, expression: pc.Expression) -> pa.RecordBatch:
-    """The rows for which a filter is true.
+    """Return the rows for which a filter is true.
 
     Raises:
-        SchemaError: it does not fit the columns.
+        SchemaError: the filter does not fit the columns.
     """
     try:
-        # As a table: pyarrow 19 cannot filter a batch of which nothing is left.
+        # Filtered as a table: pyarrow 19 cannot filter a batch when no row is left.
         kept = matching(pa.Table.from_batches([rows]), expression)
     except pa.ArrowException as error:
         raise SchemaError(f"the filter {expression} does not fit the columns: {error}") from error
@@ -29,25 +29,25 @@ def filtered(rows: pa.RecordBatch, expression: pc.Expression) -> pa.RecordBatch:
 
 @dataclass(frozen=True)
 class PartitionPruner:
-    """Tells by a partition's path whether a filter can be true for rows of it."""
+    """Decides by a partition's path whether the filter can be true for any of its rows."""
 
     columns: PartitionColumns
     schema: pa.Schema
-    """What is shown."""
+    """The columns that the query returns."""
     filter: pc.Expression
 
     def may_hold(self, path: str) -> bool:
-        """Whether the partition at *path* can have rows for which the filter is true."""
+        """Return whether the partition at *path* can have rows for which the filter is true."""
         known = self.known(path)
         return known is None or possible(self.filter, self.schema, [known])[0]
 
     def may_enter(self, folder: str) -> bool:
-        """Whether *folder*, or what is below it, can be a partition for :meth:`may_hold`."""
+        """Return whether *folder*, or a folder below it, can be a partition with rows for which the filter is true."""
         is_whole = self.columns.escaped and folder.count("/") + 1 == len(self.columns.fields)
         return not is_whole or self.may_hold(folder)
 
     def known(self, path: str) -> pc.Expression | None:
-        """What is true of all rows of the partition at *path*."""
+        """Return the condition that the path implies for all rows of the partition; None if it implies nothing."""
         known: pc.Expression | None = None
         shown = set(self.schema.names)
         for name, text in zip(self.columns.fields, self.columns.texts(path), strict=True):

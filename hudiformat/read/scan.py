@@ -1,4 +1,4 @@
-"""The rows of a query, before they are read: file slice after file slice, batch by batch."""
+"""Read the rows of a query lazily: file slice after file slice, batch by batch."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SHOWN = 8
-"""Columns that the repr of a scan names."""
+"""Number of columns that the repr of a scan names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """Rows of a table that are read when they are asked for, as often as they are, batch by batch.
+    """Rows of a table, read batch by batch each time the scan is iterated.
 
-    Anything that speaks Arrow's C stream takes it as it is: DuckDB, Polars, pandas, ``pa.table(scan)``.  *batches*
-    begins a new reading.  ``explain()`` says which file slices are read, and by what the others are left out: partition
-    paths, indexes of the metadata table, or footers of base files, for which it opens these.
+    A scan can be passed to anything that accepts Arrow's C stream: DuckDB, Polars, pandas, ``pa.table(scan)``.
+    *batches* begins to read from the start.  ``explain()`` says which file slices are read, and why the others are left
+    out: by partition paths, indexes of the metadata table, or footers of base files, which it opens for that.
 
     Raises:
-        HudiFormatError: from whatever reads, what reading a slice raises.
+        HudiFormatError: while the rows are read, whatever reading a slice raises.
 
     Source: HoodieFileGroupReader.getClosableIterator.
     """
@@ -55,11 +55,11 @@ class Scan:
         return self.reader().__arrow_c_stream__(requested_schema)
 
     def reader(self) -> pa.RecordBatchReader:
-        """The batches as a reader, which can be read once."""
+        """Return the batches as a reader, which can be read once."""
         return pa.RecordBatchReader.from_batches(self.schema, self.batches())
 
     def read_all(self) -> pa.Table:
-        """All rows, in memory.
+        """Read all rows into memory.
 
         Raises:
             HudiFormatError: whatever reading a slice raises.
@@ -73,10 +73,10 @@ class Scan:
 
 @dataclass(frozen=True)
 class SliceQuery:
-    """What a query asks of the slices that it found.
+    """The columns and conditions that a query applies to each file slice.
 
-    ``filter`` is asked of all columns, those that are not among ``columns`` too.  ``written_by`` is a further filter,
-    by commit time.
+    ``filter`` may refer to any column of the table, not only to ``columns``.  ``written_by`` is a further condition, on
+    the commit time.
     """
 
     reader: SliceReader
@@ -87,7 +87,7 @@ class SliceQuery:
 
     @property
     def is_newest(self) -> bool:
-        """Whether the newest rows are asked for, neither those of a moment before nor those of some writes."""
+        """Whether the query reads the newest rows, and not those of an earlier moment or of some writes only."""
         return self.reader.as_of is None and not self.reader.incremental
 
     @property
@@ -100,7 +100,7 @@ class SliceQuery:
         return self.reader.project(self.columns)
 
     def scan(self, storage: Storage, slices: Sequence[FileSlice], explain: Callable[[], ScanExplanation]) -> Scan:
-        """The rows, a batch at a time; *explain* says why these slices.
+        """Return a scan of *slices*; *explain* returns its explanation.
 
         Raises:
             SchemaError: the table has no such column; from the scan, the filter does not fit the columns.
@@ -109,11 +109,11 @@ class SliceQuery:
 
     @property
     def stored_schema(self) -> pa.Schema:
-        """Those of its columns that partition paths are made of."""
+        """The columns of the query that partition paths are made of."""
         return pa.schema([field for field in self.schema if field.name in self.reader.partition_columns.fields])
 
     def batches(self, storage: Storage, slices: Sequence[FileSlice]) -> Iterator[pa.RecordBatch]:
-        """The rows of *slices*, a batch at a time.
+        """Return an iterator over the rows of *slices*, batch by batch.
 
         Raises:
             SchemaError: the table has no such column, or the filter does not fit the columns.
@@ -124,9 +124,10 @@ class SliceQuery:
     def batches_with_stored(
         self, storage: Storage, slices: Sequence[FileSlice]
     ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-        """As :meth:`batches`, and with each batch its columns of ``stored_schema`` as the files have them.
+        """Yield each batch of :meth:`batches` with the columns of ``stored_schema`` as the files store them.
 
-        Rows that are written back with the values that are shown could get another partition path.
+        A row that is written back with the values that the query shows, instead of the stored ones, could get another
+        partition path.
         """
         names, schema = self.schema.names, self.stored_schema
         for rows in self._rows(storage, slices, names, schema.names):
@@ -147,7 +148,7 @@ class SliceQuery:
                 yield rows
 
     def _needed(self, names: list[str]) -> list[str]:
-        """The columns to read: *names*, and what is only filtered by."""
+        """Return the columns to read: *names*, and those that only the conditions need."""
         every = self.reader.output_schema
         if self.filter is not None and not fits(self.filter, pa.schema([every.field(name) for name in names])):
             return list(every.names)

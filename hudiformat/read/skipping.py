@@ -1,8 +1,8 @@
-"""Which file slices a filter can be true in, by the metadata table's column statistics and bloom filters.
+"""Data skipping: rule out file slices by the indexes and statistics in the metadata table.
 
-A row of a slice takes each of its values from one of the slice's files, or has null, whichever way it is merged.  So a
-column's values lie between the bounds of all the files together, and where the filter cannot be true of such values
-nothing is opened.  Rules: spec/queries.md.
+However a row of a slice is merged, each of its values comes from one of the slice's files or is null.  So the values of
+a column lie between the lowest and the highest bound of all these files.  If the filter cannot be true for such values,
+no file of the slice is opened.  Rules: spec/queries.md.
 """
 
 from __future__ import annotations
@@ -44,19 +44,20 @@ from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES
 
 _MOST_CASES = 64
 _MOST_KEYS = 1000
-"""Of more keys the files are read at once: each is a look-up of its own in the record index."""
+"""The largest number of keys that are looked up in an index; with more keys, reading the files costs less."""
 
 _MOST_RECORDS = 10_000
-"""Of more records with a value, their file groups are not looked up."""
+"""The largest number of records with the wanted values whose file groups are looked up."""
 
 
 def without_skipped(
     state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool, is_newest: bool = False
 ) -> list[FileSlice]:
-    """Those of *slices* in which the pruner's filter can be true; their log files count only *with_logs*.
+    """Return the slices in which the pruner's filter can be true.
 
-    Where the query *is_newest*, asking for the newest rows of the table, indexes that know these alone are used too.  A
-    part of the metadata table that cannot be read is skipped with a warning.
+    *with_logs* says whether the query merges log files.  *is_newest* says that it reads the newest rows of the table,
+    so that indexes that describe only these can be used.  A partition of the metadata table that cannot be read is not
+    used, with a warning.
 
     Source: RecordLevelIndexSupport, SecondaryIndexSupport, PartitionStatsIndexSupport, ColumnStatsIndexSupport,
     BloomFiltersIndexSupport, Hudi 1.2.0.
@@ -68,7 +69,7 @@ def without_skipped(
 def skipped_by_index(
     state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool, is_newest: bool = False
 ) -> dict[FileSlice, str]:
-    """Those of *slices* in which the pruner's filter cannot be true, and the part of the metadata table that says so.
+    """Return the slices in which the pruner's filter cannot be true, each with the metadata partition that shows it.
 
     Arguments are those of :func:`without_skipped`.
     """
@@ -88,10 +89,10 @@ def skipped_by_index(
 
 
 def _columns_with_statistics(state: TableState, pruner: PartitionPruner) -> pa.Schema:
-    """The columns of the filter whose statistics can be used."""
+    """Return the columns of the filter whose statistics can be used."""
     stored = _stored(pruner)
     if state.context.merger is not None or schema_history(state) is not None:
-        return pa.schema([])  # statistics are kept under names that columns may have had
+        return pa.schema([])  # statistics are stored under the column's name at that time, which may have changed
     names, there = columns_of(pruner.filter, pruner.schema), set(stored.names)
     return pa.schema([stored.field(name) for name in names if name in there])
 
@@ -100,13 +101,14 @@ def _by_partition_statistics(
     state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, **_query: bool
 ) -> set[FileSlice]:
     columns = _columns_with_statistics(state, pruner)
-    # Below version 8 log files grow, and records of partitions are added to others that may lack their rows.
+    # Below version 8 rows are appended to existing log files, and a partition's record may be merged into an older one
+    # that does not cover all of them.
     grows = state.config.version < VERSION_WITH_COMPLETION_TIMES
     if not columns.names or not state.config.partition_fields or grows:
         return set()
     paths = list(dict.fromkeys(one.partition_path for one in slices))
     known = partition_ranges(state.storage, state.config, state.timeline, paths, columns.names)
-    # A file without the column is not counted: its rows have null.
+    # A file without the column has no statistics of it, and its rows have null: so null is always possible.
     cases = [
         (path, case)
         for path in paths
@@ -163,7 +165,10 @@ def _by_record_index(
 
 
 def _are_unique(state: TableState) -> bool:
-    """Whether a key has one place, as the record index has it: where keys belong to partitions it may have several."""
+    """Return whether each key is in one file group at most, as in a global record index.
+
+    Where keys are unique only within a partition, several file groups may hold the same key.
+    """
     return state.options.is_global or not state.config.partition_fields
 
 
@@ -189,7 +194,7 @@ _Index = tuple[str, Callable[..., set[FileSlice]]]
 
 
 def _indexes(state: TableState) -> Iterator[_Index]:
-    """The parts of the metadata table, and what each rules out: the cheapest first."""
+    """Yield the metadata partitions that can rule out slices, each with its function, the cheapest first."""
     yield RECORD_INDEX, _by_record_index
     for name in state.config.metadata_partitions:
         if name.startswith(SECONDARY_INDEX):
@@ -200,19 +205,19 @@ def _indexes(state: TableState) -> Iterator[_Index]:
 
 
 def _is_of_now(partition: str) -> bool:
-    """Whether a part knows only the rows that are there now, and has forgotten what was."""
+    """Return whether a metadata partition describes only the newest rows, and not those of earlier slices."""
     return partition in (RECORD_INDEX, PARTITION_STATS) or partition.startswith(SECONDARY_INDEX)
 
 
 def _stored(pruner: PartitionPruner) -> pa.Schema:
-    """The columns that are shown as the files have them."""
+    """Return the columns whose values a query shows as the files store them."""
     hidden = {*pruner.columns.from_path, *pruner.columns.as_text}
     return pa.schema([field for field in pruner.schema if field.name not in hidden])
 
 
 @dataclass(frozen=True, slots=True)
 class _SliceStatistics:
-    """The statistics of the slices of a table, held against a filter."""
+    """Compares the statistics of file slices with a filter."""
 
     stats: ColumnStats
     pruner: PartitionPruner
@@ -220,14 +225,14 @@ class _SliceStatistics:
     with_logs: bool
 
     def impossible(self, slices: Sequence[FileSlice]) -> Iterator[FileSlice]:
-        """The slices in which the filter cannot be true."""
+        """Yield the slices in which the filter cannot be true."""
         for path, group in groupby(slices, key=lambda one: one.partition_path):
             ranges = self.stats.ranges(path, self.columns.names)
             cases = [(one, case) for one in group for case in self._cases(one, ranges)]
             yield from _impossible(self.pruner, cases, lambda one: one.partition_path)
 
     def _cases(self, file_slice: FileSlice, ranges: Mapping[tuple[str, str], ColumnRange]) -> list[pc.Expression]:
-        """What can be true of a row of a slice, one case or the other; none where nothing is known."""
+        """Return conditions of which one is true for each row of a slice; an empty list if nothing is known."""
         logs = file_slice.log_files if self.with_logs else ()
         base = file_slice.base_file
         names = [str(file.name) for file in ([base] if base else []) + list(logs)]
@@ -244,7 +249,7 @@ _Whole = TypeVar("_Whole", FileSlice, str)
 def _impossible(
     pruner: PartitionPruner, cases: Sequence[tuple[_Whole, pc.Expression]], path_of: Callable[[_Whole], str]
 ) -> set[_Whole]:
-    """What the filter can be true of in none of its *cases*."""
+    """Return the slices or partition paths for which the filter can be true in none of their *cases*."""
     known = {path: pruner.known(path) for path in {path_of(one) for one, _ in cases}}
     guarantees = [case if (more := known[path_of(one)]) is None else more & case for one, case in cases]
     flags = possible(pruner.filter, pruner.schema, guarantees)
@@ -252,7 +257,12 @@ def _impossible(
 
 
 def _cases(columns: pa.Schema, known: Mapping[str, Sequence[ColumnRange]], *, may_be_null: bool) -> list[pc.Expression]:
-    """What can be true of a row whose values are in one of the ranges of each column; none where nothing is known."""
+    """Return conditions of which one is true for each row whose values lie in the *known* ranges of their columns.
+
+    Each condition combines one case of every column: with the cases ``a in [1, 5]`` and ``a is null`` of one column,
+    and ``b in [7, 9]`` of another, there are two.  A column that would make more than ``_MOST_CASES`` is left out.  The
+    list is empty if nothing is known.
+    """
     by_column: list[list[pc.Expression]] = []
     for field in columns:
         cases = _of_column(field, known[field.name], may_be_null=may_be_null) if field.name in known else []
@@ -276,7 +286,10 @@ def _both(case: Sequence[pc.Expression]) -> pc.Expression:
 
 
 def _of_column(field: pa.Field, ranges: Sequence[ColumnRange], *, may_be_null: bool) -> list[pc.Expression]:
-    """What a column's value can be: within bounds, null, or NaN, which no bounds show; none for anything."""
+    """Return the cases of one column's value: within bounds, null, or NaN, which bounds do not cover.
+
+    The list is empty if the value can be anything.
+    """
     bounds = [_bounds(field, one) for one in ranges if not one.all_null]
     column = pc.field(field.name)
     cases = []
@@ -296,7 +309,7 @@ def _of_column(field: pa.Field, ranges: Sequence[ColumnRange], *, may_be_null: b
 
 
 def _bounds(field: pa.Field, known: ColumnRange) -> tuple[pa.Scalar, pa.Scalar]:
-    """The bounds in the column's type, null for what is not known."""
+    """Return the lower and upper bound in the column's type; null for a bound that is not known."""
     nothing = pa.scalar(None, field.type)
     if known.kind is None or not keeps_order(known.kind, field.type):
         return nothing, nothing
@@ -305,13 +318,13 @@ def _bounds(field: pa.Field, known: ColumnRange) -> tuple[pa.Scalar, pa.Scalar]:
         fitted = resolve(
             pa.RecordBatch.from_arrays([values], [field.name]), pa.schema([field.with_nullable(True)])
         ).column(0)
-    except (SchemaError, DataError, pa.ArrowException):  # the column was of another type, or is nested by now
+    except (SchemaError, DataError, pa.ArrowException):  # the column had another type then, or is nested now
         return nothing, nothing
     return fitted[0], fitted[1]
 
 
 def _extreme(which: str, bounds: Sequence[pa.Scalar]) -> pa.Scalar | None:
-    """The lowest or highest of bounds; None if one of them is not known."""
+    """Return the lowest or highest of *bounds*; None if one of them is not known."""
     if any(not bound.is_valid for bound in bounds):
         return None
     return pc.min_max(pa.array(bounds))[which]

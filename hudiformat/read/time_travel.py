@@ -1,4 +1,4 @@
-"""Time travel: moments as text, and whether the rows of a moment are known."""
+"""Time travel: convert moments to instants, and check that the rows of a moment are still known."""
 
 from __future__ import annotations
 
@@ -29,38 +29,38 @@ _ISO = re.compile(
 )
 _EPOCH = re.compile(r"(\d{10})(\d{3})?", re.ASCII)
 _LAST_MILLISECOND = "999000"
-_AFTER_ALL = ":"  # as a text, higher than every instant
+_AFTER_ALL = ":"  # compares as a text higher than every instant
 
 
 @runtime_checkable
 class Written(Protocol):
-    """What a write returns: the ``Commit``."""
+    """The result of a write: a ``Commit``."""
 
     @property
     def instant(self) -> str:
-        """When it was requested."""
+        """The time at which the write was requested."""
 
     @property
     def completion_time(self) -> str | None:
-        """When it became visible."""
+        """The time at which the write became visible."""
 
 
 Moment = str | date | Instant | Written
-"""What names a moment: an instant, as text or out of the timeline, a commit, a date, a datetime, or ISO 8601."""
+"""A moment: an instant (as text, or of the timeline), a commit, a date, a datetime, or an ISO 8601 text."""
 
 
 def as_instant(moment: Moment, zone: TimelineZone) -> str:
-    """An instant as text, out of whatever names a moment.
+    """Return the instant, as text, that a moment stands for.
 
-    A datetime with a time zone is converted to *zone*, one without is of that zone.  A date is its first moment.  Text
-    in whole seconds is the last millisecond of its second; an instant of fourteen digits stays as it is, and so comes
-    before all instants of its second.  Ten digits are seconds since 1970, thirteen milliseconds.  A commit is its
-    instant.
+    A datetime with a time zone is converted to *zone*; one without is taken to be in *zone*.  A date stands for its
+    first moment.  An ISO 8601 text without a fraction stands for the last millisecond of its second.  An instant of
+    fourteen digits is not changed, and so comes before all instants of its second.  Ten digits are seconds since 1970,
+    thirteen digits milliseconds.  A commit stands for its instant.
 
     Raises:
-        NameFormatError: none of these.
+        NameFormatError: *moment* is none of these.
 
-    Source: HoodieSqlCommonUtils.formatQueryInstant, Hudi 1.2.0, which takes fewer forms.
+    Source: HoodieSqlCommonUtils.formatQueryInstant, Hudi 1.2.0, which accepts fewer forms.
     """
     if isinstance(moment, datetime):
         return format_instant(_wall_clock(moment, zone))
@@ -87,17 +87,17 @@ def as_instant(moment: Moment, zone: TimelineZone) -> str:
 
 
 def moment_text(moment: Moment) -> str:
-    """A moment as text that :func:`as_instant` takes for the same."""
+    """Return a moment as text that :func:`as_instant` reads as the same moment."""
     if isinstance(moment, datetime):
         return moment.isoformat(timespec="microseconds")
     return moment.isoformat() if isinstance(moment, date) else named_instant(moment)
 
 
 def named_instant(named: object) -> str:
-    """The instant that *named* is, or that it is of: text is taken as it is.
+    """Return the instant of a text, an ``Instant`` or a commit; a text is returned unchanged.
 
     Raises:
-        NameFormatError: it is something else.
+        NameFormatError: *named* is something else.
     """
     if isinstance(named, str):
         return named
@@ -110,7 +110,7 @@ def named_instant(named: object) -> str:
 
 
 def _wall_clock(moment: datetime, zone: TimelineZone) -> datetime:
-    """What the clock of the table's zone shows."""
+    """Return *moment* as the local time of the table's zone; a datetime without a zone is returned unchanged."""
     if moment.tzinfo is None:
         return moment
     return moment.astimezone(timezone.utc if zone is TimelineZone.UTC else None)
@@ -120,7 +120,7 @@ def _parsed(match: re.Match[str]) -> datetime:
     hours, minutes, seconds, fraction = match["hours"], match["minutes"], match["seconds"], match["fraction"]
     if hours is None:
         return datetime.fromisoformat(match["date"])
-    # A fraction of any length; without one all of the second counts.
+    # The fraction may have any length; without one, the text stands for the end of its second.
     microseconds = f"{fraction:0<6}"[:6] if fraction else _LAST_MILLISECOND
     zone = match["zone"] or ""
     if zone == "Z":
@@ -131,11 +131,11 @@ def _parsed(match: re.Match[str]) -> datetime:
 
 
 def check_as_of(state: TableState, moment: str) -> None:
-    """Raise where the rows of *moment* are not known.
+    """Raise a TableError if the rows of *moment* are not known.
 
-    A pending write may still complete, and would then have been visible; files that were cleaned no longer exist.
-    Every clean after *moment* counts, as one may have kept less than a later one; also those that are archived or at
-    work.
+    A pending write before *moment* may still complete, and its rows would then belong to *moment*.  Files that were
+    cleaned no longer exist.  Every clean after *moment* is checked, including archived and pending ones, because an
+    earlier clean may have kept less than a later one.
 
     Raises:
         BeforeFirstCommitError: the table had no commits at *moment*.
@@ -176,12 +176,13 @@ def _refuse_before_all(state: TableState, moment: str) -> None:
 
 
 def refuse_cleaned(state: TableState, slices: Sequence[FileSlice], moment: str, pruner: PartitionPruner | None) -> None:
-    """Raise where a clean by file versions, which knows no earliest moment, has deleted a file that *moment* needs.
+    """Raise a TableError if a clean by file versions has deleted a file that *moment* needs.
 
-    *slices* are those of *moment*, in all partitions that *pruner* keeps.
+    Such a clean does not record the earliest moment whose rows it kept, so the deleted files are compared with
+    *slices*: the slices as of *moment* in all partitions that *pruner* keeps.
 
     Raises:
-        TableError: a slice of *moment* is gone, or a part of it.
+        TableError: a clean has deleted a slice of *moment*, or a part of it.
     """
     then = {(one.partition_path, one.file_id): one.base_instant for one in slices}
     now: set[tuple[str, str]] | None = None
@@ -193,7 +194,7 @@ def refuse_cleaned(state: TableState, slices: Sequence[FileSlice], moment: str, 
                 continue
             if now is None:
                 now = {(one.partition_path, one.file_id) for one in state.slices(pruner=pruner)}
-            # All files of a group are deleted where it was replaced, perhaps by a write that has been archived.
+            # A clean deletes all files of a replaced group; the write that replaced it may have been archived.
             replaced_by = state.visibility.replaced.get(group, "")
             if group in now or replaced_by > moment:
                 root = state.storage.root
@@ -215,14 +216,14 @@ def _is_change_log(name: BaseFileName | LogFileName) -> bool:
 
 
 def _cleans_after(state: TableState, moment: str) -> Iterator[tuple[Instant, object]]:
-    """The cleans that were begun after *moment*, the newest first, and what they have done or are going to do."""
+    """Yield the cleans requested after *moment*, the newest first, each with its metadata or, if pending, its plan."""
     cleans = [one for one in state.timeline.instants if one.action is Action.CLEAN]
     for clean in reversed(cleans):
         if clean.time > moment:
             shown = clean if clean.is_completed else Instant(clean.time, clean.action, State.REQUESTED)
             yield clean, state.content(shown)
     if any(clean.time <= moment for clean in cleans):
-        return  # and all that are archived are older
+        return  # archived cleans are older still
     if moment < (state.timeline.first_active or "") or state.config.version < VERSION_WITH_COMPLETION_TIMES:
         for one in reversed(read_archived(state.storage, state.config)):
             if one.instant.action is Action.CLEAN and one.instant.time > moment:
@@ -230,13 +231,13 @@ def _cleans_after(state: TableState, moment: str) -> Iterator[tuple[Instant, obj
 
 
 def first_pending_write(state: TableState) -> Instant | None:
-    """The first pending write that is not a clustering, which changes no rows."""
+    """Return the first pending write other than a clustering, which changes no rows."""
     pending = (instant for instant in state.timeline.pending if instant.action.is_write)
     return next((instant for instant in pending if not _is_clustering(state, instant)), None)
 
 
 def _is_clustering(state: TableState, pending: Instant) -> bool:
-    """Whether a replace commit is a clustering, by its plan."""
+    """Return whether the plan of a pending replace commit is that of a clustering."""
     if pending.action is not Action.REPLACE_COMMIT:
         return False
     plan = state.content(Instant(pending.time, pending.action, State.REQUESTED))
@@ -244,7 +245,11 @@ def _is_clustering(state: TableState, pending: Instant) -> bool:
 
 
 def _earliest_kept(state: TableState, content: object) -> str | None:
-    """The earliest moment whose rows a clean has kept; by file versions it is none before the active timeline."""
+    """Return the earliest moment whose rows a clean has kept.
+
+    The metadata of a clean by file versions names no such moment: then it is the first completed write of the active
+    timeline.
+    """
     if isinstance(content, CleanerPlan):
         earliest = content.earliest_instant_to_retain
         return None if earliest is None else earliest.timestamp

@@ -1,4 +1,4 @@
-"""Changes of a table's columns that are asked for by name: add, rename, widen, make nullable, drop, comment.  Pure.
+"""Change a table's columns by name: add, rename, widen, make nullable, drop, comment.  Pure.
 
 Columns are named by dotted paths, in which ``element`` stands for the items of a list and ``value`` for those of a map,
 as ``n.x`` or ``r.element.x``.
@@ -32,10 +32,9 @@ from hudiformat.schema.internal_schema import InternalSchema
 
 @dataclass(frozen=True, slots=True)
 class ColumnChanges:
-    """What is asked for, by the paths that columns have before; new ones by those that they are going to have.
+    """The changes to make, by the paths that columns have before the change; added columns by their new paths.
 
-    ``rename`` gives new names, not paths.  Renames come first, then the others on the columns under their old names,
-    and what is added comes last.
+    ``rename`` maps paths to new names, not to new paths.  Columns are added after all other changes.
     """
 
     add: Mapping[str, pa.DataType] = field(default_factory=dict)
@@ -47,14 +46,17 @@ class ColumnChanges:
 
     @property
     def needs_ids(self) -> bool:
-        """Whether columns have to be found by ids from then on: their names do not say enough."""
+        """Whether columns have to be matched by ids after the changes, because a name may denote different columns."""
         return bool(self.rename or self.drop)
 
     def on(self, schema: InternalSchema, *, by_ids: bool, kept: Sequence[str]) -> InternalSchema:
-        """The schema with the changes.  Without *by_ids* files are read by names; *kept* are columns that keep theirs.
+        """Return *schema* with the changes applied.
+
+        *by_ids* says that columns of files are matched by ids instead of names.  The columns *kept* can be neither
+        dropped nor renamed.
 
         Raises:
-            SchemaError: a column is not there, is one of *kept*, or cannot be changed as asked.
+            SchemaError: a column does not exist, is one of *kept*, or cannot be changed as asked.
         """
         editor = _Editor(schema.record)
         for path, kind in self.widen.items():
@@ -82,20 +84,23 @@ class ColumnChanges:
 
 
 class _Editor:
-    """Changes columns of a tree that are named by their paths at the beginning, found by their ids."""
+    """Changes columns of a tree, named by their paths before the first change.
+
+    The paths are mapped to ids at first, so that renames do not affect later changes.
+    """
 
     def __init__(self, record: RecordType) -> None:
         self.record = record
         self._ids = {path: column.id for path, column in walk(record)}
 
     def change(self, path: str, change: Callable[[Column], Column | None]) -> None:
-        """Put what *change* gives in the place of a column; None takes it away."""
+        """Replace a column with the result of *change*; drop the column if it is None."""
         result = _changed(self.record, self._id(path), change)
         assert isinstance(result, RecordType)  # noqa: S101 - as it was
         self.record = result
 
     def rename(self, path: str, name: str) -> None:
-        """Give a column another name among its siblings."""
+        """Rename a column; its siblings must not have the name."""
         if not name or "." in name:
             raise SchemaError(f"column {path}: {name!r} is no name of a column; give it without a path", column=path)
         number = self._id(path)
@@ -115,7 +120,7 @@ class _Editor:
 
 
 def _parent(kind: Kind, number: int) -> Kind:
-    """The type that the column with an id is a part of; *kind* itself where it has none of that id."""
+    """Return the type that contains the column with the id *number*; *kind* itself if there is no such column."""
     for column in inner_columns(kind):
         if column.id == number:
             return kind
@@ -152,7 +157,7 @@ def _kind(name: str, kind: pa.DataType) -> Kind:
 
 
 def _with_new(record: RecordType, path: str, kind: pa.DataType, first: int) -> tuple[RecordType, int]:
-    """The tree with a new column that may be null, at the end of its struct, and the next id."""
+    """Return the tree with a new nullable column at the end of its struct, and the next free id."""
     above, _, name = path.rpartition(".")
     there = dict(walk(record))
     if path.lower() in {at.lower() for at in there}:

@@ -1,11 +1,12 @@
-"""How the columns of a write change those of a table: one function from both and the options to the new ones.  Pure.
+"""Schema evolution: how the columns of a write change the columns of a table.  Pure.
 
-:func:`evolved` gives the columns that the write has and the table gets, or says why it is refused:
+:func:`evolved` computes the table's new columns from its old ones, the write's columns and the options, or refuses the
+write:
 
-1. The write's columns are brought in line with the table's: in the table's order, new ones at the end; nullable where
-   one of both is; and of the table's type where theirs can be promoted to that.
-2. What is missing is refused, filled with nulls, dropped, or taken over from the table, as the options say.
-3. The rows that are there must be readable with the new columns: types only grow, and new columns may be null.
+1. The write's columns are aligned with the table's: they get the table's order, with new columns at the end.  A column
+   is nullable if it is so in either.  It gets the table's type if its own can be promoted to that.
+2. Columns that the write lacks are refused, filled with nulls, dropped, or kept from the table, as the options say.
+3. Rows already in the table must be readable with the new columns: types only grow, and new columns are nullable.
 
 Source: HoodieSchemaUtils.deduceWriterSchema, AvroSchemaEvolutionUtils, SchemaChangeUtils, HoodieSchemaCompatibility,
 HoodieTable.validateSchema, Hudi 1.2.0; spec/schema-evolution.md.
@@ -29,20 +30,23 @@ _PROMOTED = {
     "binary": ("string",),
     "string": ("date", "binary"),
 }
-"""What values of a type may become, besides decimals.  Source: SchemaChangeUtils.isTypeUpdateAllow."""
+"""The types, besides decimals, to which a type may be promoted.  Source: SchemaChangeUtils.isTypeUpdateAllow."""
 _COARSER = {
     "timestamp-millis": "timestamp",
     "local-timestamp-millis": "local-timestamp-micros",
     "time-millis": "time",
 }
-"""Units that fit a finer one; Spark, whose writes are always in microseconds, has no need of this."""
+"""Types in milliseconds and the type in microseconds that can hold them.
+
+Hudi on Spark needs no such rule, because Spark always writes microseconds.
+"""
 
 
 def evolved(table: RecordType, incoming: RecordType, options: EvolutionOptions) -> RecordType:
-    """The columns of a table after a write of rows with the columns *incoming*.
+    """Return the columns of a table after a write of rows with the columns *incoming*.
 
     Raises:
-        SchemaError: the rows cannot be written, or those that are there could not be read any more.
+        SchemaError: the rows cannot be written, or rows already in the table could no longer be read.
     """
     own = _in_line(incoming, table, reorders=not options.reconcile)
     assert isinstance(own, RecordType)  # noqa: S101 - both are
@@ -60,7 +64,7 @@ def evolved(table: RecordType, incoming: RecordType, options: EvolutionOptions) 
 
 
 def _in_line(kind: Kind, table: Kind, *, reorders: bool) -> Kind:
-    """A type of the write's, with the order, the nullability and the types of the table's where they fit.
+    """Return a type of the write aligned with the table's: with its order, nullability and types, where they fit.
 
     Source: AvroSchemaEvolutionUtils.reconcileSchemaRequirements.
     """
@@ -82,7 +86,7 @@ def _column_in_line(column: Column, known: Column | None, *, reorders: bool) -> 
 
 
 def may_become(kind: Kind, other: Kind) -> bool:
-    """Whether the values of a type may be brought to another: those of a write, or of a table by a schema change."""
+    """Return whether values of type *kind* may be promoted to *other*, in a write or by a schema change."""
     if not isinstance(kind, Leaf) or not isinstance(other, Leaf):
         return False
     if other.word in _PROMOTED.get(kind.word, ()) or _COARSER.get(kind.word) == other.word:
@@ -94,7 +98,10 @@ def may_become(kind: Kind, other: Kind) -> bool:
 
 
 def _widens_decimal(kind: Leaf, other: Leaf) -> bool:
-    """Source: SchemaChangeUtils.isDecimalFixedUpdateAllowInternal, Types.DecimalBase.isWiderThan."""
+    """Return whether the decimal type *other* can hold all values of *kind*.
+
+    Source: SchemaChangeUtils.isDecimalFixedUpdateAllowInternal, Types.DecimalBase.isWiderThan.
+    """
     given, wanted = decimal_of(kind), decimal_of(other)
     if given is None or wanted is None:
         return False
@@ -103,7 +110,7 @@ def _widens_decimal(kind: Leaf, other: Leaf) -> bool:
 
 
 def _is_projection(own: Kind, table: Kind) -> bool:
-    """Whether the table has every column of the write, of a type that the write's could be read from.
+    """Return whether the table has every column of the write, of a type that can be read as the write's type.
 
     Source: HoodieSchemaProjectionChecker.isCompatibleProjectionOf.
     """
@@ -122,7 +129,7 @@ def _is_projection(own: Kind, table: Kind) -> bool:
 
 
 def _with_missing(kind: Kind, table: Kind) -> RecordType:
-    """The columns of the table and then the new ones of the write; those that are missing may be null.
+    """Return the columns of the table, then the write's new ones; columns that the write lacks become nullable.
 
     Source: AvroSchemaEvolutionUtils.reconcileSchema.
     """
@@ -144,7 +151,7 @@ def _joined(kind: Kind, table: Kind) -> Kind:
 
 
 def _refuse_missing(table: RecordType, result: RecordType, *, nested: bool) -> None:
-    """Refuse rows that lack columns of the table: nulls would take the place of what is there.
+    """Refuse rows that lack columns of the table, because nulls would overwrite the stored values.
 
     Source: HoodieSchemaCompatibility.checkValidEvolution, HoodieTable.validateSchema.
     """
@@ -202,7 +209,7 @@ def _refuse_required(column: Column, path: str) -> None:
 
 
 def _refuse_unwritable(own: Kind, result: Kind, above: str) -> None:
-    """Refuse values of the write that cannot be brought to the type that their column is going to have."""
+    """Refuse values of the write that cannot be promoted to the new type of their column."""
     given = {column.name: column for column in inner_columns(own)}
     for column in inner_columns(result):
         path, one = f"{above}{column.name}", given.get(column.name)
@@ -216,12 +223,12 @@ def _refuse_unwritable(own: Kind, result: Kind, above: str) -> None:
 
 
 def grows(written: Kind, kind: Kind) -> bool:
-    """Whether a type is wider than another: values that were written with that one can be read as this."""
+    """Return whether *kind* is wider than *written*: values stored as *written* can be read as *kind*."""
     return _reads(kind, written)
 
 
 def _reads(kind: Kind, written: Kind) -> bool:
-    """Whether values that were written with a type can be read as another.
+    """Return whether values stored as type *written* can be read as the different type *kind*.
 
     Source: HoodieSchemaCompatibilityChecker.calculateCompatibility.
     """
@@ -234,7 +241,8 @@ def _reads(kind: Kind, written: Kind) -> bool:
         return written.word in (*_NUMBERS, "binary") or decimal_of(written) is not None
     if kind.word in _NUMBERS and written.word in _NUMBERS:
         return _NUMBERS.index(written.word) < _NUMBERS.index(kind.word)
-    # Hudi lets a long become a timestamp too: of seconds where a file is read, of microseconds once it is rewritten.
+    # Hudi also allows long -> timestamp, but inconsistently: a read takes the numbers for seconds, a rewrite for
+    # microseconds.
     return (kind.word, written.word) in (("binary", "string"), ("uuid", "string"))
 
 
@@ -251,9 +259,9 @@ def _type_error(path: str, table: Kind, rows: Kind) -> SchemaError:
 class EvolutionOptions:
     """What a write may do to the columns of a table.
 
-    ``set_null`` fills columns that the rows lack with nulls, ``may_drop`` drops them from the table; ``reconcile`` is
-    Hudi's older way, in which the wider of both schemas counts; ``validate`` asks for a schema that rows of the table's
-    could be read with; ``schema_on_read`` keeps an internal schema, by which columns may be renamed and dropped.
+    ``set_null`` fills columns that the rows lack with nulls, ``may_drop`` drops them from the table.  ``reconcile`` is
+    Hudi's older mode, in which the wider of the two schemas is used.  ``validate`` requires a schema with which rows of
+    the table can be read.  ``schema_on_read`` keeps an internal schema, so that columns may be renamed and dropped.
 
     Source: HoodieWriteConfig, HoodieCommonConfig, DataSourceWriteOptions, Hudi 1.2.0.
     """
@@ -266,7 +274,7 @@ class EvolutionOptions:
 
 
 PARTIAL_SCHEMA = "hoodie.write.partial.update.schema"
-"""The option that makes an upsert one of some columns: their Avro schema, as JSON."""
+"""The option that makes an upsert update only some columns; its value is their Avro schema as JSON."""
 
 
 SET_NULL = "hoodie.write.set.null.for.missing.columns"

@@ -1,7 +1,7 @@
-"""Hudi's internal schema: columns with ids, by which a column that was renamed or dropped is told from another.
+"""Hudi's internal schema: columns with ids, by which a column is recognized after it was renamed or dropped.
 
-A table has one where ``latest_schema`` is in the extra metadata of the newest commit.  The versions that it had before
-are in the newest file of ``.hoodie/.schema``.
+A table has an internal schema if the newest commit has ``latest_schema`` in its extra metadata.  Earlier versions of
+the schema are in the newest file of ``.hoodie/.schema``.
 
 Source: InternalSchema, SerDeHelper, FileBasedInternalSchemaStorageManager, Hudi 1.2.0; spec/schema-evolution.md.
 """
@@ -43,9 +43,9 @@ _Parsed = TypeVar("_Parsed")
 
 @dataclass(frozen=True, slots=True)
 class InternalSchema:
-    """The columns of a table, meta fields among them, with ids; *version* is the instant since which they are so.
+    """The columns of a table, including meta fields, with ids; *version* is the instant that introduced them.
 
-    ``max_id`` is the highest id that was ever given to a column, of those that are dropped too.
+    ``max_id`` is the highest id that was ever assigned, including the ids of dropped columns.
     """
 
     version: int
@@ -54,16 +54,16 @@ class InternalSchema:
 
     @classmethod
     def first(cls, avro: str) -> InternalSchema:
-        """The internal schema of a table that had none, with the ids that Hudi gives; version 0."""
+        """Return the internal schema of a table that had none, with ids as Hudi assigns them and version 0."""
         record = avro_types(avro)
         return cls(0, max(_ids(record), default=-1), record)
 
     @classmethod
     def parse(cls, text: str) -> InternalSchema:
-        """The schema that a text of Hudi's says.
+        """Parse a schema from the JSON text that Hudi writes.
 
         Raises:
-            CorruptTableError: it says none.
+            CorruptTableError: the text is not a schema.
         """
         return _parsed(text, _schema)
 
@@ -73,17 +73,18 @@ class InternalSchema:
         return json.dumps(self.content(), separators=(",", ":"), ensure_ascii=False)
 
     def content(self) -> dict[str, Any]:
-        """What is in the JSON text."""
+        """Return the object that the JSON text encodes."""
         return {"max_column_id": self.max_id, "version_id": self.version, **_record_json(self.record)}
 
     def avro(self, name: str) -> str:
-        """The Avro schema of the columns; *name* is the record's full name."""
+        """Return the Avro schema of the columns; *name* is the record's full name."""
         return avro_of(replace(self.record, name=name))
 
     def followed_by(self, avro: str, version: int) -> InternalSchema:
-        """The internal schema of a table whose columns are those of *avro* by now: ids go by names, new ones are new.
+        """Return the internal schema of the table after its columns changed to those of *avro*.
 
-        It is the same one where nothing has changed.
+        Columns keep the ids of columns with the same name; others get new ids.  If nothing has changed, *self* is
+        returned.
         """
         fresh = _Fresh(self.max_id + 1)
         record = fresh.like(avro_types(avro), self.record)
@@ -93,7 +94,7 @@ class InternalSchema:
         return InternalSchema(version, fresh.next - 1, record)
 
     def with_new_ids(self, record: RecordType) -> InternalSchema:
-        """*record*, whose columns are all new, with the ids after those that there are."""
+        """Return a schema of *record*, whose columns are all new, with ids after ``max_id``."""
         fresh = _Fresh(self.max_id + 1)
         result = fresh.like(record, None)
         assert isinstance(result, RecordType)  # noqa: S101 - as it was
@@ -112,13 +113,13 @@ def _docs(record: RecordType) -> list[str | None]:
 
 
 class _Fresh:
-    """Gives ids: those of the columns that were there by their names, the next ones to others."""
+    """Assigns ids: known columns keep theirs, which are found by name; other columns get the next free ids."""
 
     def __init__(self, first: int) -> None:
         self.next = first
 
     def like(self, kind: Kind, known: Kind | None) -> Kind:
-        """*kind* with the ids of *known* where it has them."""
+        """Return *kind* with the ids of *known* for columns of the same name, and new ids for others."""
         there = {} if known is None or type(kind) is not type(known) else {c.name: c for c in inner_columns(known)}
         if isinstance(kind, MapType):
             is_known = isinstance(known, MapType)
@@ -140,22 +141,25 @@ class _Fresh:
 
 @dataclass(frozen=True, slots=True)
 class SchemaHistory:
-    """The internal schema that a query has, and those of the files that it reads, by the instants of their writes."""
+    """The internal schema of a query, and the versions with which the files that it reads were written."""
 
     query: InternalSchema
     versions: tuple[InternalSchema, ...]
 
     @classmethod
     def parse(cls, query: InternalSchema, text: str) -> SchemaHistory:
-        """The history in the content of a file of Hudi's.
+        """Parse a history from the content of a file in ``.hoodie/.schema``.
 
         Raises:
-            CorruptTableError: it is none.
+            CorruptTableError: the text is not a history.
         """
         return cls(query, parse_versions(text))
 
     def at(self, instant: str) -> RecordType | None:
-        """The columns of files that were written at *instant*; None where names are all that is known."""
+        """Return the columns of files written at *instant*; None if they are matched by name.
+
+        That is so if no version is known for the instant, or if all names are the same as in the query.
+        """
         if not instant.isdecimal():
             return None
         found = [one for one in self.versions if one.version <= int(instant)]
@@ -163,32 +167,32 @@ class SchemaHistory:
         return None if record is None or same_names(self.query.record, record) else record
 
     def stored(self, schema: pa.Schema, instant: str) -> pa.Schema | None:
-        """*schema* under the names of the files written at *instant*; None where they are the same."""
+        """Return *schema* with the column names of files written at *instant*; None if the names are the same."""
         record = self.at(instant)
         return None if record is None else stored_schema(schema, self.query.record, record)
 
     def written(self, avro: str, instant: str) -> str:
-        """The Avro schema of records that were written at *instant* under the names of the query."""
+        """Return the Avro schema *avro* of records written at *instant*, with the column names of the query."""
         record = self.at(instant)
         return avro if record is None else renamed_schema(avro, self.query.record, record)
 
     @staticmethod
     def shown(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-        """A batch that was read with what :meth:`stored` gave, under the names of *schema*."""
+        """Return a batch that was read with the schema from :meth:`stored`, with the column names of *schema*."""
         return relabelled(batch, schema)
 
 
 def parse_versions(text: str) -> tuple[InternalSchema, ...]:
-    """The schemas of a history, the newest first, as the file has them.
+    """Parse the schemas of a history; the file has the newest one first.
 
     Raises:
-        CorruptTableError: the text is no history.
+        CorruptTableError: the text is not a history.
     """
     return _parsed(text, lambda content: tuple(_schema(one) for one in content["schemas"]))
 
 
 def format_versions(versions: Iterable[InternalSchema]) -> str:
-    """The content of a file of schemas; the newest comes first."""
+    """Return the content of a history file for *versions*, which begin with the newest."""
     contents = {"schemas": [one.content() for one in versions]}
     return json.dumps(contents, separators=(",", ":"), ensure_ascii=False)
 

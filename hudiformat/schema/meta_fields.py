@@ -156,5 +156,5 @@ def _repeat_as_strings(value: str, count: int) -> pa.Array:
 
 @lru_cache(maxsize=4)
 def _cached_column(value: str) -> pa.Array:
-    """Return a column of *value* that is long enough for a batch of usual size; the next batches use the same one."""
+    """Return a column of *value*, long enough for a batch of usual size, which is reused for the next batches."""
     return pa.repeat(pa.scalar(value, pa.string()), _CACHED_ROWS)

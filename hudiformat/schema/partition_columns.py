@@ -1,7 +1,9 @@
-"""The values that a query shows in partition columns: those of the partition path, not those in the files.
+"""Decide which values a query shows in partition columns: those in the partition path, not those in the files.
 
-A path cannot give everything back.  Where the key generator formats times into paths, the files' values are shown after
-all, as texts.  Source: HoodieBaseHadoopFsRelationFactory.partitionColumnsToRead, SparkParsePartitionUtil, Hudi 1.2.0.
+Some values cannot be recovered from a path.  If the key generator formats times into paths, queries show the values in
+the files, as texts.
+
+Source: HoodieBaseHadoopFsRelationFactory.partitionColumnsToRead, SparkParsePartitionUtil, Hudi 1.2.0.
 """
 
 from __future__ import annotations
@@ -18,10 +20,11 @@ from hudiformat.timeline.table_config import KeyGenerator, TableConfig
 
 @dataclass(frozen=True, slots=True)
 class PartitionColumns:
-    """How the columns of ``fields`` are shown: ``stored`` ones by the files, ``as_text`` ones as texts.
+    """How the partition columns ``fields`` are shown.
 
-    With ``whole_path`` every field shows the partition path as it is.  With ``escaped`` there is no ``/`` in a value.
-    Without ``unescapes``, as in Hudi's incremental queries, ``%XX`` stays as it is in the path.
+    Columns in ``stored`` show the values in the files, all others those in the path.  Columns in ``as_text`` are shown
+    as texts.  With ``whole_path`` every field shows the whole partition path.  ``escaped`` means that values in paths
+    contain no ``/``.  Without ``unescapes``, as in Hudi's incremental queries, ``%XX`` in a path is shown unchanged.
     """
 
     fields: tuple[str, ...]
@@ -33,7 +36,7 @@ class PartitionColumns:
 
     @classmethod
     def of(cls, config: TableConfig, *, unescapes: bool = True) -> PartitionColumns:
-        """The partition columns of a table."""
+        """Return how the partition columns of a table are shown."""
         fields = config.partition_fields
         timed = _timed_fields(config)
         by_files = frozenset() if config.drop_partition_columns else timed | (set(fields) & set(config.ordering_fields))
@@ -54,21 +57,22 @@ class PartitionColumns:
 
     @property
     def from_path(self) -> tuple[str, ...]:
-        """The columns whose values are in the path alone."""
+        """The columns that show the values in the path."""
         return tuple(name for name in self.fields if name not in self.stored)
 
     def shown(self, schema: pa.Schema) -> pa.Schema:
-        """*schema* of the files as a query shows it."""
+        """Return the schema that a query shows for the files' *schema*."""
         for name in self.as_text & set(schema.names):
             schema = schema.set(schema.get_field_index(name), pa.field(name, pa.string()))
         return schema
 
     def show(self, rows: pa.RecordBatch, path: str, schema: pa.Schema, *, merged: bool) -> pa.RecordBatch:
-        """*rows* of the partition at *path* with the columns of *schema*, which is one that is shown.
+        """Return *rows* of the partition at *path* as a query shows them, with the columns of *schema*.
 
-        *merged* tells whether they come from log files too, which changes the text of timestamps.
+        *schema* is a part of what :meth:`shown` returned.  *merged* says whether log files were merged into *rows*,
+        which changes the text of timestamps, as in Hudi.
         """
-        if not self.fields or not len(schema):  # of no columns only the batch itself knows how many rows there are
+        if not self.fields or not len(schema):  # without columns, the row count is kept only by the batch itself
             return rows.select(schema.names)
         texts = dict(zip(self.fields, self.texts(path), strict=True))
         columns = []
@@ -82,9 +86,10 @@ class PartitionColumns:
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def texts(self, path: str) -> list[str | None]:
-        """The value of each field in *path*, unescaped; null for the default partition and for fields without a folder.
+        """Return the value of each field in *path*, unescaped; None for the default partition.
 
-        One field takes a path of several folders whole; more fields than folders, or fewer, get nothing.
+        A single field gets a path of several folders as a whole.  Several fields all get None if the path has more or
+        fewer folders than there are fields.
 
         Source: HoodieSparkUtils.parsePartitionColumnValues, Hudi 1.2.0.
         """
@@ -99,7 +104,7 @@ class PartitionColumns:
 
 
 def typed(text: str | None, kind: pa.DataType) -> pa.Scalar:
-    """A partition's text as a value of its column's type; null where it is none, as in Spark's casts."""
+    """Convert the text of a path to the column's type; return null if it cannot be converted, as Spark's casts do."""
     try:
         return pa.scalar(text, pa.string()).cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -107,7 +112,7 @@ def typed(text: str | None, kind: pa.DataType) -> pa.Scalar:
 
 
 def _timed_fields(config: TableConfig) -> frozenset[str]:
-    """The fields whose values are times that the key generator formats into the path."""
+    """Return the fields whose values are times that the key generator formats into the path."""
     if config.key_generator is KeyGenerator.TIMESTAMP:
         return frozenset(config.partition_fields)
     if config.key_generator is not KeyGenerator.CUSTOM:
@@ -117,7 +122,7 @@ def _timed_fields(config: TableConfig) -> frozenset[str]:
 
 
 def _as_text(values: pa.Array, *, merged: bool) -> pa.Array:
-    """Values as Spark writes them; of what has been merged, timestamps as the microseconds that its rows hold."""
+    """Format values as Spark does; timestamps of *merged* rows as microseconds, as Spark's internal rows hold them."""
     kind = values.type
     if pa.types.is_floating(kind):
         return pa.array([java_float(value) for value in values.to_pylist()], pa.string())

@@ -1,4 +1,4 @@
-"""The rows of a table: their schema in Avro and Arrow, and the record keys and partition paths made of them."""
+"""The rows of a table: their schema in Avro and Arrow, and the record keys and partition paths made from them."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ from hudiformat.timeline.table_config import KeyGenerator, TableConfig
 class TableSchema:
     """The schema of a table's own columns; ``avro`` is JSON as in the commit metadata.
 
-    ``keeps_operations``: the files have the meta field of the operation too.  ``with_keys``: the rows of a write bring
-    their record keys and partition paths, last, in the meta fields for them: see ``transaction.made_keys``.
+    ``keeps_operations``: the files also have the meta field of the operation.  ``with_keys``: the rows of a write
+    already contain their record keys and partition paths, in meta fields after the other columns: see
+    ``write.made_keys``.
     """
 
     avro: str
@@ -45,10 +46,10 @@ class TableSchema:
 
     @classmethod
     def from_arrow(cls, schema: pa.Schema, table_name: str) -> TableSchema:
-        """The schema of *schema*, named as Hudi's Spark writer names it; meta fields are left out.
+        """Return the table schema of *schema* without meta fields, named as Hudi's Spark writer names it.
 
         Raises:
-            SchemaError: a column whose type or name Avro cannot hold.
+            SchemaError: Avro cannot represent the type or the name of a column.
         """
         name = table_name.replace("-", "_").replace(".", "_")
         avro = arrow_to_avro(without_meta_fields(schema), name=f"{name}_record", namespace=f"hoodie.{name}")
@@ -56,7 +57,10 @@ class TableSchema:
 
     @classmethod
     def of_commit(cls, avro: str) -> TableSchema:
-        """The schema that a commit names; where columns were changed by themselves, Hudi names meta fields too."""
+        """Return the schema that a commit names, without meta fields.
+
+        Hudi includes meta fields in the schema of a commit that only changes columns.
+        """
         if META_FIELDS[0] not in avro:
             return cls(avro)
         schema = json.loads(avro)
@@ -65,7 +69,7 @@ class TableSchema:
 
     @property
     def arrow(self) -> pa.Schema:
-        """The table's own columns, and what rows ``with_keys`` bring."""
+        """The table's own columns, followed by the two meta fields of the keys if ``with_keys`` is set."""
         return pa.schema([*_own_columns(self.avro), *CARRIED]) if self.with_keys else _own_columns(self.avro)
 
     @property
@@ -83,22 +87,22 @@ class TableSchema:
 
     @property
     def record_name(self) -> str:
-        """The full name of the record in Avro."""
+        """The full name of the Avro record."""
         return avro_types(self.avro).name
 
     def is_like(self, other: TableSchema) -> bool:
-        """Whether both have the same columns of the same types, in the same order."""
+        """Return whether both have the same columns with the same types, in the same order."""
         return self.avro == other.avro or avro_types(self.avro) == avro_types(other.avro)
 
     @property
     def delete_column(self) -> str | None:
-        """The column that flags deletes, where the table has it."""
+        """The column that flags deletes; None if the table has none."""
         schema = self.arrow
         has_it = DELETED_FIELD in schema.names and pa.types.is_boolean(schema.field(DELETED_FIELD).type)
         return DELETED_FIELD if has_it else None
 
     def with_texts(self, names: Sequence[str]) -> TableSchema:
-        """The schema with those of *names* that it lacks as strings at the end.
+        """Return the schema with a string column added at the end for each of *names* that it lacks.
 
         Source: TableSchemaResolver.appendPartitionColumns, Hudi 1.2.0.
         """
@@ -110,7 +114,7 @@ class TableSchema:
         return replace(self, avro=avro) if missing else self
 
     def only(self, names: list[str]) -> TableSchema:
-        """The schema of some of the columns, in the order of *names*; rows ``with_keys`` bring them nevertheless."""
+        """Return the schema of the columns *names*, in that order; the meta fields of ``with_keys`` are kept."""
         schema = json.loads(self.avro)
         fields = {field["name"]: field for field in schema["fields"]}
         chosen = [fields[name] for name in names if not (self.with_keys and is_meta_field(name))]
@@ -118,15 +122,15 @@ class TableSchema:
         return replace(self, avro=avro)
 
     def evolved(self, rows: pa.Schema, options: EvolutionOptions) -> TableSchema:
-        """The schema of the table after a write of rows with the columns *rows*; meta fields are left out.
+        """Return the schema of the table after a write of rows with the columns *rows*, whose meta fields are ignored.
 
         Raises:
-            SchemaError: the rows cannot be written, or those of the table could not be read any more.
+            SchemaError: the rows cannot be written, or rows already in the table could no longer be read.
 
         Source: HoodieSchemaUtils.deduceWriterSchema; spec/schema-evolution.md.
         """
         own = without_meta_fields(rows)
-        if own.equals(self.arrow):  # as nearly always
+        if own.equals(self.arrow):  # the usual case
             return self
         table = avro_types(self.avro)
         scope, _, name = table.name.rpartition(".")
@@ -135,14 +139,14 @@ class TableSchema:
         return self if result is table else replace(self, avro=avro_of(result))
 
     def fit(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """*batch* with the table's own columns, in the table's order and types; meta fields are dropped.
+        """Return *batch* with the table's own columns, in the table's order and types, without meta fields.
 
-        Columns that are missing become null where they may be.
+        Missing columns are filled with nulls if they are nullable.
 
         Raises:
-            SchemaError: a column that the table does not have, that cannot be brought to the table's type, or that is
-                missing and may not be null.
-            DataError: a row that ``_hoodie_operation`` calls a delete.
+            SchemaError: the table does not have a column, a column cannot be converted to the table's type, or a column
+                that is not nullable is missing.
+            DataError: ``_hoodie_operation`` marks a row as a delete.
         """
         _refuse_deletes(batch)
         carried = CARRIED_NAMES if self.with_keys else ()
@@ -151,9 +155,9 @@ class TableSchema:
         return resolve(own, self.arrow)
 
     def check(self, schema: pa.Schema) -> None:
-        """Raise a SchemaError when rows of *schema* cannot be written to the table; no row is read."""
+        """Raise a SchemaError if rows of *schema* cannot be written to the table; no row is read."""
         incoming, table = without_meta_fields(schema), self.arrow
-        arrow_to_avro(incoming, name="incoming", namespace="hoodie")  # refuses what Avro cannot hold
+        arrow_to_avro(incoming, name="incoming", namespace="hoodie")  # refuses what Avro cannot represent
         known = set(table.names)
         for name in incoming.names:
             if name not in known:
@@ -167,14 +171,14 @@ class TableSchema:
 
 
 def as_reader(data: Any) -> pa.RecordBatchReader:
-    """The batches of anything that speaks Arrow's C stream: tables, batches, readers, data frames.
+    """Return a reader of anything that exports Arrow's C stream: tables, batches, readers, data frames.
 
     Raises:
-        DataError: *data* does not.
+        DataError: *data* does not export it.
     """
     if isinstance(data, pa.RecordBatchReader):
         return data
-    if isinstance(data, pa.Table):  # not by its stream: pyarrow 19.0.0 dies of views that come out of one
+    if isinstance(data, pa.Table):  # not through its stream: pyarrow 19.0.0 crashes on string views from one
         return data.to_reader()
     if isinstance(data, pa.RecordBatch):
         return pa.RecordBatchReader.from_batches(data.schema, [data])
@@ -190,7 +194,7 @@ def as_reader(data: Any) -> pa.RecordBatchReader:
 
 
 def _refuse_deletes(batch: pa.RecordBatch) -> None:
-    """A change stream has rows that are none: they must not become rows of the table."""
+    """Refuse rows of a change stream that mark deletes: they must not be written as rows of the table."""
     kind = batch.schema.field(OPERATION).type if OPERATION in batch.schema.names else None
     if kind not in (None, pa.string(), pa.large_string()):
         raise SchemaError(f"column {OPERATION} of type {kind}: Hudi takes it for a text", column=OPERATION)
@@ -201,19 +205,19 @@ def _refuse_deletes(batch: pa.RecordBatch) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SchemaChange:
-    """What a write does to a table's schema: what it was when the write was planned, and what the rows have."""
+    """How a write changes a table's schema: ``before`` is that when the write was planned, ``after`` the new one."""
 
     before: TableSchema
     after: TableSchema
 
     def fits(self, current: TableSchema) -> bool:
-        """Whether the rows can be written to a table that has the schema *current* by now."""
+        """Return whether the rows can be written to a table whose schema is *current* now."""
         return current.is_like(self.before) or current.is_like(self.after)
 
     def on(self, current: TableSchema) -> TableSchema | None:
-        """The schema after the write of a table that has *current* by now; None where two writes have changed it.
+        """Return the schema after the write to a table whose schema is *current* now; None if two writes conflict.
 
-        A write that changes nothing takes over what another has changed meanwhile.
+        A write that does not change the schema keeps the change that another write made meanwhile.
 
         Source: SimpleSchemaConflictResolutionStrategy, Hudi 1.2.0.
         """
@@ -224,7 +228,7 @@ class SchemaChange:
 
 @lru_cache(maxsize=64)
 def _avro_with_meta(avro: str, *, operation: bool) -> str:
-    avro_to_arrow(avro)  # raises a SchemaError for what is no schema
+    avro_to_arrow(avro)  # raises a SchemaError if *avro* is no schema
     schema = json.loads(avro)
     names = (*META_FIELDS, OPERATION) if operation else META_FIELDS
     meta = [{"name": name, "type": ["null", "string"], "doc": "", "default": None} for name in names]
@@ -236,14 +240,14 @@ _Rows = TypeVar("_Rows", pa.Table, pa.RecordBatch)
 
 CARRIED_NAMES = (RECORD_KEY, PARTITION_PATH)
 CARRIED = pa.schema([pa.field(name, pa.string()) for name in CARRIED_NAMES])
-"""What rows bring to a table without a record key."""
+"""The meta fields that rows written to a table without record key fields contain."""
 
 _SUPPORTED_GENERATORS = (KeyGenerator.SIMPLE, KeyGenerator.COMPLEX, KeyGenerator.NON_PARTITION, None)
 
 
 @dataclass(frozen=True, slots=True)
 class RowKeys:
-    """How a table's rows get their record key and partition path.
+    """The rules by which a table's rows get their record key and partition path.
 
     Source: KeyGenUtils, SimpleKeyGenerator, ComplexKeyGenerator, NonpartitionedKeyGenerator.
     """
@@ -256,10 +260,10 @@ class RowKeys:
 
     @classmethod
     def of(cls, config: TableConfig) -> RowKeys:
-        """The key generator of a table.
+        """Return the rules of the table's key generator.
 
         Raises:
-            UnsupportedFeatureError: the table has another key generator than those supported.
+            UnsupportedFeatureError: the table's key generator is not supported.
         """
         if config.key_generator not in _SUPPORTED_GENERATORS:
             name = config.key_generator_class or config.key_generator.name
@@ -278,25 +282,28 @@ class RowKeys:
 
     @property
     def carried(self) -> tuple[str, ...]:
-        """The meta fields in which rows bring their keys; none where the table has columns for them."""
+        """The meta fields in which rows contain their keys; none if the keys are made from the table's columns."""
         return CARRIED_NAMES if self.key_fields == (RECORD_KEY,) else ()
 
     @property
     def columns(self) -> list[str]:
-        """What record keys and partition paths are made of, each once."""
+        """The columns that record keys and partition paths are made of, without duplicates."""
         return list(dict.fromkeys([*self.key_fields, *self.partition_fields, *self.carried]))
 
     def of_rows(self, table: TableSchema) -> TableSchema:
-        """The schema of the rows of a write to a table with the columns of *table*."""
+        """Return the schema of the rows that are written to a table with the schema *table*."""
         return replace(table, with_keys=bool(self.carried))
 
     def stored(self, rows: _Rows) -> _Rows:
-        """*rows* without what they only bring; those of a delete may bring nothing else, and stay as they are."""
+        """Return *rows* without the meta fields of ``carried``, which are not written as columns of their own.
+
+        Rows of a delete may have no other columns; they are returned unchanged.
+        """
         own = [name for name in rows.schema.names if name not in self.carried]
         return rows.select(own) if own and self.carried else rows
 
     def record_keys(self, rows: pa.RecordBatch | pa.Table) -> pa.Array:
-        """The record key of each row.
+        """Return the record key of each row.
 
         Raises:
             DataError: a key column is missing, or a key is null or empty.
@@ -316,11 +323,11 @@ class RowKeys:
             ) from None
 
     def partition_paths(self, rows: pa.RecordBatch | pa.Table) -> pa.Array:
-        """The partition path of each row, ``""`` in a table without partitions.
+        """Return the partition path of each row, ``""`` in a table without partitions.
 
         Raises:
             DataError: a partition column is missing.
-            SchemaError: a partition column of a type whose text Hudi does not define.
+            SchemaError: Hudi does not define a text for the type of a partition column.
         """
         if self.carried and rows.schema.get_field_index(PARTITION_PATH) >= 0:
             [known] = self._columns(rows, (PARTITION_PATH,))
@@ -328,7 +335,7 @@ class RowKeys:
                 known = pc.coalesce(known, self.partition_paths(rows.drop_columns([PARTITION_PATH])))
             return known
         if not self.partition_fields:
-            offsets = np.zeros(rows.num_rows + 1, np.int32)  # of which the system makes no memory
+            offsets = np.zeros(rows.num_rows + 1, np.int32)  # untouched zero pages take no memory
             return pa.StringArray.from_buffers(rows.num_rows, pa.py_buffer(offsets), pa.py_buffer(b""))
         return partition_paths(
             self._columns(rows, self.partition_fields),
@@ -338,13 +345,13 @@ class RowKeys:
         )
 
     def check(self, schema: pa.Schema) -> None:
-        """Raise when rows of *schema* can have no keys.
+        """Raise an error if no keys can be made for rows of *schema*.
 
         Raises:
             DataError: a column that keys are made of is missing.
-            SchemaError: it is there twice, or has a type whose text Hudi does not define.
+            SchemaError: such a column exists twice, or Hudi does not define a text for its type.
         """
-        own = {*self.key_fields, *self.partition_fields}  # of some types of others Arrow makes no empty columns
+        own = {*self.key_fields, *self.partition_fields}  # Arrow cannot make empty columns of some types
         empty = pa.schema([one if one.name in own else one.with_type(pa.null()) for one in schema]).empty_table()
         self.record_keys(empty)
         self.partition_paths(empty)
@@ -367,7 +374,7 @@ class RowKeys:
 
 
 def stored_keys(rows: pa.Table) -> pa.ChunkedArray:
-    """The record keys of rows that have the meta fields."""
+    """Return the record keys of rows that have meta fields."""
     return rows[RECORD_KEY]
 
 

@@ -1,4 +1,4 @@
-"""The table's own word on how many buckets its partitions have: a file of rules, a new one for each change.
+"""Read and write the file of rules that says how many buckets each partition has; each change adds a new file.
 
 Source: PartitionBucketIndexHashingConfig, Hudi 1.2.0; spec/bucket-index.md.
 """
@@ -21,7 +21,7 @@ _EXPRESSIONS = "hoodie.bucket.index.partition.expressions"
 
 
 def save_bucket_rules(storage: Storage, options: WriteOptions) -> None:
-    """Store the rules of a new table."""
+    """Write the file of rules of a new table."""
     content = {
         "expressions": format_bucket_rules(options.bucketing.rules),
         "defaultBucketNumber": options.num_buckets,
@@ -33,12 +33,12 @@ def save_bucket_rules(storage: Storage, options: WriteOptions) -> None:
 
 
 def with_bucket_rules(options: WriteOptions, storage: Storage, timeline: Timeline) -> WriteOptions:
-    """*options*, with the rules that the table has now; those that come from a pending change do not count.
+    """Return *options* with the table's current rules; the rules of a pending change are ignored.
 
     Raises:
         OptionError: the options have other rules.
         CorruptTableError: the newest rules are damaged.
-        UnsupportedFeatureError: they are of another kind.
+        UnsupportedFeatureError: the rules are not regular expressions.
 
     Source: PartitionBucketIndexHashingConfig.loadingLatestHashingConfig.
     """

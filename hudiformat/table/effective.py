@@ -1,6 +1,7 @@
-"""The timeline as queries see it: what a restore that has begun is going to remove is gone already.
+"""The timeline as queries see it: without the writes that a restore in progress is going to remove.
 
-A restore removes one write after the other.  Without this, a query beside it would see the table in between.
+A restore removes one write after the other.  Without this, a query during the restore would see a state of the table
+between the two.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from hudiformat.timeline.timeline import Action, Instant, State, Timeline, insta
 
 
 def as_restored(storage: Storage, config: TableConfig, timeline: Timeline) -> Timeline:
-    """*timeline* without the writes that a restore has begun to remove.
+    """Return *timeline* without the writes that a restore in progress removes.
 
     Raises:
-        CorruptTableError: the plan of that restore is damaged.
+        CorruptTableError: the plan of the restore is damaged.
     """
     begun = [one for one in timeline.pending if one.action is Action.RESTORE and one.state is State.INFLIGHT]
     gone = {info.commit_time for one in begun for info in _plan(storage, config, one).instants_to_rollback}
@@ -26,11 +27,11 @@ def as_restored(storage: Storage, config: TableConfig, timeline: Timeline) -> Ti
 
 
 def restore_plan(storage: Storage, config: TableConfig, restore: Instant) -> RestorePlan:
-    """The plan of a pending restore.
+    """Read the plan of a pending restore.
 
     Raises:
-        CorruptTableError: there is none, or it is damaged.
-        StorageError: its file does not exist.
+        CorruptTableError: the file has no plan, or is damaged.
+        StorageError: the file of the plan does not exist.
     """
     requested = Instant(restore.time, restore.action, State.REQUESTED)
     plan = read_content(storage, config, requested)

@@ -1,4 +1,4 @@
-"""Which files a table has: from its metadata table where it has one, or from its folders."""
+"""List the files of a table, from its metadata table or from its folders."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class Pruner(Protocol):
     """Decides by partition paths which partitions a query needs."""
 
     def may_hold(self, path: str) -> bool:
-        """Whether the partition at *path* can have rows that the query wants."""
+        """Return whether the partition at *path* can have rows that the query needs."""
         ...
 
     def may_enter(self, folder: str) -> bool:
-        """Whether *folder*, or a folder below it, can be a partition for :meth:`may_hold`."""
+        """Return whether *folder*, or a folder below it, can be a partition with rows that the query needs."""
         ...
 
 
 def list_files(storage: Storage, partition: str | None, *, pruner: Pruner | None = None) -> Iterable[PartitionFiles]:
-    """The files of one partition path, or of all, or of all that *pruner* keeps, from the table's folders."""
+    """List the folder of one partition, or of all partitions, or of all that *pruner* keeps."""
     if partition is not None:
         return [(partition, [entry for entry in storage.list(partition) if not entry.is_dir])]
     if pruner is None:
@@ -39,9 +39,9 @@ def list_files(storage: Storage, partition: str | None, *, pruner: Pruner | None
 def list_metadata_table(
     opened: Callable[[], Listing], root: str, partition: str | None, *, pruner: Pruner | None = None
 ) -> Iterable[PartitionFiles] | None:
-    """As :func:`list_files`, from the metadata table that *opened* opens; None, with a warning, if it cannot be read.
+    """List the same files as :func:`list_files` by the metadata table, which *opened* opens.
 
-    *root* is the table's.
+    Return None, with a warning, if the metadata table cannot be read.  *root* is the root of the table.
 
     Source: FileSystemViewManager, TableMetadataFactory, Hudi 1.2.0.
     """
@@ -59,7 +59,7 @@ def list_metadata_table(
 
 
 def _each_once(found: list[PartitionFiles]) -> Iterator[PartitionFiles]:
-    """Each of *found* in its order; what has been looked at makes room for what is made of it."""
+    """Yield each item of *found* in order, and drop it from the list, so that its memory can be reused."""
     found.reverse()
     while found:
         yield found.pop()

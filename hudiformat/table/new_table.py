@@ -103,11 +103,11 @@ def new_table_config(
 
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-"""The schema's name is made of it, which Avro limits."""
+"""Avro's rule for names: the name of the table's Avro schema contains the table's name."""
 
 
 def check_table_name(table: str) -> None:
-    """Raise an OptionError for what is no name of a table."""
+    """Raise an OptionError if *table* is not a valid name of a table."""
     if _NAME.fullmatch(table) is None:
         raise OptionError(
             f"a table needs a name of letters, digits and _, with no digit first; found {table!r}",

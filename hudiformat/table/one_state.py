@@ -1,7 +1,8 @@
-"""Asking a question of one state of a table while other writers change it.
+"""Compute a result from one state of a table while other writers change the table.
 
-An answer is made of a look at the timeline and of what is listed and read after it.  What others delete in between is
-missing from it: so the timeline is looked at again where that may have happened, and the question is asked anew.
+A result is computed from the timeline, and from files that are listed and read later.  Files that other writers delete
+in between would be missing from it.  So where that is possible, the timeline is read again at the end; if files may
+have been deleted, the result is computed again.
 """
 
 from __future__ import annotations
@@ -15,21 +16,22 @@ from hudiformat.table.state import TableContext, TableState
 T = TypeVar("T")
 
 MOST_ATTEMPTS = 5
-"""How often a question is asked before it is given up, because others are faster every time."""
+"""The number of attempts before a TableError, if other writers delete files during each of them."""
 
 
 def on_one_state(
     context: TableContext, ask: Callable[[TableState], T], *, of_the_past: bool = False, lists: bool = True
 ) -> T:
-    """What *ask* answers on a state of the table that no clean, rollback or restore has overtaken.
+    """Return the result of *ask* on a state of the table during which no clean, rollback or restore deleted files.
 
-    Without *lists* it asks nothing but the timeline, which is one state already.
+    Without *lists*, *ask* reads only the timeline, which needs no check.  *of_the_past* says that it reads older
+    slices, which a clean deletes first.
 
-    An error in reading is the answer only if the timeline is still as it was: a file of the timeline may have been
-    archived after the look at it, or a data file cleaned.
+    If *ask* fails to read a file, the error is raised only if the timeline has not changed.  Otherwise the file may
+    have been archived or cleaned, and *ask* is called on the new state.
 
     Raises:
-        TableError: others were faster every time; or whatever *ask* raises.
+        TableError: other writers deleted files during every attempt; or whatever *ask* raises.
     """
     for _ in range(MOST_ATTEMPTS):
         state = context.state()

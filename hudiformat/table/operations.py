@@ -1,6 +1,6 @@
-"""Whether the files of a table have the meta field of the operation, as those of a changelog table of Flink's have.
+"""Find out whether the files of a table have the meta field of the operation, as in a changelog table of Flink.
 
-No property of the table says so.  Hudi asks a data file of the newest commit that wrote rows.
+No property of the table records it.  Hudi looks into a data file of the newest commit that wrote rows.
 
 Source: TableSchemaResolver.hasOperationField, Hudi 1.2.0.
 """
@@ -18,13 +18,13 @@ from hudiformat.storage.protocol import Storage
 from hudiformat.timeline.commit_metadata import CommitMetadata
 
 _MOST_FILES = 3
-"""Files that are tried where some cannot be read, as they were cleaned away or are damaged."""
+"""The number of files to try: some may be unreadable because they were cleaned or are damaged."""
 
 _FIELD = f'"{OPERATION}"'
 
 
 def keeps_operations(storage: Storage, commits: Iterable[CommitMetadata]) -> bool:
-    """Whether the newest of *commits* that wrote rows, the newest first, wrote operations with them."""
+    """Return whether the newest commit that wrote rows wrote operations; *commits* begin with the newest."""
     for metadata in commits:
         written = [stat for stat in metadata.write_stats if stat.path and (stat.num_inserts or stat.num_update_writes)]
         if written:
@@ -38,5 +38,5 @@ def _has_operations(storage: Storage, path: str) -> bool:
         if base_name(path).startswith("."):
             return _FIELD in (first_schema(storage, path) or "")
         return OPERATION in read_column_names(storage, path)
-    except HudiFormatError:  # reading the file's rows will say what is wrong with it
+    except HudiFormatError:  # the error is reported when the file's rows are read
         return False

@@ -1,6 +1,6 @@
-"""The timeline of a table in the layout of another table version: 1 below version 8, else 2.
+"""Convert the timeline of a table to the layout of another table version: layout 1 below version 8, else 2.
 
-The new files are made beside the old ones, which stay valid until the table's properties name the other version.
+The new files are written beside the old ones, which stay valid until the table's properties name the other version.
 """
 
 from __future__ import annotations
@@ -29,13 +29,18 @@ _MILLISECOND = timedelta(milliseconds=1)
 def convert_timeline(
     storage: Storage, old: TableConfig, new: TableConfig, *, confirm: Callable[[], None] = lambda: None
 ) -> None:
-    """Write the timeline of *old*, active and archived, as *new* has it; nothing where both have one layout.
+    """Write the active and the archived timeline of *old* in the layout of *new*; do nothing if the layouts are equal.
 
-    What an earlier attempt, or Hudi, has left there is deleted first.  Commit metadata is JSON in layout 1 and Avro in
-    layout 2; a pending clustering of layout 2 is a pending replace commit of layout 1.  In layout 2 an instant has the
-    time at which it completed: for one of layout 1 that is when its file was written.  Copied files are newer; so it
-    is before the next instant at the latest, or before that after a compaction which has not read it: in layout 1 the
-    order of instants counts.  There the file of an instant gets the time of its completion, where the storage can.
+    Files that an earlier attempt, or Hudi, has left in the new place are deleted first.  Commit metadata is JSON in
+    layout 1 and Avro in layout 2. A pending clustering of layout 2 is a pending replace commit in layout 1.
+
+    From layout 1 to 2, instants get a completion time: the time at which their file was written.  A copied file is
+    newer than its instant's completion, so the completion time is limited: it must be before the next instant, because
+    in layout 1 writes count in the order of their instants.  For a delta commit that a later compaction did not read,
+    it must be before the instant after that compaction.
+
+    From layout 2 to 1, the modification time of an instant's file is set to its completion time, if the storage
+    supports that.
 
     *confirm* is called before each change.
 
@@ -63,12 +68,12 @@ def delete_timeline(
     archive: bool = True,
     confirm: Callable[[], None] = lambda: None,
 ) -> None:
-    """Delete the timeline in the layout of *config* of a table that has that of *instead_of*, with its *archive*.
+    """Delete the timeline in the layout of *config*, of a table that uses the layout of *instead_of*.
 
-    Nothing happens where both have one layout.
+    The archived timeline is deleted, too, unless *archive* is false.  Nothing is deleted if both have the same layout.
 
     Raises:
-        CorruptTableError: the folder of one archive lies in that of the other.
+        CorruptTableError: the folder of one archive is inside that of the other.
     """
     if config.layout_version == instead_of.layout_version:
         return
@@ -114,7 +119,7 @@ def _convert_archive(storage: Storage, old: TableConfig, new: TableConfig, confi
 
 
 def _completed_later(archived: ArchivedInstant) -> ArchivedInstant:
-    """*archived* with a completion time that is after its own, as layout 2 has it."""
+    """Return *archived* with a completion time after its instant, as layout 2 requires."""
     instant = archived.instant
     if instant.completion_time is not None and instant.completion_time > instant.time:
         return archived
@@ -122,14 +127,14 @@ def _completed_later(archived: ArchivedInstant) -> ArchivedInstant:
 
 
 def _with_files(storage: Storage, config: TableConfig) -> dict[Instant, int | None]:
-    """The instants of the active timeline, in each state that has a file, and when that file was written, in ms."""
+    """Return the instants of the active timeline, in each state that has a file, with the file's write time in ms."""
     times = {info.name: info.modified for info in storage.list(config.timeline_folder)}
     found = list_instants(storage, config.timeline_folder, layout=config.layout_version)
     return {instant: times.get(instant.file_name) for instant in found}
 
 
 def _completion_times(instants: Mapping[Instant, int | None], former: FormerSlices) -> dict[Instant, str]:
-    """When each completed instant was completed, by the table's clock."""
+    """Return the completion time of each completed instant, in the table's time zone."""
     starts = sorted({instant.time for instant in instants})
     following = dict(pairwise(starts))
     done = {}
@@ -143,7 +148,7 @@ def _completion_times(instants: Mapping[Instant, int | None], former: FormerSlic
 
 
 def _between(start: str, known: str | None, bound: str | None) -> str:
-    """*known*, if it is after *start* and before *bound*; else what comes closest."""
+    """Return the time closest to *known* that is after *start* and before *bound*."""
     earliest = _plus(start)
     latest = _minus(bound) if bound is not None else None
     chosen = known or earliest

@@ -1,4 +1,4 @@
-"""The internal schemas of a table: found in the newest commit and in ``.hoodie/.schema``, and kept there.
+"""Read and write the internal schemas of a table, which are in the newest commit and in ``.hoodie/.schema``.
 
 Source: FileBasedInternalSchemaStorageManager, TableSchemaResolver.getTableInternalSchemaFromCommitMetadata, Hudi 1.2.0.
 """
@@ -23,10 +23,10 @@ from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES
 
 
 def schema_history(state: TableState, instant: str | None = None) -> SchemaHistory | None:
-    """The internal schemas of a table as of *instant* or now; None for a table that has none.
+    """Read the internal schemas of a table as of *instant* or now; return None if the table has none.
 
     Raises:
-        CorruptTableError: they cannot be read.
+        CorruptTableError: a schema cannot be read.
     """
     metadata = state.commit_with_schema(instant)
     text = None if metadata is None else metadata.extra_metadata.get(LATEST_SCHEMA)
@@ -57,13 +57,14 @@ def _instant(name: str) -> str:
 def internal_schema_of(
     state: TableState, schema: TableSchema, instant: str, *, changed: InternalSchema | None = None
 ) -> dict[str, str]:
-    """What a commit at *instant* has to say of the table's internal schema; nothing for a table that has none.
+    """Return the extra metadata about the internal schema for a commit at *instant*; empty if the table has none.
 
-    *schema* is what the table has from then on, *changed* its columns by ids where the commit changes them by itself.
-    A new version is kept in a file before the commit; until the instant is completed, readers pass that file over.
+    *schema* is the table's schema after the commit.  *changed* is its internal schema if the commit itself changes
+    columns.  A new version is stored in a file before the commit; readers ignore the file until the instant is
+    completed.
 
     Raises:
-        CorruptTableError, StorageError: the versions so far cannot be read, or the new one cannot be kept.
+        CorruptTableError, StorageError: the earlier versions cannot be read, or the new one cannot be stored.
     """
     history = schema_history(state)
     if changed is not None:
@@ -83,5 +84,5 @@ def internal_schema_of(
 
 
 def _so_far(state: TableState) -> tuple[InternalSchema, ...]:
-    """The one version of a table that had no internal schema: that of all its files."""
+    """Return the versions of a table that had no internal schema: the one that describes all of its files."""
     return (InternalSchema.first(state.schema.avro_with_meta),)

@@ -1,8 +1,8 @@
 """A table as one operation sees it: its properties and its timeline, read once.
 
-``TableContext`` is what a table object keeps: where the table is, and the options.  ``TableState`` is the state of the
-table at one moment.  An operation reads a state when it starts, and hands it down.  It reads a second one only where it
-has waited for a lock in between, or where it has changed the table itself.
+``TableContext`` is what a table object holds: the table's storage and the options.  ``TableState`` is the state of the
+table at one moment.  An operation reads a state when it starts, and passes it on.  It reads another one only after it
+has waited for a lock, or has changed the table itself.
 """
 
 from __future__ import annotations
@@ -48,35 +48,35 @@ from hudiformat.timeline.table_config import TableConfig, TimelineZone
 from hudiformat.timeline.timeline import Action, Instant, State, Timeline, instant_path, load_timeline, read_metadata
 
 _DELETING = (Action.CLEAN, Action.ROLLBACK, Action.RESTORE)
-_AFTER_ALL = ":"  # as a text, higher than every instant
+_AFTER_ALL = ":"  # compares as a text higher than every instant
 _MOST_COMMITS, _MOST_STATS = 64, 1000
-"""What is kept of commits that were read: this many, of at most this many files each."""
+"""The most commits whose content is cached, and the most files that each of them may name."""
 
 Clock = Callable[[], datetime]
-"""Gives the present moment in a table's time zone."""
+"""A function that returns the present moment in a table's time zone."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableClock:
-    """The present moment in the time zone that a table's instants are written in.  It can be pickled."""
+    """Returns the present moment in the time zone of a table's instants.  It can be pickled."""
 
     zone: TimelineZone
 
     def __call__(self) -> datetime:
-        """The moment, without a zone."""
+        """Return the present moment as a datetime without a zone."""
         if self.zone is TimelineZone.UTC:
             return datetime.now(timezone.utc).replace(tzinfo=None)
         return datetime.now()  # noqa: DTZ005 - LOCAL, Hudi's default, is the machine's own zone
 
 
 class Parsed:
-    """What has been parsed of files of a table, so that it need not be parsed again.  It is not pickled.
+    """A cache of parsed files of a table.  Its content is not pickled.
 
-    ``config`` belongs to the bytes ``properties``; ``commits`` are the newest few completed commits, whose content
-    never changes; ``operations`` says of a table whose newest write is that instant whether it keeps operations.
-    ``of_metadata_table`` is the same of the table's metadata table; ``dropped_indexes`` are those of a metadata table
-    that has been dropped as it was in an unknown state.  ``kept`` has what others keep from one operation to
-    the next, of files that do not change.
+    ``config`` was parsed from the bytes ``properties``.  ``commits`` are the last few completed commits that were read,
+    whose content never changes.  ``operations`` is the newest write for which it is known, and whether the table keeps
+    operations.  ``of_metadata_table`` is the cache of the table's metadata table.  ``dropped_indexes`` are the indexes
+    of a metadata table that was dropped because its state was unknown.  ``kept`` holds what other modules cache between
+    operations, of files that do not change.
     """
 
     def __init__(self) -> None:
@@ -89,18 +89,21 @@ class Parsed:
         self._archived: ArchivedTimes | None = None
 
     def archived_times(self, storage: Storage, config: TableConfig) -> ArchivedTimes:
-        """The completion times of archived instants, which never change; another layout has them in another folder."""
+        """Return the completion times of archived instants.
+
+        They never change, but a table that changed to another timeline layout has them in another folder.
+        """
         if self._archived is None or self._archived.config.history_folder != config.history_folder:
             self._archived = ArchivedTimes(storage, config)
         return self._archived
 
     @cached_property
     def of_metadata_table(self) -> Parsed:
-        """What has been parsed of the metadata table."""
+        """The cache of the metadata table."""
         return Parsed()
 
     def keep(self, instant: Instant, metadata: CommitMetadata) -> None:
-        """Remember the content of a commit, unless it names many files."""
+        """Cache the content of a completed commit, unless it names many files."""
         if instant.is_completed and len(metadata.write_stats) <= _MOST_STATS:
             self.commits[instant] = metadata
             while len(self.commits) > _MOST_COMMITS:
@@ -115,16 +118,17 @@ _Result = TypeVar("_Result")
 
 
 def _nothing_to_lose() -> None:
-    """Without a lock, none can be lost."""
+    """Do nothing: a writer without a lock cannot lose it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableContext:
-    """What a table object keeps for its life; ``config`` are the properties as they were when it was opened.
+    """What a table object holds for its whole life; ``config`` are the table's properties at the time it was opened.
 
-    ``confirm`` raises a LockError where this writer has lost the table's lock; without a lock there is none to lose.
-    ``run_parts`` runs the parts of a service elsewhere, as the tasks of a cluster; see ``services.execution``.
-    ``run_each`` calls a function there for each of several things, in their order; both are values that travel.
+    ``confirm`` raises a LockError if this writer has lost the table's lock; without a lock it does nothing.
+    ``run_parts`` runs the parts of a service elsewhere, as tasks of a cluster: see ``services.execution``.
+    ``run_each`` calls a function there for each of several arguments, in order; function and arguments must be
+    picklable.
     """
 
     storage: Storage
@@ -138,22 +142,24 @@ class TableContext:
     run_each: Callable[..., Iterable[Any]] | None = field(default=None, compare=False, repr=False)
 
     def each(self, function: Callable[[_Given], _Result], given: Sequence[_Given]) -> Iterable[_Result]:
-        """What *function* returns for each of *given*: called here, or where there are several as ``run_each`` does."""
+        """Return the results of *function* for each of *given*; several are computed by ``run_each`` if it is set."""
         if self.run_each is None or len(given) <= 1:
             return map(function, given)
         return self.run_each(function, given)
 
     def state(self) -> TableState:
-        """The table's properties and its timeline as they are now, read in two requests."""
+        """Read the current state of the table, its properties and its timeline, in two requests."""
         config = self._current_config()
         return TableState(self, config, _timeline_of(self.storage, config))
 
     def state_with_schema(self) -> TableState:
-        """The state that a write begins with: its schema has been read, so archiving cannot take it away any more.
+        """Read the state that a write begins with, including its schema.
+
+        The schema is read at once, because the commit that names it may be archived later.
 
         Raises:
             SchemaError: as for :attr:`TableState.schema`.
-            CorruptTableError, StorageError: the newest commit cannot be read, and no other came in between.
+            CorruptTableError, StorageError: the newest commit cannot be read, and the timeline has not changed since.
         """
         state = self.state()
         while True:
@@ -168,19 +174,19 @@ class TableContext:
                 return state
 
     def _current_config(self) -> TableConfig:
-        """The properties as they are now; parsed again only where they have changed."""
+        """Read the table's properties, and parse them only if they have changed."""
         try:
             data = self.storage.read(PROPERTIES_FILE)
             if self.parsed.config is None or self.parsed.properties != data:
                 self.parsed.config = parse_table_config(data, path=f"{self.storage.root}/{PROPERTIES_FILE}")
                 self.parsed.properties = data
-        except (StorageError, CorruptTableError):  # another process is changing the file, or there is no table any more
+        except (StorageError, CorruptTableError):  # another process is changing the file, or the table was deleted
             return load_table_config(self.storage)
         return self.parsed.config
 
 
 def _timeline_of(storage: Storage, config: TableConfig) -> Timeline:
-    """The active timeline as queries see it: what a restore that has begun is going to remove is gone."""
+    """Return the active timeline as queries see it: without the writes that a restore in progress removes."""
     timeline = load_timeline(storage, config)
     is_restored = any(one.action is Action.RESTORE for one in timeline.pending)
     return as_restored(storage, config, timeline) if is_restored else timeline
@@ -188,10 +194,10 @@ def _timeline_of(storage: Storage, config: TableConfig) -> Timeline:
 
 @dataclass(frozen=True, eq=False)
 class TableState:
-    """The state of a table at one moment; all that is derived from it is computed once and kept for its life.
+    """The state of a table at one moment; all values derived from it are computed once and cached.
 
-    A listing that is made later may show files of newer instants, which are ignored.  A file that another writer has
-    deleted since is an error when it is read.
+    Files are listed later than the timeline, so a listing may show files of newer instants, which are ignored.  Reading
+    a file that another writer has deleted since is an error.
     """
 
     context: TableContext
@@ -202,17 +208,18 @@ class TableState:
     _unknown: set[str] = field(default_factory=set)
     _partitions: dict[str, Sequence[FileInfo]] = field(default_factory=dict)
     under_the_lock: dict[str, TableState] = field(default_factory=dict)
-    """By its folder, the state of the table's metadata table, read with this one by who has the lock to change both."""
+    """The state of the metadata table by its folder, read together with this one by the writer that holds the lock."""
     read_at: float = field(default_factory=time.monotonic)
-    """When this was read, by the monotonic clock of the process."""
+    """The time at which the state was read, by the monotonic clock of the process."""
 
     def __reduce__(self) -> tuple[type[TableState], tuple[TableContext, TableConfig, Timeline]]:
         return TableState, (self.context, self.config, self.timeline)
 
     def again(self) -> TableState:
-        """The state as it is now, for an operation that has waited since.
+        """Return the current state, for an operation that has waited; return *self* if the timeline has not changed.
 
-        The properties are read again only where the timeline has changed: a writer that changes them adds instants.
+        The properties are read again only if the timeline has changed, because a writer that changes them adds
+        instants.
         """
         timeline = _timeline_of(self.storage, self.config)
         if timeline == self.timeline:
@@ -223,12 +230,13 @@ class TableState:
         return TableState(self.context, config, timeline)
 
     def is_overtaken(self, *, of_the_past: bool = False) -> bool:
-        """Whether files of this state may be missing from what :meth:`slices` has listed since.
+        """Return whether files of this state may be missing from the listings made by :meth:`slices`.
 
-        That is so where a clean, a rollback or a restore was started since, or a write has been taken off the timeline.
-        The timeline is listed again for this only where it matters: where files of newer writes were listed, or
-        several partitions one after the other, or none; where files of the newest write are missing; or where the
-        slices are *of_the_past*, which a clean deletes first.
+        That is so if a clean, a rollback or a restore was started since, or if a write was removed from the timeline.
+
+        To save requests, the timeline is listed again only if a listing gives reason to: it shows files of newer
+        writes, it has several partitions, which are listed one after the other, or none, or it lacks files of the
+        newest write.  For slices *of_the_past*, which a clean deletes first, it is always listed again.
         """
         newest = self.timeline.latest_instant_time or ""
         is_quiet = len(self._partitions) <= 1 and not any(instant > newest for instant in self._unknown)
@@ -242,12 +250,12 @@ class TableState:
         return any(done.time not in left and done.time >= first for done in self.timeline.completed_writes)
 
     def _misses_files(self) -> bool:
-        """Whether a file of the newest write is missing from the one partition that was listed."""
+        """Return whether a file of the newest write is missing from the one partition that was listed."""
         writes = self.timeline.completed_writes
         for path, files in self._partitions.items() if writes else ():
             try:
                 stats = self.metadata(writes[-1]).partition_to_write_stats.get(path, ())
-            except (StorageError, CorruptTableError):  # it has been archived, or rolled back
+            except (StorageError, CorruptTableError):  # the write was archived or rolled back
                 return True
             replaced = self.visibility.replaced
             named = {base_name(stat.path) for stat in stats if stat.path and (path, stat.file_id) not in replaced}
@@ -261,10 +269,10 @@ class TableState:
 
     @cached_property
     def options(self) -> WriteOptions:
-        """What the user asked for when the table was opened.
+        """The options with which the user opened the table.
 
-        Where that is the record index and the table has none, GLOBAL_SIMPLE takes its place, and SIMPLE that of a
-        partitioned one, as in Hudi.
+        If they name the record index and the table has none, GLOBAL_SIMPLE is used instead, and SIMPLE instead of a
+        partitioned record index, as in Hudi.
 
         Raises:
             CorruptTableError: the definitions of the table's indexes are damaged.
@@ -291,11 +299,11 @@ class TableState:
         return next_instant(self.context.clock(), self.timeline.latest_instant_time)
 
     def metadata(self, instant: Instant) -> CommitMetadata:
-        """The content of a commit, delta commit or replace commit; it is read once.
+        """Return the content of a commit, delta commit or replace commit, which is read only once.
 
         Raises:
             CorruptTableError: the file is damaged.
-            StorageError: the file does not exist (any more).
+            StorageError: the file does not exist, or no longer.
         """
         known = self.context.parsed.commits.get(instant)
         if known is None:
@@ -304,7 +312,7 @@ class TableState:
         return known
 
     def content(self, instant: Instant) -> Content | None:
-        """The content of an instant's file in its state; it is read once.
+        """Return the content of the file of an instant in its state, which is read only once.
 
         Raises:
             CorruptTableError, StorageError: as for :meth:`metadata`.
@@ -314,7 +322,7 @@ class TableState:
         return self._contents[instant]
 
     def plan(self, instant: Instant) -> Content | None:
-        """What the requested file of a pending instant says; None where it is empty or does not exist.
+        """Return the content of the requested file of an instant; None if the file is empty or does not exist.
 
         Raises:
             CorruptTableError, StorageError: as for :meth:`metadata`.
@@ -337,9 +345,9 @@ class TableState:
         return self.schema_at(None)
 
     def schema_at(self, instant: str | None) -> TableSchema:
-        """The schema of the newest commit up to *instant*, or the one that the table was created with.
+        """Return the schema of the newest commit up to *instant*, or the one that the table was created with.
 
-        The newest completed write that names a schema counts, whatever its operation.
+        It is the schema of the newest completed write that names one, whatever the action.
 
         Raises:
             SchemaError: the table has neither.
@@ -358,7 +366,10 @@ class TableState:
 
     @cached_property
     def schema_of_files(self) -> TableSchema:
-        """As :attr:`schema`, for those who write files: another engine may have begun a changelog in any table.
+        """The schema with which files are written; it has the operation if the newest files have it.
+
+        Unlike for :attr:`schema`, the files are always checked, because another engine may have begun a changelog in
+        any table.
 
         Raises:
             SchemaError: as for :attr:`schema`.
@@ -367,9 +378,9 @@ class TableState:
 
     @property
     def keeps_operations(self) -> bool:
-        """Whether the files of the table have the meta field of the operation, as the options or its newest rows say.
+        """Whether the files of the table have the meta field of the operation, by the options or by its newest files.
 
-        No query of a table that Flink has not made looks into a file for that.
+        The files are checked only for a table that Flink has created, so that other queries do not have to open one.
         """
         if self.options.keep_operations:
             return True
@@ -386,7 +397,7 @@ class TableState:
         return parsed.operations[1]
 
     def commit_with_schema(self, instant: str | None) -> CommitMetadata | None:
-        """The content of the newest commit up to *instant*, or of all, that names a schema; None where none does."""
+        """Return the content of the newest commit that names a schema, up to *instant* if given, or None."""
         by_then = (done for done in reversed(self.timeline.completed_writes) if _is_by(done, instant))
         found = next((one for one in map(self.metadata, by_then) if one.schema is not None), None)
         if found is None and instant is not None and instant < (self.timeline.first_active or ""):
@@ -394,12 +405,12 @@ class TableState:
         return found
 
     def has_ids(self, instant: str | None = None) -> bool:
-        """Whether the table keeps an internal schema, whose columns have ids, as of *instant* or now."""
+        """Return whether the table has an internal schema, whose columns have ids, as of *instant* or now."""
         metadata = self.commit_with_schema(instant)
         return metadata is not None and LATEST_SCHEMA in metadata.extra_metadata
 
     def _archived_with_schema(self, instant: str) -> CommitMetadata | None:
-        """The newest archived write up to *instant* that names a schema."""
+        """Return the content of the newest archived write up to *instant* that names a schema."""
         archived = reversed(read_archived(self.storage, self.config))
         by_then = (one.metadata for one in archived if one.instant.action.is_write and _is_by(one.instant, instant))
         commits = (metadata for metadata in by_then if isinstance(metadata, CommitMetadata))
@@ -407,7 +418,7 @@ class TableState:
 
     @cached_property
     def visibility(self) -> Visibility:
-        """Which instants' files are visible."""
+        """The rules that decide which files are visible, and in which slices."""
         replaced = {
             (path, file_id): done.time
             for done in self.timeline.completed_writes
@@ -438,11 +449,11 @@ class TableState:
 
     @property
     def pending_writes(self) -> list[Instant]:
-        """The writes that are not completed; table version 6 has clusterings under the same action, which are none."""
+        """The writes that are not completed, without clusterings, which have the same action in table version 6."""
         return [one for one in self.timeline.pending if one.action.is_write and not self.is_clustering(one)]
 
     def is_clustering(self, pending: Instant) -> bool:
-        """Whether a pending instant is a clustering, by its action or, in table version 6, by its plan."""
+        """Return whether a pending instant is a clustering, by its action or, in table version 6, by its plan."""
         if pending.action is not Action.REPLACE_COMMIT:
             return pending.action is Action.CLUSTERING
         plan = self.plan(pending)
@@ -455,7 +466,7 @@ class TableState:
         return frozenset(group.key for group in self.pending_groups if group.instant.action.completed_as is clustering)
 
     def partition_files(self, partition: str) -> list[FileInfo]:
-        """The files of one partition path; they are listed once."""
+        """Return the files of one partition path, which is listed only once."""
         if partition not in self._listed:
             [(_, self._listed[partition])] = self.files(partition)
         return self._listed[partition]
@@ -465,11 +476,11 @@ class TableState:
 
     @cached_property
     def _kept_listing(self) -> Listing:
-        """The listing of the metadata table, opened once for who asks for one partition after the other."""
+        """The listing of the metadata table, opened once for all calls that list a single partition."""
         return self._open_listing()
 
     def files(self, partition: str | None = None, *, pruner: Pruner | None = None) -> Iterable[PartitionFiles]:
-        """The files of one partition path, or of all, or of all that *pruner* keeps."""
+        """List the files of one partition, or of all partitions, or of all that *pruner* keeps."""
         if self.has_metadata_partition(FILES):
             opened = self._open_listing if partition is None else partial(getattr, self, "_kept_listing")
             found = list_metadata_table(opened, self.storage.root, partition, pruner=pruner)
@@ -482,7 +493,7 @@ class TableState:
     def slices(
         self, partition: str | None = None, *, as_of: str | None = None, pruner: Pruner | None = None
     ) -> list[FileSlice]:
-        """The newest file slice of each file group, of one partition path or of all, at the instant *as_of* or now.
+        """Return the newest file slice of each file group, of one partition or of all, at the instant *as_of* or now.
 
         Source: AbstractTableFileSystemView.getLatestMergedFileSlicesBeforeOrOn.
         """
@@ -490,19 +501,19 @@ class TableState:
         listed = self.files(pruner=pruner) if partition is None else [(partition, self.partition_files(partition))]
         found: list[FileSlice] = []
         for path, files in listed:
-            self._partitions[path] = () if self._partitions else files  # asked for where there is one alone
+            self._partitions[path] = () if self._partitions else files  # needed only if one partition is listed
             slices = build_slices(path, files, visibility, as_of=as_of, unknown=self._unknown)
             found += latest_slices(slices)
-        if not self._partitions and pruner is None:  # all of them are gone, or there is none yet
+        if not self._partitions and pruner is None:  # the partitions were all deleted, or there is none yet
             self._unknown.add(_AFTER_ALL)
         return found
 
     def has_metadata_partition(self, partition: str) -> bool:
-        """Whether the table has a metadata table with *partition* in it, and the options let it be used."""
+        """Return whether the metadata table has *partition* and the options allow its use."""
         return self.options.metadata_enable is not False and partition in self.config.metadata_partitions
 
     def with_instant(self, instant: Instant) -> TableState:
-        """The state once this process has put *instant* on the timeline, without reading it again."""
+        """Return the state after this process has added *instant* to the timeline, without reading it again."""
         return TableState(self.context, self.config, Timeline.of([*self.timeline.instants, instant]))
 
 

@@ -1,7 +1,4 @@
-"""Which of Hudi's table features are supported, in merging records, in reading and in writing.
-
-Whatever is not supported is refused by its name.
-"""
+"""Refuse tables and operations whose features hudiformat does not support; the error names the feature."""
 
 from __future__ import annotations
 
@@ -22,10 +19,10 @@ from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES
 from hudiformat.timeline.table_config import TableConfig, TableType
 
 WRITABLE_VERSIONS = (6, 8, 9)
-"""The versions of tables that can be made and written to."""
+"""The table versions that can be created and written."""
 
 AMBIGUOUS_KEYS = "tables below version 9 with the COMPLEX key generator and one record key field"
-"""Releases of Hudi disagree on the form of their keys."""
+"""Not written, because releases of Hudi disagree on the form of the keys."""
 
 
 def refuse_unwritable(state: TableState) -> None:
@@ -65,7 +62,10 @@ def refuse_unwritable(state: TableState) -> None:
 
 
 def _refused_buckets(config: TableConfig, options: WriteOptions) -> dict[str, bool]:
-    """What consistent hashing cannot be with; Hudi refuses the first two as well."""
+    """Return the features that cannot be combined with consistent hashing, and whether the table has them.
+
+    Hudi refuses the first two as well.
+    """
     is_ring = options.index_type is IndexType.BUCKET and options.bucket_engine is BucketEngine.CONSISTENT_HASHING
     return {
         "COPY_ON_WRITE tables with consistent hashing": is_ring and config.table_type is TableType.COPY_ON_WRITE,
@@ -75,10 +75,10 @@ def _refused_buckets(config: TableConfig, options: WriteOptions) -> dict[str, bo
 
 
 def refuse_operation(state: TableState, operation: Operation) -> None:
-    """Refuse what an operation would do to others' rows, to keys or to buckets.
+    """Refuse an operation that could lose rows of other writers, miss duplicates, or break a bucket index.
 
     Raises:
-        UnsupportedFeatureError: it cannot be done on this table, or in this mode.
+        UnsupportedFeatureError: the table, or the concurrency mode, does not allow the operation.
     """
     _refuse_replacing(state, operation)
     _refuse_looking_up(state, operation)
@@ -86,7 +86,7 @@ def refuse_operation(state: TableState, operation: Operation) -> None:
 
 
 def _refuse_replacing(state: TableState, operation: Operation) -> None:
-    """Without blocking others, file groups cannot be removed: others may be adding rows to them."""
+    """Refuse to remove file groups in non-blocking mode, because other writers may be adding rows to them."""
     if operation in REPLACING and state.options.concurrency.is_non_blocking:
         raise UnsupportedFeatureError(
             f"{state.storage.root}: {operation.value} removes file groups that other writers may be writing to: set "
@@ -96,7 +96,10 @@ def _refuse_replacing(state: TableState, operation: Operation) -> None:
 
 
 def _refuse_looking_up(state: TableState, operation: Operation) -> None:
-    """A bucket index does not know which keys there are: for an insert, every row of a bucket would be a duplicate."""
+    """Refuse an insert that treats duplicates specially with a bucket index, which cannot look up keys.
+
+    To such an insert, each key of a bucket that has rows would be a duplicate.
+    """
     policy = state.options.insert_duplicates
     has_buckets = state.options.index_type is IndexType.BUCKET
     if operation is Operation.INSERT and has_buckets and policy is not DuplicatePolicy.NONE:
@@ -108,7 +111,11 @@ def _refuse_looking_up(state: TableState, operation: Operation) -> None:
 
 
 def _refuse_reopening(state: TableState, operation: Operation) -> None:
-    """The buckets of a ring have had their file ids from the beginning: removed once, they would hide what comes."""
+    """Refuse to remove the file groups of buckets with consistent hashing.
+
+    The file ids of its buckets are fixed.  After a replace commit removed them, rows written to them later would be
+    hidden, too.
+    """
     has_rings = state.options.index_type is IndexType.BUCKET and state.options.bucket_engine is not BucketEngine.SIMPLE
     if operation in REPLACING and has_rings:
         raise UnsupportedFeatureError(

@@ -1,4 +1,4 @@
-"""The properties of a table in another table version: what Hudi changes when it upgrades or downgrades a table."""
+"""Convert the properties of a table to another table version, as Hudi does when it upgrades or downgrades a table."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ _MODE_OF = {
     _PARTIAL: MergeMode.EVENT_TIME_ORDERING,
     _PARTIAL_LATEST: MergeMode.COMMIT_TIME_ORDERING,
 }
-"""The merge mode that takes the place of a payload class in table version 9.  Source: EightToNineUpgradeHandler."""
+"""The merge mode that replaces a payload class in table version 9.  Source: EightToNineUpgradeHandler."""
 _STRATEGY_OF = {
     MergeMode.EVENT_TIME_ORDERING: "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
     MergeMode.COMMIT_TIME_ORDERING: "ce9acb64-bde0-424c-9b91-f6ebba25356d",
 }
 _BY_PAYLOAD = "00000000-0000-0000-0000-000000000000"
-"""The id of the merge strategy that calls a payload class."""
+"""The id of the merge strategy that merges by a payload class."""
 
 
 def config_of_version(config: TableConfig, version: int, *, path: str) -> TableConfig:
-    """The configuration of a table after it was changed to another table *version*: 6, 8 or 9.
+    """Return the configuration of a table after a change to another table *version*: 6, 8 or 9.
 
-    Two things differ from Hudi, where rows would change.  A table that is ordered by commit time keeps that in version
-    6, by its payload class, where Hudi leaves none and its readers then order by event time.  Upgraded again, it is
-    ordered by commit time still: its initial version tells that it was so before.
+    Two things differ from Hudi, because rows would change there.  A table that merges by commit time gets the payload
+    class for it in version 6. Hudi writes none, and its readers then merge by event time.  If the table is upgraded
+    again, it merges by commit time still, because its initial version shows that it was newer before.
 
     Raises:
-        UnsupportedFeatureError: its key generator or payload class cannot be carried over.
+        UnsupportedFeatureError: the key generator or the payload class has no counterpart in that version.
 
     Source: UpgradeDowngrade and its handlers from SixToSeven to EightToNine and back, Hudi 1.2.0.
     """
@@ -68,7 +68,7 @@ def config_of_version(config: TableConfig, version: int, *, path: str) -> TableC
 
 
 def config_of_other_layout(config: TableConfig, *, path: str) -> TableConfig:
-    """A configuration whose timeline is where that of a table with the other timeline layout would be."""
+    """Return a configuration that locates the timeline as in the other timeline layout."""
     version, layout = ("8", "2") if config.layout_version == 1 else ("6", "1")
     return config_of({**config.properties, _VERSION: version, _LAYOUT: layout}, path=path)
 
@@ -111,7 +111,11 @@ def _from_6_to_8(config: TableConfig) -> Properties:
 
 
 def _mode_of_version_6(config: TableConfig) -> MergeMode:
-    """Event time for merge-on-read tables with an ordering field; else the payload class says it."""
+    """Return the merge mode of a table of version 6.
+
+    It is event time for a merge-on-read table with an ordering field.  Otherwise the payload class determines it; so it
+    does for a table that was newer before and whose payload class merges by commit time.
+    """
     was_newer = config.properties.get(_INITIAL_VERSION) in ("8", "9")
     if was_newer and config.payload_class == _COMMIT_TIME:
         return MergeMode.COMMIT_TIME_ORDERING
@@ -176,7 +180,7 @@ def _from_8_to_6(config: TableConfig) -> Properties:
 
 
 def _strategy(identity: str) -> Mapping[str, str]:
-    return {_STRATEGY: identity, _OLD_STRATEGY: identity}  # Hudi writes the key's older name too
+    return {_STRATEGY: identity, _OLD_STRATEGY: identity}  # Hudi also writes the older name of the key
 
 
 def _renamed(properties: Properties, old: str, new: str, config: TableConfig) -> Properties:

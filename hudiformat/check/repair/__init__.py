@@ -1,1 +1,1 @@
-"""Repair: a plan of steps, and their execution."""
+"""Repair a table: plan the steps, and carry them out."""

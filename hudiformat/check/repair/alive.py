@@ -1,4 +1,4 @@
-"""Signs of life: whether whoever began an instant, or is writing a file, may still be at work."""
+"""Check for signs of life: whether the writer of an instant or of a file may still be running."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from hudiformat.write.commit.heartbeats import is_of_ended_process, living
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """After how many ``seconds`` without a sign of life a writer counts as dead."""
+    """The limit of ``seconds`` without a sign of life after which a writer is considered dead."""
 
     storage: Storage
     seconds: float
 
     def of_file(self, path: str) -> str | None:
-        """Why the writer of the file *path* may be alive; None where it is not, or the storage does not say when."""
+        """Return why the writer of the file *path* may be alive; None if it is dead or the file's time is unknown."""
         folder, _, name = path.rpartition("/")
         for entry in self.storage.list(folder):
             if entry.name == name and entry.modified is not None:
@@ -32,7 +32,10 @@ class Patience:
         return None
 
     def of_instant(self, state: TableState, instant: Instant) -> str | None:
-        """Why whoever began a pending *instant* may be alive: by its heartbeat, or by the time of its files."""
+        """Return why the writer of a pending *instant* may be alive; None if it is dead.
+
+        Its heartbeat and the time of the instant's files are checked.
+        """
         tolerance = state.options.concurrency.heartbeat_tolerance
         if not state.options.concurrency.has_other_writers and is_of_ended_process(self.storage, instant.time):
             return None
@@ -50,7 +53,7 @@ class Patience:
         return None
 
     def of_writers(self, state: TableState) -> str | None:
-        """Why some writer of the table may be alive; None where none is."""
+        """Return why any writer of the table may be alive; None if all are dead."""
         pending = (one for one in state.timeline.pending if is_pending_write(state, one))
         reasons = (self.of_instant(state, one) for one in pending)
         return next(filter(None, reasons), None)
@@ -63,7 +66,7 @@ class Patience:
 
 
 def is_pending_write(state: TableState, instant: Instant) -> bool:
-    """Whether a pending instant is a write, by its action; a clustering whose plan is damaged may be one too."""
+    """Return whether a pending instant is a write and no clustering; False if that cannot be read from its plan."""
     if instant.is_completed or not instant.action.is_write:
         return False
     try:
@@ -73,7 +76,7 @@ def is_pending_write(state: TableState, instant: Instant) -> bool:
 
 
 def begun_writes(state: TableState) -> list[Instant]:
-    """The pending writes that no writer would roll back; none while the plan of one cannot be read."""
+    """Return the pending writes that a writer would not roll back; none if the plan of one cannot be read."""
     try:
         dead = dead_writes(state)
         return [one for one in state.pending_writes if one not in dead]

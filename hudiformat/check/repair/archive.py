@@ -1,4 +1,4 @@
-"""The archived timeline: files that cannot be read are left out of it, as far as they cannot be read."""
+"""Repair the archived timeline: drop files that cannot be read, or the parts of them that cannot be read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MANIFEST = re.compile(r"manifest_([0-9]+)")
 
 
 def plan_archive(state: TableState, findings: Iterable[TableFinding], patience: Patience) -> Iterator[Job]:
-    """The jobs for the damaged files among *findings* that are in the archived timeline."""
+    """Yield the jobs for the damaged files of the archived timeline among *findings*."""
     folder, seen = state.config.history_folder, set()
     for finding in findings:
         path = finding.path
@@ -48,7 +48,7 @@ def plan_archive(state: TableState, findings: Iterable[TableFinding], patience: 
 
 
 def _salvage(state: TableState, path: str, why: str, taken: TakenAway) -> None:
-    """Replace an archive log by its blocks that can be read."""
+    """Replace an archive log by those of its blocks that can be read."""
     storage = state.storage
     data = storage.map(path)
     kept: list[bytes] = []
@@ -68,7 +68,7 @@ def _salvage(state: TableState, path: str, why: str, taken: TakenAway) -> None:
 
 
 def _list_again(state: TableState, why: str, taken: TakenAway) -> None:
-    """Write a manifest of the files that can be read, and take the others away."""
+    """Write a manifest of the files that can be read, and move the others to the folder of the repair."""
     storage, config = state.storage, state.config
     folder = config.history_folder
     with exclusive(state.context) as owning:
@@ -83,7 +83,7 @@ def _list_again(state: TableState, why: str, taken: TakenAway) -> None:
 
 
 def _listed(storage: Storage, config: TableConfig) -> dict[str, int]:
-    """The files that the newest manifest lists; all that there are where it cannot be read."""
+    """Return the files that the newest manifest lists; if it cannot be read, all files that no other file covers."""
     try:
         return latest_manifest(storage, config.history_folder)[1]
     except CorruptTableError:
@@ -92,7 +92,7 @@ def _listed(storage: Storage, config: TableConfig) -> dict[str, int]:
 
 
 def _superseded(storage: Storage, folder: str, lost: set[str]) -> dict[str, int]:
-    """Readable files that were merged into one of the *lost* ones, and that nobody has cleaned yet."""
+    """Return the readable files that were merged into one of the *lost* files and have not been cleaned yet."""
     return {
         one.name: one.size
         for one in storage.list(folder)
@@ -101,7 +101,7 @@ def _superseded(storage: Storage, folder: str, lost: set[str]) -> dict[str, int]
 
 
 def _covers(merged: str, name: str) -> bool:
-    """Whether a file of a higher level has the instants of another one."""
+    """Return whether *merged* is of a higher level than *name* and has all of its instants."""
     above, below = _RANGE.fullmatch(merged), _RANGE.fullmatch(name)
     if above is None or below is None or int(above[3]) <= int(below[3]):
         return False

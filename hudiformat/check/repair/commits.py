@@ -1,6 +1,6 @@
-"""The content of a completed instant whose file is empty or damaged, made again from what the instant has left.
+"""Rebuild the content of a completed instant whose file is empty or damaged, from the data files of the instant.
 
-A commit is visible by the name of its file alone, so its rows stay; what it says is needed by writers and services.
+The name of its file alone makes a commit visible, so its rows are not lost.  But writers and services need its content.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ _SERVICES = {Action.COMPACTION: "COMPACT", Action.LOG_COMPACTION: "LOG_COMPACT"}
 
 
 _MERGING = tuple(_SERVICES.values())
-"""What Hudi up to 0.15 calls compacted, of which newer ones call the first alone so."""
+"""The operations whose commits Hudi up to 0.15 marks as compacted; newer releases mark only the first."""
 
 
 def made_again(state: TableState, instant: Instant) -> CommitMetadata | None:
-    """The content of a completed write, from its files; None where it is not known what it has replaced.
+    """Rebuild the content of a completed write from its files; return None if the replaced file groups are not known.
 
-    *state* is a look at the table; the contents of its damaged instants are not asked for.
+    The contents of damaged instants of *state* are not read.
 
     Raises:
-        HudiFormatError: one of its files cannot be read.
+        HudiFormatError: a file of the write cannot be read.
     """
     begun = _begun(state, instant)
     operation = _operation(state, instant, begun)
@@ -66,7 +66,7 @@ def made_again(state: TableState, instant: Instant) -> CommitMetadata | None:
 
 
 def _begun(state: TableState, instant: Instant) -> list[Instant]:
-    """The requested and inflight states of a completed instant that have a file."""
+    """Return the requested and inflight states of a completed instant for which a file exists."""
     every = list_instants(state.storage, state.config.timeline_folder, layout=state.config.layout_version)
     return [one for one in every if one.time == instant.time and not one.is_completed]
 
@@ -90,7 +90,7 @@ def _operation(state: TableState, instant: Instant, begun: list[Instant]) -> str
 
 
 def _stats(state: TableState, instant: Instant, path: str, files: list[FileInfo]) -> Iterator[WriteStat]:
-    """A statistic for each file of a partition that the instant has written."""
+    """Yield the statistics of each file that the instant has written to a partition."""
     named = [(file, name) for file in files if (name := parse_data_file(file.name)) is not None]
     bases = [name for _, name in named if isinstance(name, BaseFileName) and name.instant < instant.time]
     for file, name in named:
@@ -158,7 +158,7 @@ def _replaced(
     listed: Mapping[str, list[FileInfo]],
     stats: Mapping[str, tuple[WriteStat, ...]],
 ) -> Mapping[str, tuple[str, ...]] | None:
-    """The file groups that a replace commit has removed from the table; None where that is not known."""
+    """Return the file groups that a replace commit has removed from the table; None if they are not known."""
     planned = [group for one in _begun(state, instant) for group in _planned(state, one)]
     if planned:
         found: dict[str, tuple[str, ...]] = {}
@@ -178,7 +178,7 @@ def _groups_before(time: str, files: list[FileInfo]) -> tuple[str, ...]:
 
 
 def _planned(state: TableState, begun: Instant) -> Iterator[tuple[str, str]]:
-    """The file groups that the plan of a clustering names."""
+    """Return the file groups that the plan of a clustering names."""
     try:
         content = state.content(begun) if begun.state is State.REQUESTED else None
     except HudiFormatError:
@@ -190,7 +190,7 @@ def _planned(state: TableState, begun: Instant) -> Iterator[tuple[str, str]]:
 
 
 def _schemas(state: TableState, instant: Instant, stats: Mapping[str, tuple[WriteStat, ...]]) -> dict[str, str]:
-    """The schema of the files, or else that of the commit before; with it the internal schema, where it is the same."""
+    """Return the schema of the files, or else of the commit before, and its internal schema if both are equal."""
     own = next(filter(None, (_schema_of(state, stat) for found in stats.values() for stat in found)), None)
     for done in reversed(state.timeline.completed_writes):
         other = None if done.time >= instant.time else _readable(state, done)
@@ -210,7 +210,7 @@ def _readable(state: TableState, done: Instant) -> CommitMetadata | None:
 
 
 def _schema_of(state: TableState, stat: WriteStat) -> str | None:
-    """The Avro schema in the footer of a base file, or in the first data block of a log file."""
+    """Return the Avro schema in the footer of a base file, or in the first data block of a log file."""
     path = stat.path or ""
     if isinstance(parse_data_file(base_name(path)), LogFileName):
         blocks = LogReader(path, storage=state.storage)
@@ -222,7 +222,7 @@ def _schema_of(state: TableState, stat: WriteStat) -> str | None:
 
 
 def saved_again(state: TableState, instant: Instant) -> SavepointMetadata:
-    """The content of a savepoint: the files of the newest slices as of its commit."""
+    """Rebuild the content of a savepoint: the files of the newest slices as of its commit."""
     partitions = {}
     for path, files in list_partitions(state.storage):
         slices = latest_slices(build_slices(path, files, state.visibility, as_of=instant.time))

@@ -1,8 +1,8 @@
-"""File groups with a base file that cannot be read or is missing, or with a missing log file.
+"""Repair file groups with a base file that is damaged or missing, or with a missing log file.
 
-Such a group is written anew from what there is, in a commit of its own: from the newest base file that can be read and
-all log files since.  Where there is no other base file, the rows of the damaged one count up to where it is damaged.
-A group of which nothing is left is removed from the table.
+The file group is rewritten in a commit of its own, from the newest base file that can be read and all log files since.
+If there is no such base file, the rows of the damaged one before the damage are used.  A group without any readable
+file is removed from the table.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ Group = tuple[str, str]
 
 
 def groups_of(findings: Iterable[TableFinding]) -> dict[Group, list[TableFinding]]:
-    """The findings that concern each file group which has to be written anew."""
+    """Return the file groups that have to be rewritten, with the findings about each."""
     found: dict[Group, list[TableFinding]] = {}
     for finding in findings:
         name = parse_data_file(base_name(finding.path))
         if name is None or finding.path.startswith(".hoodie/"):
             continue
         if isinstance(name, LogFileName) and name.is_cdc:
-            continue  # the rows are whole, and nothing has the changes
+            continue  # the rows are complete, and the changes cannot be recovered
         is_base = isinstance(name, BaseFileName)
         if finding.kind is TableFindingKind.MISSING or (finding.kind is TableFindingKind.DAMAGED and is_base):
             found.setdefault((finding.path.rpartition("/")[0], name.file_id), []).append(finding)
@@ -54,7 +54,7 @@ def groups_of(findings: Iterable[TableFinding]) -> dict[Group, list[TableFinding
 
 
 def damaged_logs(findings: Iterable[TableFinding], groups: Iterable[Group]) -> Iterator[tuple[str, str]]:
-    """The damaged log files, each once with what is wrong with it, of file groups that are not written anew."""
+    """Yield each damaged log file with its messages, except in *groups*, the file groups that are rewritten."""
     known = set(groups)
     messages: dict[str, list[str]] = {}
     for finding in findings:
@@ -67,7 +67,7 @@ def damaged_logs(findings: Iterable[TableFinding], groups: Iterable[Group]) -> I
 
 
 def plan_groups(state: TableState, found: dict[Group, list[TableFinding]], patience: Patience) -> Iterator[Job]:
-    """The jobs for file groups that have to be written anew."""
+    """Yield the jobs for file groups that have to be rewritten."""
     writing = patience.of_writers(state)
     for group, findings in found.items():
         source = source_of(state, group, [finding.path for finding in findings])
@@ -79,9 +79,9 @@ def plan_groups(state: TableState, found: dict[Group, list[TableFinding]], patie
 
 
 def source_of(state: TableState, group: Group, bad: Sequence[str]) -> FileSlice | None:
-    """What the rows of a file group can be read from: a base file, or none, and all log files after it.
+    """Return the slice from which to read the rows of a file group: a base file, if any, and all log files after it.
 
-    *bad* are the paths of files that are damaged or missing.  None where nothing is left.
+    *bad* are the paths of files that are damaged or missing.  Return None if no file can be read.
     """
     path, file_id = group
     entries = [entry for entry in state.storage.list(path) if not entry.is_dir]
@@ -110,7 +110,7 @@ def _is_sound(state: TableState, path: str, name: str) -> bool:
 
 
 def _opens(storage: Storage, path: str, one: FileSlice) -> bool:
-    """Whether at least the footer of the base file can be read."""
+    """Return whether at least the footer of the base file can be read."""
     try:
         read_footer(storage, join_path(path, str(one.base_file.name if one.base_file else "")), pa.schema([]), [])
     except HudiFormatError:
@@ -137,7 +137,7 @@ def _step(state: TableState, findings: Sequence[TableFinding], source: FileSlice
 
 
 def _changes(state: TableState, findings: Sequence[TableFinding], source: FileSlice) -> str:
-    """What commits have written to the files that are lost, unless log files have it too."""
+    """Return a text that counts the changes in the lost files that no log file has."""
     names = {base_name(finding.path) for finding in findings}
     since = source.base_instant
     lost = []

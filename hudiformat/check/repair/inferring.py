@@ -1,7 +1,7 @@
-"""The properties of a table, as far as its files say them.
+"""Infer the properties of a table from its files.
 
-What is known comes, in this order, from: the caller; the whole lines of a damaged properties file; the properties of
-the metadata table, which repeat some; file names, commits and the rows of a base file.
+The sources of properties are, in order of precedence: the caller; the complete lines of a damaged properties file; the
+properties of the metadata table, which repeat some of them; file names, commits and the rows of a base file.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ RECORD_KEYS, PARTITIONS, ORDERING = (
 )
 HIVE_STYLE = "hoodie.datasource.write.hive_style_partitioning"
 _SHARED = (_VERSION, "hoodie.timeline.layout.version", "hoodie.table.timeline.timezone", "hoodie.database.name")
-"""Properties that a metadata table has with the values of its table."""
+"""The properties whose values in a metadata table are those of its table."""
 _LAYOUT_2 = f"{META_FOLDER}/timeline"
 _SAMPLE = 1000  # rows
 
 
 def whole_lines(storage: Storage, path: str) -> dict[str, str]:
-    """The properties of a half-written file but for its last line, which may be cut; none where there is no file."""
+    """Return the properties in a half-written file without its last line, which may be cut; none without a file."""
     try:
         text = storage.read(path)
     except StorageError:
@@ -56,7 +56,7 @@ def whole_lines(storage: Storage, path: str) -> dict[str, str]:
 
 
 def of_metadata_table(storage: Storage) -> dict[str, str]:
-    """What the properties of the table's metadata table say of the table, and which partitions that has."""
+    """Return the properties of the table that its metadata table repeats, and those that name its partitions."""
     own = FolderStorage(storage, METADATA_FOLDER)
     try:
         config = parse_table_config(own.read(PROPERTIES_FILE), path=f"{own.root}/{PROPERTIES_FILE}")
@@ -72,7 +72,7 @@ def of_metadata_table(storage: Storage) -> dict[str, str]:
 
 
 def of_files(storage: Storage) -> dict[str, str]:
-    """What timeline, file names and rows say."""
+    """Return the properties that follow from the timeline, file names and rows."""
     seen = _Seen.of(storage)
     found = {"hoodie.timeline.layout.version": str(seen.layout)}
     if seen.layout == 1:
@@ -92,7 +92,7 @@ def of_files(storage: Storage) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What was looked at: ``rows`` are some of a base file, None without one."""
+    """The evidence found in a table; ``rows`` are some rows of a base file, or None if there is none."""
 
     layout: int
     instants: tuple[Instant, ...]
@@ -138,7 +138,7 @@ def _newest_schema(storage: Storage, folder: str, instants: tuple[Instant, ...])
 
 
 def _rows(storage: Storage, path: str) -> pa.Table | None:
-    """Some rows of a base file; None where it cannot be read or has none."""
+    """Return some rows of a base file; None if it cannot be read or has no rows."""
     try:
         with opened_base_file(storage, path) as file:
             batch = next(file.iter_batches(_SAMPLE), None)
@@ -148,7 +148,7 @@ def _rows(storage: Storage, path: str) -> pa.Table | None:
 
 
 def _of_rows(rows: pa.Table) -> dict[str, str]:
-    """Which columns the record keys and partition paths are made of, where only one choice fits all rows."""
+    """Return the columns of record keys and partition paths, if only one choice fits all rows."""
     if _KEY not in rows.column_names or rows[_KEY].null_count:
         return {"hoodie.populate.meta.fields": "false"}
     columns = [name for name in rows.column_names if not name.startswith("_hoodie_")]
@@ -158,7 +158,7 @@ def _of_rows(rows: pa.Table) -> dict[str, str]:
 
 
 def _texts(column: pa.ChunkedArray) -> list[str | None] | None:
-    """The values as keys have them; None for a column whose values make no keys."""
+    """Return the values in the form in which keys contain them; None if the values of the column make no keys."""
     if pa.types.is_nested(column.type) or pa.types.is_floating(column.type) or pa.types.is_binary(column.type):
         return None
     found: list[str | None] = pc.cast(column, pa.string()).to_pylist()

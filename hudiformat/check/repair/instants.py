@@ -1,4 +1,4 @@
-"""Instants of the timeline that are damaged, or that nobody will ever complete."""
+"""Repair instants of the timeline that are damaged, or that will never be completed because their writer is dead."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def plan_instants(
     patience: Patience,
     damaged_groups: Collection[tuple[str, str]] = (),
 ) -> Iterator[Job]:
-    """The jobs for what verifying has found in the timeline; *damaged_groups* are those whose files are damaged too."""
+    """Yield the jobs for findings about the timeline; *damaged_groups* are the file groups with damaged files."""
     folder = state.config.timeline_folder
     seen: set[str] = set()
     for finding in sorted(findings, key=lambda one: one.kind is not TableFindingKind.DAMAGED):
@@ -77,7 +77,7 @@ def _of_completed(state: TableState, instant: Instant, finding: TableFinding, pa
 
 
 def _mending(state: TableState, instant: Instant, finding: TableFinding) -> tuple[RepairStep, partial[None]]:
-    """What is done about the file of a completed instant."""
+    """Return the step that repairs the file of a completed instant, and the function that carries it out."""
     kind, path, why, context = RepairKind.COMMIT, finding.path, finding.message, state.context
     if instant.action.is_write:
         what = "its content is made again from the files of the instant"
@@ -106,7 +106,7 @@ def _make_again(state: TableState, instant: Instant, why: str, taken: TakenAway)
 
 
 def _take_off(context: TableContext, instant: Instant, why: str, taken: TakenAway) -> None:
-    """Take the files of an instant, in all states, off the timeline: the completed one last."""
+    """Remove the files of an instant in all states from the timeline, the completed one last."""
     with exclusive(context) as owning:
         config = context.config
         every = list_instants(owning.storage, config.timeline_folder, layout=config.layout_version)
@@ -117,7 +117,7 @@ def _take_off(context: TableContext, instant: Instant, why: str, taken: TakenAwa
 
 
 def _belongs(one: Instant, instant: Instant) -> bool:
-    """Whether both are of one instant; a savepoint has the time of the commit that it keeps."""
+    """Return whether two states with the same time are of one instant; a savepoint has the time of its commit."""
     return one.action.completed_as is instant.action.completed_as
 
 
@@ -144,7 +144,7 @@ def _ending(
     has_plan: bool,
     damaged_groups: Collection[tuple[str, str]],
 ) -> tuple[RepairStep, partial[None]]:
-    """How a pending instant whose writer is dead comes to an end."""
+    """Return the step that ends a pending instant of a dead writer, and the function that carries it out."""
     context, why = state.context, finding.message
     path = instant_path(state.config, instant)
     is_write = is_pending_write(state, instant)
@@ -165,7 +165,7 @@ def _ending(
 
 
 def _ending_of_merge(state: TableState, instant: Instant, why: str, *, is_sound: bool) -> tuple[str, partial[None]]:
-    """How a compaction or clustering comes to an end, whose plan and files can be read, or not."""
+    """Return how a compaction or clustering is ended; *is_sound* says that its plan and its files can be read."""
     if is_sound:
         what = f"the {instant.action.value} is run, as planned"
         return what, partial(_run_service, state.context, instant.action)
@@ -182,12 +182,12 @@ def _is_merge(state: TableState, instant: Instant) -> bool:
 
 
 def _groups_of(state: TableState, instant: Instant) -> set[tuple[str, str]]:
-    """The file groups that the plan of a pending instant names."""
+    """Return the file groups that the plan of a pending instant names."""
     return {group.key for group in state.pending_groups if group.instant.time == instant.time}
 
 
 def _keep_files(state: TableState, times: Iterable[str], why: str, taken: TakenAway) -> None:
-    """Copy what the writes at *times* have left: it is going to be deleted."""
+    """Copy the files of the writes at *times*, which are going to be deleted."""
     every = list_instants(state.storage, state.config.timeline_folder, layout=state.config.layout_version)
     for time in times:
         for path in files_of(state.storage, time) if not state.logs_name_slices else _of_write_6(state.storage, time):
@@ -198,7 +198,7 @@ def _keep_files(state: TableState, times: Iterable[str], why: str, taken: TakenA
 
 
 def _of_write_6(storage: Storage, time: str) -> Iterator[str]:
-    """The files that a rollback deletes in table version 6: those whose rows are all of the write."""
+    """Yield the files that a rollback of the write deletes in table version 6: those with rows of this write only."""
     for path, entries in list_partitions(storage, incomplete=True):
         for entry in entries:
             name, target = parse_data_file(entry.name), join_path(path, entry.name)
@@ -209,7 +209,7 @@ def _of_write_6(storage: Storage, time: str) -> Iterator[str]:
 
 
 def _seen(context: TableContext) -> TableState:
-    """The table as its files say, whatever a restore is about to do."""
+    """Return the state of the table with all writes on its timeline, including those that a pending restore removes."""
     return TableState(context, context.config, load_timeline(context.storage, context.config))
 
 
@@ -244,7 +244,7 @@ def _run_service(context: TableContext, action: Action, _taken: TakenAway) -> No
 def _plan_again(context: TableContext, instant: Instant, why: str, taken: TakenAway) -> None:
     requested = replace(instant, state=State.REQUESTED)
     taken.keep(instant_path(context.config, requested), why)
-    # Not taken away: without a file the instant would be gone, and the log files that name it with it.
+    # Not moved: without a file the instant would not exist, and log files that name it would not be visible.
     context.storage.create(instant_path(context.config, requested), b"", overwrite=True)
     state = mend_lost_plans(context)
     if any(one.time == instant.time for one in state.timeline.pending):

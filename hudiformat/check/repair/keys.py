@@ -1,4 +1,4 @@
-"""Keys in two file groups: the older rows are deleted from theirs."""
+"""Repair keys that are in two file groups: delete the older row of each key."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHOWN = 3
 
 
 def plan_keys(state: TableState, patience: Patience) -> Iterator[Job]:
-    """The job for the keys that are in two file groups; all keys are read."""
+    """Yield the job for keys that are in two file groups, if there are any; all keys are read."""
     found = [(one.file_slice, one.keys) for one in duplicate_keys(state)]
     if not found:
         return
@@ -41,7 +41,11 @@ def plan_keys(state: TableState, patience: Patience) -> Iterator[Job]:
 
 
 def _delete(state: TableState, _taken: TakenAway) -> None:
-    """A commit deletes one row of each key from a base file that has the key several times, so it may take several."""
+    """Delete the older rows of keys that are in several file groups.
+
+    If a base file has a key several times, a commit deletes only one of its rows.  So commits are made until none is
+    left.
+    """
     while any(True for _ in duplicate_keys(state.context.state())):
         write_and_commit(state.context, Operation.DELETE, partial(_written, state), in_tasks=False)
 

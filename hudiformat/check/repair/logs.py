@@ -1,4 +1,4 @@
-"""Damaged log files: replaced, under their names, by their blocks that can be read."""
+"""Repair damaged log files: replace each, under the same name, by those of its blocks that can be read."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _WHAT = "is replaced by a copy of its blocks that can be read"
 
 @dataclass(frozen=True, slots=True)
 class _Salvaged:
-    """The blocks of a log file that can be read, one after the other, and what the others were.
+    """The readable blocks of a log file as bytes, and a description of each lost block.
 
-    ``hidden`` of the blocks were skipped by queries, because of the bytes around them.
+    ``hidden`` is the number of readable blocks that queries skipped because of the bytes around them.
     """
 
     data: bytes
@@ -31,8 +31,8 @@ class _Salvaged:
 
 
 def plan_logs(state: TableState, paths: Iterable[tuple[str, str]], patience: Patience) -> Iterator[Job]:
-    """The jobs for damaged log files, which are given with what is wrong with each."""
-    writing = patience.of_writers(state) if state.logs_name_slices else None  # which may add to any log file
+    """Yield the jobs for damaged log files; *paths* gives each with the message of its finding."""
+    writing = patience.of_writers(state) if state.logs_name_slices else None  # any of them may append to any log file
     for path, why in paths:
         found = _salvaged(state.storage, path)
         more = f"; queries see {found.hidden} of them again" if found.hidden else ""
@@ -50,7 +50,10 @@ def _salvage(state: TableState, path: str, why: str, taken: TakenAway) -> None:
 
 
 def _salvaged(storage: Storage, path: str) -> _Salvaged:
-    """A block with lengths that only Java reads is written anew; one whose content cannot be read is left out."""
+    """Return the readable blocks of a log file.
+
+    A block with lengths that only Java accepts is encoded anew.  A block whose content cannot be read is left out.
+    """
     data = storage.map(path)
     kept, lost, hidden, is_odd = [], [], 0, False
     for part in parts_of(data):

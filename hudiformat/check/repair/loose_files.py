@@ -1,4 +1,4 @@
-"""Files that belong to nobody, and the metadata files of partitions."""
+"""Repair orphans and leftovers, which belong to no instant, and the metadata files of partitions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OUTSIDE = "it is outside of the table: hudiformat clean deletes it"
 
 
 def plan_loose_files(state: TableState, findings: Iterable[TableFinding], patience: Patience) -> Iterator[Job]:
-    """The jobs for orphans, leftovers and damaged partition metadata files."""
+    """Yield the jobs for orphans, leftovers and damaged partition metadata files."""
     for finding in findings:
         if finding.kind is TableFindingKind.PARTITION:
             yield _partition(state, finding)
@@ -32,7 +32,10 @@ def plan_loose_files(state: TableState, findings: Iterable[TableFinding], patien
 
 
 def _reason_to_wait(state: TableState, path: str, patience: Patience) -> str | None:
-    """Why a leftover may be none: a writer that builds a metadata table names it in the properties at the end."""
+    """Return why a leftover may still be in use, or None.
+
+    A writer that builds a metadata table adds it to the table's properties only at the end.
+    """
     if path != METADATA_FOLDER:
         return None
     return patience.of_writers(state) or patience.of_file(f"{path}/{PROPERTIES_FILE}")
@@ -45,7 +48,10 @@ def _partition(state: TableState, finding: TableFinding) -> Job:
 
 
 def _mark(state: TableState, finding: TableFinding, taken: TakenAway) -> None:
-    """Source: HoodiePartitionMetadata, Hudi 1.2.0."""
+    """Write the metadata file of a partition anew.
+
+    Source: HoodiePartitionMetadata, Hudi 1.2.0.
+    """
     folder = finding.path.rpartition("/")[0]
     with exclusive(state.context) as owning:
         taken.keep(finding.path, finding.message)

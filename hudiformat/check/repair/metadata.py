@@ -1,7 +1,7 @@
-"""A metadata table that contradicts the table: it is taken away, and built again with its indexes.
+"""Repair a metadata table that contradicts the table: move it away, and build it again with its indexes.
 
-Writers go on in between without one.  The list of what was taken away says what is to be built, so that the next repair
-builds it where this one dies.
+Between the two steps, writers work without a metadata table.  The list of moved files also says which indexes to build,
+so that if this repair dies, the next one builds them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hudiformat.write.metadata.kinds import KEPT_UP
 
 
 def plan_removal(state: TableState, why: str, patience: Patience) -> Job:
-    """The job that takes the metadata table away."""
+    """Return the job that moves the metadata table to the folder of the repair."""
     names = ", ".join(state.config.metadata_partitions)
     others = [name for name in state.config.metadata_partitions if name not in KEPT_UP]
     lost = f"the indexes {', '.join(others)}, which Spark SQL has to create again" if others else ""
@@ -44,7 +44,7 @@ def _take_away(state: TableState, why: str, taken: TakenAway) -> None:
 
 
 def _take_damaged_definitions(state: TableState, taken: TakenAway) -> None:
-    """Take the definitions of the indexes away where they cannot be read: nothing could be dropped from them."""
+    """Move the definitions of the indexes away if they cannot be read, because no index could be dropped from them."""
     try:
         load_definitions(state.storage, state.config)
     except CorruptTableError as error:
@@ -52,7 +52,7 @@ def _take_damaged_definitions(state: TableState, taken: TakenAway) -> None:
 
 
 def _indexes(state: TableState) -> Mapping[str, Sequence[str]]:
-    """The indexes that there are, each with its columns as far as they are known."""
+    """Return the existing indexes, each with its columns if they are known."""
     try:
         return indexes_with_columns(state)
     except HudiFormatError:
@@ -60,7 +60,7 @@ def _indexes(state: TableState) -> Mapping[str, Sequence[str]]:
 
 
 def plan_building(state: TableState, *, is_taken_away: bool) -> Iterator[Job]:
-    """The job that builds the metadata table again, where one was taken away: by this repair or an earlier one."""
+    """Yield the job that builds the metadata table again, if this repair or an earlier one moved it away."""
     owed = owed_indexes(state.storage)
     if is_taken_away or owed:
         why = "it was taken away" if is_taken_away else f"the repair {max(owed)} had taken it away"

@@ -1,7 +1,8 @@
-"""Planning a repair and carrying it out.
+"""Plan a repair and carry it out.
 
-A plan is made of what verifying finds.  Some damage hides other damage: while the content of a commit is not known,
-nothing can be said of its files.  So a repair plans again once a plan is carried out, until nothing is left to do.
+A plan is based on the findings of ``verify``.  Some damage hides other damage: while the content of a commit is not
+known, its files cannot be checked.  So after a plan was carried out, the repair plans again, until nothing is left to
+do.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ from hudiformat.timeline.timeline import Action, load_timeline
 from hudiformat.write.commit.changing import exclusive
 
 DEAD_AFTER = 600.0
-"""Seconds without a sign of life after which a writer counts as dead."""
+"""Seconds without a sign of life after which a writer is considered dead."""
 _MOST_ROUNDS, _MOST_LOOKS = 6, 5
 _HIDING = (RepairKind.ARCHIVE, RepairKind.COMMIT, RepairKind.PLAN)
-"""What has to be put right before the rest can be told."""
+"""The kinds of steps that must be carried out before other damage can be found."""
 _CHANGES_FILES = (RepairKind.LOG, RepairKind.FILES, RepairKind.KEYS)
 
 
@@ -56,24 +57,24 @@ def repair_table(
     storage_options: Mapping[str, str] | None = None,
     told: Callable[[tuple[RepairStep, ...]], None] = lambda _steps: None,
 ) -> Repair:
-    """What has to be done to the table at *path* so that ``verify`` finds nothing; with *apply* it is done.
+    """Plan the steps after which ``verify`` finds nothing wrong with the table at *path*; with *apply*, carry them out.
 
-    The table need not open: its properties may be lost.  What files do not show of them is given in *properties*, which
-    count only then.  With *keys*, keys that are in two file groups are looked for too, and their older rows deleted.  A
-    writer that has given no sign of life for *dead_after* seconds counts as dead; what one that may be alive is at work
-    on is refused.
+    The table may be one that cannot be opened because its properties are lost.  Properties that cannot be inferred from
+    files are given in *properties*, which are used only in this case.  With *keys*, keys that are in two file groups
+    are found, too, and their older rows are deleted.  A writer without a sign of life for *dead_after* seconds is
+    considered dead.  A step is refused if it concerns files or instants of a writer that may be alive.
 
-    *told* is called with the steps of each plan before they are carried out: damage that other damage has hidden is
-    planned afterwards.  What is taken away or replaced is kept in a folder ``.hoodie/.repair/<instant>``.  A process
-    that dies leaves a table that can be repaired again.  *path*, *options*, *clock*, *merger* and *storage_options* are
+    *told* is called with the steps of each plan before they are carried out.  There may be several plans, because some
+    damage hides other damage.  Files that are moved or replaced are kept in a folder ``.hoodie/.repair/<instant>``.  If
+    the process dies, the table can be repaired again.  *path*, *options*, *clock*, *merger* and *storage_options* are
     as for ``open_table``.
 
     Raises:
         NotATableError: there is no table.
         UnsupportedFeatureError: the table has a version that is not supported.
-        OptionError: an unknown option or a bad value.
+        OptionError: an option is unknown or has a bad value.
         StorageError: a folder cannot be listed.
-        TableError: other writers change the table again and again while it is looked at.
+        TableError: other writers changed the table during every attempt to verify it.
 
     Source: HoodieTableConfig.recover, RepairsCommand; docs/repair.md.
     """
@@ -95,7 +96,7 @@ def repair_context(
     properties: Mapping[str, str] | None = None,
     dead_after: float = DEAD_AFTER,
 ) -> Repair:
-    """As :func:`repair_table`, for a table that is open.
+    """Plan or carry out a repair as :func:`repair_table` does, for a table that is open.
 
     Raises:
         StorageError: a folder cannot be listed.
@@ -117,7 +118,7 @@ def _repaired(look: _Look, told: Callable[[tuple[RepairStep, ...]], None]) -> Re
 
 
 def _applied(look: _Look, taken: TakenAway, told: Callable[[tuple[RepairStep, ...]], None]) -> Iterator[RepairStep]:
-    """Plan and carry out until nothing is left to do; the steps that were done, and then those that are left."""
+    """Plan and carry out steps until nothing is left to do; yield the steps that were done, then the others."""
     tried: set[tuple[RepairKind, str, str]] = set()
     left: list[RepairStep] = []
     for _ in range(_MOST_ROUNDS):
@@ -138,7 +139,7 @@ def _applied(look: _Look, taken: TakenAway, told: Callable[[tuple[RepairStep, ..
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What a plan is made from; it looks at the table anew each time."""
+    """Makes plans; each plan is based on a new state of the table."""
 
     storage: Storage
     context_of: Callable[[TableConfig], TableContext]
@@ -147,7 +148,7 @@ class _Look:
     keys: bool
 
     def plan(self) -> list[Job]:
-        """The jobs that can be told by now, in the order in which they are carried out."""
+        """Return the jobs that can be planned now, in the order in which they are carried out."""
         mended = mend_properties(self.storage, self.properties, self.patience)
         if mended.config is None or any(job.run is None for job in mended.jobs):
             return list(mended.jobs)
@@ -155,7 +156,7 @@ class _Look:
             state = self._state(mended.config)
             with without_warnings():
                 findings = list(verify_state(state))
-            # What others have cleaned or rolled back meanwhile looks like damage.
+            # Files that other writers cleaned or rolled back meanwhile would look like damage.
             if load_timeline(self.storage, mended.config) == state.timeline:
                 return [*(_under_lock(job, state) for job in mended.jobs), *self._of_findings(state, findings)]
         raise TableError(
@@ -165,7 +166,7 @@ class _Look:
         )
 
     def _state(self, config: TableConfig) -> TableState:
-        """The table with these properties; its timeline is not asked for restores, whose plans may be damaged."""
+        """Return the state of the table; plans of restores are not read, because they may be damaged."""
         return TableState(self.context_of(config), config, load_timeline(self.storage, config))
 
     def _of_findings(self, state: TableState, findings: list[TableFinding]) -> list[Job]:
@@ -187,7 +188,7 @@ class _Look:
     def _with_metadata(
         self, state: TableState, findings: list[TableFinding], jobs: list[Job], *, builds: bool
     ) -> list[Job]:
-        """*jobs*, before them that which takes a wrong metadata table away, after them that which builds it."""
+        """Return *jobs*, after a job that moves a wrong metadata table away, and before one that builds it."""
         wrong = [one.message for one in findings if one.kind is TableFindingKind.CONTRADICTION]
         changed = [job.step for job in jobs if job.run is not None and job.step.kind in _CHANGES_FILES]
         has_one = FILES in state.config.metadata_partitions
@@ -201,7 +202,7 @@ class _Look:
 
 
 def _under_lock(job: Job, state: TableState) -> Job:
-    """A job that holds the table's lock meanwhile."""
+    """Return a job that holds the table's lock while it runs."""
 
     def run(taken: TakenAway) -> None:
         assert job.run is not None  # noqa: S101 - those that are refused are in a plan of their own

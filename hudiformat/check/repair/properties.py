@@ -1,6 +1,7 @@
-"""Lost or half-written table properties: from their backup, as Hudi does it, or made again from what the table shows.
+"""Repair lost or half-written table properties: restore their backup, as Hudi does, or infer them from the table.
 
-Of some the files say nothing: the ordering columns above all.  Those the caller has to give; the error names them.
+Some properties cannot be inferred from files, above all the ordering columns.  The caller has to give these; the reason
+of the refused step names them.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _OLD_ORDERING = "hoodie.table.precombine.field"
 _GENERATOR, _GENERATOR_CLASS = "hoodie.table.keygenerator.type", "hoodie.table.keygenerator.class"
 _MODE, _PAYLOAD = "hoodie.record.merge.mode", "hoodie.compaction.payload.class"
 _NEEDED = (_NAME, _VERSION, _TYPE, RECORD_KEYS, PARTITIONS, ORDERING)
-"""What must be known: with a wrong value of one of these, readers or writers do wrong without an error."""
+"""The properties that must be known, because a wrong value would cause wrong results without an error."""
 
 
 _MADE_AGAIN = "is made again from what the table shows"
@@ -58,18 +59,18 @@ _LOST = "every property that files do not show, and that has another value than 
 
 @dataclass(frozen=True, slots=True)
 class MendedProperties:
-    """The jobs that mend the properties, and what they are after that; None where they cannot be known."""
+    """The jobs that repair the properties, and the properties after that; None if they are not known."""
 
     jobs: tuple[Job, ...]
     config: TableConfig | None
 
 
 def mend_properties(storage: Storage, given: Mapping[str, str], patience: Patience) -> MendedProperties:
-    """What to do about the properties of the table in *storage*; *given* are what the caller knows of them.
+    """Return the jobs for the properties of the table in *storage*; *given* are properties that the caller knows.
 
     Raises:
         NotATableError: there is no table.
-        UnsupportedFeatureError: the properties are whole, and of a version that is not supported.
+        UnsupportedFeatureError: the properties are sound, but the table version is not supported.
     """
     findings = list(findings_of_properties(storage))
     if not findings:
@@ -94,7 +95,7 @@ def _only_backup(storage: Storage, why: str, patience: Patience) -> MendedProper
 
 
 def _guarded(step: RepairStep, run: Callable[[TakenAway], object], patience: Patience, path: str) -> Job:
-    """A job, refused where the writer of *path* may be alive."""
+    """Return a job that is refused if the writer of *path* may be alive."""
     reason = patience.of_file(path)
     return Job(step, run) if reason is None else Job.refused(step, reason)
 
@@ -107,7 +108,10 @@ def _intact(storage: Storage, path: str) -> TableConfig | None:
 
 
 def _restore(storage: Storage, why: str, taken: TakenAway) -> None:
-    """Source: HoodieTableConfig.recover, Hudi 1.2.0."""
+    """Restore the properties from their backup.
+
+    Source: HoodieTableConfig.recover, Hudi 1.2.0.
+    """
     taken.keep(PROPERTIES_FILE, why)
     storage.create(PROPERTIES_FILE, storage.read(BACKUP_FILE), overwrite=True)
     taken.take(BACKUP_FILE, "the properties were restored from it")
@@ -119,7 +123,7 @@ def _rebuilt(storage: Storage, given: Mapping[str, str], why: str, patience: Pat
     known = {**known, **whole_lines(storage, BACKUP_FILE), **given}
     if _OLD_ORDERING in known:
         known.setdefault(ORDERING, known[_OLD_ORDERING])
-    # Partition paths that are no values of columns are made by a key generator that only the properties name.
+    # If partition paths are not the values of columns, a key generator made them, which only the properties name.
     by_generator = () if PARTITIONS in inferred or _GENERATOR_CLASS in known else (_GENERATOR,)
     needed = (*_NEEDED, *_of_merging(known), *by_generator)
     missing = [key for key in needed if key not in known]
@@ -137,7 +141,7 @@ def _rebuilt(storage: Storage, given: Mapping[str, str], why: str, patience: Pat
 
 
 def _of_merging(known: Mapping[str, str]) -> tuple[str, ...]:
-    """What decides, in a table with ordering columns, whether they count: their names alone do not."""
+    """Return the property that decides whether ordering columns are used in merging; none without ordering columns."""
     if not known.get(ORDERING):
         return ()
     return (_PAYLOAD,) if known.get(_VERSION) == "6" else (_MODE,)
@@ -153,7 +157,7 @@ def _asking(missing: list[str]) -> str:
 
 
 def _config(storage: Storage, known: Mapping[str, str]) -> TableConfig:
-    """A new table's properties with what is *known*."""
+    """Return the properties of a new table, with those that are *known*."""
     ordering, mode = known[ORDERING], known.get(_MODE)
     made = new_table_config(
         name=known[_NAME],

@@ -1,4 +1,4 @@
-"""The plan of a repair and what became of it: values that are shown and printed."""
+"""The plan of a repair and its result, as values to show and print."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hudiformat.errors import HudiFormatError
 
 
 class RepairKind(Enum):
-    """What a step of a repair puts right.
+    """The kind of damage that a step of a repair puts right.
 
     Source: docs/repair.md.
     """
@@ -24,11 +24,11 @@ class RepairKind(Enum):
     COMMIT = "commit"
     """The file of a completed instant is empty or cannot be read."""
     PLAN = "plan"
-    """The plan of a pending instant is missing or cannot be read, so that nobody can run it."""
+    """The plan of a pending instant is missing or cannot be read, so that it cannot be carried out."""
     PENDING = "pending"
-    """An instant was begun or planned, and whoever began it is dead."""
+    """An instant was begun or planned, and its writer is dead."""
     METADATA = "metadata"
-    """The metadata table cannot be read, or contradicts the files that there are."""
+    """The metadata table cannot be read, or contradicts the files in the table's folders."""
     PARTITION = "partition"
     """A partition metadata file is missing or damaged."""
     ORPHAN = "orphan"
@@ -38,13 +38,13 @@ class RepairKind(Enum):
     FILES = "files"
     """A base file is damaged or missing, or a log file that a commit names is missing."""
     LEFTOVER = "leftover"
-    """Markers of a write that is over, or a metadata table that is not the table's any more."""
+    """Markers of a write that has ended, or a metadata table that the table no longer uses."""
     KEYS = "keys"
     """Keys are in two file groups."""
 
 
 class StepState(Enum):
-    """What became of a step.
+    """The state of a step.
 
     Source: docs/repair.md.
     """
@@ -52,7 +52,7 @@ class StepState(Enum):
     PLANNED = "planned"
     """It can be done, and has not been."""
     REFUSED = "refused"
-    """It is not done: a writer may be alive, or what it takes is not known."""
+    """It is not done, because a writer may be alive or needed facts are not known."""
     DONE = "done"
     FAILED = "failed"
     """It was begun and could not be finished; the table is as before it, or the next repair goes on."""
@@ -60,10 +60,10 @@ class StepState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RepairStep:
-    """One step of a repair: ``what`` is done about ``path``, which is below the table, and ``why``.
+    """One step of a repair: ``what`` is done about ``path``, which is relative to the table, and ``why``.
 
-    ``lost`` says which rows or facts do not come back; empty where nothing is lost.  Where the step is refused or has
-    failed, ``reason`` says why.
+    ``lost`` says which rows or facts are lost; it is empty if nothing is.  If the step is refused or has failed,
+    ``reason`` says why.
 
     Source: docs/repair.md.
     """
@@ -85,8 +85,8 @@ class RepairStep:
 class Repair:
     """The steps of a repair of the table at ``path``; ``applied`` says whether they were carried out.
 
-    ``taken_away`` is the folder, below the table, of the files that were taken away or replaced; its file
-    ``taken.json`` says whence each came and why.  None where nothing was.
+    ``taken_away`` is the folder, relative to the table, with the files that were removed or replaced.  Its file
+    ``taken.json`` says where each came from and why.  It is None if there are no such files.
 
     Source: docs/repair.md.
     """
@@ -110,18 +110,18 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A step with what carries it out; None where it is refused."""
+    """A step with the function that carries it out, which is None if the step is refused."""
 
     step: RepairStep
     run: Callable[[TakenAway], object] | None
 
     @classmethod
     def refused(cls, step: RepairStep, reason: str) -> Job:
-        """A step that is not done, for this *reason*."""
+        """Return a job whose step is refused for this *reason*."""
         return cls(replace(step, state=StepState.REFUSED, reason=reason), None)
 
     def done(self, taken: TakenAway) -> RepairStep:
-        """The step after it was carried out, or has failed."""
+        """Carry out the step, and return it with its new state: done or failed."""
         if self.run is None:
             return self.step
         try:

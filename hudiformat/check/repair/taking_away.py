@@ -1,7 +1,7 @@
-"""What a repair takes away: files are moved to a folder of the repair, with a list that says whence and why.
+"""Move files to the folder of a repair, with a list that says where each came from and why.
 
-The list has a file before the file is moved, so whoever dies in between leaves a list that says too much, never too
-little.  A file is moved in one step where the storage can; else it is copied, compared, and then deleted.
+A file is added to the list before it is moved.  So if the process dies in between, the list names too many files, never
+too few.  If the storage supports rename, a file is moved in one step; else it is copied, compared, and then deleted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Indexes = Mapping[str, Sequence[str]]
 
 @dataclass(slots=True)
 class TakenAway:
-    """The folder of one repair, which is made with the first file."""
+    """The folder of one repair, which is created with the first file."""
 
     storage: Storage
     instant: str
@@ -36,25 +36,25 @@ class TakenAway:
 
     @property
     def folder(self) -> str:
-        """The path of the folder, below the table."""
+        """The path of the folder, relative to the table."""
         return f"{REPAIRS}/{self.instant}"
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was taken away."""
+        """Whether no file was moved or copied."""
         return not self.files
 
     def take(self, path: str, why: str) -> None:
-        """Move the file *path* here, if it is there.
+        """Move the file *path* to this folder, if it exists.
 
         Raises:
-            StorageError: it cannot be moved; it is where it was.
+            StorageError: the file cannot be moved, and stays where it was.
         """
         if self.storage.exists(path):
             self._move(path, self._entered([path], why, "taken")[0])
 
     def take_folder(self, path: str, why: str) -> None:
-        """Move all files below the folder *path* here, and delete the folder.
+        """Move all files below the folder *path* to this folder, and delete *path*.
 
         Raises:
             StorageError: a file cannot be moved.
@@ -65,21 +65,21 @@ class TakenAway:
         self.storage.delete_folder(path)
 
     def keep(self, path: str, why: str) -> None:
-        """Copy the file *path* here, if it is there: it is going to be replaced or deleted.
+        """Copy the file *path*, which is going to be replaced or deleted, to this folder, if it exists.
 
         Raises:
-            StorageError: it cannot be copied.
+            StorageError: the file cannot be copied.
         """
         if self.storage.exists(path):
             self._copy(path, self._entered([path], why, "copied")[0])
 
     def owe(self, indexes: Indexes) -> None:
-        """Note that these indexes of the metadata table are to be built again; none where it has been done."""
+        """Note in the list that these indexes of the metadata table have to be built again; none if all are built."""
         self.build = {name: list(columns) for name, columns in indexes.items()}
         self._save()
 
     def _entered(self, paths: Sequence[str], why: str, how: str) -> list[str]:
-        """Where *paths* go, once the list has them."""
+        """Add *paths* to the list, and return the paths to which they are moved."""
         targets = [self._free(path) for path in paths]
         for path, target in zip(paths, targets, strict=True):
             self.files.append({"from": path, "to": target, "why": why, "how": how})
@@ -121,7 +121,7 @@ class TakenAway:
 
 
 def files_below(storage: Storage, folder: str) -> Iterator[str]:
-    """The paths of all files in *folder* and the folders in it."""
+    """Yield the paths of all files in *folder* and its subfolders."""
     waiting = [folder]
     while waiting:
         current = waiting.pop()
@@ -134,14 +134,14 @@ def files_below(storage: Storage, folder: str) -> Iterator[str]:
 
 
 def owed_indexes(storage: Storage) -> dict[str, dict[str, list[str]]]:
-    """The indexes that earlier repairs were going to build, by the instant of the repair."""
+    """Return the indexes that earlier repairs have not built yet, by the instant of the repair."""
     found = {}
     for entry in storage.list(REPAIRS):
         try:
             content = json.loads(storage.read(f"{REPAIRS}/{entry.name}/{LIST}"))
             build = {str(name): [str(one) for one in columns] for name, columns in content["build"].items()}
         except (StorageError, ValueError, TypeError, LookupError, AttributeError):
-            continue  # it died before it had taken anything away
+            continue  # the repair died before it moved a file
         if build:
             found[entry.name] = build
     return found

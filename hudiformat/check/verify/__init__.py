@@ -1,1 +1,1 @@
-"""Findings about a table."""
+"""Verify a table: find what is wrong with it."""

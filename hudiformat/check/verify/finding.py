@@ -1,4 +1,4 @@
-"""What can be wrong with a table."""
+"""The kinds of findings about a table, and a finding."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ class TableFindingKind(Enum):
     """
 
     UNCOMMITTED = "uncommitted"
-    """An instant that was requested or begun and is not complete: its writer is at work, or died.  Readers skip it."""
+    """An instant that was requested or begun and is not complete: its writer is running, or died.  Readers skip it."""
     ORPHAN = "orphan"
-    """A data file whose instant is nowhere: what a writer made after it had been rolled back.  Readers skip it.
+    """A data file of an unknown instant: its writer created it after it had been rolled back.  Readers skip it.
 
     Or a temporary file, or a spill folder on this machine, of a process that was killed."""
     MISSING = "missing"
-    """A file of the newest slice of its group that a commit names and that is not there: its rows are lost."""
+    """A file of the newest slice of its group that a commit names but that does not exist: its rows are lost."""
     DAMAGED = "damaged"
     """A file that cannot be read, as a whole or in a part."""
     PARTITION = "partition"
     """A folder with committed data files whose partition metadata file is missing or damaged: readers skip it."""
     LEFTOVER = "leftover"
-    """Markers of a write that is over, or a metadata table that the properties do not name."""
+    """Markers of a write that has ended, or a metadata table that the properties do not name."""
     CONTRADICTION = "contradiction"
-    """The metadata table cannot be read, lists other files than there are, or lacks some: Hudi's readers believe it."""
+    """The metadata table cannot be read, or does not list the files that exist, and Hudi's readers rely on it."""
     DUPLICATE = "duplicate"
-    """A file group with rows whose keys another file group of the partition has too, from a newer commit."""
+    """A file group with rows whose keys are also in another file group of the partition, from a newer commit."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableFinding:
-    """One thing that is wrong with a table; ``path`` is below the table, ``instants`` are those that it concerns.
+    """One thing that is wrong with a table; ``path`` is relative to the table, ``instants`` are those concerned.
 
     Source: spec/services.md, "Verifying".
     """

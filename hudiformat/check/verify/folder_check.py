@@ -1,4 +1,4 @@
-"""What lies about in a table's folders: orphans, leftovers, and partitions that no reader takes for one."""
+"""Check a table's folders for orphans, leftovers, and partitions that readers do not recognize."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from hudiformat.write.commit.files import marked_instants
 _BEING_BUILT = "hoodie.table.metadata.partitions.inflight"
 _DEPTH = re.compile(rb"^partitionDepth=([0-9]+)\s*$", re.MULTILINE)
 _SETTLED = timedelta(minutes=10)
-"""Markers of a write that was begun later may be those of one that is about to delete them."""
+"""The age of a write from which its markers are reported; the writer of a newer one may be about to delete them."""
 
 
 def findings_of_temporaries(storage: Storage) -> Iterator[TableFinding]:
-    """Temporary files, and spill folders of this machine, of processes that were killed."""
+    """Yield findings about temporary files, and spill folders on this machine, of processes that were killed."""
     for path, file in temporary_files(storage):
         if is_old(file):
             message = "a temporary file of a process that was killed; a clean deletes it"
@@ -38,7 +38,7 @@ def findings_of_temporaries(storage: Storage) -> Iterator[TableFinding]:
 
 
 def findings_of_leftovers(state: TableState) -> Iterator[TableFinding]:
-    """Markers of writes that are over, and a metadata table that is not the table's any more."""
+    """Yield findings about markers of writes that have ended, and a metadata table that the table no longer uses."""
     pending = {instant.time for instant in state.timeline.pending}
     settled = format_instant(state.context.clock() - _SETTLED)
     for time in marked_instants(state.storage):
@@ -52,7 +52,7 @@ def findings_of_leftovers(state: TableState) -> Iterator[TableFinding]:
 
 
 def findings_of_partitions(state: TableState) -> Iterator[TableFinding]:
-    """Folders with committed data files that have no partition metadata file, or a damaged one."""
+    """Yield findings about folders with committed data files and a missing or damaged partition metadata file."""
     for path, entries in list_partitions(state.storage, incomplete=True):
         files = [name for entry in entries if (name := parse_data_file(entry.name)) is not None]
         instants = sorted({name.instant for name in files if state.visibility.is_committed(name.instant)})
@@ -79,7 +79,10 @@ def _partition_damage(storage: Storage, path: str, entries: Sequence[FileInfo]) 
 
 
 def findings_of_orphans(timeline: Timeline, paths: Iterable[tuple[str, str]]) -> Iterator[TableFinding]:
-    """The data files, given as paths and instants, of instants that are not on the timeline and not archived."""
+    """Yield findings about data files whose instant is neither on the timeline nor archived.
+
+    *paths* gives the path and the instant of each file.
+    """
     known = {instant.time for instant in timeline.instants}
     first = timeline.first_active or ""
     for path, instant in paths:

@@ -1,8 +1,8 @@
-"""Keys that are in two file groups of a partition.
+"""Find keys that are in two file groups of a partition.
 
-Writers look a key up before they write it, so that it is in one file group.  It is in two where rows were inserted
-without a look-up, on purpose or not, or by two writers with different indexes.  All keys are read, so this is a check
-on request.
+Writers look up a key before they write it, so that it is in one file group only.  It is in two if rows were inserted
+without a look-up, on purpose or not, or by two writers with different indexes.  The check reads all keys, so it runs
+only on request.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class DuplicateKeys:
-    """Record keys of the rows of a file slice whose newer rows are in another file group of its partition."""
+    """The record keys in a file slice whose newer rows are in another file group of the partition."""
 
     file_slice: FileSlice
     keys: pa.Array
@@ -36,12 +36,14 @@ class DuplicateKeys:
 
 
 def duplicate_keys(state: TableState) -> Iterator[DuplicateKeys]:
-    """The older rows of keys in several file groups; of rows of one commit that of the highest file id is kept.
+    """Yield the older rows of keys that are in several file groups.
+
+    Of several rows of one commit, the row in the file group with the highest file id counts as the newest.
 
     The keys of one partition are in memory at a time.
 
     Raises:
-        UnsupportedFeatureError: the table has no meta fields, so its keys cannot be told without its key generator.
+        UnsupportedFeatureError: the table has no meta fields, so its rows do not contain their keys.
         HudiFormatError: a slice cannot be read.
     """
     if not state.config.populate_meta_fields:
@@ -57,7 +59,7 @@ def duplicate_keys(state: TableState) -> Iterator[DuplicateKeys]:
 
 
 def findings_of_keys(state: TableState) -> Iterator[TableFinding]:
-    """A finding for each file group that has the older row of a key."""
+    """Yield a finding for each file group that has the older row of a key."""
     for one in duplicate_keys(state):
         name = one.file_slice.base_file or one.file_slice.log_files[0]
         path = f"{one.file_slice.partition_path}/{name.name}".lstrip("/")
@@ -68,9 +70,9 @@ def findings_of_keys(state: TableState) -> Iterator[TableFinding]:
 
 
 def _older(slices: Sequence[FileSlice], rows: Sequence[pa.Table]) -> Iterator[DuplicateKeys]:
-    """With the keys a (commit 1) and b (1) in group 0, and a (2) in group 1: the row a of group 0.
+    """Yield the slices that have the older row of a key, with these keys.
 
-    ::
+    With the keys a (commit 1) and b (1) in group 0, and a (2) in group 1, the older row is a in group 0::
 
         codes   0 1 0      times  0 0 1      groups  0 0 1
         order   by code, time and group: rows 0, 2, 1
@@ -85,7 +87,7 @@ def _older(slices: Sequence[FileSlice], rows: Sequence[pa.Table]) -> Iterator[Du
     times = np.asarray(pc.rank(every[COMMIT_TIME], tiebreaker="dense"))
     order = np.lexsort((groups, times, codes))
     keeper = np.zeros(codes.max(initial=-1) + 1, np.int64)
-    keeper[codes[order]] = groups[order]  # of several values for one place the last one stays
+    keeper[codes[order]] = groups[order]  # the last value assigned to an index wins
     is_older = groups != keeper[codes]
     for number, one in enumerate(slices):
         found = every.take(pa.array(np.flatnonzero(is_older & (groups == number))))

@@ -1,7 +1,7 @@
-"""Whether the metadata table lists the files that there are, and whether its own files are there and can be read.
+"""Check that the metadata table lists the files that exist, and that its own files exist and can be read.
 
-Readers that use it see no other files, and miss those gone.  An index that has lost entries hides rows from queries,
-and has a write add a row that is there already.
+Readers that use the metadata table see only the files that it lists, and fail on listed files that do not exist.  If an
+index has lost entries, queries miss rows, and writes add rows that the table already has.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _SHOWN = 3
 
 
 def findings_of_metadata_table(state: TableState, *, contents: bool = True) -> Iterator[TableFinding]:
-    """At most one finding: that the metadata table cannot be read, what it lists wrongly, or which files it has lost.
+    """Yield at most one finding: the metadata table cannot be read, lists files wrongly, or has lost files of its own.
 
-    Of files that readers see, names and sizes are compared; in table version 6 of log files the names alone, as a
-    writer that has died may have added to one.  With *contents* the newest files of all its partitions are read.
+    Names and sizes of the files that readers see are compared.  For log files of table version 6 only the names are,
+    because a dead writer may have appended to one.  With *contents* the newest files of all its partitions are read.
     """
     if FILES not in state.config.metadata_partitions:
         return
@@ -84,7 +84,7 @@ def _has_fixed_size(state: TableState, name: str) -> bool:
 
 
 def _of_own_files(state: TableState, *, contents: bool) -> Iterator[str]:
-    """What is wrong with the metadata table's own files, and with the definitions of its indexes."""
+    """Yield what is wrong with the metadata table's own files and with the definitions of its indexes."""
     try:
         definitions = load_definitions(state.storage, state.config)
         own = MetadataTable.of(state).own
@@ -103,7 +103,7 @@ def _of_own_files(state: TableState, *, contents: bool) -> Iterator[str]:
 
 
 def _named_by_commits(own: TableState) -> dict[str, dict[str, tuple[str, int]]]:
-    """For each partition the files that commits have made: the instant and the size, both of the newest of them."""
+    """Return for each partition the files that commits name, each with the newest such instant and the size then."""
     found: dict[str, dict[str, tuple[str, int]]] = defaultdict(dict)
     for write in own.timeline.completed_writes:
         for stat in own.metadata(write).write_stats:
@@ -115,9 +115,10 @@ def _named_by_commits(own: TableState) -> dict[str, dict[str, tuple[str, int]]]:
 def _lost(
     own: TableState, partition: str, slices: Sequence[FileSlice], named: Mapping[str, tuple[str, int]]
 ) -> Iterator[str]:
-    """The *named* files of a partition with the newest *slices* that are not there, or have lost their end.
+    """Yield the *named* files of a partition that are missing or truncated.
 
-    Those of older slices may have been cleaned, and those of a partition that was dropped and built again are gone.
+    Only files of the newest *slices* are checked: files of older slices may have been cleaned, and files from before a
+    partition was dropped and built again no longer exist.
     """
     newest = {one.file_id: one.base_instant for one in slices}
     built = min(newest.values(), default="")
@@ -133,7 +134,7 @@ def _lost(
 
 
 def _damaged(own: TableState, file_slice: FileSlice) -> Iterator[str]:
-    """The files of a slice that cannot be read."""
+    """Yield the files of a slice that cannot be read."""
     if file_slice.base_file is not None:
         path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
         try:

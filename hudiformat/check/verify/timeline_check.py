@@ -1,4 +1,4 @@
-"""What is wrong with a table's timeline: its properties, the files of its instants, and the archived timeline."""
+"""Check a table's properties, the files of its instants, and the archived timeline."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NO_PLAN = "the instant has no plan, so that nobody can run it"
 
 
 def findings_of_properties(storage: Storage) -> Iterator[TableFinding]:
-    """What is wrong with the properties of a table, and a backup of them that a writer has left."""
+    """Yield findings about the properties of a table, and about a backup of them that a writer has left."""
     path = f"{storage.root}/{PROPERTIES_FILE}"
     try:
         data = storage.read(PROPERTIES_FILE)
@@ -54,7 +54,7 @@ def findings_of_properties(storage: Storage) -> Iterator[TableFinding]:
 
 
 def findings_of_instants(state: TableState) -> Iterator[TableFinding]:
-    """Instants that are not complete, and those whose file or plan cannot be read."""
+    """Yield findings about instants that are not complete, and about files and plans that cannot be read."""
     for instant in state.timeline.instants:
         path = instant_path(state.config, instant)
         if not instant.is_completed:
@@ -88,7 +88,10 @@ def _damage(read: Callable[[], object]) -> str | None:
 
 
 def findings_of_archive(storage: Storage, config: TableConfig, *, contents: bool = True) -> Iterator[TableFinding]:
-    """The files of the archived timeline that cannot be read; without *contents* only what reading slices takes."""
+    """Yield findings about files of the archived timeline that cannot be read.
+
+    Without *contents*, only the parts are read that are needed to build file slices.
+    """
     if config.version < VERSION_WITH_COMPLETION_TIMES:
         yield from _of_archive_logs(storage, config, contents=contents)
         return

@@ -1,4 +1,4 @@
-"""What is wrong with a table: files that are damaged, missing or orphaned, and instants that never completed.
+"""Find what is wrong with a table: damaged, missing or orphaned files, and instants that never completed.
 
 Nothing is changed.  Rules: spec/services.md.
 """
@@ -39,17 +39,17 @@ from hudiformat.timeline.timeline import Instant, instant_path
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """A data file, by the name that it has in its partition."""
+    """A data file with its name in its partition."""
 
     name: BaseFileName | LogFileName
     path: str
 
 
 def verify_table(context: TableContext, *, contents: bool = True, keys: bool = False) -> Iterator[TableFinding]:
-    """What is wrong with a table: its timeline first, then its partitions, one after the other.
+    """Yield what is wrong with a table: findings about its timeline first, then about one partition after the other.
 
     With *contents* the rows of the newest slices are read, in bounded memory; without, no data file is opened.  With
-    *keys*, keys that are in two file groups of a partition are looked for too, a partition in memory at a time.
+    *keys*, keys that are in two file groups of a partition are found, too, with one partition in memory at a time.
 
     Raises:
         StorageError: a folder cannot be listed.
@@ -60,17 +60,17 @@ def verify_table(context: TableContext, *, contents: bool = True, keys: bool = F
 
 
 def verify_state(state: TableState, *, contents: bool = True, keys: bool = False) -> Iterator[TableFinding]:
-    """As :func:`verify_table` for one state of a table, but for its properties.
+    """Yield findings about one state of a table, as :func:`verify_table` does, except those about its properties.
 
-    Where the file of a completed write cannot be read, or from table version 8 on a file of the archived timeline, it
-    is not known what is in the table, and nothing else is looked at.
+    If the file of a completed write cannot be read, or from table version 8 on a file of the archived timeline, it is
+    not known which files belong to the table, and only the timeline is checked.
     """
     unknown = False
     for finding in findings_of_instants(state):
         unknown |= finding.kind is TableFindingKind.DAMAGED and _is_of_write(state, finding)
         yield finding
     for finding in findings_of_archive(state.storage, state.config, contents=contents):
-        unknown |= not state.logs_name_slices  # the archive says to which slice a log file belongs
+        unknown |= not state.logs_name_slices  # the archived timeline is needed to find the slice of a log file
         yield finding
     if unknown:
         return
@@ -84,7 +84,7 @@ def verify_state(state: TableState, *, contents: bool = True, keys: bool = False
 
 
 def _of_files(state: TableState, *, contents: bool) -> Iterator[TableFinding]:
-    """The data files that are orphaned, missing or, with *contents*, damaged."""
+    """Yield findings about data files that are orphaned, missing or, with *contents*, damaged."""
     context, (named, changes) = state.context, _named_by_commits(state)
     history = schema_history(state) if contents else None
     for_tasks: list[FileSlice] = []
@@ -103,23 +103,23 @@ def _of_files(state: TableState, *, contents: bool) -> Iterator[TableFinding]:
         look = partial(findings_of_slice, state.storage.root, stored_schema(state), history)
         for findings in context.each(look, for_tasks):
             yield from findings
-    for paths in named.values():  # of partitions that are not there at all
+    for paths in named.values():  # partitions that no longer exist
         for path, instant in paths.items():
             yield TableFinding(TableFindingKind.MISSING, path, "its partition is not there", (instant,))
 
 
 def _is_of_write(state: TableState, finding: TableFinding) -> bool:
-    """Whether a finding is about the file of a completed write."""
+    """Return whether a finding is about the file of a completed write."""
     return any(finding.path == instant_path(state.config, one) for one in state.timeline.completed_writes)
 
 
 def stored_schema(state: TableState) -> pa.Schema:
-    """The columns of the table's files, meta fields too."""
+    """Return the columns of the table's files, including meta fields."""
     return state.schema.arrow_with_meta if state.config.populate_meta_fields else state.schema.arrow
 
 
 def _missing(slices: Sequence[FileSlice], files: Sequence[_Named], named: Mapping[str, str]) -> Iterator[TableFinding]:
-    """The files of a partition that commits have *named*, each with its instant, and that are not among its *files*."""
+    """Yield the *named* files of a partition, with their instants, that are not among its *files*."""
     newest = {item.file_id: item.base_instant for item in slices}
     there = {file.path for file in files}
     for path, instant in named.items():
@@ -129,9 +129,9 @@ def _missing(slices: Sequence[FileSlice], files: Sequence[_Named], named: Mappin
 
 
 def _missing_changes(files: Sequence[_Named], named: Mapping[str, str]) -> Iterator[TableFinding]:
-    """The change logs that are not there although their base files, which a clean deletes together with them, are.
+    """Yield the change logs that do not exist although their base files do.
 
-    *named* has the base file of each change log.
+    A clean deletes a change log together with its base file.  *named* has the base file of each change log.
     """
     there = {file.path for file in files}
     for path, base in named.items():
@@ -142,10 +142,10 @@ def _missing_changes(files: Sequence[_Named], named: Mapping[str, str]) -> Itera
 
 
 def _named_by_commits(state: TableState) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
-    """For each partition what completed writes of the active timeline have made.
+    """Return the files and the change logs of each partition that completed writes of the active timeline name.
 
-    First the files, with the instant of the newest write that names them, then the change logs, with their base files.
-    Those of file groups that were replaced since are left out.
+    A file has the instant of the newest write that names it, a change log has its base file.  Files of file groups that
+    were replaced since are left out.
     """
     found: dict[str, dict[str, str]] = defaultdict(dict)
     changes: dict[str, dict[str, str]] = defaultdict(dict)
@@ -169,7 +169,7 @@ def _stats(state: TableState, write: Instant) -> Iterator[WriteStat]:
 def findings_of_slice(
     root: str, schema: pa.Schema, history: SchemaHistory | None, file_slice: FileSlice
 ) -> list[TableFinding]:
-    """What is wrong with the files of a slice; in a task."""
+    """Return findings about the files of a slice; this runs in a task."""
     return list(_of_slice(open_storage(root), schema, history, file_slice))
 
 
@@ -199,7 +199,7 @@ def _of_slice(
 
 
 def _was_deleted(storage: Storage, path: str) -> bool:
-    """Whether another writer has deleted a file since it was listed: it cleaned, or gave up what it was writing."""
+    """Return whether another writer deleted a file since it was listed, by a clean or because it gave up its write."""
     return not storage.exists(path)
 
 

@@ -121,7 +121,7 @@ def _cannot_merge(config: TableConfig) -> UnsupportedFeatureError:
 
 
 def delete_marker(config: TableConfig) -> tuple[str, str] | None:
-    """The column and the text in it that mark a row as a delete, where the table has such.
+    """Return the column and its text that mark a row as a delete; None if the table does not define them.
 
     Source: DeleteContext.getCustomDeleteMarkerKeyValue.
     """
@@ -131,7 +131,7 @@ def delete_marker(config: TableConfig) -> tuple[str, str] | None:
 
 @dataclass(frozen=True, slots=True)
 class _MadeKeys:
-    """The keys of rows without meta fields.  A class, so that it travels to other processes."""
+    """Makes the record keys of rows without meta fields; a class, so that other processes can unpickle it."""
 
     keys: RowKeys
 

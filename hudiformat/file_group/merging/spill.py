@@ -44,7 +44,7 @@ class KeyParts:
 
     @spilling()
     def read(self, kind: str, part: int, schema: pa.Schema) -> pa.Table:
-        """What has been written of a part."""
+        """Return the rows written to a part, and delete its file."""
         writer = self.writers.pop(f"{kind}-{part}", None)
         if writer is None:
             return schema.empty_table()
@@ -57,7 +57,7 @@ class KeyParts:
 
     @spilling()
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files that are open for writing."""
         for writer in self.writers.values():
             writer.close()
 

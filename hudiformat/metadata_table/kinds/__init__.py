@@ -1,1 +1,1 @@
-"""The kinds of partitions of the metadata table, a module for each: what they record of an action."""
+"""The kinds of partitions of the metadata table, a module for each: the records that they get for an action."""

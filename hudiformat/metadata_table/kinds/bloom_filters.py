@@ -27,16 +27,16 @@ class BloomFiltersKind:
 
     @property
     def name(self) -> str:
-        """As :attr:`IndexKind.name`."""
+        """See :attr:`IndexKind.name`."""
         return BLOOM_FILTERS
 
     @property
     def is_plain(self) -> bool:
-        """As :attr:`IndexKind.is_plain`."""
+        """See :attr:`IndexKind.is_plain`."""
         return True
 
     def records(self, change: Change) -> KeyedRecords:
-        """The filters of the base files that were written; those of deleted files are dropped."""
+        """Return the filters of the base files that were written, and drop those of deleted files."""
         written = {
             f"{partition_id(path)}{file_id(base_name(stat.path))}": self._encode(stat.indexed, change.time)
             for path, stats in change.written.items()
@@ -52,15 +52,15 @@ class BloomFiltersKind:
         return KeyedRecords.of(written, dropped)
 
     def hashed(self, keys: pa.Array) -> pa.Array:
-        """As :meth:`IndexKind.hashed`."""
+        """See :meth:`IndexKind.hashed`."""
         return keys
 
     def merge(self, _key: str, _older: Stored, newer: Stored) -> Stored:
-        """As :meth:`IndexKind.merge`."""
+        """See :meth:`IndexKind.merge`."""
         return newer
 
     def compacted(self, _key: str, record: Stored) -> bytes:
-        """As :meth:`IndexKind.compacted`."""
+        """See :meth:`IndexKind.compacted`."""
         return record.value
 
     def _encode(self, indexed: IndexedFile, time: str) -> bytes:

@@ -24,16 +24,16 @@ class ColumnStatsKind:
 
     @property
     def name(self) -> str:
-        """As :attr:`IndexKind.name`."""
+        """See :attr:`IndexKind.name`."""
         return COLUMN_STATS
 
     @property
     def is_plain(self) -> bool:
-        """As :attr:`IndexKind.is_plain`."""
+        """See :attr:`IndexKind.is_plain`."""
         return False
 
     def records(self, change: Change) -> KeyedRecords:
-        """The statistics of the files that were written; those of deleted files are dropped."""
+        """Return the statistics of the files that were written, and drop those of deleted files."""
         written = {
             file_key(path, base_name(stat.path), column): self.encoder.of_file(base_name(stat.path), column, found)
             for path, stats in change.written.items()
@@ -50,13 +50,13 @@ class ColumnStatsKind:
         return KeyedRecords.of(written, dropped)
 
     def hashed(self, keys: pa.Array) -> pa.Array:
-        """As :meth:`IndexKind.hashed`."""
+        """See :meth:`IndexKind.hashed`."""
         return keys
 
     def merge(self, _key: str, older: Stored, newer: Stored) -> Stored:
-        """As :meth:`IndexKind.merge`."""
+        """See :meth:`IndexKind.merge`."""
         return merge_stat_records(older, newer, self.encoder)
 
     def compacted(self, _key: str, record: Stored) -> bytes:
-        """As :meth:`IndexKind.compacted`."""
+        """See :meth:`IndexKind.compacted`."""
         return record.value

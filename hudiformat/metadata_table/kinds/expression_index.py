@@ -19,7 +19,7 @@ from hudiformat.naming.file_names import base_name
 from hudiformat.timeline.indexed_file import IndexedFile
 
 EXPRESSION_INDEX = "expr_index_"
-"""What the names of these partitions begin with."""
+"""The prefix of the names of these partitions."""
 
 _OF_PARTITION = "__partition_stat__"
 
@@ -28,7 +28,8 @@ _OF_PARTITION = "__partition_stat__"
 class ExpressionIndexKind:
     """The index *name* of *column*; the results of its function are of type ``kind``.
 
-    What a partition has is added to what it had: its bounds get no narrower, and cover all files that are there.
+    New statistics of a partition are merged into the older ones.  So its bounds never get narrower, and cover all
+    files.
 
     Source: HoodieMetadataPayload.createColumnStatsRecords and createPartitionStatsRecords, Hudi 1.2.0.
     """
@@ -40,11 +41,11 @@ class ExpressionIndexKind:
 
     @property
     def is_plain(self) -> bool:
-        """As :attr:`IndexKind.is_plain`."""
+        """See :attr:`IndexKind.is_plain`."""
         return False
 
     def records(self, change: Change) -> KeyedRecords:
-        """The statistics of the files with rows, and of their partitions; those of deleted files are dropped."""
+        """Return the statistics of the files with rows and of their partitions, and drop those of deleted files."""
         written: dict[str, bytes] = {}
         for path, stats in change.written.items():
             files: Mapping[str, ColumnStatistics] = {
@@ -57,18 +58,19 @@ class ExpressionIndexKind:
             if files:
                 total = reduce(add, files.values())
                 written[self._key(path)] = self.encoder.to_partition(path, self.column, total)
-        # Hudi narrows the bounds of a partition to its newest files, which older ones may be again now.
+        # Hudi narrows the bounds of a partition to its newest files; after a rollback, older files may be the newest
+        # again.
         for path in sorted({*change.undone} - {*change.gone, *change.written}):
             written[self._key(path)] = self.encoder.to_partition(path, self.column, unknown_statistics(self.kind))
         dropped = [file_key(path, name, self.column) for path, names in change.deleted.items() for name in names]
         return KeyedRecords.of(written, dropped)
 
     def hashed(self, keys: pa.Array) -> pa.Array:
-        """As :meth:`IndexKind.hashed`."""
+        """See :meth:`IndexKind.hashed`."""
         return keys
 
     def merge(self, key: str, older: Stored, newer: Stored) -> Stored:
-        """As :meth:`IndexKind.merge`: only what is added to a partition is merged with what it had."""
+        """Return the newer record, as :meth:`IndexKind.merge`; statistics that add to a partition are merged."""
         before, after = decode_stat_record(*older), decode_stat_record(*newer)
         is_added = key == self._key(after.name) and not after.is_tight
         if not is_added or before.statistics is None or after.statistics is None:
@@ -77,7 +79,7 @@ class ExpressionIndexKind:
         return Stored(self.encoder.to_partition(after.name, after.column, total), self.encoder.schema)
 
     def compacted(self, _key: str, record: Stored) -> bytes:
-        """As :meth:`IndexKind.compacted`."""
+        """See :meth:`IndexKind.compacted`."""
         return record.value
 
     def _has_rows(self, indexed: IndexedFile) -> bool:

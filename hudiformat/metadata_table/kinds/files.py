@@ -37,30 +37,30 @@ class FilesKind:
 
     @property
     def name(self) -> str:
-        """As :attr:`IndexKind.name`."""
+        """See :attr:`IndexKind.name`."""
         return FILES
 
     @property
     def is_plain(self) -> bool:
-        """As :attr:`IndexKind.is_plain`."""
+        """See :attr:`IndexKind.is_plain`."""
         return False
 
     def records(self, change: Change) -> KeyedRecords:
-        """The files that were made and deleted; every partition that was written to is listed, new or not."""
+        """Return the files that were created and deleted, and every partition that was written to, new or not."""
         entries = entries_of(change)
         return KeyedRecords.of({key: encode_entries(key, found, self.schema) for key, found in entries.items()})
 
     def hashed(self, keys: pa.Array) -> pa.Array:
-        """As :meth:`IndexKind.hashed`."""
+        """See :meth:`IndexKind.hashed`."""
         return keys
 
     def merge(self, key: str, older: Stored, newer: Stored) -> Stored:
-        """As :meth:`IndexKind.merge`."""
+        """See :meth:`IndexKind.merge`."""
         merged = merge_file_entries(decode_file_entries(*older), decode_file_entries(*newer))
         return Stored(encode_entries(key, merged, self.schema), self.schema)
 
     def compacted(self, key: str, record: Stored) -> bytes:
-        """The record without deleted names: there are no older records to remove them from."""
+        """Return the record without deleted names, because there are no older records from which to remove them."""
         entries = decode_file_entries(*record)
         return encode_entries(
             key, {name: entry for name, entry in entries.items() if not entry.is_deleted}, self.schema
@@ -68,7 +68,7 @@ class FilesKind:
 
 
 def entries_of(change: Change) -> dict[str, FileEntries]:
-    """The entries that a change adds, by record key."""
+    """Return the entries that a change adds, by record key."""
     records: defaultdict[str, dict[str, FileEntry]] = defaultdict(dict)
     partitions = {path or NO_PARTITION: _LISTED for path in change.written}
     partitions |= {path or NO_PARTITION: _DELETED for path in change.gone}

@@ -19,8 +19,8 @@ from hudiformat.naming.file_names import base_name
 class PartitionStatsKind:
     """Statistics of columns, whose types are in *kinds*.
 
-    A record replaces the one before it: it covers all files that readers need.  Where files are only added, it is the
-    record before with their statistics; else it is computed from those of all the files.
+    A record replaces the one before it, and covers all files that readers need.  If an action only adds files, the new
+    record is the old one merged with their statistics.  Otherwise it is computed from the statistics of all files.
 
     Source: HoodieMetadataWriteUtils.convertMetadataToPartitionStatRecords.
     """
@@ -30,16 +30,16 @@ class PartitionStatsKind:
 
     @property
     def name(self) -> str:
-        """As :attr:`IndexKind.name`."""
+        """See :attr:`IndexKind.name`."""
         return PARTITION_STATS
 
     @property
     def is_plain(self) -> bool:
-        """As :attr:`IndexKind.is_plain`."""
+        """See :attr:`IndexKind.is_plain`."""
         return False
 
     def records(self, change: Change) -> KeyedRecords:
-        """The statistics of the partitions that the action has touched."""
+        """Return the statistics of the partitions that the action has changed."""
         empty = {*change.gone, *change.emptied}
         found: dict[str, bytes] = {}
         for path in dict.fromkeys([*change.written, *change.undone]):
@@ -50,15 +50,15 @@ class PartitionStatsKind:
         return KeyedRecords.of(found, [partition_key(path, column) for path in sorted(empty) for column in self.kinds])
 
     def hashed(self, keys: pa.Array) -> pa.Array:
-        """As :meth:`IndexKind.hashed`."""
+        """See :meth:`IndexKind.hashed`."""
         return keys
 
     def merge(self, _key: str, older: Stored, newer: Stored) -> Stored:
-        """As :meth:`IndexKind.merge`."""
+        """See :meth:`IndexKind.merge`."""
         return merge_stat_records(older, newer, self.encoder)
 
     def compacted(self, _key: str, record: Stored) -> bytes:
-        """As :meth:`IndexKind.compacted`."""
+        """See :meth:`IndexKind.compacted`."""
         return record.value
 
     def _of_partition(self, path: str, change: Change) -> dict[str, ColumnStatistics]:
@@ -83,7 +83,10 @@ class PartitionStatsKind:
 
 
 def _of_column(columns: Mapping[str, ColumnStatistics | None], column: str, kind: pa.DataType) -> ColumnStatistics:
-    """The statistics of a column in a file; a file that has others, but none of it, was written without the column."""
+    """Return the statistics of a column in a file.
+
+    If the file has statistics of other columns only, it was written without the column: all its values are null.
+    """
     if column in columns:
         found = columns[column]
         return unknown_statistics(kind) if found is None else as_kind(found, kind)

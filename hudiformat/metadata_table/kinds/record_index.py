@@ -30,10 +30,10 @@ _TWO_63, _TWO_64 = 2**63, 2**64
 
 @dataclass(frozen=True, slots=True)
 class RecordIndexKind:
-    """File groups of record keys in the whole table; *zone* is the time zone of its instants.
+    """The file groups of record keys in the whole table; *zone* is the time zone of its instants.
 
-    A key that stays in its file group keeps the record that it has.  Where several writers append to one file group, a
-    key may be in the index that is in the table no more: its file group is searched in vain.
+    A key that stays in its file group keeps its record.  If several writers append to one file group, the index may
+    have a key that is no longer in the table; a look-up then finds a file group without the key.
 
     Source: HoodieMetadataPayload.createRecordIndexUpdate, HoodieTableMetadataUtil.convertMetadataToRecordIndexRecords.
     """
@@ -43,16 +43,16 @@ class RecordIndexKind:
 
     @property
     def name(self) -> str:
-        """As :attr:`IndexKind.name`."""
+        """See :attr:`IndexKind.name`."""
         return RECORD_INDEX
 
     @property
     def is_plain(self) -> bool:
-        """As :attr:`IndexKind.is_plain`."""
+        """See :attr:`IndexKind.is_plain`."""
         return True
 
     def records(self, change: Change) -> KeyedRecords:
-        """The keys that were written, each once; those that were deleted, or whose file group was replaced, go."""
+        """Return the keys that were written, without duplicates, and drop keys that were deleted or replaced."""
         keys, values = [pa.array([], pa.string())], [pa.array([], pa.binary())]
         for path, file_id_, found in _written(change):
             keys.append(found)
@@ -66,15 +66,15 @@ class RecordIndexKind:
         )
 
     def hashed(self, keys: pa.Array) -> pa.Array:
-        """As :meth:`IndexKind.hashed`."""
+        """See :meth:`IndexKind.hashed`."""
         return keys
 
     def merge(self, _key: str, _older: Stored, newer: Stored) -> Stored:
-        """As :meth:`IndexKind.merge`."""
+        """See :meth:`IndexKind.merge`."""
         return newer
 
     def compacted(self, _key: str, record: Stored) -> bytes:
-        """As :meth:`IndexKind.compacted`."""
+        """See :meth:`IndexKind.compacted`."""
         return record.value
 
     def _encode(self, path: str, file_id: str, time: str) -> bytes:
@@ -83,7 +83,7 @@ class RecordIndexKind:
 
 
 def _file_group(file_id: str) -> dict[str, object]:
-    """A file id as two longs and a number, or as a text if it is not made of a UUID."""
+    """Encode a file id as two longs and a number, or as a text if it does not begin with a UUID."""
     head, _, number = file_id.rpartition("-")
     if _UUID_FORM.fullmatch(head) is None or not number.isdecimal():
         text = {"fileIdHighBits": _NONE, "fileIdLowBits": _NONE, "fileIndex": _NONE}
@@ -99,7 +99,7 @@ def _signed(number: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PartitionedRecordIndexKind:
-    """As :class:`RecordIndexKind`, where a key is one in its partition path only: each has file groups of its own.
+    """A record index in which keys are unique per partition path; each path has file groups of its own.
 
     Source: HoodieBackedTableMetadataWriter.getRecordTaggerPartitionedRLI.
     """
@@ -108,16 +108,16 @@ class PartitionedRecordIndexKind:
 
     @property
     def name(self) -> str:
-        """As :attr:`IndexKind.name`."""
+        """See :attr:`IndexKind.name`."""
         return self.index.name
 
     @property
     def is_plain(self) -> bool:
-        """As :attr:`IndexKind.is_plain`."""
+        """See :attr:`IndexKind.is_plain`."""
         return self.index.is_plain
 
     def records(self, change: Change) -> KeyedRecords:
-        """The keys of each partition path; one that is written to has file groups from then on, whatever is written."""
+        """Return the keys of each partition path; a path that is written to gets file groups even without keys."""
         replaced: defaultdict[str, list[tuple[str, pa.Array]]] = defaultdict(list)
         for path, keys in change.replaced_keys():
             replaced[path].append((path, keys))
@@ -135,20 +135,20 @@ class PartitionedRecordIndexKind:
         return KeyedRecords(nothing, nothing.cast(pa.binary()), nothing, parts)
 
     def hashed(self, keys: pa.Array) -> pa.Array:
-        """As :meth:`IndexKind.hashed`."""
+        """See :meth:`IndexKind.hashed`."""
         return keys
 
     def merge(self, key: str, older: Stored, newer: Stored) -> Stored:
-        """As :meth:`IndexKind.merge`."""
+        """See :meth:`IndexKind.merge`."""
         return self.index.merge(key, older, newer)
 
     def compacted(self, key: str, record: Stored) -> bytes:
-        """As :meth:`IndexKind.compacted`."""
+        """See :meth:`IndexKind.compacted`."""
         return self.index.compacted(key, record)
 
 
 def group_of_path(path: str) -> str:
-    """What the ids of the file groups of a partition path begin with.
+    """Return the prefix of the ids of the file groups of a partition path.
 
     Source: HoodieTableMetadataUtil.getFileIDForFileGroup.
     """
@@ -156,7 +156,7 @@ def group_of_path(path: str) -> str:
 
 
 def path_of_group(file_id: str) -> str:
-    """The partition path of a file group.
+    """Return the partition path of a file group.
 
     Source: HoodieTableMetadataUtil.getDataTablePartitionNameFromFileGroupName.
     """
@@ -164,12 +164,12 @@ def path_of_group(file_id: str) -> str:
 
 
 def is_partitioned(definition: IndexDefinition | None) -> bool:
-    """Whether a record index has file groups for each partition path."""
+    """Return whether a record index has file groups for each partition path."""
     return definition is not None and definition.options.get("isPartitioned") == "true"
 
 
 def _milliseconds(time: str, zone: tzinfo | None) -> int:
-    """The instant as milliseconds since 1970.  Source: TimelineUtils.parseDateFromInstantTime."""
+    """Return the instant as milliseconds since 1970.  Source: TimelineUtils.parseDateFromInstantTime."""
     moment = parse_instant(time)
     moment = moment.replace(tzinfo=zone) if zone is not None else moment.astimezone()
     return round(moment.timestamp() * 1000)

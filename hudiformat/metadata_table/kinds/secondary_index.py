@@ -20,7 +20,7 @@ _NUMBER, _FIELD, _NAME = 7, "SecondaryIndexMetadata", "HoodieSecondaryIndexInfo"
 class SecondaryIndexKind:
     """The index *name* of *column*, a dotted path; *by_value* says whether all keys of a value are in one file group.
 
-    A row that has the value that it had before changes nothing.
+    A row whose value has not changed adds no record.
 
     Source: SecondaryIndexRecordGenerationUtils, SecondaryIndexStreamingTracker,
     HoodieTableMetadataUtil.getSecondaryKeyToFileGroupMappingFunction.
@@ -33,11 +33,11 @@ class SecondaryIndexKind:
 
     @property
     def is_plain(self) -> bool:
-        """As :attr:`IndexKind.is_plain`."""
+        """See :attr:`IndexKind.is_plain`."""
         return True
 
     def records(self, change: Change) -> KeyedRecords:
-        """The values of the rows that are new or others; those that rows have no more are dropped."""
+        """Return the keys of values that rows got, and drop the keys of values that rows no longer have."""
         added: list[pa.Array] = []
         dropped = [self._keys(rows) for rows in change.replaced_values(self.column)]
         for stats in change.written.values():
@@ -54,20 +54,23 @@ class SecondaryIndexKind:
         return self._records(_without(new, old), _without(old, new))
 
     def corrected(self, stored: pa.Array, rows: Iterable[pa.Table]) -> KeyedRecords:
-        """What makes of the keys that the partition has *stored* those of *rows*, with record keys and the column."""
+        """Return the changes that turn the keys *stored* in the partition into those of *rows*.
+
+        *rows* have the record keys and the column.
+        """
         old, new = _unique([stored]), _unique(self._keys(some) for some in rows)
         return self._records(_without(new, old), _without(old, new))
 
     def hashed(self, keys: pa.Array) -> pa.Array:
-        """As :meth:`IndexKind.hashed`."""
+        """See :meth:`IndexKind.hashed`."""
         return prefixes_of(keys) if self.by_value else keys
 
     def merge(self, _key: str, _older: Stored, newer: Stored) -> Stored:
-        """As :meth:`IndexKind.merge`."""
+        """See :meth:`IndexKind.merge`."""
         return newer
 
     def compacted(self, _key: str, record: Stored) -> bytes:
-        """As :meth:`IndexKind.compacted`."""
+        """See :meth:`IndexKind.compacted`."""
         return record.value
 
     def _records(self, keys: pa.Array, dropped: pa.Array) -> KeyedRecords:

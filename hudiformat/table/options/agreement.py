@@ -1,4 +1,4 @@
-"""Checking that a write's options agree with the table's properties.
+"""Check that a write's options agree with the table's properties.
 
 Hudi's users pass the table's name, type, keys and so on with every write.
 Source: HoodieWriterUtils.validateTableConfig.
@@ -19,13 +19,13 @@ _INDEX_TYPE = "hoodie.index.type"
 
 
 def options_of(config: TableConfig, options: Mapping[str, str]) -> WriteOptions:
-    """What *options* ask for, and what the table's properties keep for all its writers.
+    """Parse *options*, and add the options that the table's properties set for all its writers.
 
-    The properties may name an index that is not supported yet: the table can be read all the same.
+    The properties may name an index that is not supported yet, because the table can be read all the same.
 
     Raises:
-        OptionError: an unknown option, a bad value, or an option that contradicts the table.
-        UnsupportedFeatureError: a value that Hudi has and hudiformat does not support.
+        OptionError: an option is unknown, has a bad value, or contradicts the table.
+        UnsupportedFeatureError: Hudi knows the value, but hudiformat does not support it.
     """
     asked = _without_facts(config, options)
     index = asked.get(_INDEX_TYPE, "").upper()
@@ -80,11 +80,11 @@ _MERGING: Mapping[str, Mapping[str, MergeMode]] = {
 
 
 def merge_mode_of(options: Mapping[str, str]) -> MergeMode | None:
-    """How *options* ask for records to be merged; None where they do not.
+    """Return the merge mode that *options* ask for; None if they do not name one.
 
     Raises:
-        OptionError: two of them disagree.
-        UnsupportedFeatureError: in a way that cannot be written.
+        OptionError: two options disagree.
+        UnsupportedFeatureError: tables with this merge mode cannot be written.
 
     Source: HoodieTableConfig.inferMergingConfigsForV9TableCreation, Hudi 1.2.0.
     """
@@ -172,6 +172,9 @@ def _agree(key: str, asked: str, own: str) -> bool:
 
 
 def _normal(value: object) -> str:
-    """A value without its spaces, its package, and how it writes a partition column or a class for Avro records."""
+    """Return a value in the form in which values are compared.
+
+    Spaces, a class's package, the ``:simple`` of a partition column and the Avro in a class name are dropped.
+    """
     text = str(value).replace(" ", "").lower().replace(":simple", "")
     return text.rpartition(".")[2].replace("avrokeygenerator", "keygenerator").removesuffix("_avro")

@@ -1,7 +1,7 @@
-"""What becomes of each of Hudi's configuration keys: honoured, refused, or without effect; docs/options.md lists all.
+"""Classify each of Hudi's configuration keys as honoured, refused, or without effect; docs/options.md lists all.
 
-A key that this package parses is honoured.  Every other key has one answer in :data:`RULES`.  A refused key is taken
-where its value asks for nothing: Hudi's default, or what the rule takes.
+A key that this package parses is honoured.  Every other key has one answer in :data:`RULES`.  A refused key is accepted
+if its value asks for nothing: if it is Hudi's default, or a value that the rule accepts.
 
 Source: the config classes of Hudi 1.2.0, in ``hudi_keys.txt``.
 """
@@ -17,7 +17,7 @@ from importlib import resources
 
 
 class Answer(Enum):
-    """What becomes of a key."""
+    """How a key is handled."""
 
     HONOURED = "honoured"
     REFUSED = "refused"
@@ -265,24 +265,24 @@ RULES = (
 
 @cache
 def hudi_keys() -> Mapping[str, HudiKey]:
-    """Hudi's keys by their names."""
+    """Return Hudi's keys by name."""
     text = resources.files("hudiformat.table.options").joinpath("hudi_keys.txt").read_text("utf-8")
     keys = (HudiKey(*line.split("\t")) for line in text.splitlines() if not line.startswith("#"))
     return {key.name: key for key in keys}
 
 
 def current_name(name: str) -> str:
-    """The name that a key has today."""
+    """Return the current name of a key, which may have been renamed."""
     known = hudi_keys().get(name)
     return known.now or name if known is not None else name
 
 
 @cache
 def rule_of(name: str) -> Rule:
-    """The answer for a key of Hudi's that is not parsed.
+    """Return the rule for a key of Hudi that is not parsed.
 
     Raises:
-        LookupError: there is none.
+        LookupError: there is no such rule.
     """
     for rule in RULES:
         if name == rule.pattern or fnmatchcase(name, rule.pattern):
@@ -291,7 +291,7 @@ def rule_of(name: str) -> Rule:
 
 
 def asks_for_nothing(name: str, value: str) -> bool:
-    """Whether *value* is Hudi's default for a key, or what a refused key takes."""
+    """Return whether *value* is Hudi's default for a key, or is accepted although the key is refused."""
     rule = rule_of(name)
     taken = (hudi_keys()[name].default, *(rule.takes if rule.answer is Answer.REFUSED else ()))
     return value.strip().lower() in {text.lower() for text in taken}

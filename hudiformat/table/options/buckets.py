@@ -13,20 +13,20 @@ _RULES = "hoodie.bucket.index.partition.expressions"
 
 
 class BucketEngine(Enum):
-    """What makes a bucket of the hash of a record key (``hoodie.index.bucket.engine``).
+    """How the hash of a record key determines its bucket (``hoodie.index.bucket.engine``).
 
     Source: HoodieIndex.BucketIndexEngineType.
     """
 
     SIMPLE = "SIMPLE"
-    """The remainder by the number of buckets, which never changes."""
+    """The bucket is the hash modulo the number of buckets, which never changes."""
     CONSISTENT_HASHING = "CONSISTENT_HASHING"
-    """The range of hashes that it falls into: clustering splits and merges ranges."""
+    """Each bucket has a range of hashes; clustering splits and merges ranges."""
 
 
 @dataclass(frozen=True, slots=True)
 class BucketRule:
-    """Partitions whose path has a match of *pattern*, a regular expression, have *count* buckets."""
+    """Partitions whose path matches the regular expression *pattern* have *count* buckets."""
 
     pattern: str
     count: int
@@ -34,7 +34,7 @@ class BucketRule:
 
 @dataclass(frozen=True, slots=True)
 class BucketingOptions:
-    """The first of ``rules`` that matches a partition path says how many buckets it has, instead of the table's number.
+    """How many buckets a partition has: by the first of ``rules`` that matches its path, else the table's number.
 
     With consistent hashing, clustering splits buckets of more than ``split`` times the maximum file size until the
     partition has ``most``, and merges those of less than ``merge`` times that until it has ``fewest``; None is the
@@ -52,7 +52,7 @@ class BucketingOptions:
 
 
 def parse_bucket_rules(key: str, value: str) -> tuple[BucketRule, ...]:
-    """Rules as ``pattern,count;pattern,count``; the pattern is one of Java's that Python understands alike.
+    """Parse rules ``pattern,count;pattern,count``; a pattern must mean the same in Java and in Python.
 
     Raises:
         OptionError: a rule has another form.
@@ -74,7 +74,7 @@ def _parse_rule(key: str, rule: str) -> BucketRule:
 
 
 def format_bucket_rules(rules: tuple[BucketRule, ...]) -> str:
-    """The text that :func:`parse_bucket_rules` takes."""
+    """Format rules as the text that :func:`parse_bucket_rules` parses."""
     return ";".join(f"{rule.pattern},{rule.count}" for rule in rules)
 
 

@@ -59,19 +59,19 @@ class SliceOrder(Enum):
 
 
 class UpdateStrategy(Enum):
-    """What becomes of updates of file groups in a pending clustering (``hoodie.clustering.updates.strategy``)."""
+    """How updates of file groups in a pending clustering are handled (``hoodie.clustering.updates.strategy``)."""
 
     REJECT = "org.apache.hudi.client.clustering.update.strategy.SparkRejectUpdateStrategy"
 
 
 class PlanStrategy(Enum):
-    """Hudi's classes whose plans are made (``hoodie.clustering.plan.strategy.class``)."""
+    """Hudi's classes whose way of planning is supported (``hoodie.clustering.plan.strategy.class``)."""
 
     SPARK = _SIZE_BASED.format("Spark")
     JAVA = _SIZE_BASED.format("Java")
     FLINK = _SIZE_BASED.format("Flink")
     BUCKETS = "org.apache.hudi.client.clustering.plan.strategy.SparkConsistentBucketClusteringPlanStrategy"
-    """Taken with consistent hashing, where it is what clustering does whatever is named here."""
+    """Accepted with consistent hashing, for which clustering always plans in this way, whichever class is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +112,10 @@ class ClusteringOptions:
 
 
 def parse_pattern(key: str, value: str) -> str:
-    """A regular expression.
+    """Parse a regular expression.
 
     Raises:
-        OptionError: it is none.
+        OptionError: the value is not a regular expression.
     """
     try:
         re.compile(value)
@@ -125,17 +125,17 @@ def parse_pattern(key: str, value: str) -> str:
 
 
 def parse_layout(key: str, value: str) -> Layout:
-    """A layout; Hudi takes ``z-order`` for ZORDER as well.
+    """Parse a layout; as in Hudi, ``z-order`` stands for ZORDER, too.
 
     Raises:
-        OptionError: there is none of that name.
+        OptionError: there is no layout of that name.
     """
     found: Layout = member_of(Layout)(key, "ZORDER" if value.lower() == "z-order" else value)
     return found
 
 
 def parse_slice_order(key: str, value: str) -> tuple[SliceOrder, ...]:
-    """Names of fields, between commas.
+    """Parse names of fields, separated by commas.
 
     Raises:
         OptionError: there is no such field, or none is named.

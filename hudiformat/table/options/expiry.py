@@ -20,7 +20,7 @@ _CLASSES = "org.apache.hudi.table.action.ttl.strategy."
 
 
 class ExpiryStrategy(Enum):
-    """From when on the age of a partition is counted (``hoodie.partition.ttl.management.strategy.type``).
+    """The time from which the age of a partition is counted (``hoodie.partition.ttl.management.strategy.type``).
 
     Source: org.apache.hudi.table.action.ttl.strategy.PartitionTTLStrategyType.
     """
@@ -41,9 +41,9 @@ _STRATEGY_OF_CLASS = {
 class ExpiryOptions:
     """When partitions expire.
 
-    A partition expires when it is older than ``days``; with 0 or less none does.  ``selected`` are the only ones that
-    are looked at, where it names any; ``most`` is the number of partitions that are deleted at once.  With ``inline``,
-    expired partitions are deleted after each write.  ``of_class`` counts before ``of_type``.
+    A partition expires when it is older than ``days``; with 0 or less none does.  If ``selected`` names partitions,
+    only these can expire.  At most ``most`` partitions are deleted at once.  With ``inline``, expired partitions are
+    deleted after each write.  ``of_class`` takes precedence over ``of_type``.
 
     Source: HoodieTTLConfig, HoodiePartitionTTLStrategyFactory, Hudi 1.2.0.
     """
@@ -57,15 +57,15 @@ class ExpiryOptions:
 
     @property
     def strategy(self) -> ExpiryStrategy:
-        """The strategy that counts."""
+        """The strategy in effect."""
         return self.of_class or self.of_type
 
 
 def parse_strategy_class(key: str, value: str) -> ExpiryStrategy | None:
-    """The strategy of one of Hudi's classes; None for an empty name.
+    """Parse the name of one of Hudi's strategy classes; return None for an empty name.
 
     Raises:
-        UnsupportedFeatureError: it is a class of somebody else's.
+        UnsupportedFeatureError: the class is not one of Hudi's.
     """
     if value and value not in _STRATEGY_OF_CLASS:
         raise UnsupportedFeatureError(

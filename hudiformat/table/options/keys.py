@@ -1,7 +1,7 @@
-"""Hudi's keys of options, and what becomes of each: the field that it sets, and the parser of its text.
+"""Parse options by Hudi's keys: each key has the field that it sets and a parser for its text.
 
-An unknown key is an error that names the closest known one.  ``answers.py`` says what becomes of Hudi's other keys: one
-that is refused is an error, and one that has no effect here warns once, unless its value asks for nothing.
+An unknown key is an error that names the closest known one.  ``answers.py`` classifies Hudi's other keys: unless the
+value asks for nothing, a refused key is an error, and a key without effect warns once.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from hudiformat.table.options.values import (
 )
 
 KEEP_OPERATIONS = "hoodie.allow.operation.metadata.field"
-"""The option that gives records the meta field of the operation."""
+"""The option that adds the meta field of the operation to records."""
 
 _OTHER_SORT_MODES = ("PARTITION_PATH_REPARTITION", "PARTITION_PATH_REPARTITION_AND_SORT")
 _NO_HFILES = (
@@ -54,11 +54,11 @@ _NO_HFILES = (
 
 
 def parse_write_options(options: Mapping[str, str] | None) -> WriteOptions:
-    """The options that *options* gives; ``hoodie.*`` keys of table properties may be among them.
+    """Parse *options*, which may include ``hoodie.*`` keys of table properties.
 
     Raises:
-        OptionError: an unknown key, or a value that a key does not take.
-        UnsupportedFeatureError: a value that Hudi has and hudiformat does not support.
+        OptionError: a key is unknown, or does not accept its value.
+        UnsupportedFeatureError: Hudi knows the value, but hudiformat does not support it.
     """
     given = {_known_name(key): str(value) for key, value in (options or {}).items()}
     for key, value in given.items():
@@ -76,17 +76,17 @@ def _parsed(keys: Keys, given: Mapping[str, str]) -> dict[str, Any]:
 
 
 def is_honoured(key: str) -> bool:
-    """Whether a key sets something, or has to agree with the table's properties."""
+    """Return whether a key sets an option, or is compared with the table's properties."""
     return any(key in keys for keys in (*_PARTS.values(), _KEYS, TABLE_KEYS, FACT_KEYS))
 
 
 def _known_name(key: str) -> str:
-    """The name under which a key is known; an older name of Hudi's may be known by itself."""
+    """Return the name under which a key is parsed: as given, or else its current name in Hudi."""
     return key if is_honoured(key) else current_name(key)
 
 
 def _judge(key: str, value: str) -> None:
-    """Raise for an unknown or a refused key; warn once for a key of Hudi's that has no effect here."""
+    """Raise an error for an unknown or a refused key; warn once for a key of Hudi without effect here."""
     if key not in hudi_keys():
         known = {*_KEYS, *TABLE_KEYS}.union(*_PARTS.values())
         hint = did_you_mean(key, known | hudi_keys().keys(), most=3) or _NOTHING_ALIKE
@@ -190,7 +190,7 @@ TABLE_KEYS = (
     "hoodie.table.cdc.enabled",
     "hoodie.table.cdc.supplemental.logging.mode",
 )
-"""Keys that a table is created with and that stay in its properties."""
+"""Keys that are set when a table is created, and stored in its properties."""
 
 FACT_KEYS = (
     "hoodie.table.name",
@@ -212,7 +212,7 @@ FACT_KEYS = (
     "hoodie.table.keygenerator.type",
     "hoodie.datasource.write.keygenerator.type",
 )
-"""Keys that repeat what the arguments of a creation, or the properties of a table, say: they have to agree."""
+"""Keys that repeat arguments of a creation, or properties of a table, and have to agree with them."""
 
 PERSISTED_KEYS = (
     "hoodie.index.type",
@@ -222,7 +222,7 @@ PERSISTED_KEYS = (
     "hoodie.bucket.index.partition.expressions",
     KEEP_OPERATIONS,
 )
-"""Keys that belong to a write in Hudi, but that all writers of a table have to agree on: kept in its properties."""
+"""Keys of writes in Hudi on which all writers of a table have to agree, so they are stored in its properties."""
 
 
 def _lock_provider(key: str, value: str) -> LockProvider:

@@ -1,4 +1,4 @@
-"""Values out of the texts of options; what an option does not take is an OptionError that names it.  Pure."""
+"""Parse the texts of options into values; a text that an option does not accept is an OptionError.  Pure."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from typing import Any
 from hudiformat.errors import OptionError, UnsupportedFeatureError
 
 Parser = Callable[[str, str], Any]
-"""Takes an option's key and its text."""
+"""A function from an option's key and its text to its value."""
 
 Keys = Mapping[str, tuple[str, Parser]]
-"""For each key the field that it sets, and what makes a value of its text."""
+"""For each key, the field that it sets and the parser of its text."""
 
 
 def parse_integer(key: str, value: str) -> int:
-    """A positive whole number."""
+    """Parse a positive whole number."""
     return _whole_number(key, value, least=1, expected="a positive whole number")
 
 
 def parse_count(key: str, value: str) -> int:
-    """A whole number from 0 on."""
+    """Parse a whole number of 0 or more."""
     return _whole_number(key, value, least=0, expected="a whole number of 0 or more")
 
 
 def parse_any_integer(key: str, value: str) -> int:
-    """A whole number, negative ones too."""
+    """Parse a whole number, which may be negative."""
     return _whole_number(key, value, least=-math.inf, expected="a whole number")
 
 
 def parse_share(key: str, value: str) -> float:
-    """A number from 0 on."""
+    """Parse a number of 0 or more."""
     try:
         number = float(value)
     except ValueError:
@@ -43,24 +43,24 @@ def parse_share(key: str, value: str) -> float:
 
 
 def parse_boolean(key: str, value: str) -> bool:
-    """True or false."""
+    """Parse ``true`` or ``false``, in any case."""
     if value.lower() not in ("true", "false"):
         raise OptionError(f"{key}: expected true or false, found {value!r}", option=key)
     return value.lower() == "true"
 
 
 def parse_fields(_key: str, value: str) -> tuple[str, ...]:
-    """Names with commas between them."""
+    """Parse names separated by commas."""
     return tuple(part.strip() for part in value.split(",") if part.strip())
 
 
 def parse_text(_key: str, value: str) -> str:
-    """Any text."""
+    """Return the text unchanged."""
     return value
 
 
 def one_of(*allowed: str) -> Parser:
-    """One of a few lower-case words, in any case."""
+    """Return a parser of one of a few lower-case words, in any case."""
 
     def parse(key: str, value: str) -> str:
         if value.lower() not in allowed:
@@ -71,7 +71,7 @@ def one_of(*allowed: str) -> Parser:
 
 
 def member_of(allowed: Iterable[Enum]) -> Parser:
-    """The member of an enumeration whose value is the text, in any case."""
+    """Return a parser of the values of an enumeration's members, in any case."""
     members = {str(member.value).lower(): member for member in allowed}
 
     def parse(key: str, value: str) -> Enum:
@@ -83,9 +83,9 @@ def member_of(allowed: Iterable[Enum]) -> Parser:
 
 
 def supporting(parse: Parser, *, supported: str, others: tuple[str, ...], feature: str | None = None) -> Parser:
-    """As *parse*, but what Hudi has beyond that, *others*, is refused by name; *supported* lists what is supported.
+    """Return a parser like *parse* that raises an UnsupportedFeatureError for *others*, values that only Hudi supports.
 
-    The feature of the error is *feature* and the value; without it the key and the value.
+    The error lists *supported*; its feature is *feature* and the value, or without *feature*, the key and the value.
     """
 
     def refusing(key: str, value: str) -> Any:

@@ -52,7 +52,7 @@ class IndexType(Enum):
     FLINK_STATE = "FLINK_STATE"
     HBASE = "HBASE"
     UNKNOWN = "UNKNOWN"
-    """A word in a table's properties that Hudi does not know either."""
+    """The word in a table's properties is unknown to Hudi, too."""
 
     @property
     def is_supported(self) -> bool:
@@ -149,11 +149,11 @@ class DuplicatePolicy(Enum):
     """What an insert does with a record key that the table already has (``hoodie.datasource.insert.dup.policy``)."""
 
     NONE = "none"
-    """It adds the row without looking the key up."""
+    """The row is added without looking up its key."""
     DROP = "drop"
-    """It leaves the row out."""
+    """The row is left out."""
     FAIL = "fail"
-    """It raises a DataError."""
+    """A DataError is raised."""
 
 
 class SortMode(Enum):
@@ -189,7 +189,7 @@ FAILED_WRITES_POLICY = "hoodie.clean.failed.writes.policy"
 
 @dataclass(frozen=True, slots=True)
 class ConcurrencyOptions:
-    """Whether there are other writers, and how they keep out of each other's way.
+    """Whether a table has other writers, and how conflicts between writers are avoided.
 
     ``mode`` and ``failed_writes`` are words of Hudi's WriteConcurrencyMode and HoodieFailedWritesCleaningPolicy.
 
@@ -209,7 +209,7 @@ class ConcurrencyOptions:
 
     @property
     def is_non_blocking(self) -> bool:
-        """Whether writers that meet in a file group all commit."""
+        """Whether all writers commit, even if they write to the same file group."""
         return self.mode is ConcurrencyMode.NON_BLOCKING
 
     @property
@@ -219,17 +219,17 @@ class ConcurrencyOptions:
 
     @property
     def failed_writes_policy(self) -> FailedWritesPolicy:
-        """When failed writes of others are rolled back; beside other writers only those without a heartbeat are."""
+        """When failed writes are rolled back; if there are other writers, only writes without a heartbeat are."""
         return self.failed_writes or (FailedWritesPolicy.LAZY if self.has_other_writers else FailedWritesPolicy.EAGER)
 
     @property
     def lock_patience(self) -> float:
-        """How long a writer waits for the lock, in seconds."""
+        """The seconds that a writer waits for the lock."""
         return self.lock_retries * self.lock_retry_wait_ms / 1000
 
     @property
     def heartbeat_tolerance(self) -> float:
-        """After how many seconds without a heartbeat a writer is taken for dead."""
+        """The seconds without a heartbeat after which a writer is considered dead."""
         return self.heartbeat_interval_ms * self.heartbeat_misses / 1000
 
     def check(self) -> None:
@@ -246,7 +246,7 @@ class ConcurrencyOptions:
 class ServiceOptions:
     """When services run after a write or in ``maintain``, and how much they keep.
 
-    ``log_compaction`` counts in ``maintain`` alone.
+    ``log_compaction`` is used by ``maintain`` only.
 
     Source: HoodieCleanConfig, HoodieArchivalConfig, HoodieCompactionConfig, Hudi 1.2.0.
     """
@@ -269,15 +269,15 @@ class ServiceOptions:
     metadata_delta_commits: int = 10
 
     def may_clean(self, commits: int) -> bool:
-        """Whether a table with so many completed commits can have anything to clean."""
+        """Return whether a table with so many completed commits can have anything to clean."""
         return self.clean_policy is not CleanPolicy.BY_COMMITS or commits > self.clean_commits
 
 
 @dataclass(frozen=True, slots=True)
 class IndexingOptions:
-    """Which partitions a new metadata table gets beside the list of files, and of how many file groups.
+    """Which partitions a new metadata table gets in addition to the list of files, and with how many file groups.
 
-    ``columns`` are those with statistics; without any the first ``most_columns``.  ``drop`` are partitions of an
+    ``columns`` are the columns with statistics, by default the first ``most_columns``.  ``drop`` are partitions of an
     existing metadata table that a write drops.
 
     Source: HoodieMetadataConfig, Hudi 1.2.0.
@@ -302,7 +302,7 @@ _MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """What a write was asked to do.  Sizes are bytes.
+    """The options of a write.  Sizes are bytes.
 
     ``sync`` makes every append return only once its data is on disk.  ``num_buckets`` is per partition.
     ``parquet_compression`` is for base files and for Parquet blocks in log files.  ``sizing_engine`` chooses whose
@@ -361,12 +361,12 @@ class WriteOptions:
 
     @property
     def moves_partitions(self) -> bool:
-        """Whether a row that a global index finds in another partition moves to its own."""
+        """Whether a row that a global index finds in another partition moves to the partition of its new values."""
         if self.index_type.uses_record_index:
             return self.record_moves
         return self.bloom_moves if self.index_type.uses_bloom_filters else self.simple_moves
 
     @property
     def parquet_codec(self) -> str:
-        """``parquet_compression`` by the name that it has in Arrow."""
+        """Arrow's name for ``parquet_compression``."""
         return "none" if self.parquet_compression == "uncompressed" else self.parquet_compression
