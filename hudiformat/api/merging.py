@@ -177,7 +177,7 @@ class _Merge:
     fixed: tuple[str, ...]
 
     def wanted(self) -> pc.Expression | None:
-        """Return a filter that is true for every row of the table that matches, and for few others; None if none fits.
+        """Return a filter that is true for every row of the table that matches, and for few others; None without keys.
 
         For the key columns ``a`` and ``b`` it is ``a in (values of a) and b in (values of b)``, which is also true for
         combinations that no source row has.
