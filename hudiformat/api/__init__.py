@@ -1,1 +1,1 @@
-"""What users hold in their hands: tables, opened and created, with their queries, writes and services."""
+"""The public classes and functions: opening and creating a table, and its queries, writes and services."""

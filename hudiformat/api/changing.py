@@ -1,4 +1,4 @@
-"""Updates and deletes of the rows for which a condition is true: they are read, changed and written in one commit."""
+"""Updates and deletes by a condition: the rows for which it is true are read, changed and written in one commit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hudiformat.write.write import PreparedRows, check_rows, combined, local_tas
 
 
 def delete_where(state: TableState, *, where: Filter) -> tuple[Commit, TableState]:
-    """Delete the rows for which *where* is true, and the table after it.
+    """Delete the rows for which *where* is true; return the commit and the state of the table after it.
 
     Raises:
         SchemaError, FilterError: *where* does not fit the table.
@@ -34,10 +34,11 @@ def delete_where(state: TableState, *, where: Filter) -> tuple[Commit, TableStat
 
 
 def update_where(state: TableState, *, values: Mapping[str, object], where: Filter | None) -> tuple[Commit, TableState]:
-    """Give columns of the rows for which *where* is true other values, and the table after it.
+    """Set columns to *values* in the rows for which *where* is true; return the commit and the state after it.
 
     Raises:
-        SchemaError: no such column, one that the record key or partition path is made of, or a value that does not fit.
+        SchemaError: the table has no such column, it is a column of the record key or partition path, or a value does
+            not fit its column.
         HudiFormatError: as for an upsert.
     """
     keys = RowKeys.of(state.config)
@@ -53,10 +54,10 @@ def _write(
     where: Filter | None,
     change: Callable[[pa.Table], pa.Table],
 ) -> tuple[Commit, TableState]:
-    """Write what *change* makes of the rows for which *where* is true to the file groups that they are in.
+    """Read the rows for which *where* is true, apply *change* to them, and write them to their own file groups.
 
-    No record key is looked up: a row with the same key in another file group stays as it is.  The rows are read once
-    the write has begun: what another writer commits after that is a conflict.
+    No record key is looked up: a row with the same key in another file group stays as it is.  The rows are read after
+    the write has begun, so a commit that another writer completes after that is found to be a conflict.
     """
     checked = check_rows(state, operation, columns)
     keys = RowKeys.of(state.config)
@@ -68,7 +69,7 @@ def _write(
                 found = PreparedRows(rows, keys.record_keys(rows), pa.repeat(one.partition_path, len(rows)))
                 found = combined(plan, found) if plan.combines else found
                 start = 0
-                for batch in keys.stored(found.rows).to_batches():  # one, unless its texts are beyond 2 GB
+                for batch in keys.stored(found.rows).to_batches():  # one batch up to 2 GB of text
                     keyed = KeyedRows(batch, found.keys.slice(start, len(batch)))
                     task.write(LocatedRows(one.partition_path, keyed, (one.file_id,)))
                     start += len(batch)
@@ -78,7 +79,7 @@ def _write(
 
 
 def check_updated(names: Iterable[str], known: Sequence[str], keys: Sequence[str]) -> None:
-    """Raise a SchemaError for a column that an update cannot set: one that is not there, or one of the *keys*."""
+    """Raise a SchemaError if one of *names* is not among the columns *known*, or is one of the *keys*."""
     for name in names:
         if name not in known:
             raise unknown_column(name, known, prefix="update: ")
@@ -91,26 +92,30 @@ def check_updated(names: Iterable[str], known: Sequence[str], keys: Sequence[str
 
 
 def _changed(rows: pa.Table, values: Mapping[str, object]) -> pa.Table:
-    """The rows with *values*, literals or expressions over the rows as they were."""
+    """Return *rows* with columns set to *values*, which are literals or expressions over the rows before the update."""
     fields = [field for field in rows.schema if field.name in values]
     expressions = [value_expression(values[field.name], field, of="update") for field in fields]
     changed = projected(rows, expressions, [field.name for field in fields], of="update")
     try:
         new = {field.name: _cast(changed[field.name], field) for field in fields}
-    except (pa.ArrowException, ValueError) as error:  # Arrow's are of both kinds
+    except (pa.ArrowException, ValueError) as error:  # Arrow raises both
         raise SchemaError(f"update: {error}") from None
     return pa.Table.from_arrays([new.get(name, rows[name]) for name in rows.schema.names], schema=rows.schema)
 
 
 def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    """*column* as *field* has it; Arrow casts no null struct that has required fields, even to its own type."""
+    """Return *column* with the type of *field*.
+
+    A column that has this type already is not cast: Arrow cannot cast a null struct that has required fields, not even
+    to its own type.
+    """
     if column.type.equals(field.type) and (field.nullable or not column.null_count):
         return column
     return pa.table([column], names=[field.name]).cast(pa.schema([field])).column(0)
 
 
 def _with_stored(rows: pa.Table, stored: pa.Table) -> pa.Table:
-    """*rows* with the columns of *stored* in place of their own."""
+    """Return *rows*, in which the columns of *stored* replace the columns with the same names."""
     for name in stored.schema.names:
         number = rows.schema.get_field_index(name)
         rows = rows.set_column(number, rows.schema.field(number), stored[name])

@@ -1,4 +1,4 @@
-"""Making a table: its folders, its properties, and nothing else."""
+"""Create a table: its folders, its properties and, if the options enable it, its metadata table."""
 
 from __future__ import annotations
 
@@ -44,23 +44,25 @@ def create_table(
     clock: Clock | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> Table:
-    """A new, empty table at *path*: a local path, a URI as ``s3://bucket/table``, or what ``open_storage`` returns.
+    """Create an empty table at *path* and return it.
 
-    The columns *record_key* identify records; of two with one key the one with the higher values in the
-    columns *ordering* wins, without *ordering* the newer.  With ``record_key=[]`` each row that is inserted gets a key
-    of its own, in the meta field ``_hoodie_record_key``.  *partition_by* are the columns whose values name the
-    folders.  *version* is 9, 8 as Hudi 1.0 makes, or 6 as Hudi 0.14 and 0.15 do; below 9 there is one ordering column,
-    and several partition columns need several of the record key.  *options* are Hudi's keys.  Those that every writer
-    of the table has to agree on, which index it has and how many buckets, stay in its properties, where Hudi looks for
-    them too.  With ``hoodie.metadata.enable`` true the table gets a metadata table.  *clock* and
-    *storage_options* are as for ``open_table``.
+    *path* is a local path, a URI such as ``s3://bucket/table``, or a storage that ``open_storage`` returned.  The
+    columns *record_key* identify a record.  If two records have the same key, the record with the higher values in the
+    columns *ordering* wins; without *ordering*, the newer record wins.  With ``record_key=[]`` every inserted row gets
+    a generated key in the meta field ``_hoodie_record_key``.  The values of the columns *partition_by* name the
+    partition folders.  *version* is 9, 8 (written by Hudi 1.0) or 6 (written by Hudi 0.14 and 0.15); below 9 a table
+    has at most one ordering column, and with several partition columns it needs several record key columns.
+
+    *options* are Hudi's keys.  The options that all writers of the table must share, such as the index and the number
+    of buckets, are saved in the table's properties, where Hudi reads them too.  With ``hoodie.metadata.enable`` true
+    the table gets a metadata table.  *clock* and *storage_options* are as for ``open_table``.
 
     Raises:
-        TableExistsError: there is a table at *path*.
-        SchemaError: a column that Avro cannot hold, or a key column that the schema does not have.
-        OptionError: a name that Avro does not take, an unknown option, a bad value, or several ordering columns below
-            version 9.
-        UnsupportedFeatureError: another table type or version than those supported.
+        TableExistsError: there is a table at *path* already.
+        SchemaError: Avro cannot hold the type of a column, or the schema lacks a key column.
+        OptionError: Avro does not allow the name, an option is unknown or has a bad value, or a table below version 9
+            has several ordering columns.
+        UnsupportedFeatureError: the table type or version is not supported.
 
     Source: HoodieTableMetaClient.TableBuilder; spec/table-properties.md.
     """
@@ -95,14 +97,14 @@ def create_table(
     )
     _check_keys(config, schema)
     chosen = {key: value for key, value in options.items() if key not in TABLE_KEYS}
-    parsed = options_of(config, chosen)  # what contradicts the arguments is refused before anything is written
+    parsed = options_of(config, chosen)  # refuses options that contradict the arguments before anything is written
     if parsed.metadata_enable:
         refuse_partitioned_index(config, parsed.indexing)
     if parsed.bucketing.rules:
         save_bucket_rules(storage, parsed)
-    storage.make_folder(config.history_folder)  # inside the timeline's, without which Hudi takes no table for one
-    # The properties come last: a creation that is stopped before leaves no table, and one that is stopped after them
-    # leaves a table without a metadata table.
+    storage.make_folder(config.history_folder)  # this makes the timeline's folder too: without it Hudi finds no table
+    # The properties are written after the folders: a process that stops before them leaves no table, and a process that
+    # stops after them leaves a table without a metadata table, which is valid.
     storage.create(PROPERTIES_FILE, format_table_config(config, saved_at=datetime.now(timezone.utc)))
     _set_up_metadata_table(storage, config, options, TableSchema.from_arrow(schema, name), clock)
     return open_table(storage, options=chosen, clock=clock)
@@ -115,7 +117,7 @@ def _set_up_metadata_table(
     schema: TableSchema,
     clock: Clock | None,
 ) -> None:
-    """Give a new table a metadata table, if the options ask for one."""
+    """Create the metadata table of a new table, if the options enable it."""
     chosen = parse_write_options(options)
     if chosen.metadata_enable:
         added = set_up_metadata_table(storage, config, chosen, schema, clock or TableClock(config.timeline_zone))
@@ -169,10 +171,11 @@ def _merge_mode(options: Mapping[str, str], ordering: Sequence[str]) -> MergeMod
 
 
 def _index_properties(options: Mapping[str, str], record_key: Sequence[str]) -> dict[str, str]:
-    """The properties of a table that describe its index: writers with another one may not find its keys.
+    """Return the table properties that describe the index; a writer with another index may not find the table's keys.
 
-    Hudi's procedures get no options, and fail on a bucket index where the properties do not name the columns of its
-    hash and of the record key as writers name them (HoodieIndexConfig.Builder.validateBucketIndexConfig).
+    Hudi's procedures get no options.  On a table with a bucket index they fail, unless the properties have the columns
+    of the hash and of the record key under the names of the write options
+    (HoodieIndexConfig.Builder.validateBucketIndexConfig).
     """
     chosen = parse_write_options(options)
     if chosen.index_type is not IndexType.BUCKET:
@@ -192,7 +195,7 @@ def _index_properties(options: Mapping[str, str], record_key: Sequence[str]) -> 
 
 
 def _bucket_properties(chosen: WriteOptions) -> dict[str, str]:
-    """Where buckets are not those of Hudi's defaults: what makes them, and the rules for their number."""
+    """Return the properties for the bucket engine and for the bucket rules, where they differ from Hudi's defaults."""
     found = {}
     if chosen.bucket_engine is not BucketEngine.SIMPLE:
         found["hoodie.index.bucket.engine"] = chosen.bucket_engine.value

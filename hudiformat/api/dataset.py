@@ -1,4 +1,4 @@
-"""A table as a dataset of Arrow: DuckDB and Polars push columns, filters and limits down into it."""
+"""A table as an Arrow dataset: DuckDB and Polars push columns, filters and limits down into it."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from hudiformat.read.time_travel import Moment
 
 
 class Scanned(Protocol):
-    """What is asked of a table: the ``Table``."""
+    """The methods of ``Table`` that a dataset calls."""
 
     def scan(self, *, as_of: Any = None, columns: Any = None, filter: Any = None) -> Scan:  # noqa: A002
-        """The rows, read when they are asked for."""
+        """Return a scan, which reads the rows batch by batch while it is iterated."""
 
     def head(self, n: int = 5, columns: Any = None, filter: Any = None) -> pa.Table:  # noqa: A002
-        """The first rows."""
+        """Return the first *n* rows."""
 
     def count(self, filter: Any = None) -> int:  # noqa: A002
-        """How many rows there are."""
+        """Return the number of rows for which *filter* is true."""
 
 
 class TableDataset(dataset.Dataset):  # type: ignore[misc]  # pyarrow has no types
-    """The rows of a table, as they are when they are read, or as of a moment.
+    """The rows of a table as an Arrow dataset: the newest rows at the time of each query, or the rows as of a moment.
 
-    What is asked of it prunes partitions, files and row groups as :meth:`hudiformat.Table.scan` does.
+    Filters and columns of a query prune partitions, files and row groups as in :meth:`hudiformat.Table.scan`.
 
     Source: pyarrow.dataset.Dataset.
     """
@@ -49,7 +49,7 @@ class TableDataset(dataset.Dataset):  # type: ignore[misc]  # pyarrow has no typ
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns, the meta fields among them."""
+        """The columns, including the meta fields."""
         return self._schema
 
     def scanner(
@@ -58,7 +58,9 @@ class TableDataset(dataset.Dataset):  # type: ignore[misc]  # pyarrow has no typ
         filter: pc.Expression | None = None,  # noqa: A002 - pyarrow's name
         **_hints: object,
     ) -> dataset.Scanner:
-        """What reads *columns* of the rows for which *filter* is true; hints about batches and threads have no effect.
+        """Return a scanner of *columns* of the rows for which *filter* is true.
+
+        Hints about batches and threads are accepted and have no effect.
 
         Raises:
             ArgumentError: *columns* are expressions.
@@ -99,11 +101,11 @@ class TableDataset(dataset.Dataset):  # type: ignore[misc]  # pyarrow has no typ
         return self._table.head(num_rows, None if columns is None else one_or_more(columns), filter)
 
     def count_rows(self, filter: pc.Expression | None = None, **_hints: object) -> int:  # noqa: A002
-        """How many rows there are, or for how many *filter* is true."""
+        """Return the number of rows, or of those for which *filter* is true."""
         return self._table.count(filter)
 
     def get_fragments(self, filter: pc.Expression | None = None) -> NoReturn:  # noqa: A002
-        """A table has no fragments of Arrow's: rows of several files are merged.
+        """Refuse: a table has no Arrow fragments, as a row may be merged from several files.
 
         Raises:
             NotImplementedError: always.

@@ -1,4 +1,4 @@
-"""Making a table from Hudi's keys alone, as the first write to it has them.
+"""Create a table from Hudi's keys alone, as the options of the first write give them.
 
 Source: HoodieSparkSqlWriter.writeInternal, HoodieWriterUtils, Hudi 1.2.0.
 """
@@ -37,14 +37,14 @@ def create_from_keys(
     partition_by: Sequence[str] | None = None,
     clock: Clock | None = None,
 ) -> Table:
-    """A new, empty table at *path*, as Hudi's keys in *options* describe it, with Hudi's defaults for the others.
+    """Create an empty table at *path* from Hudi's keys in *options*, with Hudi's defaults for missing keys.
 
-    Without ``hoodie.datasource.write.recordkey.field`` each row gets a key of its own.  Without ``hoodie.table.name``
-    the table has the name of its folder.  The table type is COPY_ON_WRITE by default.  *partition_by* takes the place
-    of ``hoodie.datasource.write.partitionpath.field``.
+    Without ``hoodie.datasource.write.recordkey.field`` every row gets a generated key.  Without ``hoodie.table.name``
+    the table is named after its folder.  The default table type is COPY_ON_WRITE.  *partition_by* overrides
+    ``hoodie.datasource.write.partitionpath.field``.
 
     Raises:
-        OptionError: a value is none, or two keys say different things.
+        OptionError: a value is not valid, or two keys contradict each other.
         HudiFormatError: as for :func:`hudiformat.create_table`.
     """
     return create_table(
@@ -62,13 +62,13 @@ def create_from_keys(
 
 
 def _name_of(path: Location) -> str:
-    """The name of the table's folder, with ``_`` for what a name cannot have."""
+    """Return the name of the table's folder, with ``_`` for each character that a table name cannot have."""
     name = re.sub(r"\W", "_", open_storage(path).root.rstrip("/").rpartition("/")[2], flags=re.ASCII)
     return f"_{name}" if name[:1].isdigit() else name
 
 
 def _text(options: Mapping[str, str], keys: Sequence[str]) -> str:
-    """What the first of *keys* says that says something."""
+    """Return the first value among *keys* that is not blank, stripped; empty if there is none."""
     return next((str(options[key]).strip() for key in keys if str(options.get(key, "")).strip()), "")
 
 

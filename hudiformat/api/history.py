@@ -1,4 +1,4 @@
-"""What was done to a table, commit by commit."""
+"""The history of a table: one row for each completed write."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HISTORY_SCHEMA = pa.schema(
 
 
 def history(state: TableState) -> pa.Table:
-    """The completed writes of the active timeline, the newest first."""
+    """Return one row for each completed write of the active timeline, newest first."""
     return pa.Table.from_pylist(list(_rows(state)), HISTORY_SCHEMA)
 
 
@@ -58,7 +58,7 @@ def _counts(metadata: CommitMetadata) -> dict[str, int]:
 
 
 def _seconds(done: Instant) -> float | None:
-    """From the request to the completion; None where that is not known."""
+    """Return the seconds from the request to the completion of a write; None if its completion time is unknown."""
     if done.completion_time is None:
         return None
     return (parse_instant(done.completion_time) - parse_instant(done.time)).total_seconds()

@@ -1,9 +1,10 @@
-"""Merging rows into a table: what SQL's MERGE INTO does, in this process.
+"""Merge rows into a table, as SQL's MERGE INTO does, in this process.
 
-A source row matches the row of the table with its record key and partition path, or with a global index the row with
-its record key, in whatever partition.  Of the clauses for rows that match, or for those that do not, the first whose
-condition holds is applied; a row for which none holds is skipped.  The rows that match are read in the write itself, so
-that a write that is repeated, as another one was faster, sees what that has left.
+A source row matches the table's row that has the same record key and partition path; with a global index the partition
+path does not matter.  To a source row with a match, the first clause for matched rows whose condition is true is
+applied; to a row without a match, the first clause for unmatched rows.  A row for which no condition is true is
+skipped.  The matching rows are read after the write has begun, so a write that is repeated after a conflict reads them
+again.
 """
 
 from __future__ import annotations
@@ -42,11 +43,13 @@ SOURCE, TARGET, _STORED = "source", "target", "stored"
 
 
 def merge_rows(state: TableState, *, source: ArrowRows, clauses: Sequence[Clause]) -> tuple[Commit, TableState]:
-    """Merge *source* into the table, and the table after it.
+    """Merge *source* into the table; return the commit and the state of the table after it.
 
     Raises:
-        SchemaError: a clause names a column that the table does not have, or one that keys are made of.
-        DataError: several source rows have one key, and no ordering column decides; or as for an upsert.
+        SchemaError: a clause sets a column that the table does not have, or a column of the record key or partition
+            path.
+        DataError: several source rows have the same key and there is no ordering column to choose by; or as for an
+            upsert.
     """
     refuse_without_key(state)
     checked = check_rows(state, Operation.UPSERT, state.schema.arrow)
@@ -69,7 +72,7 @@ def merge_rows(state: TableState, *, source: ArrowRows, clauses: Sequence[Clause
 
 
 def refuse_without_key(state: TableState) -> None:
-    """Raise an UnsupportedFeatureError where the rows of a source have no key to match by."""
+    """Raise an UnsupportedFeatureError if the table has no record key, by which source rows are matched."""
     if not state.config.record_key_fields:
         raise UnsupportedFeatureError(
             f"{state.storage.root}: merge matches rows by their record key, and the table has none: update and delete "
@@ -79,10 +82,10 @@ def refuse_without_key(state: TableState) -> None:
 
 
 def checked_clauses(*groups: object) -> list[Clause]:
-    """The clauses, one or several in each of *groups*.
+    """Return the clauses of all *groups* in one list; a group is one clause, or a list or tuple of clauses.
 
     Raises:
-        OptionError: something that is none.
+        OptionError: a group holds something that is no clause.
     """
     clauses: list[Clause] = []
     for group in groups:
@@ -94,7 +97,7 @@ def checked_clauses(*groups: object) -> list[Clause]:
 
 
 def check_clause(clause: Clause, known: Sequence[str], keys: Sequence[str]) -> None:
-    """Raise a SchemaError for a column that a clause cannot set: one that is not there, or one of the *keys*."""
+    """Raise a SchemaError if *clause* sets a column that is not among *known*, or one of the *keys*."""
     for name in () if isinstance(clause, Delete) else clause.values or ():
         if name not in known:
             raise unknown_column(name, known, prefix=f"{type(clause).__name__}: ")
@@ -107,15 +110,16 @@ def check_clause(clause: Clause, known: Sequence[str], keys: Sequence[str]) -> N
 
 
 def _of_source(rows: pa.Table, plan: WritePlan, fixed: Sequence[str]) -> PreparedRows:
-    """The source's rows, one per key, with their keys and partition paths.
+    """Return the source's rows with their keys and partition paths, one row per key.
 
     Raises:
-        DataError: a column of the keys is missing, a key is null, or several rows have one key and nothing decides.
+        DataError: a key column is missing, a key is null, or several rows have the same key and there is no ordering
+            column to choose by.
     """
     keys, schema = RowKeys.of(plan.config), plan.schema
     names = keys.columns
     there = set(rows.schema.names)
-    needed = there | (set(names) - set(fixed))  # with a global index a row matches wherever it belongs
+    needed = there | (set(names) - set(fixed))  # with a global index, partition columns are not needed to match
     keys.check(pa.schema([field for field in schema.arrow if field.name in needed]))
     given = [name for name in names if name in there]
     own = schema.only(given)
@@ -148,9 +152,10 @@ def _double(rows: PreparedRows, kept: Integers, *, is_global: bool) -> DataError
 
 @dataclass(frozen=True, slots=True)
 class _Matches:
-    """Rows of the table, and of each the number of its source row; they are in one file group.
+    """The rows of one file group that match source rows.
 
-    ``stored`` has the columns of theirs that partition paths are made of, as the files have them.
+    ``numbers[i]`` is the number of the source row that matches row ``i``.  ``stored`` has the partition columns of the
+    same rows with the values that the files hold, where ``rows`` has the values that the partition path gives.
     """
 
     path: str
@@ -163,7 +168,7 @@ class _Matches:
 
 @dataclass(frozen=True, slots=True)
 class _Merge:
-    """A merge of the rows of ``source``; ``fixed`` are the columns that no clause sets."""
+    """One merge of the rows of ``source``; ``fixed`` are the columns of keys and paths, which no clause can set."""
 
     plan: WritePlan
     storage: Storage
@@ -172,17 +177,21 @@ class _Merge:
     fixed: tuple[str, ...]
 
     def wanted(self) -> pc.Expression | None:
-        """A filter that is true of all rows of the table that match, and of few others."""
+        """Return a filter that is true for every row of the table that matches, and for few others; None without keys.
+
+        For the key columns ``a`` and ``b`` it is ``a in (values of a) and b in (values of b)``, which is also true for
+        combinations that no source row has.
+        """
         config, rows = self.plan.config, self.source.rows
         arrow = self.plan.schema.arrow
-        # A partition column shows what the path gives, which may not be what the row's key is made of.
+        # A partition column is read from the partition path, whose value may differ from the value in the row's key.
         names = [name for name in RowKeys.of(config).key_fields if name not in config.partition_fields]
         values = {name: rows[name].cast(arrow.field(name).type) for name in names}
         each = [pc.field(name).isin(pc.unique(column)) for name, column in values.items()]
         return reduce(and_, each) if rows.num_rows and each else None
 
     def write(self, task: WriteTask, query: SliceQuery) -> list[WriteStat]:
-        """Read the rows that match, apply the clauses, and write what they give; the statistics of the files."""
+        """Read the matching rows, apply the clauses and write the results; return the statistics of the files."""
         matches = list(self._matches(task, query))
         written: list[pa.Table] = []
         for found in matches:
@@ -217,7 +226,7 @@ class _Merge:
             yield _Matches(path, group, rows, stored.take(chosen), own, found.take(chosen))
 
     def _places(self, task: WriteTask) -> list[tuple[str, str]]:
-        """The partition path and file group of each place where a source row's key may be."""
+        """Return the pairs of partition path and file group that may hold the key of a source row, sorted."""
         source = self.source
         if self.plan.options.is_global:
             index = KeyIndex.of(pa.chunked_array([source.keys]))
@@ -229,23 +238,27 @@ class _Merge:
         return sorted({(one.path, group) for one in located if not one.is_new for group in one.present})
 
     def _of_paths(self) -> pa.Schema:
-        """The columns that partition paths are made of."""
+        """Return the schema of the columns that partition paths are made of."""
         names = RowKeys.of(self.plan.config).partition_fields
         return pa.schema([field for field in self.plan.schema.arrow if field.name in names])
 
     def _joined(self, target: tuple[pa.Table, pa.Table] | None, numbers: Integers) -> pa.Table:
-        """The source's rows with these numbers beside those of the table, as structs; without them, nulls."""
+        """Return the source rows *numbers*, and beside each the row of *target* that matches it, as structs.
+
+        The columns are ``source``, ``target`` and ``stored``.  Without *target*, which is for source rows that match no
+        row, the last two are null.
+        """
         source = _struct(self.source.rows.take(pa.array(numbers)))
         joined = {SOURCE: source}
         kinds = (self.plan.schema.arrow, self._of_paths())
         for number, (name, schema) in enumerate(zip((TARGET, _STORED), kinds, strict=True)):
-            if len(schema):  # a structure without fields has no length
+            if len(schema):  # Arrow cannot know the length of a struct array without fields
                 nothing = pa.struct(list(schema))
                 joined[name] = pa.nulls(len(numbers), nothing) if target is None else _struct(target[number])
         return pa.table(joined)
 
     def _applied(self, joined: pa.Table, kinds: tuple[type[Clause], ...]) -> tuple[Integers, list[pa.Table]]:
-        """The rows that are deleted, and the rows to write."""
+        """Apply the clauses of *kinds* to *joined*; return the numbers of the rows to delete, and the rows to write."""
         left = np.ones(joined.num_rows, np.bool_)
         deleted, written = [np.empty(0, np.int64)], []
         for clause in self.clauses:
@@ -266,7 +279,7 @@ class _Merge:
         return fit_rows(rows, schema)
 
     def _value(self, clause: Update | Insert, field: pa.Field) -> pc.Expression:
-        """What a clause puts into a column."""
+        """Return the expression whose value *clause* puts into the column *field*."""
         name = field.name
         if clause.values is not None and name in clause.values and name not in self.fixed:
             return value_expression(clause.values[name], field, of=type(clause).__name__)
@@ -285,7 +298,7 @@ def _struct(rows: pa.Table) -> pa.Array:
 
 
 def _identities(keys: pa.Array, paths: pa.Array | None) -> pa.Array:
-    """What tells records apart: their keys, with their partition paths where a key may be in several."""
+    """Return a text that identifies each record: its key, preceded by its partition path if *paths* are given."""
     return keys if paths is None else pc.binary_join_element_wise(paths, keys, "\0")
 
 

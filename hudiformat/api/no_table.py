@@ -1,4 +1,4 @@
-"""What there is at a path where somebody expected a table."""
+"""Explain why there is no table at a path, and suggest the path that may have been meant."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST_NAMED = 3
 
 
 def why_no_table(storage: Storage) -> str:
-    """What is there instead of a table, and which table may have been meant: one above the path, or one inside it."""
+    """Return a message that says what is at the path, and which table above it or inside it may have been meant."""
     if (above := _table_above(storage.root)) is not None:
         return f"{storage.root} is not a Hudi table, but inside of one; did you mean {above}?"
     entries = storage.list("")
@@ -39,7 +39,7 @@ def _is_file(storage: Storage) -> bool:
 
 
 def _table_above(path: str) -> str | None:
-    """The path of the table that a local *path* is inside of."""
+    """Return the path of the table that the local *path* is inside of; None if there is none."""
     if "://" in path:
         return None
     parents = [path.rsplit("/", count)[0] for count in range(1, path.count("/"))]

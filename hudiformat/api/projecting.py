@@ -1,4 +1,4 @@
-"""New values of columns: literals, and expressions over rows as they are."""
+"""New values of columns: literals, and expressions over the existing rows."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from hudiformat.schema.table_schema import TableSchema
 
 
 def value_expression(value: object, field: pa.Field, *, of: str) -> pc.Expression:
-    """What *value*, a literal or an expression, puts into the column *field*; *of* begins the errors.
+    """Return *value*, a literal or an expression, as an expression of the type of *field*; errors begin with *of*.
 
     Raises:
-        SchemaError: a literal that does not fit the column.
+        SchemaError: a literal does not fit the column.
     """
     if isinstance(value, pc.Expression):
         return value.cast(field.type)
@@ -29,7 +29,7 @@ def value_expression(value: object, field: pa.Field, *, of: str) -> pc.Expressio
 
 
 def _refuse_fraction(value: object, kind: pa.DataType) -> None:
-    """Raise a ValueError where *value* has a fraction and *kind* has integers: Arrow would cut it off."""
+    """Raise a ValueError if *value* has a fraction and *kind* holds integers: Arrow would drop the fraction."""
     if isinstance(value, float) and pa.types.is_integer(kind) and not value.is_integer():
         raise ValueError("a fraction would be lost")
     if isinstance(value, list | tuple) and hasattr(kind, "value_type"):
@@ -41,14 +41,14 @@ def _refuse_fraction(value: object, kind: pa.DataType) -> None:
 
 
 def projected(rows: pa.Table, values: Sequence[pc.Expression], names: Sequence[str], *, of: str) -> pa.Table:
-    """The columns *names*, each with one of *values* over *rows*; *of* begins the errors.
+    """Return the values of the expressions *values* over *rows* as the columns *names*; error messages begin with *of*.
 
     Raises:
         SchemaError: an expression does not fit the rows.
     """
     from pyarrow import acero  # noqa: PLC0415 - it imports pandas
 
-    # Arrow cannot repeat a list or a map no times, as it tries to for a batch without rows in front of others.
+    # Empty batches are left out: Arrow expands a literal to the number of rows, and cannot expand a list or map to 0.
     rows = pa.Table.from_batches([batch for batch in rows.to_batches() if batch.num_rows], rows.schema)
     source = acero.Declaration("table_source", acero.TableSourceNodeOptions(rows))
     declared = acero.Declaration("project", acero.ProjectNodeOptions(list(values), list(names)), [source])
@@ -59,9 +59,9 @@ def projected(rows: pa.Table, values: Sequence[pc.Expression], names: Sequence[s
 
 
 def fit_rows(rows: pa.Table, schema: TableSchema) -> pa.Table:
-    """*rows*, which have the columns of *schema*, with its types.
+    """Return *rows*, which have the columns of *schema*, cast to its types.
 
     Raises:
-        DataError: a value that does not fit its column.
+        DataError: a value does not fit its column.
     """
     return pa.Table.from_batches([schema.fit(batch) for batch in rows.to_batches()], schema.arrow)

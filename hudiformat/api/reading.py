@@ -1,4 +1,4 @@
-"""The reading half of a table."""
+"""The methods of a table that read: snapshots, incremental queries, changes, and what files there are."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 
 
 class ReadableTable:
-    """A table as its readers see it: its timeline, its file slices, its rows.
+    """The methods of a table that only read: its timeline, its file slices and its rows.
 
-    Every call reads the timeline again, so a table object sees what others commit.
+    Every call reads the timeline again, so a table object sees the commits of other writers.
 
     Raises:
-        UnsupportedFeatureError: from any call that needs a feature of Hudi's that is not supported; it is named.
+        UnsupportedFeatureError: from any call that needs a feature of Hudi that is not supported; the error names it.
 
     Source: HoodieTableMetaClient, HoodieTableFileSystemView.
     """
@@ -63,12 +63,12 @@ class ReadableTable:
         return f"<Table {config.name!r}: {config.table_type.value}, version {config.version}, at {self.path}>"
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The newest rows, for whatever speaks Arrow's C stream: ``pa.table(table)``, DuckDB, Polars, pandas."""
+        """Return the newest rows as an Arrow C stream, for ``pa.table(table)``, DuckDB, Polars and pandas."""
         return self.scan().__arrow_c_stream__(requested_schema)
 
     @property
     def path(self) -> str:
-        """The base path."""
+        """The base path of the table."""
         return self.context.storage.root
 
     @property
@@ -78,38 +78,41 @@ class ReadableTable:
 
     @property
     def timeline(self) -> Timeline:
-        """The instants of the active timeline, as they are now."""
+        """The active timeline, read anew."""
         return self.context.state().timeline
 
     @property
     def schema(self) -> pa.Schema:
-        """The table's own columns, without the meta fields."""
+        """The table's columns without the meta fields."""
         return on_one_state(self.context, lambda state: state.schema.arrow, lists=False)
 
     def history(self) -> pa.Table:
-        """The commits of the active timeline, the newest first: what each did, to how many rows, files and bytes."""
+        """Return one row for each completed write of the active timeline, newest first.
+
+        A row has the write's instant, action and operation, its numbers of rows, files and bytes, and its seconds.
+        """
         return on_one_state(self.context, history, lists=False)
 
     def partitions(self) -> list[str]:
-        """The partition paths that have file slices, in order; ``[""]`` of a table without partitions."""
+        """Return the partition paths that have file slices, sorted; ``[""]`` for a table without partitions."""
         return sorted({one.partition_path for one in self.file_slices()})
 
     @checks_arguments
     def files(self, partition: str | None = None) -> list[str]:
-        """The base and log files of the newest file slices, by their paths below the table's."""
+        """Return the base and log files of the newest file slices, as paths relative to the table's."""
         return [join_path(one.partition_path, name) for one in self.file_slices(partition) for name in one.file_names]
 
     @checks_arguments
     def stats(self, *, small_file_limit: int = SMALL_FILE_LIMIT) -> pa.Table:
-        """A row for each partition path: its file groups, base and log files, and their bytes.
+        """Return one row for each partition path: the numbers of its file groups, base files and log files, and bytes.
 
-        ``log_ratio`` is bytes of log files per byte of base files.  Base files below *small_file_limit* bytes are
-        ``small_base_files``.
+        ``log_ratio`` is bytes of log files per byte of base files.  ``small_base_files`` is the number of base files
+        below *small_file_limit* bytes.
         """
         return slice_stats(self.file_slices(), small_file_limit=small_file_limit)
 
     def count(self, filter: Filter | None = None) -> int:  # noqa: A002
-        """How many rows the table has, or those for which *filter* is true.
+        """Return the number of rows of the table, or of those for which *filter* is true.
 
         Raises:
             SchemaError: *filter* does not fit the columns.
@@ -124,7 +127,7 @@ class ReadableTable:
         columns: str | Sequence[str] | None = None,
         filter: Filter | None = None,  # noqa: A002
     ) -> pa.Table:
-        """The first *n* rows that are read; what follows them is not.
+        """Return the first *n* rows; reading stops after them.
 
         Raises:
             SchemaError: the table has no such column, or *filter* does not fit the columns.
@@ -162,7 +165,7 @@ class ReadableTable:
         return _module("polars").from_arrow(self.snapshot(as_of, columns, filter))
 
     def lazy(self, as_of: Moment | None = None) -> pl.LazyFrame:
-        """Return a lazy frame of Polars; its projections, predicates and numbers of rows are pushed down.
+        """Return a Polars lazy frame, whose columns, filters and limits on rows are pushed down to the table.
 
         Raises:
             UnsupportedFeatureError: Polars is not installed.
@@ -170,9 +173,9 @@ class ReadableTable:
         return _module("polars").scan_pyarrow_dataset(self.dataset(as_of))
 
     def dataset(self, as_of: Moment | None = None) -> TableDataset:
-        """The table as a dataset of Arrow, which DuckDB, Polars and others query with filters and columns pushed down.
+        """Return the table as an Arrow dataset: DuckDB, Polars and others push columns and filters down to it.
 
-        Without *as_of* each query sees the newest rows.
+        Without *as_of*, each query of the dataset reads the newest rows.
         """
         from hudiformat.api.dataset import TableDataset  # noqa: PLC0415 - pyarrow.dataset imports pandas
 
@@ -186,9 +189,9 @@ class ReadableTable:
         columns: str | Sequence[str] | None = None,
         filter: Filter | None = None,  # noqa: A002
     ) -> duckdb.DuckDBPyRelation:
-        """Return a relation of DuckDB, in *connection* or in that of the module, that pushes filters and columns down.
+        """Return a DuckDB relation, in *connection* or DuckDB's default one, that pushes filters and columns down.
 
-        With *columns* or *filter*, as for :meth:`scan`, the rows of the relation can be read once.
+        With *columns* or *filter*, which are as for :meth:`scan`, the relation can be read only once.
 
         Raises:
             UnsupportedFeatureError: DuckDB is not installed.
@@ -199,9 +202,9 @@ class ReadableTable:
 
     @checks_arguments
     def file_slices(self, partition: str | None = None, *, as_of: Moment | None = None) -> list[FileSlice]:
-        """The newest file slice of each file group, of one partition path or of all, as of an instant or now.
+        """Return the newest file slice of each file group, of one partition path or of all, as of an instant or now.
 
-        Files are listed by the table's metadata table where it has one, unless ``hoodie.metadata.enable`` is false.
+        The file listing comes from the metadata table if there is one, unless ``hoodie.metadata.enable`` is false.
 
         Source: AbstractTableFileSystemView.getLatestMergedFileSlicesBeforeOrOn.
         """
@@ -218,15 +221,15 @@ class ReadableTable:
         columns: str | Sequence[str] | None = None,
         filter: Filter | None = None,  # noqa: A002 - the name that pyarrow uses too
     ) -> pa.Table:
-        """The newest rows, base files and log files merged.
+        """Return the newest rows, merged from base files and log files.
 
-        *as_of* is an instant, a date or a datetime: rows as of that moment.  *columns* picks columns, meta fields
-        included.  *filter* is a pyarrow expression, text such as ``"p = 'x' and v > 0"``, or tuples as in
-        ``[("v", ">", 0)]``; it may use all columns.
+        With *as_of*, an instant, a date or a datetime, these are the rows as of that moment.  *columns* selects
+        columns, which may be meta fields.  *filter* is a pyarrow expression, text such as ``"p = 'x' and v > 0"``, or
+        tuples such as ``[("v", ">", 0)]``; it may use columns that are not selected.
 
         Raises:
             SchemaError: the table has no such column, or *filter* does not fit the columns.
-            DecodeError: a log block is damaged inside.
+            DecodeError: the content of a log block is damaged.
 
         Source: HoodieFileGroupReader; spec/merging.md.
         """
@@ -238,7 +241,7 @@ class ReadableTable:
         columns: str | Sequence[str] | None = None,
         filter: Filter | None = None,  # noqa: A002
     ) -> pa.Table:
-        """The rows of the newest base files alone, without their log files; arguments as for :meth:`snapshot`.
+        """Return the rows of the newest base files without their log files; arguments are as for :meth:`snapshot`.
 
         Raises:
             SchemaError: the table has no such column.
@@ -256,9 +259,9 @@ class ReadableTable:
         filter: Filter | None = None,  # noqa: A002
         with_logs: bool = True,
     ) -> Scan:
-        """As :meth:`snapshot`, read batch by batch when the rows are asked for, file slice after file slice.
+        """Return a scan of the rows of a :meth:`snapshot`, which is read batch by batch, one file slice after another.
 
-        Memory is bounded by the log files of a slice, and by ``hoodie.memory.merge.max.size`` of them.
+        In memory are the log files of one file slice, up to ``hoodie.memory.merge.max.size`` bytes.
 
         Raises:
             SchemaError: the table has no such column.
@@ -286,15 +289,16 @@ class ReadableTable:
         columns: str | Sequence[str] | None = None,
         filter: Filter | None = None,  # noqa: A002
     ) -> pa.Table:
-        """The rows that were written after *begin* and up to *end*, or up to now, in the state of the last of them.
+        """Return the rows that were written after *begin* and up to *end*, or up to now, with their newest values.
 
-        Moments are completion times from table version 8 on, instants below; both are in ``timeline``.  ``"000"`` is
-        before all of them.  Deletes leave no rows: see :meth:`cdc`.  Where files of that time have been cleaned away,
-        those of the table's newest rows are given that were written then.
+        The values are those after the last write of this span.  *begin* and *end* are completion times from table
+        version 8 on, and instants below it; ``timeline`` has both.  ``"000"`` is before all writes.  Deleted rows are
+        not returned: see :meth:`cdc`.  If files of the span have been cleaned, the rows of the newest snapshot that
+        were written in the span are returned.
 
         Raises:
-            TableError: in a table of version 6, files of that time have been cleaned away, or a write is pending that
-                later ones have overtaken.
+            TableError: in a table of version 6, files of the span have been cleaned, or a write is still pending
+                although later writes have completed.
             UnsupportedFeatureError: the table has no meta fields.
 
         Source: MergeOnReadIncrementalRelationV1 and V2, Hudi 1.2.0; spec/queries.md.
@@ -310,14 +314,14 @@ class ReadableTable:
         columns: str | Sequence[str] | None = None,
         filter: Filter | None = None,  # noqa: A002
     ) -> pa.Table:
-        """What was done to each record after *begin* and up to *end*, or up to now; moments as for :meth:`incremental`.
+        """Return the changes of records after *begin* and up to *end*, or up to now, as for :meth:`incremental`.
 
-        Columns, all texts: ``op`` (``i``, ``u`` or ``d``), ``ts_ms`` (the instant of the write), ``before`` and
-        ``after`` (the record as JSON).  *columns* picks some of them, and *filter* is an expression over all of them.
+        The columns are strings: ``op`` (``i``, ``u`` or ``d``), ``ts_ms`` (the instant of the write), ``before`` and
+        ``after`` (the record as JSON).  *columns* selects some of them; *filter* may use all of them.
 
         Raises:
             SchemaError: there is no such column, or *filter* does not fit the columns.
-            TableError: files of that time have been cleaned away.
+            TableError: files of the span have been cleaned.
             UnsupportedFeatureError: the table keeps no change data (``hoodie.table.cdc.enabled``).
 
         Source: HoodieCDCExtractor, CDCFileGroupIterator, Hudi 1.2.0; spec/queries.md.
@@ -327,10 +331,10 @@ class ReadableTable:
         return pa.Table.from_batches(plan.changes(), plan.schema)
 
     def slice_reader(self, *, as_of: Moment | None = None) -> SliceReader:
-        """What reads single slices of the table, here or in another process.
+        """Return a reader of single file slices, which can be sent to another process.
 
         Raises:
-            TableError: the rows of the table at *as_of* are not known, or were cleaned.
+            TableError: the rows of the table as of *as_of* are not known, or their files were cleaned.
         """
         return on_one_state(self.context, lambda state: slice_reader(state, as_of), lists=False)
 

@@ -1,4 +1,4 @@
-"""The files of a table, added up by partition."""
+"""The numbers and bytes of a table's files, by partition."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hudiformat.file_group.slices import FileSlice
 from hudiformat.file_group.totals import SliceTotals
 
 SMALL_FILE_LIMIT = 104_857_600
-"""Bytes below which a base file is small: the default of hoodie.parquet.small.file.limit."""
+"""A base file of fewer bytes is small: the default of hoodie.parquet.small.file.limit."""
 
 
 def slice_stats(slices: Iterable[FileSlice], *, small_file_limit: int) -> pa.Table:
-    """A row for each partition path of *slices*, with the totals of its file slices."""
+    """Return one row for each partition path of *slices*, with the totals of its file slices."""
     ordered = sorted(slices, key=lambda one: one.partition_path)
     rows = []
     for path, group in groupby(ordered, key=lambda one: one.partition_path):

@@ -1,9 +1,9 @@
-"""Writing rows that come as a stream, which may be larger than memory.
+"""Write a stream of rows, which may be larger than memory.
 
-Up to a limit of bytes a stream is read before anything is written, as any rows are.  Of a larger one the rows are
-written while they come: what is wrong with a row far down is found when files have been written already, and these are
-rolled back.  In memory are the rows that wait for their file groups, up to 256 MiB; updates of copy-on-write tables,
-whose base files are rewritten in the end; and where keys are looked up, the keys of the table's partitions.
+A stream of up to MOST_AT_ONCE bytes is read whole before anything is written.  The rows of a larger stream are written
+while they are read: if a later row turns out to be invalid, files have been written already, and they are rolled back.
+In memory are the rows that wait to be written to their file groups, up to 256 MiB; the updates of a copy-on-write
+table, whose base files are rewritten at the end; and, if keys are looked up, the keys of the table's partitions.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from hudiformat.write.rows import combine_parts
 from hudiformat.write.write import CheckedColumns, PreparedRows, check_rows, incoming, local_task, write_rows
 
 MOST_AT_ONCE = 128 << 20
-"""Bytes of a stream that are read before anything is written, and that are combined by key in memory."""
+"""Bytes of a stream that are read before anything is written, and bytes of rows that are combined in memory at once."""
 _PIECE = 32 << 20
 _KEY = "_hudiformat_key"
 
 
 def write_stream(state: TableState, *, operation: Operation, data: ArrowRows) -> tuple[Commit, TableState]:
-    """Write a stream of rows in one commit, and the table after it.
+    """Write a stream of rows in one commit; return the commit and the state of the table after it.
 
-    *data* is what ``__arrow_c_stream__`` gives, or an iterator of record batches.
+    *data* is an object with ``__arrow_c_stream__``, or an iterator of record batches.
 
     Raises:
-        SchemaError, DataError: the rows cannot be written; the table is as it was.
-        WriteConflictError: another writer was faster, and the rows of the stream are gone.
+        SchemaError, DataError: the rows cannot be written; the table is unchanged.
+        WriteConflictError: another writer committed first, and the stream cannot be read a second time.
         CommitError: the write did not become visible.
     """
     reader = _reader(data)
@@ -58,7 +58,7 @@ def write_stream(state: TableState, *, operation: Operation, data: ArrowRows) ->
 
 
 def _emptied(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The batches, none of which is kept."""
+    """Yield the batches in order and remove each from the list, so that its memory can be freed."""
     batches.reverse()
     while batches:
         yield batches.pop()
@@ -96,7 +96,7 @@ def _write_large(state: TableState, operation: Operation, reader: pa.RecordBatch
 
 
 def _prepared(plan: WritePlan, checked: CheckedColumns, reader: pa.RecordBatchReader) -> Iterator[PreparedRows]:
-    """The rows in pieces, in which every key is once where the write wants that."""
+    """Yield the rows in pieces with keys and paths; if the write combines rows, each key occurs in one row only."""
     batches = (fitted for piece in _pieces(reader) for fitted in checked.fitted(piece).combine_chunks().to_batches())
     if not plan.combines:
         for batch in batches:
@@ -108,7 +108,7 @@ def _prepared(plan: WritePlan, checked: CheckedColumns, reader: pa.RecordBatchRe
 
 
 def _pieces(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
-    """The batches, small ones together."""
+    """Yield the batches of *reader*, joined into tables of at least _PIECE bytes."""
     waiting: list[pa.RecordBatch] = []
     for batch in reader:
         waiting.append(batch)
@@ -120,7 +120,7 @@ def _pieces(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
 
 
 def _with_key(plan: WritePlan, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows with what tells records apart: their key, with the partition path where a key may be in several."""
+    """Return the rows with the column _KEY: the record key, after the partition path unless the index is global."""
     keys = RowKeys.of(plan.config)
     found = keys.record_keys(batch)
     if not plan.options.is_global:

@@ -1,4 +1,4 @@
-"""A table as its users see it."""
+"""The class Table, with the writes and services of a table, and the function that opens one."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from hudiformat.write.planning import plan_inserts
 from hudiformat.write.write import write_rows
 
 Version: TypeAlias = int
-"""The version of a table: the call that takes one knows which there are."""
+"""A table version; the call that takes it checks whether it is supported."""
 
 
 @checks_arguments
@@ -66,18 +66,19 @@ def open_table(
     merger: RecordMerger | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> Table:
-    """The table at *path*: a local path, a URI as ``s3://bucket/table``, or what ``open_storage`` returns.
+    """Open the table at *path*: a local path, a URI such as ``s3://bucket/table``, or a storage of ``open_storage``.
 
     *storage_options* are as for ``open_storage``.
-    *options* are Hudi's keys for what this table object writes and, as ``hoodie.memory.merge.max.size``, how it reads.
-    *clock* gives the present moment in the table's time zone; without it the machine's clock does.  *merger* merges
-    records instead of what the table's properties define; a table with a custom merge mode needs it.
+    *options* are Hudi's keys for the writes of this table object, and for its reads, such as
+    ``hoodie.memory.merge.max.size``.  *clock* returns the current time in the table's time zone; the default is the
+    machine's clock.  *merger* merges records instead of the merge mode in the table's properties; a table with a custom
+    merge mode needs it.
 
     Raises:
         NotATableError: there is no table at *path*.
         UnsupportedFeatureError: the table has a version that is not supported.
         CorruptTableError: its properties are damaged.
-        OptionError: an unknown option or a bad value.
+        OptionError: an option is unknown or has a bad value.
 
     Source: HoodieTableMetaClient; spec/table-properties.md.
     """
@@ -96,25 +97,25 @@ def _config_of(storage: Storage) -> TableConfig:
 
 @checks_arguments
 class Table(ReadableTable):
-    """A Hudi table: its timeline, its file slices, its rows, and the writes and services to it.
+    """A Hudi table: its timeline, its file slices, its rows, its writes and its services.
 
-    Made by :func:`open_table` and :func:`create_table`.
+    :func:`open_table` and :func:`create_table` return one.
 
     Raises:
-        UnsupportedFeatureError: from any call that needs a feature of Hudi's that is not supported; it is named.
+        UnsupportedFeatureError: from any call that needs a feature of Hudi that is not supported; the error names it.
 
     Source: HoodieTableMetaClient, HoodieTableFileSystemView, SparkRDDWriteClient.
     """
 
     def insert(self, data: ArrowRows) -> Commit:
-        """Add rows without looking their keys up; small files are filled first.
+        """Add rows without looking up their keys; small files are filled first.
 
-        *data* is anything with ``__arrow_c_stream__``, or an iterator of record batches; a stream may be larger than
-        memory.  An existing key is in the table twice then, unless
+        *data* is any object with ``__arrow_c_stream__``, or an iterator of record batches; a stream may be larger than
+        memory.  A row whose key is in the table already becomes a second row with that key, unless
         ``hoodie.datasource.insert.dup.policy`` is drop or fail.
 
         Raises:
-            SchemaError: its columns contradict the table's, or have a type that Avro cannot hold.
+            SchemaError: the columns of *data* contradict the table's, or have a type that Avro cannot hold.
             DataError: a key column is missing, or a record key is null.
             CommitError: the write did not become visible.
 
@@ -123,9 +124,9 @@ class Table(ReadableTable):
         return write_and_serve(self.context, _writing(Operation.INSERT, data))
 
     def upsert(self, data: ArrowRows) -> Commit:
-        """Add rows, and replace those that have the same record key and partition path.
+        """Add rows, and replace the table's rows that have the same record key and partition path.
 
-        Rows with ``_hoodie_is_deleted`` are deletes.  Arguments and errors are those of :meth:`insert`.
+        Rows flagged by ``_hoodie_is_deleted`` are deletes.  Arguments and errors are those of :meth:`insert`.
 
         Raises:
             SchemaError, DataError, CommitError: as for :meth:`insert`.
@@ -135,7 +136,7 @@ class Table(ReadableTable):
         return write_and_serve(self.context, _writing(Operation.UPSERT, data))
 
     def bulk_insert(self, data: ArrowRows) -> Commit:
-        """Add rows in new file groups, whatever their number and whatever is there.
+        """Add rows in new file groups, without looking up keys or filling small files.
 
         ``hoodie.bulkinsert.sort.mode`` sets the order.  Arguments and errors are those of :meth:`insert`.
 
@@ -147,14 +148,13 @@ class Table(ReadableTable):
         return write_and_serve(self.context, _writing(Operation.BULK_INSERT, data))
 
     def delete(self, keys: ArrowRows | None = None, *, where: Filter | None = None) -> Commit:
-        """Delete the rows with the record keys and partitions of *keys*, or those for which *where* is true.
+        """Delete the rows with the record keys and partitions of *keys*, or the rows for which *where* is true.
 
-        *keys* is anything with ``__arrow_c_stream__`` that has the columns which record key and partition path are
-        made of; further columns are ignored.  *where* is a filter as for :meth:`snapshot`.  Ordering values do not
-        matter.
+        *keys* is any object with ``__arrow_c_stream__`` that has the columns of the record key and of the partition
+        path; other columns are ignored.  *where* is a filter as for :meth:`snapshot`.  Ordering values have no effect.
 
         Raises:
-            OptionError: both are given.
+            OptionError: both *keys* and *where* are given, or neither.
             SchemaError, DataError, CommitError: as for :meth:`insert`.
 
         Source: SparkDeleteDeltaCommitActionExecutor, DeleteHoodieTableCommand.
@@ -171,13 +171,14 @@ class Table(ReadableTable):
         return write_and_serve(self.context, partial(write_rows, operation=Operation.DELETE, data=keys))
 
     def update(self, set: Mapping[str, object], *, where: Filter | None = None) -> Commit:  # noqa: A002 - SQL's word
-        """Give the columns in *set* other values in the rows for which *where* is true, or in all rows, in one commit.
+        """Set columns to the values in *set*, in the rows for which *where* is true or in all rows, in one commit.
 
-        A value is a literal, or a pyarrow expression over the row as it was.  A row keeps its record key and partition
-        path.  As in any upsert, a row whose ordering value became lower stays as it was.
+        A value is a literal, or a pyarrow expression over the row before the update.  A row keeps its record key and
+        partition path.  As in any upsert, a row whose new ordering value is lower than the old one is not changed.
 
         Raises:
-            SchemaError: no such column, one that keys are made of, or a value that does not fit.
+            SchemaError: the table has no such column, it is a column of the record key or partition path, or a value
+                does not fit its column.
             DataError, CommitError: as for :meth:`insert`.
 
         Source: UpdateHoodieTableCommand.
@@ -191,18 +192,21 @@ class Table(ReadableTable):
         when_matched: Sequence[Update | Delete] = (),
         when_not_matched: Sequence[Insert] = (),
     ) -> Commit:
-        """Merge the rows of *source*, anything with ``__arrow_c_stream__``, into the table, in one commit.
+        """Merge the rows of *source*, an object with ``__arrow_c_stream__``, into the table, in one commit.
 
-        A source row matches the row with its record key and partition path, or with a global index the row with its
-        record key.  Of the clauses the first counts whose condition holds.  Conditions are filters as for
-        :meth:`snapshot`, on the columns ``source.<name>`` and ``target.<name>``, in expressions
-        ``pc.field("source", "<name>")``; values are such expressions or literals.  Of several source rows with one key
-        the one with the greatest ordering values counts.  In memory are the source's rows and those that they match.
+        A source row matches the table's row that has the same record key and partition path; with a global index the
+        partition path does not matter.  The first clause whose condition is true is applied.  Conditions are filters as
+        for :meth:`snapshot`, on the columns ``source.<name>`` and ``target.<name>``; a pyarrow expression names them
+        ``pc.field("source", "<name>")``.  Values are such expressions or literals.  If several source rows have the
+        same key, the row with the greatest ordering values is used.  The source's rows and the rows that match them are
+        held in memory.
 
         Raises:
-            OptionError: something that is no clause.
-            SchemaError: a clause names a column that the table does not have, or one that keys are made of.
-            DataError: several source rows have one key, and no ordering column decides; the table is as it was.
+            OptionError: an argument is no clause.
+            SchemaError: a clause sets a column that the table does not have, or a column of the record key or partition
+                path.
+            DataError: several source rows have the same key and there is no ordering column to choose by; the table is
+                unchanged.
             CommitError: as for :meth:`insert`.
 
         Source: MergeIntoHoodieTableCommand and ExpressionPayload, Hudi 1.2.0.
@@ -211,7 +215,7 @@ class Table(ReadableTable):
         return write_and_serve(self.context, partial(merge_rows, source=source, clauses=clauses))
 
     def insert_overwrite(self, data: ArrowRows) -> Commit:
-        """Replace all rows of the partitions that *data* has rows for by *data*.
+        """Replace all rows of each partition that occurs in *data* by the rows of *data*.
 
         Raises:
             UnsupportedFeatureError: the table cannot be written.
@@ -222,7 +226,7 @@ class Table(ReadableTable):
         return write_and_serve(self.context, partial(overwrite, operation=Operation.INSERT_OVERWRITE, data=data))
 
     def insert_overwrite_table(self, data: ArrowRows) -> Commit:
-        """Replace all rows of the table by *data*; arguments and errors are those of :meth:`insert_overwrite`.
+        """Replace all rows of the table by the rows of *data*; arguments are those of :meth:`insert_overwrite`.
 
         Raises:
             UnsupportedFeatureError, SchemaError, DataError, CommitError: as for :meth:`insert_overwrite`.
@@ -232,7 +236,7 @@ class Table(ReadableTable):
         return write_and_serve(self.context, partial(overwrite, operation=Operation.INSERT_OVERWRITE_TABLE, data=data))
 
     def delete_partitions(self, partitions: str | Sequence[str]) -> Commit:
-        """Remove all rows of these partition paths from the table.
+        """Remove all rows of the partition paths *partitions* from the table.
 
         Raises:
             UnsupportedFeatureError, CommitError: as for :meth:`insert`.
@@ -251,18 +255,19 @@ class Table(ReadableTable):
         drop: str | Sequence[str] = (),
         comment: Mapping[str, str] | None = None,
     ) -> Commit:
-        """Change the table's columns by themselves, in one commit; no file is rewritten.
+        """Change the table's columns without writing rows, in one commit; no file is rewritten.
 
-        Columns are named by dotted paths, as ``address.city``; the items of a list are ``element``, the values of a map
-        ``value``.  *add* gives the types of new columns, which come last and may be null; *rename* new names; *widen*
-        new types; *nullable* may be null from then on.
+        A column is named by a dotted path such as ``address.city``; the items of a list are ``element``, the values of
+        a map are ``value``.  *add* maps new columns, which come last and may be null, to their types; *rename* maps
+        columns to new names, *widen* to wider types and *comment* to comments.  The columns *nullable* may be null from
+        then on; the columns *drop* are removed.
 
         Renaming and dropping need ``hoodie.schema.on.read.enable=true`` when the table is opened, unless it has an
-        internal schema already; so do types that are wider in Hudi's internal schema alone, as dates for texts.  Hudi's
-        own readers need that option then too.
+        internal schema already.  So does a change of type that only Hudi's internal schema allows, such as from date to
+        string.  Hudi's own readers need that option then too.
 
         Raises:
-            SchemaError: there is no such column, or it cannot be changed as asked; nothing is written.
+            SchemaError: there is no such column, or the change is not allowed; nothing is written.
             UnsupportedFeatureError: a rename or a drop without that option.
             CommitError: the change did not become visible.
 
@@ -279,15 +284,16 @@ class Table(ReadableTable):
         return write_and_serve(self.context, partial(evolve_table, changes=changes))
 
     def create_index(self, name: str, *, columns: str | Sequence[str] = ()) -> list[Instant]:
-        """Build an index of the metadata table for the rows that are there; writers keep it up from then on.
+        """Build an index of the metadata table for the existing rows, and return the instants that built it.
 
-        *name* is ``files``, the metadata table with its list of files, ``column_stats``, ``partition_stats``,
-        ``bloom_filters`` or ``record_index``; what it needs is built first.  *columns* are those of ``column_stats``;
-        without them ``hoodie.metadata.index.column.stats.column.list`` or the first 32 whose type has statistics.
+        *name* is ``files`` (the metadata table with its list of files), ``column_stats``, ``partition_stats``,
+        ``bloom_filters`` or ``record_index``; indexes that it depends on are built first.  *columns* are the columns of
+        ``column_stats``; the default is ``hoodie.metadata.index.column.stats.column.list``, or the first 32 columns
+        whose type has statistics.
 
-        Returns the instants that built it, none where all was there.  The table's lock is held meanwhile.  A process
-        that dies leaves the table as it was; the next writer, or the same call, deletes what it has begun.  Hudi's
-        writers keep up only indexes that their options enable, and drop others.
+        The list is empty if everything was built already.  The table's lock is held while the index is built; later
+        writes update it.  A process that dies leaves the table unchanged; the next writer, or the same call, deletes
+        the unfinished index.  Hudi's writers update only the indexes that their options enable, and drop the others.
 
         Raises:
             OptionError: there is no index of that name, or it exists with other columns.
@@ -300,13 +306,13 @@ class Table(ReadableTable):
         return create_index(self.context, name, columns=one_or_more(columns))
 
     def drop_index(self, name: str, *, dependents: bool = False) -> bool:
-        """Drop an index of the metadata table, also one that was made with Spark SQL; whether there was one.
+        """Drop an index of the metadata table, also one that Spark SQL made; return whether it existed.
 
-        With ``column_stats`` go ``partition_stats``, with ``files`` the whole metadata table, with ``record_index`` the
-        secondary indexes where *dependents* says so.
+        Dropping ``column_stats`` drops ``partition_stats`` too, and dropping ``files`` drops the whole metadata table.
+        With *dependents*, dropping ``record_index`` drops the secondary indexes too.
 
         Raises:
-            OptionError: there is no index of that name in any table, or secondary indexes need it.
+            OptionError: Hudi has no index of that name, or secondary indexes depend on it.
             UnsupportedFeatureError: the table cannot be written, or its metadata table is being compacted.
             LockError: another writer keeps the table's lock.
 
@@ -315,10 +321,10 @@ class Table(ReadableTable):
         return drop_index(self.context, name, dependents=dependents)
 
     def verify(self, *, contents: bool = True, keys: bool = False) -> list[TableFinding]:
-        """What is wrong with the table: files that are damaged, missing or orphaned, instants that never completed.
+        """Return what is wrong with the table: damaged, missing or orphaned files, and instants that never completed.
 
-        Without *contents* no data file is opened.  With *keys* all keys are read, to find those that are in two file
-        groups of a partition.  Nothing is changed.
+        Without *contents* no data file is opened.  With *keys* all keys are read, to find keys that are in two file
+        groups of one partition.  Nothing is changed.
 
         Raises:
             StorageError: a folder cannot be listed.
@@ -336,10 +342,10 @@ class Table(ReadableTable):
         properties: Mapping[str, str] | None = None,
         dead_after: float = DEAD_AFTER,
     ) -> Repair:
-        """What has to be done so that :meth:`verify` finds nothing; with *apply* it is done.
+        """Return the repairs after which :meth:`verify` finds nothing; with *apply*, make them.
 
-        Arguments and errors are those of ``repair_table``, which takes a path: a table whose properties are lost cannot
-        be opened.  ``options`` are those that this table was opened with.
+        Arguments and errors are those of ``repair_table``, but ``options`` are those that this table was opened with.
+        A table whose properties are lost cannot be opened: call ``repair_table`` with its path.
 
         Raises:
             StorageError: a folder cannot be listed.
@@ -352,11 +358,11 @@ class Table(ReadableTable):
         return repaired
 
     def report(self, path: str | os.PathLike[str] | None = None, *, verify: bool = True) -> TableReport:
-        """What the table is, what is wrong with it, and what to do next; at *path* as a page of HTML.
+        """Return a report: facts about the table, what is wrong with it, and what to do next.
 
-        The page is one local file that needs no network; a file that is there is replaced, all of it or not at all.
-        With *verify* the rows of the newest file slices are read, as by :meth:`verify`.  What cannot be read is named
-        in the report.  Nothing is changed in the table.
+        With *path*, the report is also written there as an HTML page, one local file that needs no network; an existing
+        file is replaced atomically.  With *verify*, the rows of the newest file slices are read, as by :meth:`verify`.
+        The report names files that cannot be read.  Nothing is changed in the table.
 
         Raises:
             StorageError: the file cannot be written, or the table cannot be listed.
@@ -366,7 +372,7 @@ class Table(ReadableTable):
         return report_table(self.context, path, verify=verify)
 
     def compact(self) -> list[Commit]:
-        """Merge log files into new base files: run the compactions that are planned, or plan one now and run it.
+        """Merge log files into new base files: run the planned compactions, or plan one now and run it.
 
         Raises:
             UnsupportedFeatureError: the table is copy-on-write, or cannot be written.
@@ -377,9 +383,10 @@ class Table(ReadableTable):
         return compact(self.context)
 
     def log_compact(self) -> list[Commit]:
-        """Merge the blocks of log files into one new log file per file group; base files stay as they are.
+        """Merge the blocks of log files into one new log file per file group; base files are not changed.
 
-        Chosen are file groups with ``hoodie.log.compaction.blocks.threshold`` blocks or more, unless there is a plan.
+        Planned log compactions are run.  If there is none, one is planned for the file groups with at least
+        ``hoodie.log.compaction.blocks.threshold`` blocks, and run.
 
         Raises:
             UnsupportedFeatureError: the table is copy-on-write, has a merger of its own, or cannot be written.
@@ -390,7 +397,7 @@ class Table(ReadableTable):
         return log_compact(self.context)
 
     def schedule_compaction(self) -> Instant | None:
-        """Plan a compaction without running it; None where no file group has log files.
+        """Plan a compaction without running it, and return its instant; None if no file group has log files.
 
         Raises:
             UnsupportedFeatureError, LockError: as for :meth:`compact`.
@@ -400,26 +407,26 @@ class Table(ReadableTable):
         return schedule_compaction(self.context)
 
     def cluster(self) -> list[Commit]:
-        """Rewrite small file groups into larger ones, sorted if asked: run planned clusterings, or plan one and run it.
+        """Rewrite small file groups into larger ones: run the planned clusterings, or plan one now and run it.
 
-        ``hoodie.clustering.plan.strategy.*`` say which file groups, how large, and sorted by which columns;
-        ``hoodie.layout.optimize.strategy`` says whether along a z-order or Hilbert curve.  Memory is bounded by row
-        groups, and in sorting by 256 MiB of rows.
+        ``hoodie.clustering.plan.strategy.*`` set which file groups are rewritten, how large the new files are, and by
+        which columns they are sorted; ``hoodie.layout.optimize.strategy`` sets whether rows are sorted along a z-order
+        or Hilbert curve.  One row group is held in memory, and up to 256 MiB of rows while sorting.
 
         Raises:
             UnsupportedFeatureError: the table has a bucket index, or cannot be written.
-            SchemaError: a column to sort by is not there, or has no order.
+            SchemaError: a column to sort by does not exist, or its type has no order.
             LockError: another writer keeps the table's lock.
-            WriteConflictError: a write has added to the file groups meanwhile.
+            WriteConflictError: another write has changed the file groups in the meantime.
 
         Source: SparkSizeBasedClusteringPlanStrategy, SparkSortAndSizeExecutionStrategy; spec/services.md.
         """
         return cluster(self.context)
 
     def schedule_clustering(self) -> Instant | None:
-        """Plan a clustering without running it; None where no file groups are worth one.
+        """Plan a clustering without running it, and return its instant; None if there are no file groups to rewrite.
 
-        Until it is run, updates of the file groups of the plan are refused.
+        Until the clustering has run, updates of the planned file groups are refused.
 
         Raises:
             UnsupportedFeatureError, SchemaError, LockError: as for :meth:`cluster`.
@@ -429,7 +436,9 @@ class Table(ReadableTable):
         return schedule_clustering(self.context)
 
     def clean(self) -> Instant | None:
-        """Delete the files of slices that ``hoodie.clean.policy`` no longer keeps; None where there are none.
+        """Delete the files of file slices that ``hoodie.clean.policy`` no longer keeps, and return the clean's instant.
+
+        The result is None if there is nothing to delete.
 
         Raises:
             LockError: another writer keeps the table's lock.
@@ -439,16 +448,17 @@ class Table(ReadableTable):
         return clean(self.context)
 
     def maintain(self, *, only: str | Sequence[str] = (), dry_run: bool = False) -> MaintenanceReport:
-        """Run all services that are due, one after the other, and say what was done and why; other writers may go on.
+        """Run all services that are due, one after the other, and return what was done and why.
 
-        The services: rollback (of writes whose writers died), metadata (compaction, cleaning and archiving of the
-        metadata table), ttl, compaction, log-compaction, clustering, clean, archive.  *only* names those to look at,
-        which turns them on whatever the options say; with *dry_run* nothing is changed.  One that fails does not stop
-        the others: the report has its error.
+        Other writers may write at the same time.  The services are rollback (of writes whose writers died), metadata
+        (compaction, cleaning and archiving of the metadata table), ttl, compaction, log-compaction, clustering, clean
+        and archive.  With *only*, the services that it names are considered, also those that the options disable, and
+        no others.  With *dry_run* nothing is changed.  A service that fails does not stop the others: its error is in
+        the report.
 
         Raises:
-            OptionError: *only* names something else.
-            LockError: the table has a single writer, by its options, and it is writing.
+            OptionError: *only* names something that is no service.
+            LockError: the options allow a single writer, and it is writing.
             UnsupportedFeatureError: the table cannot be written.
 
         Source: BaseHoodieTableServiceClient.runTableServicesInline; spec/services.md.
@@ -456,7 +466,7 @@ class Table(ReadableTable):
         return maintain(self.context, only=services_named(one_or_more(only)), dry_run=dry_run)
 
     def rollback(self, instant: str | Instant | Commit) -> Instant:
-        """Roll back the newest write, *instant*; the rollback's own instant.
+        """Roll back the newest write, which is *instant*, and return the instant of the rollback.
 
         Raises:
             CommitError: there is no such write, others came after it, or a savepoint keeps it.
@@ -466,7 +476,7 @@ class Table(ReadableTable):
         return roll_back(self.context, named_instant(instant))
 
     def savepoint(self, instant: str | Instant | Commit, *, user: str = "", comment: str = "") -> Instant:
-        """Keep the files of the commit *instant*, so that the table can be restored to it.
+        """Create a savepoint: the files of the commit *instant* are kept, so that the table can be restored to it.
 
         Raises:
             CommitError: there is no such completed write, its files may have been cleaned, or it has a savepoint.
@@ -476,17 +486,17 @@ class Table(ReadableTable):
         return savepoint(self.context, named_instant(instant), user=user, comment=comment)
 
     def delete_savepoint(self, instant: str | Instant | Commit) -> None:
-        """Let the files of the commit *instant* be cleaned again.
+        """Delete the savepoint of the commit *instant*; its files may be cleaned again.
 
         Raises:
-            CommitError: it has no savepoint.
+            CommitError: the commit has no savepoint.
 
         Source: SavepointHelpers; spec/services.md.
         """
         delete_savepoint(self.context, named_instant(instant))
 
     def restore(self, instant: str | Instant | Commit) -> Instant:
-        """Roll back every write that was completed after the commit *instant*.
+        """Roll back every write that completed after the commit *instant*, and return the instant of the restore.
 
         Raises:
             CommitError: there is no such completed write, or a savepoint keeps a later one.
@@ -496,16 +506,16 @@ class Table(ReadableTable):
         return restore(self.context, named_instant(instant))
 
     def change_version(self, to: Version) -> None:
-        """Make this a table of version *to* (6, 8 or 9), so that an older or newer Hudi can go on with it.
+        """Change the table to version *to* (6, 8 or 9), so that an older or newer Hudi can read and write it.
 
-        All log files are merged first.  A process that dies leaves the table in the one version or the other; the same
-        call finishes what it began.  The metadata table is deleted, with a warning; with
+        All log files are merged first.  A process that dies leaves the table in the old version or in the new one; the
+        same call finishes the change.  The metadata table is deleted, with a warning; with
         ``hoodie.metadata.enable=true`` its indexes are built again.
 
         Raises:
             OptionError: there is no such version.
-            UnsupportedFeatureError: the table cannot be written, or has what the other version cannot express.
-            CommitError: another writer is writing, or a plan is left that cannot be run here.
+            UnsupportedFeatureError: the table cannot be written, or has a feature that version *to* does not have.
+            CommitError: another writer is writing, or the table has a pending plan that cannot be run here.
             LockError: another writer keeps the table's lock.
 
         Source: UpgradeDowngrade; spec/services.md.
@@ -513,10 +523,11 @@ class Table(ReadableTable):
         self.context = replace(self.context, config=change_version(self.context, to))
 
     def plan_inserts(self, inserts: ArrowRows | Mapping[str, int]) -> tuple[PartitionPlan, ...]:
-        """Where new rows would go, and why, a plan per partition path; nothing is written.
+        """Return, for each partition path, to which file groups new rows would be written and why; nothing is written.
 
-        *inserts* are rows as for :meth:`upsert`, of which those with new keys count, or numbers of new rows by
-        partition path.  The rules are Spark's, or with ``hudiformat.sizing=flink`` those of a single task of Flink.
+        *inserts* are rows as for :meth:`upsert`, of which only the rows with new keys are planned, or a mapping from
+        partition path to the number of new rows.  The rules are Spark's; with ``hudiformat.sizing=flink`` they are
+        those of a single Flink task.
 
         Raises:
             UnsupportedFeatureError: the table has a bucket index, where the hash of a key determines its file group.
@@ -528,6 +539,6 @@ class Table(ReadableTable):
 
 
 def _writing(operation: Operation, data: ArrowRows) -> Callable[[TableState], tuple[Commit, TableState]]:
-    """What writes *data*, which is in memory or a stream."""
+    """Return the function that writes *data*, which is a table in memory or a stream."""
     write = write_rows if isinstance(data, pa.Table | pa.RecordBatch) else write_stream
     return partial(write, operation=operation, data=data)

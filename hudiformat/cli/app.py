@@ -56,11 +56,11 @@ _COMMANDS = {
     "version": ("version", "Show or change the version of a table."),
     "write": ("write", "Write the rows of a file into a table."),
 }
-"""Each command with its module, which is imported when the command is asked for, and what the help says of it."""
+"""Each command with its module, which is imported when the command is run, and its line in the help."""
 
 
 class _Commands(click.Group):
-    """The commands, none of which is imported for the help."""
+    """The group of commands; the help imports none of them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(_COMMANDS)
@@ -106,9 +106,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         warn(f"{error.format_message().rstrip('.')} (see {path} --help)")
     except HudiFormatError as error:
         warn(str(error))
-    except UnicodeEncodeError as error:  # an argument that is not text, or a file name that the locale does not have
+    except UnicodeEncodeError as error:  # an argument that is not text, or a file name that the locale cannot encode
         warn(f"{error}; a locale of UTF-8, or PYTHONUTF8=1, takes all names")
-    except OSError as error:  # from writing: to standard output, as on a full disk, if there is no name
+    except OSError as error:  # a write failed: without a file name, to standard output, as on a full disk
         if error.filename is None:
             _discard_stdout()
         where = "" if error.filename is None else f" {error.filename}"

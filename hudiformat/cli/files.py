@@ -1,4 +1,4 @@
-"""Files of rows that commands read and write, by the end of their name; ``-`` is standard input or output."""
+"""Files of rows that commands read and write, with the format by their suffix; ``-`` is standard input or output."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FORMATS = ("parquet", "arrow", "csv", "jsonl")
 _BATCH_ROWS = 65_536
 _LINES = 1000
 _HEAD = 16 << 20
-"""Bytes of JSON lines that say which columns there are."""
+"""Bytes of JSON lines that are read to find the columns."""
 _NULL_LINE = re.compile(rb"\n[ \t\r]*null")
 _MAY_BE_NULL = re.compile(rb"[ \t\r]*(?:n|nu|nul)?")
 
@@ -38,7 +38,7 @@ Batches: TypeAlias = Iterator[pa.RecordBatch]
 
 
 def format_option(of: str) -> Callable[[Any], Any]:
-    """The option that says what standard input or output has."""
+    """Return the option for the format of standard input or output."""
     return click.option(
         "--format",
         "format_",
@@ -48,10 +48,10 @@ def format_option(of: str) -> Callable[[Any], Any]:
 
 
 def file_format(path: str, given: str | None, *, of: str = "") -> str:
-    """The format of the file at *path*; *of* names the option that gives it.
+    """Return the format of the file at *path*; *of* is the option that names the file.
 
     Raises:
-        UsageError: its name does not say, and the option neither.
+        UsageError: neither the suffix of the file nor ``--format`` gives the format.
     """
     found = given or ("jsonl" if path == STANDARD else Path(path).suffix.lstrip("."))
     if found not in FORMATS:
@@ -61,11 +61,11 @@ def file_format(path: str, given: str | None, *, of: str = "") -> str:
 
 @contextmanager
 def opened_rows(path: str, format_: str, schema: pa.Schema) -> Iterator[pa.RecordBatchReader]:
-    """The rows of a file, batch by batch; those of CSV and JSON with the types of *schema*.
+    """Open a file and yield a reader of its rows; rows of CSV and JSON have the types of *schema*.
 
     Raises:
-        StorageError: it cannot be read.
-        DataError: it has another format.
+        StorageError: the file cannot be read.
+        DataError: the file has another format.
     """
     try:
         with nullcontext(sys.stdin.buffer) if path == STANDARD else Path(path).open("rb") as file:
@@ -96,7 +96,7 @@ def _read_parquet(file: IO[bytes], _schema: pa.Schema) -> pa.RecordBatchReader:
 
 
 def _read_arrow(file: IO[bytes], _schema: pa.Schema) -> pa.RecordBatchReader:
-    """An Arrow file or an Arrow stream."""
+    """Read an Arrow file or an Arrow stream."""
     source = file if file.seekable() else io.BytesIO(file.read())
     try:
         found = pa.ipc.open_file(source)
@@ -122,17 +122,17 @@ def _read_jsonl(file: IO[bytes], schema: pa.Schema) -> pa.RecordBatchReader:
     head = file.read(_HEAD)
     if not head.strip():
         return pa.RecordBatchReader.from_batches(schema, [])
-    names = _columns_of(head)  # others are missing, not null in all rows
+    names = _columns_of(head)  # other columns are missing, which differs from null in all rows
     given = [field.with_type(as_texts(field.type)) for field in schema if names is None or field.name in names]
     options = json_files.ParseOptions(explicit_schema=pa.schema(given))
     lines = pa.PythonFile(_Objects(head, file), "r")
-    if not hasattr(json_files, "open_json"):  # the oldest versions of pyarrow read JSON as a whole
+    if not hasattr(json_files, "open_json"):  # old versions of pyarrow read JSON as a whole
         return from_texts(json_files.read_json(lines, parse_options=options).to_reader(), schema)
     return from_texts(json_files.open_json(lines, parse_options=options), schema)
 
 
 def _columns_of(head: bytes) -> list[str] | None:
-    """The columns that the first lines have; None if they are not told by these alone."""
+    """Return the columns of the first lines of a file; None if the lines cannot be parsed by themselves."""
     lines = head[: head.rfind(b"\n") + 1] if len(head) == _HEAD else head
     if _NULL_LINE.search(b"\n" + lines):
         return None
@@ -144,9 +144,9 @@ def _columns_of(head: bytes) -> list[str] | None:
 
 
 class _Objects:
-    """A file of JSON lines, checked for what pyarrow's reader does not see or survive.
+    """A file of JSON lines, checked for two faults that pyarrow's reader does not report.
 
-    It takes texts that are not UTF-8, and ends the whole process at a line that is null.
+    It accepts texts that are not UTF-8, and a line ``null`` crashes the whole process.
     """
 
     closed = False
@@ -182,7 +182,7 @@ _READERS: dict[str, Callable[[IO[bytes], pa.Schema], pa.RecordBatchReader]] = {
 
 
 def write_rows(path: str, format_: str, schema: pa.Schema, batches: Batches) -> int:
-    """Write *batches* to a file, which is there whole or not at all, and return the number of rows."""
+    """Write *batches* atomically to a file, and return the number of rows."""
     with _standard_output() if path == STANDARD else _complete_file(Path(path)) as file:
         return _WRITERS[format_](file, schema, batches)
 
@@ -195,7 +195,7 @@ def _standard_output() -> Iterator[IO[bytes]]:
 
 
 def is_device(path: Path) -> bool:
-    """Whether there is a pipe or a device, which is written to and never replaced."""
+    """Return whether *path* is a pipe or a device, which is written to and never replaced."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
@@ -203,10 +203,10 @@ def is_device(path: Path) -> bool:
 def _complete_file(path: Path) -> Iterator[IO[bytes]]:
     """Yield a temporary file that replaces *path* if the block succeeds, and is deleted if it fails.
 
-    A pipe or a device is written to: a file in its place would take /dev/null from all programs.
+    A pipe or a device is written to directly: replacing /dev/null by a file would break other programs.
 
     Raises:
-        StorageError: there is no folder for it.
+        StorageError: the folder of *path* does not exist.
     """
     if not path.parent.is_dir():
         raise StorageError(f"{path}: there is no folder {path.parent}", path=str(path))

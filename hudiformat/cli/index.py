@@ -55,7 +55,7 @@ def index(
         raise click.UsageError("expected --drop record_index with --dependents")
     opened = open_table(table, options=dict(map(key_and_value, options)))
     before = opened.context.state().config.metadata_partitions
-    with printed_warnings(), ExitStack() as bars:  # such as a metadata table that is dropped
+    with printed_warnings(), ExitStack() as bars:  # such as the warning that the metadata table is dropped
         if created:
             names = [name.strip() for name in columns.split(",") if name.strip()]
             create_index(opened.context, created, columns=names, progress=_Bars(bars))

@@ -1,7 +1,8 @@
-"""Values that JSON has as texts, dates and hex digits, to values of Arrow: the way back of what commands print.
+"""Convert JSON as the commands print it, with texts for dates, bytes and special floats, to Arrow values.
 
-pyarrow reads no maps from JSON, and no numbers from texts.  So lines are rewritten before it reads them: the objects of
-maps as lists of entries, and the texts "NaN", "Infinity" and "-Infinity" as the numbers that pyarrow takes.
+pyarrow reads neither maps nor numbers in quotes from JSON.  So lines are rewritten before pyarrow reads them: objects
+of maps become lists of entries, and the texts "NaN", "Infinity" and "-Infinity" become the numbers that pyarrow reads.
+The line ``{"m": {"a": 1}, "x": "NaN"}`` becomes ``{"m": [{"key": "a", "value": 1}], "x": NaN}``.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ _FLOATS = ("NaN", "Infinity", "-Infinity")
 
 
 def rewritten(file: IO[bytes], schema: pa.Schema) -> IO[bytes]:
-    """Return the lines of *file* as pyarrow reads them, with the columns of *schema*.
+    """Return *file* with its lines rewritten for pyarrow, which reads them with the columns of *schema*.
 
-    A line that is no object is left as it is, for pyarrow to refuse.
+    A line that is not an object is not changed, and pyarrow refuses it.
     """
     row = pa.struct(list(schema))
     has_maps = _has(row, pat.is_map)
@@ -34,7 +35,7 @@ def rewritten(file: IO[bytes], schema: pa.Schema) -> IO[bytes]:
 
 
 def _has(kind: pa.DataType, is_wanted: Any) -> bool:
-    """Whether *kind*, or a type in it, is one for which *is_wanted* is true."""
+    """Return whether *is_wanted* is true for *kind* or for a type nested in it."""
     children = (kind.field(number).type for number in range(kind.num_fields))
     return bool(is_wanted(kind)) or any(_has(child, is_wanted) for child in children)
 
@@ -59,7 +60,7 @@ def _finite(text: str) -> float:
 
 
 def _as_read(value: Any, kind: pa.DataType) -> Any:
-    """*value* as pyarrow's reader takes it for a column of *kind*; one that does not fit stays as it is."""
+    """Convert *value* to the form that pyarrow reads for a column of *kind*; keep a value that does not fit."""
     if pat.is_floating(kind):
         return float(value) if isinstance(value, str) and value in _FLOATS else value
     if pat.is_map(kind) and isinstance(value, dict):
@@ -73,7 +74,7 @@ def _as_read(value: Any, kind: pa.DataType) -> Any:
 
 
 class _Lines(io.RawIOBase):
-    """Lines as a file."""
+    """A file whose content is an iterator of lines."""
 
     def __init__(self, lines: Iterable[bytes]) -> None:
         super().__init__()
@@ -95,7 +96,7 @@ class _Lines(io.RawIOBase):
 def as_texts(kind: pa.DataType) -> pa.DataType:
     """Return *kind* with strings for dates and bytes, and lists of entries for maps, at any depth.
 
-    pyarrow takes a text of JSON for the bytes.
+    These are the types with which pyarrow reads the JSON; without them it would take a text of hex digits for bytes.
     """
     if pat.is_date(kind) or _is_bytes(kind):
         return pa.string()
@@ -107,11 +108,11 @@ def as_texts(kind: pa.DataType) -> pa.DataType:
 
 
 def from_texts(reader: pa.RecordBatchReader, schema: pa.Schema) -> pa.RecordBatchReader:
-    """Return the rows of *reader* with dates, bytes and maps for what :func:`as_texts` made of them in *schema*.
+    """Return the rows of *reader*, read with the types of :func:`as_texts`, converted to the types of *schema*.
 
     Raises:
-        DataError: from the reader, a text that is not hex.
-        pyarrow.ArrowInvalid: from the reader, a text that is not a date.
+        DataError: from the reader, a text does not consist of hex digits.
+        pyarrow.ArrowInvalid: from the reader, a text is not a date.
     """
     stored = set(schema.names)
     fields = [schema.field(field.name) if field.name in stored else field for field in reader.schema]
@@ -128,7 +129,7 @@ def _batches(reader: pa.RecordBatchReader, wanted: pa.Schema) -> Iterator[pa.Rec
 def _column(array: pa.Array, field: pa.Field) -> pa.Array:
     if pat.is_date(field.type) or array.type == field.type:
         return array.cast(field.type)
-    try:  # not by casts: Arrow casts also what is below null structs
+    try:  # no cast of whole columns: Arrow would also cast values below null structs
         return pa.array([_from_text(value, field.type) for value in array.to_pylist()], field.type)
     except pa.ArrowException:
         raise  # a text that is not a date

@@ -32,7 +32,7 @@ _COLUMNS = (
 )
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _LOOK_AGAIN = 0.1
-"""Seconds between looks whether the process is to end."""
+"""Seconds between checks whether the process has to end."""
 _EPILOG = """\b
 "files" and "bytes" are those that a query reads, before and after; with --json also those on storage.
 Compaction, ttl, clean and archive follow Hudi's options; clustering and log-compaction are turned on by
@@ -54,7 +54,7 @@ Exit codes:
 
 
 def seconds_of(text: str) -> float | None:
-    """The seconds of a time such as 90, 30s, 5m or 1.5h; None where it is none, or no time at all."""
+    """Return the seconds of a time such as 90, 30s, 5m or 1.5h; None if the text is not a time, or is zero."""
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([smhd]?)", text.strip().lower())
     return (float(found[1]) * _SECONDS[found[2]] or None) if found else None
 
@@ -93,7 +93,7 @@ def maintain(
 
 
 def _run(run: Callable[[], MaintenanceReport], *, as_json: bool) -> int:
-    """Run it once and print the report; 1 where a service failed."""
+    """Run the services once and print the report; return 1 if a service failed, else 0."""
     with printed_warnings():
         report = run()
     print_report(report, as_json=as_json)
@@ -103,9 +103,9 @@ def _run(run: Callable[[], MaintenanceReport], *, as_json: bool) -> int:
 def _repeat(
     run: Callable[[], MaintenanceReport], every: float, is_stopped: Callable[[], bool], *, as_json: bool
 ) -> int:
-    """Run it every so many seconds until the process is to end; what the last run returned.
+    """Run the services every *every* seconds until *is_stopped* is true; return the code of the last run.
 
-    A table that is busy or out of reach for a while is looked at again.
+    A LockError or a StorageError is printed and does not end the loop: the table may be busy or unreachable for now.
     """
     code = 0
     while not is_stopped():
@@ -122,7 +122,7 @@ def _repeat(
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[Callable[[], bool]]:
-    """Gives what says whether SIGTERM or SIGINT has come since; a second one interrupts at once."""
+    """Yield a function that tells whether SIGTERM or SIGINT has been received; a second signal interrupts at once."""
     received: list[int] = []
 
     def note(number: int, _frame: FrameType | None) -> None:
@@ -139,7 +139,7 @@ def _stopped_by_signals() -> Iterator[Callable[[], bool]]:
 
 
 def print_report(report: MaintenanceReport, *, as_json: bool) -> None:
-    """Print what became of each service."""
+    """Print the result of each service."""
     if as_json:
         for one in report.services:
             print_json({**asdict(one), "is_dry_run": report.is_dry_run})

@@ -29,7 +29,7 @@ Examples:
 """
 
 _MOST = 10**11
-"""New rows of a partition: what plans a million file groups takes seconds."""
+"""The largest number of new rows of a partition: a plan of a million file groups takes seconds."""
 
 
 @click.command(epilog=_EPILOG)

@@ -76,7 +76,7 @@ def read(
         raise click.UsageError(f"--as-of goes with snapshot and read_optimized, not with {query}")
     if not changes and (begin or end):
         raise click.UsageError(f"--begin and --end go with incremental and cdc, not with {query}")
-    with printed_warnings():  # a metadata table that cannot be read, and what is lost to damage
+    with printed_warnings():  # such as a metadata table that cannot be read, or damaged blocks that are skipped
         opened = open_table(table, options={_DAMAGE: damage, **dict(map(key_and_value, options))})
         schema, batches = _run_query(
             opened, query, as_of=as_of, begin=begin or _EVER, end=end, columns=columns, where=where

@@ -1,4 +1,4 @@
-"""``hudiformat repair``: a plan of what is wrong with a table, and on request its doing."""
+"""``hudiformat repair``: plan the repairs of a table, and on request make them."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _print(repaired: Repair, *, as_json: bool) -> None:
 
 
 def _print_step(printed: Table, step: RepairStep) -> None:
-    """A step in up to four lines: what is done, why, what is lost, and why it is refused."""
+    """Print a step in up to four lines: what is done, why, what is lost, and why it is refused."""
     printed.row(step.kind.value, step.path, step.what, colour=_COLOURS.get(step.state))
     for name, text in (("why", step.why), ("lost", step.lost), (step.state.value, step.reason)):
         if text:

@@ -1,4 +1,4 @@
-"""``hudiformat schema``: the columns of a table, and changing them by themselves."""
+"""``hudiformat schema``: print the columns of a table, or change them."""
 
 from __future__ import annotations
 

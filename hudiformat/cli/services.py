@@ -70,7 +70,7 @@ def cluster(
 def _planned_or_run(
     plan: Callable[[], Instant | None] | None, run: Callable[[], Sequence[Commit]], nothing: str, *, as_json: bool
 ) -> int:
-    """Plan a service, where there is *plan*, or *run* it, and print what came of it."""
+    """Plan a service by *plan*, or run it by *run* if *plan* is None, and print the result."""
     with printed_warnings():  # such as a metadata table that is dropped
         if plan is not None:
             _print_instant(plan(), "planned", nothing, as_json=as_json)

@@ -1,4 +1,4 @@
-"""The arguments and options that several commands have: the log file, JSON output, ``KEY=VALUE`` and column names."""
+"""Arguments and options of several commands: the log file, JSON output, ``KEY=VALUE`` and column names."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ file_argument = click.argument("file", type=click.Path())
 
 
 def json_option(command: _Command) -> _Command:
-    """The options --json and --wide, which say how a command prints."""
+    """Add the options --json and --wide, which set how a command prints."""
     wide = click.option(
         "--wide", is_flag=True, expose_value=False, callback=_note_wide, help="Print whole values, wherever lines end."
     )
@@ -80,10 +80,10 @@ def split(_context: click.Context, _parameter: click.Parameter, value: str | Non
 
 
 def pairs(option: str, texts: Iterable[str]) -> dict[str, str]:
-    """The two parts of each of *texts*, the values of an option.
+    """Split each of *texts*, values ``NAME=VALUE`` of an option, into its two parts.
 
     Raises:
-        UsageError: one of them has no two parts.
+        UsageError: a text does not have two parts.
     """
     found = [text.partition("=") for text in texts]
     for name, separator, value in found:
@@ -93,10 +93,10 @@ def pairs(option: str, texts: Iterable[str]) -> dict[str, str]:
 
 
 def column_types(option: str, texts: Iterable[str]) -> dict[str, pa.DataType]:
-    """The types of the columns in the values of an option, each ``NAME=TYPE``.
+    """Return the types of columns that *texts*, values ``NAME=TYPE`` of an option, give.
 
     Raises:
-        UsageError: no such type.
+        UsageError: there is no such type.
     """
     return {name: _type(word.strip().lower()) for name, word in pairs(option, texts).items()}
 

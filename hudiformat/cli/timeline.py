@@ -1,4 +1,4 @@
-"""``hudiformat timeline``: the instants of a table, on request the archived ones too."""
+"""``hudiformat timeline``: the instants of a table, on request with the archived ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``hudiformat version``: the version of a table, and changing it."""
+"""``hudiformat version``: print the version of a table, or change it."""
 
 from __future__ import annotations
 

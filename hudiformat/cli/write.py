@@ -36,7 +36,7 @@ def write(
     digits and maps objects, as read prints them, and a line may lack columns that others have; of CSV, only an empty
     field is null.
     """
-    with printed_warnings():  # such as a metadata table that is dropped, or services that fail
+    with printed_warnings():  # such as a metadata table that is dropped, or a service that fails
         opened = open_table(table, options=dict(map(key_and_value, options)))
         with opened_rows(input_, file_format(input_, format_), opened.schema) as rows:
             commit = getattr(opened, operation)(rows)

@@ -1,1 +1,1 @@
-"""A page about a table: facts, advice, pictures."""
+"""A report about a table: facts, advice, and a page of HTML that draws them."""

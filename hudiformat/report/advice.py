@@ -1,13 +1,13 @@
-"""What to do about a table, the most urgent first: the first line of a report.
+"""Advice on what to do about a table, the most urgent first; the first advice is the headline of the report.
 
 The rules, in this order:
 
-1. what is damaged, missing or contradicts itself is repaired;
-2. writes that show no sign of life are rolled back, the newest first;
-3. services that are due are run, as ``maintain`` decides it;
-4. log files are compacted before they are due, where they are large beside the base files;
-5. file groups are clustered, though the options do not ask for it, where that leaves far fewer of them;
-6. files that belong to nothing are taken away.
+1. repair files and instants that are damaged, missing or contradictory;
+2. roll back writes whose writers show no sign of life, the newest first;
+3. run the services that are due, by the rules of ``maintain``;
+4. compact log files before a compaction is due, if they are large compared with the base files;
+5. cluster file groups, even if the options do not enable clustering, if that leaves far fewer file groups;
+6. delete files that belong to no commit.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from hudiformat.report.outlook import CLUSTERING, COMPACTION
 from hudiformat.services.deciding import Service
 
 LARGE_LOGS = 0.3
-"""Bytes of log files per byte of base files from which on queries are slow enough for a compaction."""
+"""Bytes of log files per byte of base files; from this ratio on, a compaction is advised, as queries become slow."""
 FEWER_GROUPS, LEAST_GROUPS = 0.5, 8
-"""A clustering is worth it where at most so many of the file groups are left, of so many or more."""
+"""A clustering is advised if it leaves at most this share of the file groups, and there are at least so many."""
 _HARMLESS = (TableFindingKind.UNCOMMITTED.name, TableFindingKind.ORPHAN.name, TableFindingKind.LEFTOVER.name)
 """Kinds of findings that readers skip."""
 _NOUNS = {
@@ -43,7 +43,7 @@ _VERBS = {
 
 
 def advice_on(facts: TableFacts) -> tuple[Advice, ...]:
-    """What to do, the most urgent first; one item without a command where there is nothing."""
+    """Return what to do, the most urgent first; one item without a command if there is nothing to do."""
     table = shlex.quote(facts.identity.path)
     found = (*_repairs(facts, table), *_services(facts, table), *_tidying(facts, table))
     if found:
@@ -53,12 +53,12 @@ def advice_on(facts: TableFacts) -> tuple[Advice, ...]:
 
 
 def is_damaged(facts: TableFacts) -> bool:
-    """Whether something was found that readers do not just skip, or a part of the table cannot be read."""
+    """Return whether there are findings that readers do not just skip, or a part of the table cannot be read."""
     return bool(_grave(facts) or facts.problems)
 
 
 def _grave(facts: TableFacts) -> dict[str, int]:
-    """How many findings there are of each kind that readers do not just skip."""
+    """Return the number of findings of each kind that readers do not just skip."""
     counts = {} if facts.findings is None else facts.findings.counts
     return {kind: count for kind, count in counts.items() if kind not in _HARMLESS}
 

@@ -1,4 +1,4 @@
-"""The instants of a timeline with what became of each: completed, pending, failed or rolled back."""
+"""The instants of a timeline with the status of each: completed, pending, failed or rolled back."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ COMPLETED, PENDING, FAILED, ROLLED_BACK = "completed", "pending", "failed", "rol
 
 
 def events_of(state: TableState, operations: Mapping[str, str], dead: Collection[Instant]) -> list[Event]:
-    """The instants of the active timeline, and those that its rollbacks and restores have taken off it.
+    """Return the instants of the active timeline, and the instants that its rollbacks and restores have removed.
 
-    *operations* are the operations of completed writes by their instants; *dead* are pending writes whose writers show
+    *operations* maps the instants of completed writes to their operations; *dead* are pending writes whose writers show
     no sign of life.
     """
     found = [_event(one, operations, dead) for one in state.timeline.instants]
@@ -38,14 +38,14 @@ def _event(one: Instant, operations: Mapping[str, str], dead: Collection[Instant
 
 
 def _gone(state: TableState) -> Iterator[Event]:
-    """What completed rollbacks and restores have taken off the timeline."""
+    """Yield the instants that completed rollbacks and restores have removed from the timeline."""
     for one in state.timeline.completed:
         if one.action not in (Action.ROLLBACK, Action.RESTORE):
             continue
         try:
             content = state.content(one)
         except HudiFormatError:
-            continue  # verifying reports it
+            continue  # verify_table reports it
         note = f"by the {one.action.value} {one.time}"
         if isinstance(content, RollbackMetadata):
             yield from _rolled_back(content, note)
@@ -62,7 +62,7 @@ def _rolled_back(content: RollbackMetadata, note: str) -> Iterator[Event]:
 
 
 def seconds_between(done: Instant) -> float | None:
-    """From the request to the completion; None where that is not known."""
+    """Return the seconds from the request to the completion of a write; None if its completion time is unknown."""
     if done.completion_time is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What a report says about a table: frozen values, which become the JSON that the page draws."""
+"""The facts of a report: frozen values, which are converted to the JSON that the page draws."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What the table is: the properties that do not change from commit to commit."""
+    """The properties of a table that do not change from commit to commit."""
 
     name: str
     path: str
@@ -34,7 +34,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The sizes that writers aim at, in bytes."""
+    """The file sizes that writers aim at, in bytes."""
 
     target: int
     small: int
@@ -42,7 +42,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Partitions:
-    """The partitions with the most bytes, one item each in every list; bytes are of the newest file slices."""
+    """The partitions with the most bytes, as columns with one item per partition; bytes are of newest file slices."""
 
     paths: tuple[str, ...]
     groups: Numbers
@@ -59,9 +59,9 @@ class Partitions:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """The file groups with the most bytes: those of the first partition come first, the largest of it foremost.
+    """The file groups with the most bytes, by partition in the order of ``Partitions``, the largest first.
 
-    ``instant`` is a place in ``instants``, the distinct instants of file slices.
+    ``instant`` holds indexes into ``instants``, the distinct instants of the file slices.
     """
 
     file_ids: tuple[str, ...]
@@ -76,7 +76,7 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """Base files by size: ``edges`` are the bytes between bins, one more than there are bins."""
+    """A histogram of base files by size: bin ``i`` has sizes from ``edges[i]`` to below ``edges[i + 1]`` bytes."""
 
     edges: Numbers
     files: Numbers
@@ -85,7 +85,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The newest file slices of a table: sums, partitions, file groups and sizes; stored are older slices too."""
+    """The newest file slices of a table: sums, partitions, file groups and sizes; ``stored`` counts older ones too."""
 
     totals: SliceTotals
     partition_count: int
@@ -112,11 +112,11 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """A point for each completed write, the oldest first.
+    """The growth of a table: columns with one item per completed write, the oldest first.
 
-    ``written`` are the bytes that it wrote.  ``total`` are the bytes that a query reads after it, and ``rows`` the rows
-    of the table, both by what the commits say.  Without ``is_whole`` earlier commits are archived: ``rows`` counts from
-    the first point on, and ``total`` is about right.
+    ``written`` are the bytes that the write wrote.  ``total`` are the bytes that a query reads after it, and ``rows``
+    the rows of the table, both computed from the commits.  If ``is_whole`` is false, earlier commits are archived:
+    ``rows`` counts from the first item on, and ``total`` is an approximation.
     """
 
     times: tuple[str, ...]
@@ -132,7 +132,7 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The header of a log block; ``file`` is the place of its file in the slice, sizes are bytes."""
+    """The header of a log block; ``file`` is the index of its log file in the slice, sizes are bytes."""
 
     file: int
     offset: int
@@ -144,7 +144,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class SliceBlocks:
-    """The log files of a file slice, and their first blocks; ``more`` says whether there are others."""
+    """The log files of a file slice, and their first blocks; ``more`` is true if there are further blocks."""
 
     partition: str
     file_id: str
@@ -159,9 +159,9 @@ class SliceBlocks:
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """What a service would change: the file groups that it takes, before and after, their files and bytes.
+    """What a service would change: the numbers of its file groups, files and bytes, before and after.
 
-    ``bytes_after`` is an estimate.  Without file groups ``why_not`` says why.
+    ``bytes_after`` is an estimate.  If there are no file groups to change, ``why_not`` is the reason.
     """
 
     service: str
@@ -176,7 +176,7 @@ class Prospect:
 
 @dataclass(frozen=True, slots=True)
 class ServiceState:
-    """Whether a service is due, and why or why not; ``error`` where that cannot be said."""
+    """Whether a service is due, and why or why not; ``error`` if this cannot be decided."""
 
     service: str
     is_due: bool
@@ -186,7 +186,7 @@ class ServiceState:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that verifying has found."""
+    """A finding of ``verify_table``."""
 
     kind: str
     path: str
@@ -196,7 +196,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What verifying has found: how many of each kind, and the first of them."""
+    """The findings of ``verify_table``: the number of each kind, and the first findings."""
 
     counts: Mapping[str, int] = field(hash=False)
     first: tuple[Finding, ...] = ()
@@ -212,15 +212,15 @@ class Advice:
 
     @property
     def headline(self) -> str:
-        """Both in one line."""
+        """The verb and the text in one line."""
         return f"{self.verb}: {self.text}" if self.text else self.verb
 
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """All that a report says about a table.
+    """All facts of a report about a table.
 
-    ``findings`` is None where verifying was left out.  ``problems`` are the parts of the table that could not be read.
+    ``findings`` is None if the table was not verified.  ``problems`` are the errors of parts that could not be read.
     """
 
     made_at: str
@@ -241,7 +241,7 @@ class TableFacts:
     advice: tuple[Advice, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """The facts as JSON values: arrays are lists, and the advice has its headlines."""
+        """Return the facts as JSON values: arrays become lists, and each advice gets its headline."""
         found: dict[str, Any] = _plain(asdict(self))
         found["advice"] = [{**asdict(one), "headline": one.headline} for one in self.advice]
         return found

@@ -1,4 +1,4 @@
-"""The facts of a report: one look at the timeline, one listing of the files, the headers of a few log files."""
+"""Gather the facts of a report: read the timeline and list the files once, and read headers of a few log files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST_FINDINGS = 1000
 _ATTEMPTS = 3
 
 Bar = Callable[[int], AbstractContextManager[Callable[[int], None]]]
-"""Shows the progress of so many bytes, and gives what takes the bytes done so far."""
+"""A progress bar: a function of the total of bytes, whose context gives a function for the bytes done so far."""
 _T = TypeVar("_T")
 _U = TypeVar("_U")
 
@@ -42,10 +42,10 @@ def _no_bar(_size: int) -> AbstractContextManager[Callable[[int], None]]:
 
 
 def gather(context: TableContext, *, verify: bool = True, bar: Bar = _no_bar) -> TableFacts:
-    """All that a report says about a table; nothing is changed.
+    """Gather the facts of a table; nothing is changed.
 
-    With *verify* the files of the newest slices are read, and *bar* shows how far that is.  What cannot be read is one
-    of the ``problems`` of the facts.
+    With *verify*, the files of the newest slices are read, and *bar* shows the progress.  Errors of parts that cannot
+    be read become ``problems`` of the facts.
 
     Raises:
         CorruptTableError, StorageError: the timeline cannot be listed.
@@ -54,7 +54,7 @@ def gather(context: TableContext, *, verify: bool = True, bar: Bar = _no_bar) ->
         look = _Look(context.state())
         facts = look.facts()
         if not facts.problems or look.state.again() is look.state:
-            break  # else a file may have been archived or cleaned after the look at the timeline
+            break  # otherwise a file may have been archived or cleaned after the timeline was read
     if verify:
         findings, problems = _verified(context, facts.layout, bar)
         facts = replace(facts, findings=findings, problems=(*facts.problems, *problems))
@@ -63,7 +63,7 @@ def gather(context: TableContext, *, verify: bool = True, bar: Bar = _no_bar) ->
 
 @dataclass(eq=False)
 class _Look:
-    """One look at a table, whose parts fail one by one."""
+    """The facts of one state of a table; a part that cannot be read does not stop the others."""
 
     state: TableState
     problems: list[str] = field(default_factory=list)
@@ -95,7 +95,7 @@ class _Look:
         )
 
     def tried(self, ask: Callable[[], _T]) -> _T | None:
-        """What *ask* answers; None, with a problem, where a part of the table cannot be read."""
+        """Return the result of *ask*; if it raises a HudiFormatError, add the error to ``problems`` and return None."""
         try:
             return ask()
         except HudiFormatError as error:
@@ -103,7 +103,7 @@ class _Look:
             return None
 
     def commits(self, slices: Sequence[FileSlice]) -> tuple[dict[str, str], GrowthCounter]:
-        """The operations of the completed writes, and the growth over them; each is read once, and not kept."""
+        """Return the operations of the completed writes, and the growth; each commit is read once and not kept."""
         state = self.state
         is_whole = not self.tried(partial(state.storage.list, state.config.history_folder))
         counter = GrowthCounter(slices, state.timeline.first_active, is_whole=is_whole)
@@ -117,7 +117,7 @@ class _Look:
 
 
 def _listed(state: TableState) -> tuple[list[FileSlice], list[int]]:
-    """The newest file slices, and the sizes of all data files on storage."""
+    """Return the newest file slices, and the sizes of all data files on storage."""
     found: list[FileSlice] = []
     stored: list[int] = []
     for path, files in state.files():
@@ -149,14 +149,14 @@ def _identity(state: TableState, options: WriteOptions) -> Identity:
 
 
 def _last_commit(state: TableState, events: Sequence[Event]) -> Event | None:
-    """The write that was completed last."""
+    """Return the write that completed last; None if there is none."""
     writes = [one.time for one in state.timeline.by_completion_time if one.action.is_write]
     is_newest = (one for one in reversed(events) if one.status == COMPLETED and writes and one.time == writes[-1])
     return next(is_newest, None)
 
 
 def _verified(context: TableContext, layout: Layout, bar: Bar) -> tuple[Findings, list[str]]:
-    """What verifying has found until it ended, or could not go on."""
+    """Verify the table; return the findings, and the error if it stopped early."""
     counts: Counter[str] = Counter()
     first: list[Finding] = []
     problems = []
@@ -172,7 +172,7 @@ def _verified(context: TableContext, layout: Layout, bar: Bar) -> tuple[Findings
 
 
 def _counting(context: TableContext, progress: Callable[[int], None]) -> TableContext:
-    """The same table, whose file slices are counted as they are verified; elsewhere than here they cannot be."""
+    """Return the context with *progress* called for each verified file slice; only for local, single-process tables."""
     if context.run_each is not None or not isinstance(context.storage, LocalStorage):
         return context
 
@@ -189,5 +189,5 @@ def _counting(context: TableContext, progress: Callable[[int], None]) -> TableCo
 def _version() -> str:
     try:
         return version("hudiformat")
-    except PackageNotFoundError:  # from a folder of its source
+    except PackageNotFoundError:  # hudiformat runs from its source folder
         return ""

@@ -1,8 +1,8 @@
-"""How a table grew, commit by commit, by what the commits say that they wrote.
+"""The growth of a table, commit by commit, computed from the statistics in the commits.
 
-A base file replaces the slice of its file group: its bytes and rows are the group's from then on, with those of the log
-files that were completed after its instant, which belong to the new slice.  A log file adds to its group.  A replace
-commit takes groups away.
+A base file begins a new slice of its file group: from then on, the group has the bytes and rows of the base file and of
+the log files that completed after the base file's instant.  A log file adds to its group.  A replace commit removes
+groups.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from hudiformat.timeline.timeline import Instant
 
 MOST_POINTS = 1000
 _SERVICES = ("COMPACT", "LOG_COMPACT", "CLUSTER")
-"""Operations whose counts are of rows that were in the table before."""
+"""Operations that only rewrite rows, so that their counts of rows are not added."""
 
 
 @dataclass(slots=True)
 class _Group:
-    """A file group: bytes and rows of its base file, and (completion, bytes, rows) of the log files since."""
+    """A file group: bytes and rows of its base file, and (completion time, bytes, rows) of each log file since."""
 
     base_bytes: int = 0
     base_rows: int = 0
@@ -41,7 +41,7 @@ class _Group:
 
 
 class GrowthCounter:
-    """Adds commits up, in the order in which they were completed."""
+    """A counter to which commits are added in the order of their completion."""
 
     def __init__(self, slices: Iterable[FileSlice], first_active: str | None, *, is_whole: bool) -> None:
         self._groups: dict[tuple[str, str], _Group] = {}
@@ -52,7 +52,7 @@ class GrowthCounter:
             self._begin_with(slices, first_active or "")
 
     def _begin_with(self, slices: Iterable[FileSlice], first_active: str) -> None:
-        """Take over what is there from before the first commit."""
+        """Add the files that were written before the first commit of the active timeline."""
         for one in slices:
             base = one.base_file
             logs = sum(log.size for log in one.log_files if log.name.instant < first_active)
@@ -97,7 +97,7 @@ class GrowthCounter:
         self._rows += group.rows - rows_before
 
     def growth(self) -> Growth:
-        """The newest points."""
+        """Return the growth over the newest commits, at most MOST_POINTS."""
         points = self._points[-MOST_POINTS:]
         columns = list(zip(*points, strict=True)) or [()] * 8
         times, operations, written, total, inserted, updated, deleted, rows = columns
@@ -115,7 +115,7 @@ class GrowthCounter:
 
 
 def _counts(stats: Iterable[WriteStat]) -> tuple[int, int, int]:
-    """Rows that were inserted, updated and deleted."""
+    """Return the numbers of inserted, updated and deleted rows."""
     found = list(stats)
     inserted = sum(stat.num_inserts for stat in found)
     return inserted, sum(stat.num_update_writes for stat in found), sum(stat.num_deletes for stat in found)

@@ -1,4 +1,4 @@
-"""The layout of a table, from its newest file slices: columns of numbers, of bounded length."""
+"""The layout of a table, computed from its newest file slices: columns of numbers, of bounded length."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hudiformat.file_group.totals import SliceTotals
 from hudiformat.report.facts import Groups, Histogram, Layout, Numbers, Partitions
 
 MOST_PARTITIONS, MOST_GROUPS = 20_000, 50_000
-"""What a report lists one by one: the largest; the sums are of all."""
+"""The numbers of partitions and file groups that a report lists, the largest ones; sums are over all."""
 _BINS_PER_DOUBLING = 2
 
 
@@ -24,13 +24,13 @@ def layout_of(
     most_partitions: int = MOST_PARTITIONS,
     most_groups: int = MOST_GROUPS,
 ) -> Layout:
-    """The layout of a table with these newest file slices, and so many files and bytes on storage."""
+    """Return the layout of a table with the newest file slices *slices*, and with *stored_files* files on storage."""
     columns = _Columns(slices)
-    # A table without partitions is one, whose path is empty.
+    # A table without partitions has one partition, with an empty path.
     paths, partition = np.unique(np.array(columns.partitions, object), return_inverse=True)
     sums = _sums(columns, partition, len(paths), small_file_limit)
     kept = np.argsort(-(sums["base_bytes"] + sums["log_bytes"]), kind="stable")[:most_partitions]
-    rank = np.full(len(paths), len(kept))  # the place of a partition among those that are listed, or after them
+    rank = np.full(len(paths), len(kept))  # partitions that are not listed share the last rank
     rank[kept] = np.arange(len(kept))
     order = columns.largest(most_groups)
     order = order[np.argsort(rank[partition[order]], kind="stable")]
@@ -53,7 +53,11 @@ def layout_of(
 
 
 def histogram_of(sizes: Numbers) -> Histogram:
-    """How many files there are of which size, and their bytes; two bins for each doubling."""
+    """Return a histogram of file sizes, with the number of files and the bytes of each bin; two bins for each doubling.
+
+    Bin edges are powers of the square root of 2, rounded up.  The sizes 100, 120 and 300 give the edges 91, 128, 182,
+    256 and 363, the numbers of files 2, 0, 0, 1, and the bytes 220, 0, 0, 300.
+    """
     if not len(sizes):
         return Histogram(*(np.zeros(0, np.int64) for _ in range(3)))
     exponents = np.log2(np.maximum(sizes, 1)) * _BINS_PER_DOUBLING
@@ -67,7 +71,7 @@ def histogram_of(sizes: Numbers) -> Histogram:
 
 
 class _Columns:
-    """The file slices as columns."""
+    """File slices as columns: one array per property."""
 
     def __init__(self, slices: Sequence[FileSlice]) -> None:
         count = len(slices)
@@ -81,11 +85,11 @@ class _Columns:
         self.log_files = np.fromiter((len(one.log_files) for one in slices), np.int64, count)
 
     def largest(self, most: int) -> Numbers:
-        """The places of the largest slices, the largest first."""
+        """Return the indexes of the largest slices, the largest first."""
         return np.argsort(-(self.base_bytes + self.log_bytes), kind="stable")[:most]
 
     def groups(self, order: Numbers) -> Groups:
-        """The slices at the places *order*."""
+        """Return the slices at the indexes *order*."""
         times = [self.times[place] for place in order]
         instants = tuple(sorted(set(times)))
         number = {time: place for place, time in enumerate(instants)}
@@ -101,7 +105,7 @@ class _Columns:
 
 
 def _sums(columns: _Columns, partition: Numbers, count: int, small_file_limit: int) -> dict[str, Numbers]:
-    """For each partition the sums over its file slices."""
+    """Return the sums over the file slices of each partition."""
     small = columns.has_base & (columns.base_bytes < small_file_limit)
     parts = {
         "groups": np.ones(len(partition), np.int64),

@@ -1,4 +1,4 @@
-"""The blocks of the log files of a table, by their headers alone; contents are not read."""
+"""The blocks of a table's log files, read from their headers alone; contents are not read."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from hudiformat.report.facts import Block, SliceBlocks
 from hudiformat.storage.protocol import Storage
 
 MOST_SLICES, MOST_BLOCKS = 20, 300
-"""The slices with the most bytes of logs, and the first blocks of each."""
+"""The number of slices, those with the most bytes of log files, and the number of blocks of each."""
 _MOST_FETCHED = 64 << 20
-"""Bytes of log files of a slice that are read where a storage fetches files whole."""
+"""Bytes of log files of a slice that are read at most, if the storage fetches whole files."""
 
 
 def largest_log_slices(slices: Sequence[FileSlice]) -> list[FileSlice]:
-    """The slices with the most bytes of log files, the largest first."""
+    """Return the slices with the most bytes of log files, the largest first."""
     with_logs = [one for one in slices if one.log_files]
     return sorted(with_logs, key=lambda one: (-one.log_bytes, one.partition_path, one.file_id))[:MOST_SLICES]
 
 
 def blocks_of(storage: Storage, file_slice: FileSlice) -> SliceBlocks:
-    """The first blocks of the log files of a slice, in merge order."""
+    """Return the first blocks of the log files of a slice, in merge order."""
     found: list[Block] = []
     problem = ""
     if file_slice.log_bytes > _MOST_FETCHED and not storage.capabilities.map:

@@ -1,4 +1,4 @@
-"""Numbers as people read them: sizes with units, counts with thin separators."""
+"""Format numbers for people: sizes with units, counts with thin separators."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _WITHOUT_FRACTION = 99.95
 
 
 def size_text(count: int) -> str:
-    """Bytes with a unit, as 1.2 GB; units are thousands."""
+    """Format bytes with a unit, such as 1.2 GB; 1 KB is 1000 bytes."""
     value, place = float(count), 0
     while value >= _STEP - 0.5 and place + 1 < len(_UNITS):
         value, place = value / _STEP, place + 1
@@ -18,10 +18,10 @@ def size_text(count: int) -> str:
 
 
 def count_text(count: int) -> str:
-    """A count with thin separators."""
+    """Format a count with thin separators between thousands."""
     return f"{count:,}".replace(",", _THIN)
 
 
 def counted(count: int, what: str) -> str:
-    """A count with its noun, which gets an ``s`` unless it is one."""
+    """Format a count with the noun *what*, which gets an ``s`` unless the count is 1."""
     return f"{count_text(count)} {what}" if count == 1 else f"{count_text(count)} {what}s"

@@ -18,7 +18,7 @@ COMPACTION, CLUSTERING = Service.COMPACTION.value, Service.CLUSTERING.value
 
 
 def services_of(state: TableState) -> tuple[ServiceState, ...]:
-    """Whether each service is due, and why or why not."""
+    """Return for each service whether it is due, and why or why not."""
     return tuple(_decided(state, service) for service in Service)
 
 
@@ -31,7 +31,7 @@ def _decided(state: TableState, service: Service) -> ServiceState:
 
 
 def prospects_of(state: TableState, slices: Sequence[FileSlice]) -> tuple[Prospect, ...]:
-    """What the next compaction and the next clustering would change of a table with these newest file slices."""
+    """Return what the next compaction and the next clustering would change; *slices* are the newest file slices."""
     by_key = {(one.partition_path, one.file_id): one for one in slices}
     return _compaction(state, slices, by_key), _clustering(state, by_key)
 
@@ -63,7 +63,10 @@ def _clustering(state: TableState, by_key: _ByKey) -> Prospect:
 
 
 def _prospect(service: str, taken: Iterable[FileSlice], groups_after: int) -> Prospect:
-    """What becomes of the slices *taken*: new base files of about the bytes of the old ones, or of their log files."""
+    """Return what a service would change of the slices *taken*.
+
+    The estimate of a new base file's bytes is the size of the old base file, or else of the log files.
+    """
     slices = list(taken)
     return Prospect(
         service=service,

@@ -1,7 +1,7 @@
-"""The page of a report: one HTML file that needs nothing else, and may load nothing else.
+"""The page of a report: one HTML file that needs no other file, and is not allowed to load any.
 
-What the table says is in the page as JSON alone, in which no tag can end or begin; the script of the page puts it in
-place as text.  The page's policy lets only its own script and style run, by their hashes.
+All texts from the table are in the page as JSON only, in which no tag can begin or end; the script of the page inserts
+them as text.  The content security policy of the page allows only its own script and style, by their hashes.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from hudiformat.report.facts import TableFacts
 
 _SCRIPTS = ("format.js", "elements.js", "cursor.js", "lists.js", "treemap.js", "charts.js", "sections.js", "start.js")
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
-"""Characters that are escaped in JSON: lone surrogates, which a name on storage may have, are no text of UTF-8."""
+"""Characters that are escaped in JSON; lone surrogates, which file names may contain, cannot be encoded in UTF-8."""
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 
 def page_of(facts: TableFacts) -> str:
-    """The HTML of the page, in UTF-8 once it is encoded."""
+    """Return the HTML of the page, which has to be encoded in UTF-8."""
     style, script = _asset("page.css"), _script()
     policy = (
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
@@ -34,7 +34,7 @@ def page_of(facts: TableFacts) -> str:
 
 
 def embedded(value: Mapping[str, object]) -> str:
-    """*value* as JSON that can stand in a ``script`` element: no tag, entity or line end of JavaScript's is in it."""
+    """Format *value* as JSON for a ``script`` element: it contains no tag, entity or line separator of JavaScript."""
     text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 

@@ -1,4 +1,4 @@
-"""Making a report of a table, and writing it to a file."""
+"""Make a report about a table, and write it to a file."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from hudiformat.table.state import TableContext
 
 @dataclass(frozen=True, slots=True)
 class TableReport:
-    """A report about a table as it was at one moment.
+    """A report about the state of a table at one moment.
 
-    ``headline`` says what to do next, ``command`` how, empty where there is nothing to do.  ``facts`` are the values
-    that the page shows, as JSON values; sizes in them are bytes.  ``path`` is where the page was written, if it was.
+    ``headline`` says what to do next, and ``command`` is the command for it, empty if there is nothing to do.
+    ``facts`` are the values that the page shows, as JSON values; sizes in them are bytes.  ``path`` is the file of the
+    page, or None if no page was written.
 
     Source: spec/services.md, "Reports".
     """
@@ -33,7 +34,7 @@ class TableReport:
 
 
 def report_table(context: TableContext, path: str | os.PathLike[str] | None = None, *, verify: bool) -> TableReport:
-    """A report about a table, written to the local file *path* if there is one.
+    """Make a report about a table, and write its page to the local file *path*, if one is given.
 
     Raises:
         StorageError: the file cannot be written, or the table cannot be listed.
@@ -45,16 +46,16 @@ def report_table(context: TableContext, path: str | os.PathLike[str] | None = No
 
 
 def report_of(facts: TableFacts, path: str | os.PathLike[str] | None) -> TableReport:
-    """*facts* as the value that users get."""
+    """Return *facts* as the public report."""
     first = facts.advice[0]
     return TableReport(first.headline, first.command, facts.as_json(), None if path is None else os.fspath(path))
 
 
 def write_page(page: str, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
-    """Write the HTML of a page to a local file, which is there complete or not at all.
+    """Write the HTML of a page atomically to a local file.
 
     Raises:
-        StorageError: it cannot be written; or it exists, without *overwrite*.
+        StorageError: the file cannot be written, or it exists and *overwrite* is false.
     """
     target = Path(path)
     if target.is_dir():

@@ -1,6 +1,6 @@
-"""PySpark: tables are written by functions on data frames, and read and written as the data source ``hudiformat``.
+"""PySpark: functions that read and write data frames, and the data source ``hudiformat``.
 
-Thin: this room plans tasks, shuffles rows to them and commits; the other rooms know the format.  The functions
+This package plans tasks, shuffles rows to them and commits; the other packages implement the format.  The functions
 work on PySpark 3.5 and 4, the data source on PySpark 4.
 """
 
@@ -64,7 +64,7 @@ __all__ = [
 
 @checks_arguments
 def register(spark: SparkSession) -> None:
-    """Make the data sources ``hudiformat``, tables, and ``hudiformat-files``, plain files of streams, known to *spark*.
+    """Register the data sources ``hudiformat`` (tables) and ``hudiformat-files`` (plain files of streams) in *spark*.
 
     Raises:
         UnsupportedFeatureError: PySpark is older than 4.

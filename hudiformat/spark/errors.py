@@ -1,8 +1,7 @@
-"""Our errors on their way through Spark, which makes the text of a traceback of what its Python processes raise.
+"""Errors that pass through Spark, which turns an exception of a Python process into the text of a traceback.
 
-In the driver :func:`reraised` raises the errors of tasks again, which ``spark.write.raised`` carries in these texts.
-What the data source raises reaches people only as text: :func:`brief` leaves out of it where in the package the error
-was raised, but for a line.
+In the driver, :func:`reraised` raises the errors of tasks again, which ``spark.write.raised`` encodes in these texts.
+An error of the data source reaches users only as text: :func:`brief` removes the frames of this package from it.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _FRAME = re.compile(r'  File ".*", line \d+')
 
 
 class SparkError(Exception):
-    """What Spark said of an error of ours, without Java's frames and PySpark's; ``error`` is all of it."""
+    """Spark's message about a HudiFormatError, without the frames of Java and PySpark; ``error`` is Spark's error."""
 
     def __init__(self, message: str, error: Exception | None = None) -> None:
         super().__init__(message)
@@ -33,7 +32,7 @@ class SparkError(Exception):
 
     @classmethod
     def of(cls, error: Exception) -> SparkError:
-        """The first line, and where in the task the error was raised."""
+        """Make the error from the first line of Spark's message and the last frame of its traceback."""
         lines = str(error).splitlines() or [""]
         last = max((number for number, line in enumerate(lines) if _FRAME.match(line)), default=None)
         frame = [] if last is None else [line for line in lines[last : last + 2] if line.startswith("  ")]
@@ -42,7 +41,7 @@ class SparkError(Exception):
 
 @contextmanager
 def reraised() -> Iterator[None]:
-    """Raise the error of ours that a task stopped with, instead of Spark's."""
+    """Raise the HudiFormatError that stopped a task, instead of Spark's error."""
     try:
         yield
     except Exception as error:
@@ -52,9 +51,9 @@ def reraised() -> Iterator[None]:
 
 
 def brief(method: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
-    """*method*, whose errors of ours come without the frames that they have passed; what caused them is in a note.
+    """Wrap *method* so that a HudiFormatError has no frames of this package; a note names the cause of the error.
 
-    Spark calls it in a process of its own, which settles first.
+    Spark calls the method in a worker process, which is prepared first: see :func:`settle`.
     """
 
     @wraps(method)
@@ -69,7 +68,7 @@ def brief(method: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
 
 
 def brief_iterator(method: Callable[_Given, Iterator[_Result]]) -> Callable[_Given, Iterator[_Result]]:
-    """As :func:`brief`, of a method that gives an iterator: it may fail while it is used."""
+    """Wrap a method that returns an iterator as :func:`brief` does; errors may come while the iterator is used."""
 
     @wraps(method)
     def called(*given: _Given.args, **named: _Given.kwargs) -> Generator[_Result]:

@@ -1,6 +1,6 @@
-"""What a data source is asked for, in Hudi's keys; everything else is for :func:`hudiformat.open_table`.
+"""Options of the data source, as Hudi's keys; all other options are passed to :func:`hudiformat.open_table`.
 
-Spark hands options over in lower case.
+Spark passes the names of options in lower case.
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ _OURS = {key.lower() for key in (*_OF_QUERIES, WRITER, TO_DELETE)}
 
 
 def open_for_tasks(path: str, options: Mapping[str, str] | None) -> Table:
-    """The table, opened; tasks reach it by its path alone.
+    """Open the table for a job, whose tasks get only its path.
 
     Raises:
-        OptionError: the path has credentials or options, which tasks are not handed; an unknown option, a bad value.
-        NotATableError: there is no table.
+        OptionError: the path has credentials or options, which are not sent to tasks; an option is unknown or has a bad
+            value.
+        NotATableError: there is no table at *path*.
     """
     table = open_table(path, options=options)
     if "://" in table.path and table.path != path.rstrip("/"):
@@ -57,7 +58,7 @@ def open_for_tasks(path: str, options: Mapping[str, str] | None) -> Table:
 
 
 def _meant(option: str) -> str | None:
-    """The option of the Spark side that a misspelt one is closest to; None where none is close."""
+    """Return the option of this module that is closest to the misspelt *option*; None if none is close."""
     known = {key.lower(): key for key in (*_OF_QUERIES, WRITER, TO_DELETE, *_OPERATION_KEYS)}
     close = difflib.get_close_matches(option.lower(), known, n=1, cutoff=0.8)
     return known[close[0]] if close else None
@@ -70,21 +71,21 @@ class SourceOptions:
     given: Mapping[str, str]
 
     def __post_init__(self) -> None:
-        """Give the options of this side the case that Spark gives them in a data source; of two, the later counts."""
+        """Convert this module's options to lower case, as Spark does; of two equal names, the later option is used."""
         own = {*_OURS, *_OPERATION_KEYS, *_SPARKS_OWN}
         lower = {key.lower() if key.lower() in own else key: value for key, value in self.given.items()}
         object.__setattr__(self, "given", lower)
 
     def get(self, key: str) -> str | None:
-        """What an option was set to."""
+        """Return the value of an option; None if it is not set."""
         return self.given.get(key.lower())
 
     @property
     def path(self) -> str:
-        """Where the table is.
+        """The path of the table.
 
         Raises:
-            OptionError: no path was given.
+            OptionError: there is no path.
         """
         path = self.get("path")
         if path is None:
@@ -93,16 +94,16 @@ class SourceOptions:
 
     @property
     def of_table(self) -> dict[str, str]:
-        """The options that the table takes."""
+        """The options for the table: all but those of this module and of Spark."""
         ours = {*_OURS, *_OPERATION_KEYS, *_SPARKS_OWN}
         return {key: value for key, value in self.given.items() if key.lower() not in ours}
 
     def table(self) -> Table:
-        """The table, opened.
+        """Open the table.
 
         Raises:
-            OptionError: no path, an unknown option, or a bad value.
-            NotATableError: there is no table.
+            OptionError: there is no path, or an option is unknown or has a bad value.
+            NotATableError: there is no table at the path.
         """
         try:
             return open_for_tasks(self.path, self.of_table)
@@ -115,10 +116,10 @@ class SourceOptions:
 
     @property
     def query(self) -> str:
-        """The query type; ``cdc`` may be asked for as Hudi has it too, as the format of an incremental query.
+        """The query type; ``cdc`` is also an incremental query with the format ``cdc``, as in Hudi.
 
         Raises:
-            OptionError: there is no such query, or no such format of one.
+            OptionError: there is no such query type, or no such format.
         """
         query = (self.get(QUERY) or SNAPSHOT).lower()
         if query not in _QUERIES:
@@ -130,10 +131,10 @@ class SourceOptions:
 
     @property
     def columns(self) -> list[str] | None:
-        """The columns that are picked, None for all.
+        """The selected columns; None for all.
 
         Raises:
-            OptionError: the option names none: Spark counts no rows of a data source without columns.
+            OptionError: the option names no column: Spark cannot count the rows of a data source without columns.
         """
         text = self.get(COLUMNS)
         names = None if text is None else [name.strip() for name in text.split(",") if name.strip()]
@@ -146,16 +147,16 @@ class SourceOptions:
 
     @property
     def partitions_to_delete(self) -> list[str] | None:
-        """The partition paths that ``delete_partition`` removes, ``*`` for any text; None for those of the rows."""
+        """The partition paths that ``delete_partition`` removes, ``*`` is any text; None for those of the rows."""
         text = self.get(TO_DELETE)
         return None if text is None else [path.strip() for path in text.split(",") if path.strip()]
 
     @property
     def native(self) -> str:
-        """Which base files Spark's own reader reads: of storages that surely are its own too (auto), all, or none.
+        """Which base files Spark's own reader reads: ``true``, all; ``false``, none; ``auto``, local files and HDFS.
 
         Raises:
-            OptionError: it is none of these.
+            OptionError: the option has another value.
         """
         text = (self.get(NATIVE) or "auto").lower()
         if text not in ("auto", "true", "false"):
@@ -164,10 +165,10 @@ class SourceOptions:
 
     @property
     def operation(self) -> Operation:
-        """What a batch of a stream does with its rows; upsert by default.
+        """The operation by which the batches of a stream are written; upsert by default.
 
         Raises:
-            OptionError: there is no such operation, or none for streams.
+            OptionError: there is no such operation, or streams do not support it.
         """
         operation = self._operation() or Operation.UPSERT
         if operation is Operation.DELETE_PARTITION:
@@ -178,10 +179,10 @@ class SourceOptions:
         return operation
 
     def batch_operation(self, *, overwrite: bool) -> Operation:
-        """What a batch does with its rows; with mode *overwrite* they replace all others by default.
+        """Return the operation of a batch write: upsert by default, insert_overwrite_table with mode *overwrite*.
 
         Raises:
-            OptionError: there is no such operation, or it is none of those that overwrite.
+            OptionError: there is no such operation, or with *overwrite* it is not one that replaces rows.
         """
         operation = self._operation()
         if not overwrite:
@@ -195,7 +196,7 @@ class SourceOptions:
         return operation or Operation.INSERT_OVERWRITE_TABLE
 
     def for_rows(self, operation: Operation, config: TableConfig, names: Sequence[str]) -> Operation:
-        """*operation*, or where none is named a bulk insert of rows that have no key, as in Hudi: they are all new.
+        """Return *operation*; if the options name none and rows have no key, return bulk_insert, as all rows are new.
 
         Source: HoodieSparkSqlWriter.deduceOperation, Hudi 1.2.0.
         """
@@ -211,15 +212,15 @@ class SourceOptions:
         raise OptionError(f"operation: expected one of {', '.join(known)}, found {text!r}", option="operation")
 
     def among(self, tasks: int) -> SourceOptions:
-        """These options for a stream: with Flink's way of sizing, so many tasks share its new rows, unless they say."""
+        """Return these options for a stream whose new rows *tasks* tasks share, unless an option sets the number."""
         return SourceOptions({SIZING_TASKS: str(tasks), **self.given})
 
     @property
     def commits_per_batch(self) -> int | None:
-        """How many commits a batch of a stream takes at most.
+        """The largest number of commits that a batch of a stream reads; None without a limit.
 
         Raises:
-            OptionError: it is no number above 0.
+            OptionError: the option is not a number above 0.
         """
         text = self.get(LIMIT)
         if text is None:

@@ -1,4 +1,4 @@
-"""Services of a table: planned and committed by the driver, run by tasks, a file group or some each."""
+"""Services of a table: the driver plans and commits them, and tasks run them, each for one or more file groups."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from hudiformat.write.commit.transaction import Commit
 
 _TASKS_PER_CORE = 4
 _TOKENS = 1 << 31
-"""Java's integers that are not negative."""
+"""The number of Java's non-negative integers."""
 
 
 @checks_arguments
@@ -90,7 +90,7 @@ def clean(spark: SparkSession, path: str, *, options: Mapping[str, str] | None =
 def verify(
     spark: SparkSession, path: str, *, contents: bool = True, options: Mapping[str, str] | None = None
 ) -> list[TableFinding]:
-    """What is wrong with the table at *path*, as ``hudiformat.Table.verify`` says: tasks read the files.
+    """Return what is wrong with the table at *path*, as ``hudiformat.Table.verify`` does: tasks read the files.
 
     Raises:
         HudiFormatError: as for ``hudiformat.Table.verify``.
@@ -112,7 +112,7 @@ def create_index(
 ) -> list[Instant]:
     """Build an index of the metadata table of the table at *path*, as ``hudiformat.Table.create_index`` does.
 
-    Tasks read the table's files, and send the driver what it writes into the index.
+    Tasks read the table's files, and send the entries of the index to the driver, which writes them.
 
     Raises:
         HudiFormatError: as for ``hudiformat.Table.create_index``.
@@ -124,7 +124,7 @@ def create_index(
 
 
 def with_tasks(spark: SparkSession, context: TableContext) -> TableContext:
-    """*context*, whose services are run by the tasks of *spark*."""
+    """Return *context* with the tasks of *spark* as the executor of its services."""
     return replace(context, run_parts=partial(_run_parts, spark), run_each=partial(_run_each, spark))
 
 
@@ -144,7 +144,7 @@ def _run_each(spark: SparkSession, function: Callable[[Any], Any], given: Sequen
     numbers = spark.range(0, len(given), 1, tasks)
     messages = numbers.mapInArrow(in_task(_call, function, given), "number long, result binary").collect()
     found = {message["number"]: message["result"] for message in messages}
-    return (pickle.loads(bytes(found[number])) for number in range(len(given)))  # noqa: S301 - of our own tasks
+    return (pickle.loads(bytes(found[number])) for number in range(len(given)))  # noqa: S301 - pickled by our own tasks
 
 
 def _call(
@@ -159,10 +159,10 @@ def _call(
 def _run(
     plan: WritePlan, parts: Sequence[Part], attempt: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Run the parts with the numbers in *batches*; the statistics of each."""
+    """Run the parts whose numbers are in *batches*, and yield the statistics of each."""
     storage, own = open_storage(plan.root), write_token()
     for number in (number for batch in batches for number in batch.column(0).to_pylist()):
-        # The attempt of the service too: tasks of a driver that was taken for dead may go on.
+        # The token has the attempt of the service too: tasks of a driver that is believed dead may still be running.
         token = WriteToken(number, (own.stage + attempt) % _TOKENS, own.attempt)
         stats = tuple(parts[number](plan, storage, token))
         check_awaited(storage, plan.config, plan.instant, stats)

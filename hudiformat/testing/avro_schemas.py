@@ -1,4 +1,4 @@
-"""Random Avro schemas, with types that no Arrow type is converted to, and values of them."""
+"""Random Avro schemas, with types that no Arrow type is converted to, and random values for them."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ Definition = Any
 
 
 def avro_schemas(depth: int = 3) -> st.SearchStrategy[str]:
-    """Avro schemas of a record, as JSON: every type that can be read, nested up to *depth*.
+    """Generate Avro schemas of a record, as JSON, with every type that can be read, nested up to *depth*.
 
-    They include what no Arrow schema is converted to: null as second branch, unions of several types, enum, fixed,
-    decimal over bytes, uuid, and references to named types.
+    They include types that no Arrow schema is converted to: null as second branch, unions of several types, enum,
+    fixed, decimal over bytes, uuid, and references to named types.
 
     Source: spec/avro-records.md, "Types".
     """
@@ -52,7 +52,7 @@ def _tops(draw: st.DrawFn, depth: int) -> Definition:
 
 
 class _Drawing:
-    """Draws one schema; named types are numbered, and may be referred to once they are defined."""
+    """The drawing of one schema; named types are numbered, and may be referred to after they are defined."""
 
     def __init__(self, draw: st.DrawFn) -> None:
         self._draw = draw

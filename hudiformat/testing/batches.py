@@ -17,7 +17,7 @@ _VIEWS: dict[pa.DataType, tuple[pa.DataType, ...]] = {
 
 
 def schemas(depth: int = 3) -> st.SearchStrategy[pa.Schema]:
-    """Arrow schemas of one to five columns of any type that Hudi can store, nested up to *depth*.
+    """Generate Arrow schemas of one to five columns of any type that Hudi can store, nested up to *depth*.
 
     Source: spec/avro-records.md, "Types".
     """
@@ -28,10 +28,10 @@ def schemas(depth: int = 3) -> st.SearchStrategy[pa.Schema]:
 def batches(
     draw: st.DrawFn, schema: pa.Schema | str | None = None, *, max_rows: int = 12, varied: bool = False
 ) -> pa.RecordBatch:
-    """Batches of up to *max_rows* rows, with nulls, empty values and extreme values.
+    """Generate batches of up to *max_rows* rows, with nulls, empty values and extreme values.
 
-    *schema* is an Arrow schema from :func:`schemas`, or an Avro schema as JSON from :func:`avro_schemas`, whose batches
-    have the types that it is converted to; by default it is random.  *varied* applies :func:`variants`.
+    *schema* is an Arrow schema from :func:`schemas`, or an Avro schema as JSON from :func:`avro_schemas`, which is
+    converted to an Arrow schema; by default it is random.  *varied* applies :func:`variants`.
 
     Source: spec/avro-records.md, "Types".
     """
@@ -51,9 +51,9 @@ def batches(
 
 @st.composite
 def variants(draw: st.DrawFn, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same rows as *batch* in another form: a slice of more rows, with dictionary-encoded, large or view columns.
+    """Generate batches with the rows of *batch* in another form: slices, dictionary-encoded, large or view columns.
 
-    Code that takes batches has to give the same result for all of them.
+    Code that accepts batches has to return the same result for all of them.
 
     Source: spec/avro-records.md, "Types".
     """

@@ -49,9 +49,9 @@ def data_blocks(
     *,
     formats: tuple[str, ...] = ("avro", "parquet", "hfile", "cdc"),
 ) -> LogBlock:
-    """Data blocks of *rows*, in one of *formats*, some of them with record positions, some partial.
+    """Generate data blocks of *rows*, in one of *formats*, some with record positions, some with partial records.
 
-    Without *rows* they have a record key and two columns; "hfile" requires the column ``_hoodie_record_key``.
+    Without *rows*, they have a record key and two columns; "hfile" requires the column ``_hoodie_record_key``.
 
     Source: spec/log-block.md, "Contents".
     """
@@ -68,14 +68,14 @@ def data_blocks(
 
 
 def _positions(count: int) -> st.SearchStrategy[list[int] | None]:
-    """Either *count* ascending row numbers, or None."""
+    """Generate either *count* ascending row numbers, or None."""
     rows = st.lists(st.integers(0, 2**40), min_size=count, max_size=count, unique=True).map(sorted)
     return st.none() | rows
 
 
 @st.composite
 def delete_blocks(draw: st.DrawFn) -> LogBlock:
-    """Delete blocks with ordering values of every type that Hudi supports, of several ordering fields, or of none.
+    """Generate delete blocks with ordering values of every type that Hudi supports, or of several or no fields.
 
     Source: spec/avro-records.md, "Delete list".
     """
@@ -103,7 +103,7 @@ def _ordering(draw: st.DrawFn, count: int) -> pa.Array | None:
 
 
 def rollback_blocks() -> st.SearchStrategy[LogBlock]:
-    """Command blocks that roll back an instant.
+    """Generate command blocks that roll back an instant.
 
     Source: spec/log-block.md, "Header".
     """
@@ -111,9 +111,9 @@ def rollback_blocks() -> st.SearchStrategy[LogBlock]:
 
 
 def blocks(*, magic_inside: bool = True) -> st.SearchStrategy[LogBlock]:
-    """Blocks of every type: those of the other strategies, and blocks with any bytes as content.
+    """Generate blocks of every type: those of the other strategies, and blocks with any bytes as content.
 
-    With *magic_inside* the content may contain the magic, or whole blocks; otherwise the magic is only at the start.
+    With *magic_inside*, the content may contain the magic, or whole blocks; otherwise the magic is only at the start.
 
     Source: spec/log-block.md.
     """
@@ -128,7 +128,7 @@ def blocks(*, magic_inside: bool = True) -> st.SearchStrategy[LogBlock]:
 
 
 def log_files(content: st.SearchStrategy[LogBlock] | None = None, *, max_blocks: int = 5) -> st.SearchStrategy[LogFile]:
-    """Intact log files of up to *max_blocks* blocks of *content*, by default of :func:`blocks`.
+    """Generate intact log files of up to *max_blocks* blocks from *content*, by default from :func:`blocks`.
 
     Source: spec/log-file.md.
     """

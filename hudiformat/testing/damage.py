@@ -1,6 +1,6 @@
 """Damage to log files: flipped bits, lost and repeated spans, torn tails, zeros, wrong lengths.
 
-The functions take the bytes of a file and return others; the file need not be intact.
+The functions take the bytes of a file, which need not be intact, and return changed bytes.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from hudiformat.testing.blocks import log_files
 _FIELDS = {"size": (6, 8), "version": (14, 4), "type": (18, 4), "header count": (22, 4), "key": (26, 4),
            "value length": (30, 4)}  # fmt: skip
 _SHORTEST = 46
-"""The bytes of a block without header and content."""
+"""The size in bytes of a block without header entries and content."""
 
 
 @st.composite
 def damaged(draw: st.DrawFn, data: bytes, *, most: int = 4) -> bytes:
-    """*data* with one to *most* kinds of damage, which may leave it unchanged.
+    """Damage *data* in one to *most* ways; the result may be equal to *data*.
 
     The kinds are flips of a bit or byte, cuts, insertions (junk, zeros, a magic), deletions, duplications, splices with
     another file, zero-filled tails, and wrong numbers in the envelope of a block: negative, huge, off by one or by
@@ -34,7 +34,7 @@ def damaged(draw: st.DrawFn, data: bytes, *, most: int = 4) -> bytes:
 
 
 def damaged_log_files(*, most: int = 4) -> st.SearchStrategy[bytes]:
-    """The bytes of log files with one to *most* kinds of damage.
+    """Generate the bytes of log files with one to *most* kinds of damage.
 
     Source: spec/log-file.md, "When it is broken".
     """

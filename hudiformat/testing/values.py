@@ -1,4 +1,4 @@
-"""Random Arrow types that Hudi can store, and values of them.  Types: spec/avro-records.md."""
+"""Random Arrow types that Hudi can store, and random values for them.  Types: spec/avro-records.md."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _millis(moment: Any) -> Any:
 
 
 def integers(bits: int) -> st.SearchStrategy[int]:
-    """Signed integers, often those at which a varint grows by a byte, and the lowest and the highest."""
+    """Generate signed integers, often the ones at which a varint grows by a byte, the lowest and the highest."""
     low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
     edges = [edge for edge in _EDGES if low <= edge <= high]
     return st.integers(low, high) | st.sampled_from([0, *edges, low, high])
@@ -59,7 +59,7 @@ VALUES: dict[pa.DataType, st.SearchStrategy[Any]] = {
 
 
 def decimals(precision: int, scale: int) -> st.SearchStrategy[decimal.Decimal]:
-    """All decimals of a type."""
+    """Generate decimals of a type, often zero, the highest and the lowest."""
     top = 10**precision - 1
     digits = st.integers(-top, top) | st.sampled_from([0, top, -top])
     return digits.map(lambda number: decimal.Decimal(number).scaleb(-scale, decimal.Context(prec=99)))
@@ -73,13 +73,13 @@ def _decimal_types() -> st.SearchStrategy[pa.DataType]:
 
 @st.composite
 def fields(draw: st.DrawFn, depth: int = 3) -> list[pa.Field]:
-    """One to five fields with distinct names, nested up to *depth*."""
+    """Generate one to five fields with distinct names, nested up to *depth*."""
     names = draw(st.lists(NAMES, min_size=1, max_size=5 if depth > 1 else 2, unique=True))
     return [pa.field(name, draw(types(depth)), nullable=draw(st.booleans())) for name in names]
 
 
 def types(depth: int = 3) -> st.SearchStrategy[pa.DataType]:
-    """Arrow types that Hudi can store, nested up to *depth*; 1 is flat.
+    """Generate Arrow types that Hudi can store, nested up to *depth*; with 1 they are flat.
 
     Source: spec/avro-records.md, "Types".
     """
@@ -95,7 +95,7 @@ def types(depth: int = 3) -> st.SearchStrategy[pa.DataType]:
 
 
 def values(kind: pa.DataType) -> st.SearchStrategy[Any]:
-    """Python values of an Arrow type from :func:`types`, as Arrow converts them; never None.
+    """Generate Python values of an Arrow type from :func:`types`, as Arrow converts them; never None.
 
     Source: spec/avro-records.md, "Types".
     """
@@ -110,5 +110,5 @@ def values(kind: pa.DataType) -> st.SearchStrategy[Any]:
 
 
 def optional(field: pa.Field) -> st.SearchStrategy[Any]:
-    """Values of a field, and None if the field is nullable."""
+    """Generate values of a field, and None if the field is nullable."""
     return st.none() | values(field.type) if field.nullable else values(field.type)

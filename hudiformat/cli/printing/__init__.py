@@ -1,1 +1,1 @@
-"""What commands print."""
+"""Printing of the results of commands: tables, JSON lines, rows, findings, commits and progress."""

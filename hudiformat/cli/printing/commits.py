@@ -1,4 +1,4 @@
-"""Printing a commit with the files that it wrote."""
+"""Print a commit with the files that it wrote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Printing the findings of a log file, for ``verify`` and ``salvage``."""
+"""Print the findings of a log file, for ``verify`` and ``salvage``."""
 
 from __future__ import annotations
 

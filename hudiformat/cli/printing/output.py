@@ -1,4 +1,4 @@
-"""Printing: JSON Lines, tables with fixed columns whose rows are printed at once, and warnings."""
+"""Print JSON Lines, warnings, and tables with fixed columns, whose rows are printed without delay."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rich.cells import cell_len, set_cell_size
 from hudiformat.errors import HudiFormatWarning
 
 WIDE = "hudiformat.wide"
-"""Under which name the option --wide is kept among what a command line says."""
+"""The key of the option --wide in the metadata of click's context."""
 _BETWEEN = "  "
 _NARROWEST = 6
 _STEP, _TENTHS_BELOW = 1000, 9.95
@@ -42,7 +42,7 @@ class Column:
 
 
 class Table:
-    """A table that prints its heading at once and each row as it is added."""
+    """A table that prints its heading when it is made and each row when it is added."""
 
     def __init__(self, *columns: Column, indent: str = "") -> None:
         width = terminal_width()
@@ -70,7 +70,7 @@ class Table:
 
 
 def fitted(columns: Sequence[Column], width: int) -> tuple[Column, ...]:
-    """The columns, the widest narrowed until all fit into *width*; of more than fit even so, the first ones."""
+    """Narrow the widest columns until all fit into *width* characters; if that is not enough, drop the last ones."""
     found, space = list(columns), len(_BETWEEN)
     while sum(column.width + space for column in found) - space > width:
         widest = max(range(len(found)), key=lambda number: found[number].width)
@@ -84,7 +84,7 @@ def fitted(columns: Sequence[Column], width: int) -> tuple[Column, ...]:
 
 
 def terminal_width() -> int | None:
-    """The characters in a line of the terminal; None where there is none, or --wide says that it does not matter."""
+    """Return the number of characters in a line of the terminal; None without a terminal, or with --wide."""
     context = click.get_current_context(silent=True)
     if not sys.stdout.isatty() or (context is not None and context.meta.get(WIDE)):
         return None
@@ -92,7 +92,7 @@ def terminal_width() -> int | None:
 
 
 def human(size: int) -> str:
-    """Bytes as people say them: 999, 1.2 KB, 34 MB."""
+    """Format a number of bytes for people: 999, 1.2 KB, 34 MB."""
     value, unit = float(size), 0
     while abs(value) >= _STEP - 0.5 and unit < len(_UNITS) - 1:
         value, unit = value / _STEP, unit + 1

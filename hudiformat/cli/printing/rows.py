@@ -1,4 +1,4 @@
-"""Printing rows as a table, whose column widths are those of the first rows."""
+"""Print rows as a table, whose column widths are determined by the first rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def print_rows(rows: Iterator[Row], *, mark: str | None = None, indent: str = ""
 
 
 def _hidden(row: Row) -> frozenset[str]:
-    """The meta fields, where a terminal's lines are all there is; if others are asked for."""
+    """Return the columns to hide: the meta fields, on a terminal without --wide, if there are other columns."""
     meta = frozenset(name for name in row if name.startswith(_META))
     return meta if terminal_width() is not None and len(meta) < len(row) else frozenset()
 

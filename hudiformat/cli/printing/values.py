@@ -1,7 +1,7 @@
-"""Converting rows of Arrow data to JSON values.
+"""Convert rows of Arrow data to JSON values.
 
 Binary becomes hex; decimals, dates, times and timestamps become text, as Arrow formats them; a map becomes an object;
-floats that JSON does not have become "NaN", "Infinity" or "-Infinity".
+floats that JSON cannot express become "NaN", "Infinity" or "-Infinity".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Spark's catalog as the metastore in which a file sink registers its partitions."""
+"""Spark's catalog as a metastore, in which a file sink registers its partitions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hudiformat.naming.keys import DEFAULT_PARTITION
 
 @dataclass(frozen=True, slots=True)
 class CatalogMetastore:
-    """A partitioned table of Spark's catalog, whatever is behind it, as a :class:`~hudiformat.sink.Metastore`.
+    """A partitioned table of Spark's catalog, with any catalog behind it, as a :class:`~hudiformat.sink.Metastore`.
 
     Source: TableMetaStore and MetastoreCommitPolicy, Flink 1.20.0.
     """
@@ -21,7 +21,7 @@ class CatalogMetastore:
     table: str
 
     def create_or_alter_partition(self, values: Mapping[str, str], path: str) -> None:
-        """Make the partition known, or known again at another folder; what Spark remembers of the table is forgotten.
+        """Add the partition, or change its folder, and drop Spark's cached metadata of the table.
 
         Raises:
             AnalysisException: there is no such table, or it has other partition columns.

@@ -1,7 +1,7 @@
-"""A stream into plain files: the file sink on Structured Streaming, by ``foreachBatch``.
+"""Write a stream into plain files: the file sink on Structured Streaming, by ``foreachBatch``.
 
-Tasks write hidden files, and send the driver a message each; the driver has the batch merged, again by tasks, shows
-it, and commits partitions.  Rules: spec/sink.md.
+Tasks write hidden files and send a message each to the driver.  The driver runs tasks that merge the files of the
+batch, makes the files visible, and commits partitions.  Rules: spec/sink.md.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from hudiformat.storage.opening import open_storage
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What every task of a batch has to know, beside the schema of the rows."""
+    """The settings that every task of a batch needs, beside the schema of the rows."""
 
     path: str
     partition_by: tuple[str, ...]
@@ -43,18 +43,18 @@ class Share:
     lateness: int
 
     def coordinator(self) -> FileSink:
-        """The coordinator of a query that has no session and no objects of its own.
+        """Return the coordinator of a query without a session, a metastore or a custom policy.
 
         Raises:
-            OptionError: options that contradict each other.
+            OptionError: options contradict each other.
         """
         return FileSink(open_storage(self.path), self.options, layout=self.layout)
 
     def check(self, schema: pa.Schema) -> None:
-        """Raise where rows of *schema* do not fit.
+        """Check that rows of *schema* can be written.
 
         Raises:
-            SchemaError: a column that no file can hold, or one that is asked for is missing.
+            SchemaError: no file can hold the type of a column, or a column that the options name is missing.
         """
         rows_writer(file_schema(schema, self.partition_by), self.options)
         column = self.event_time
@@ -67,19 +67,19 @@ class Share:
 
 
 class FileBatches:
-    """Writes the batches of one query; what ``foreachBatch`` takes.  Made by :func:`file_sink`."""
+    """A function for ``foreachBatch`` that writes the batches of one query; :func:`file_sink` returns it."""
 
     def __init__(self, share: Share, make_sink: Callable[..., FileSink]) -> None:
         self._share = share
         self._make_sink = make_sink
-        self._newest: int | None = None  # not known before what an earlier process left is finished or thrown away
+        self._newest: int | None = None  # known after the files of an earlier process were committed or deleted
 
     def __call__(self, df: DataFrame, batch_id: int) -> BatchCommit | None:
-        """Write a batch; None where it was written before, and the query was stopped before Spark had recorded that.
+        """Write a batch; return None if it was written before, and the query stopped before Spark recorded that.
 
         Raises:
-            SchemaError: *df* has a column that no file can hold, or lacks one that is asked for.
-            HudiFormatError: whatever else stops the batch; the same batch, when it comes again, continues.
+            SchemaError: no file can hold the type of a column of *df*, or a column that the options name is missing.
+            HudiFormatError: another reason stops the batch; when Spark repeats the batch, it is continued.
         """
         schema = arrow_schema(df.schema)
         self._share.check(schema)
@@ -90,14 +90,14 @@ class FileBatches:
             return None
         with reraised(), cut_by_rows(df.sparkSession):
             found = df.mapInArrow(in_task(_write_share, self._share, schema), "message binary").collect()
-            messages = [pickle.loads(bytes(row["message"])) for row in found]  # noqa: S301 - of our own tasks
-            # An empty batch may have no tasks; it is finished all the same.
+            messages = [pickle.loads(bytes(row["message"])) for row in found]  # noqa: S301 - pickled by our own tasks
+            # An empty batch may have no tasks; it is committed all the same.
             commit = sink.commit(messages or [TaskCommit(None, 0, None, ())], batch=batch_id)
         self._newest = batch_id
         return commit
 
     def end(self) -> list[str]:
-        """Commit the partitions that still wait, when no more batches come; those partitions."""
+        """Commit the partitions that still wait, after the last batch, and return them."""
         return self._make_sink().end()
 
 
@@ -114,16 +114,16 @@ def file_sink(
     custom: CommitPolicy | None = None,
     extractor: Extractor | None = None,
 ) -> FileBatches:
-    """A sink into Parquet or Avro files under *path*, for ``df.writeStream.foreachBatch``.
+    """Return a sink into Parquet or Avro files under *path*, for ``df.writeStream.foreachBatch``.
 
-    The columns *partition_by* name the folders.  *options* are Flink's keys: spec/sink.md.  *name* identifies queries
-    that write into one folder.  *event_time* is the column that gives the watermark of the trigger partition-time: a
-    task's is the latest of its batch less *lateness* milliseconds.  *metastore*, *custom* and *extractor* go with the
-    options that ask for them.
+    The values of the columns *partition_by* name the folders.  *options* are Flink's keys: spec/sink.md.  *name*
+    distinguishes queries that write into the same folder.  *event_time* is the column of the watermark for the trigger
+    partition-time: the watermark of a task is the latest value in its batch minus *lateness* milliseconds.
+    *metastore*, *custom* and *extractor* are used by the options of these names.
 
     Raises:
-        OptionError: an unknown option, with the closest known one, a value that it does not take, or options and
-            arguments that contradict each other.
+        OptionError: an option is unknown (the error names the closest known one) or has a bad value, or options and
+            arguments contradict each other.
 
     Source: StreamingSink, CompactFileWriter, CompactCoordinator and CompactOperator, Flink 1.20.0.
     """
@@ -138,12 +138,12 @@ def file_sink(
         custom=custom,
         extractor=extractor,
     )
-    make_sink()  # raises for contradictions
+    make_sink()  # raises an OptionError if options contradict each other
     return FileBatches(share, make_sink)
 
 
 def _write_share(share: Share, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """A task's rows into files; its message."""
+    """Write the rows of a task to files, and yield its message to the driver."""
     message = write_share(share, schema, batches)
     yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(message)], pa.binary())], names=["message"])
 
@@ -151,7 +151,7 @@ def _write_share(share: Share, schema: pa.Schema, batches: Iterable[pa.RecordBat
 def write_share(
     share: Share, schema: pa.Schema, batches: Iterable[pa.RecordBatch], *, batch: int | None = None
 ) -> TaskCommit:
-    """A task's rows into files; with a *batch* their names say which it is."""
+    """Write the rows of a task to files; with *batch*, the file names contain its number."""
     context = TaskContext.get()
     assert context is not None  # noqa: S101 - Spark runs this in a task
     latest: list[int] = []
@@ -172,7 +172,7 @@ def write_share(
 
 
 def _latest(rows: pa.RecordBatch, column: str | None) -> list[int]:
-    """The latest moment of *column*, in milliseconds since 1970; none where there is none."""
+    """Return the latest moment of *column*, in milliseconds since 1970, in a list; an empty list if there is none."""
     if column is None:
         return []
     found = pc.max(rows.column(column)).cast(pa.timestamp("us")).cast(pa.int64()).as_py()

@@ -1,7 +1,7 @@
 """The file sink as a data source for streams, ``hudiformat-files`` (PySpark 4.1).
 
-Tasks write hidden files, whose names have the batch; the commit, a process of Spark's without a session, merges them
-and commits partitions.  Rules: spec/sink.md.
+Tasks write hidden files, whose names have the number of the batch.  The commit, which Spark runs in a process without a
+session, merges them and commits partitions.  Rules: spec/sink.md.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _IN_DRIVER = (Policy.METASTORE, Policy.CUSTOM)
 
 
 class HudiFilesSource(DataSource):
-    """Streams into plain Parquet or Avro files, with Flink's keys.
+    """The data source ``hudiformat-files``: streams into plain Parquet or Avro files, with Flink's keys.
 
     Further options: ``hudiformat.sink.partition.columns`` (``"day, hour"``), ``hudiformat.sink.name``,
-    ``hudiformat.sink.event.time`` with ``hudiformat.sink.lateness`` (milliseconds).  What policies need a session or
-    objects of one's own for is for ``hudiformat.spark.file_sink``.
+    ``hudiformat.sink.event.time`` with ``hudiformat.sink.lateness`` (milliseconds).  Policies that need a session or a
+    Python object work only with ``hudiformat.spark.file_sink``.
     """
 
     @classmethod
@@ -60,11 +60,11 @@ class HudiFilesSource(DataSource):
 
 
 def share_of(given: Mapping[str, str]) -> Share:
-    """What the options of a query ask for.
+    """Parse the options of a query.
 
     Raises:
-        OptionError: no path, an unknown option, or a value that it does not take.
-        UnsupportedFeatureError: a policy that needs a session, or an object of one's own.
+        OptionError: there is no path, or an option is unknown or has a bad value.
+        UnsupportedFeatureError: a policy needs a session, or a Python object.
     """
     path, lateness = given.get("path"), given.get(LATENESS) or "0"
     if path is None:
@@ -83,5 +83,5 @@ def share_of(given: Mapping[str, str]) -> Share:
             )
     layout = Layout(given.get(NAME) or "default")
     share = Share(path, columns, options, layout, given.get(EVENT_TIME), int(lateness))
-    share.coordinator()  # raises for contradictions
+    share.coordinator()  # raises an OptionError if options contradict each other
     return share

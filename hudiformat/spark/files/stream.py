@@ -15,18 +15,18 @@ from hudiformat.spark.files.sink import Share, write_share
 from hudiformat.spark.source.messages import results_of
 
 BATCH_ID = "streaming.sql.batchId"
-"""The local property of Spark's tasks that has the number of a stream's batch."""
+"""The local property of Spark's tasks that holds the number of a stream's batch."""
 
 
 @dataclass
 class Written(WriterCommitMessage):
-    """What a task has written."""
+    """The message of a task: the files that it has written."""
 
     commit: TaskCommit
 
 
 class FilesWriter(DataSourceStreamArrowWriter):
-    """Writes the batches of a stream: a batch that comes again finds that it was written."""
+    """The writer of a stream's batches; a batch that Spark repeats is written once."""
 
     def __init__(self, share: Share, schema: pa.Schema) -> None:
         self._share = share
@@ -43,11 +43,11 @@ class FilesWriter(DataSourceStreamArrowWriter):
         self._share.coordinator().commit(commits, batch=batchId)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Leave all files: the batch may be decided, and is finished when it comes again; others go with it then."""
+        """Keep all files: the batch may be committed already; when Spark repeats it, unused files are deleted."""
 
 
 def _batch_of_task() -> int | None:
-    """The batch that this task writes."""
+    """Return the number of the batch that this task writes; None if Spark does not tell it."""
     context = TaskContext.get()
     text = None if context is None else context.getLocalProperty(BATCH_ID)
     return int(text) if text is not None and text.isdecimal() else None

@@ -1,4 +1,4 @@
-"""Conditions of Spark SQL, as far as they tell which files have no rows for them."""
+"""Conditions of Spark SQL that prune files: a file that cannot hold a matching row is not read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from hudiformat.conditions.translation import implied
 
 
 def pruning(spark: SparkSession, condition: str, every: pa.Schema) -> pc.Expression | None:
-    """What rules out files; None where the session's time zone is one that only Java knows."""
+    """Return an expression that every row for which *condition* is true fulfils, to prune files by.
+
+    It is None if only Java knows the time zone of the session.
+    """
     zone = _zone(spark.conf.get("spark.sql.session.timeZone") or "UTC")
     return None if zone is None else implied(condition, every, zone)
 

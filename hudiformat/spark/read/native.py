@@ -1,4 +1,4 @@
-"""File slices that Spark's own Parquet reader reads: no Python, columns and row groups pruned, rows in vectors."""
+"""File slices that Spark's own Parquet reader reads: without Python, vectorized, with columns and row groups pruned."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ from hudiformat.spark.write.schema import has_time_of_day, spark_schema
 from hudiformat.storage.protocol import Storage
 
 _AS_WRITTEN = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
-"""Times as they are in the files, in the calendar of today, whatever Spark's settings say of old dates."""
+"""Read dates and times as they are stored, in the Gregorian calendar, whatever Spark's settings for old dates are."""
 
 _ITS_OWN = ("hdfs", "viewfs", "file")
 _OF_HADOOP = {"s3": "s3a", "abfs": "abfss"}
 _GLOB = frozenset("*?[]{}\\")
 _WIDENED = {("int", "bigint"), ("int", "double"), ("float", "double")}
-"""Types of files and of queries between which the reader of Spark 4 casts."""
+"""Pairs of a file's type and a query's type between which Spark 4's reader casts."""
 
 _THREADS = 16
 
 
 def native_slices(plan: SlicePlan, storage: Storage, *, asked: str) -> list[FileSlice]:
-    """The slices of *plan* that Spark's reader shows as the query has to; *asked* is ``hudiformat.spark.native``.
+    """Return the slices of *plan* that Spark's reader can read with the same result.
+
+    *asked* is the value of ``hudiformat.spark.native``.
 
     Raises:
         CorruptTableError: a base file is no Parquet file.
@@ -53,7 +55,7 @@ def native_slices(plan: SlicePlan, storage: Storage, *, asked: str) -> list[File
 
 
 def without_impossible(slices: Sequence[FileSlice], plan: SlicePlan, storage: Storage) -> list[FileSlice]:
-    """Those of *slices*, which need no merging, that have a row group in which the plan's filter can be true.
+    """Return the *slices* that have a row group in which the plan's filter can be true; none needs merging.
 
     Raises:
         CorruptTableError: a base file is no Parquet file.
@@ -71,15 +73,15 @@ def without_impossible(slices: Sequence[FileSlice], plan: SlicePlan, storage: St
 
 
 def _those(asked: Callable[[FileSlice], bool], slices: Sequence[FileSlice], storage: Storage) -> list[FileSlice]:
-    """Those of *slices* for which *asked* is true; of remote ones several are read at a time."""
-    if storage.capabilities.map:  # threads would only wait for each other here
+    """Return the *slices* for which *asked* is true; remote files are read by several threads."""
+    if storage.capabilities.map:  # local files: threads would only wait for each other
         return list(filter(asked, slices))
     with ThreadPoolExecutor(_THREADS) as pool:
         return [one for one, wanted in zip(slices, pool.map(asked, slices), strict=True) if wanted]
 
 
 def parquet(spark: SparkSession, root: str, slices: Sequence[FileSlice], schema: StructType) -> DataFrame:
-    """The base files of *slices* as Spark's scan."""
+    """Return a data frame of the base files of *slices*, which Spark scans."""
     reader = spark.read.schema(schema).options(**_AS_WRITTEN)
     start = f"{_scheme_for_spark(root)}/"
     rows = reader.parquet(*(start + join_path(one.partition_path, str(_name(one))) for one in slices))
@@ -88,13 +90,14 @@ def parquet(spark: SparkSession, root: str, slices: Sequence[FileSlice], schema:
 
 
 def _with_nan(name: str, kind: DataType) -> Column:
-    """The column *name*, so made that no condition on floating-point numbers in it reaches the scan: Spark loses rows.
+    """Wrap the column *name* so that Spark pushes no condition on its floating-point numbers down to the scan.
 
-    To Spark NaN is above all numbers, but it is no bound of a row group that Arrow has written: ``n > 5`` would skip
-    those whose other numbers are lower.  Conditions on elements of arrays and maps do not reach it anyway.
+    Pushed down, such conditions lose rows: in Spark NaN is above all numbers, but the statistics of row groups that
+    Arrow has written leave NaN out.  ``n > 5`` would skip a row group with the values 1, 2 and NaN, whose maximum is 2.
+    Conditions on elements of arrays and maps are not pushed down anyway.
     """
     if isinstance(kind, DoubleType | FloatType):
-        # As text: each call of a function of Spark's goes to the JVM and back.
+        # One expression as text, as each call of a Spark function is a round trip to the JVM.
         return functions.expr(f"nanvl({name}, cast('NaN' as {kind.simpleString()}))")
     value = functions.col(name)
     for field in kind if isinstance(kind, StructType) else ():
@@ -120,19 +123,19 @@ def _scheme_for_spark(root: str) -> str:
 
 
 def _is_reachable(root: str, asked: str) -> bool:
-    """Whether Spark reads from the storage by itself: others need Hadoop's jars and credentials of their own."""
+    """Return whether Spark may read from the storage: other storages need Hadoop's jars and their own credentials."""
     scheme = root.partition("://")[0] if "://" in root else "file"
     return asked == "true" or (asked == "auto" and scheme in _ITS_OWN)
 
 
 def _needs_python(shown: pa.Schema) -> bool:
-    """Whether names are alike but for their case, or a column has times of day, which Spark's reader has not."""
+    """Return whether Spark's reader cannot read these columns: names differ only by case, or there are times of day."""
     names = [name.lower() for name in shown.names]
     return len(set(names)) < len(names) or any(has_time_of_day(field.type) for field in shown)
 
 
 def _is_plain(one: FileSlice, *, with_logs: bool) -> bool:
-    """Whether there is a base file alone, which has a name that Spark does not take for a pattern or a hidden file."""
+    """Return whether the slice is a single base file whose path Spark takes neither for a pattern nor for hidden."""
     if one.base_file is None or (with_logs and one.log_files):
         return False
     return not str(one.base_file.name).startswith((".", "_")) and not _GLOB.intersection(one.partition_path)

@@ -1,4 +1,4 @@
-"""Queries cut into pieces that travel to tasks: a file slice each, or for change data a write each."""
+"""The pieces of a query that are sent to tasks: one per file slice, or for change data one per write."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from hudiformat.storage.opening import open_storage
 
 @dataclass(frozen=True)
 class SlicePiece:
-    """The rows of one file slice that a query asks for."""
+    """A piece of a query: the rows of one file slice."""
 
     path: str
     query: SliceQuery
     file_slice: FileSlice
 
     def read(self) -> Iterator[pa.RecordBatch]:
-        """The rows, read in this process."""
+        """Read the rows in this process."""
         return self.query.batches(open_storage(self.path), [self.file_slice])
 
 
 @dataclass(frozen=True)
 class ChangePiece:
-    """What one write has changed."""
+    """A piece of a query for change data: the changes of one write."""
 
     path: str
     reader: SliceReader
@@ -44,7 +44,7 @@ class ChangePiece:
     filter: pc.Expression | None
 
     def read(self) -> Iterator[pa.RecordBatch]:
-        """The changes, read in this process."""
+        """Read the changes in this process."""
         return ChangeReader(open_storage(self.path), self.reader).changes([self.write], self.columns, self.filter)
 
 
@@ -52,14 +52,14 @@ Piece = SlicePiece | ChangePiece
 
 
 def every_column(options: SourceOptions) -> pa.Schema:
-    """The columns of a query that picks none, the meta fields first."""
+    """Return all columns that the query can have, meta fields first."""
     if options.query == CDC:
         return CHANGE_SCHEMA
     return slice_reader(options.table().context.state(), options.get(AS_OF)).output_schema
 
 
 def output_schema(options: SourceOptions) -> pa.Schema:
-    """The columns of the rows that are asked for.
+    """Return the columns of the query's result.
 
     Raises:
         SchemaError: there is no such column.
@@ -70,11 +70,11 @@ def output_schema(options: SourceOptions) -> pa.Schema:
 
 
 def pieces(options: SourceOptions, columns: list[str]) -> list[Piece]:
-    """What the tasks of a batch query read.
+    """Plan a batch query and return its pieces.
 
     Raises:
-        OptionError: an incremental query that does not name its begin, or that names a moment of time travel.
-        HudiFormatError: whatever stops the query.
+        OptionError: an incremental query has no begin, or has an option of time travel.
+        HudiFormatError: another reason stops the query.
     """
     table, query = options.table(), options.query
     if query in (INCREMENTAL, CDC):
@@ -93,11 +93,11 @@ def pieces(options: SourceOptions, columns: list[str]) -> list[Piece]:
 
 
 def pieces_within(options: SourceOptions, span: Span, columns: list[str]) -> list[Piece]:
-    """What the tasks read of what was written, or changed, within *span*.
+    """Plan a query of the rows that were written, or of the changes that were made, within *span*; return its pieces.
 
     Raises:
-        OptionError: a moment of time travel is named too.
-        HudiFormatError: whatever stops the query.
+        OptionError: there is an option of time travel too.
+        HudiFormatError: another reason stops the query.
     """
     if options.get(AS_OF) is not None:
         raise OptionError(
@@ -113,10 +113,10 @@ def pieces_within(options: SourceOptions, span: Span, columns: list[str]) -> lis
 
 
 def _condition(options: SourceOptions) -> pc.Expression | None:
-    """The filter, on all columns of the query.
+    """Return the filter, which may use all columns of the query; None if there is none.
 
     Raises:
-        FilterError: it is no condition that is understood.
+        FilterError: the text is not a condition that can be parsed.
         SchemaError: there is no such column.
     """
     text = options.get(FILTER)
@@ -128,12 +128,12 @@ def _pieces(path: str, plan: SlicePlan) -> list[Piece]:
 
 
 def read_piece(piece: object, target: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of a piece in the schema that was declared to Spark.
+    """Yield the rows of a piece in the schema that was declared to Spark.
 
-    Where there is nothing to read, Spark makes up one task with a partition of its own.
+    If a query has no pieces, Spark runs one task with a partition that is no piece; it has no rows.
 
     Raises:
-        DataError: a value is none of the type that was declared.
+        DataError: a value does not fit the declared type.
     """
     if isinstance(piece, SlicePiece | ChangePiece):
         for batch in piece.read():
@@ -142,7 +142,7 @@ def read_piece(piece: object, target: pa.Schema) -> Iterator[pa.RecordBatch]:
 
 def _as_declared(rows: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
     for field, column in zip(target, rows.columns, strict=True):
-        if not field.nullable and column.null_count:  # as of a path that was made of an empty text
+        if not field.nullable and column.null_count:  # such as the path of an empty string
             raise DataError(
                 f"column {field.name} is required, and its partition path gives null in {column.null_count} rows; make "
                 f"it nullable: Table.evolve(nullable={field.name!r})",

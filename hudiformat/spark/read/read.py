@@ -1,4 +1,4 @@
-"""Reading a table as a data frame, on PySpark 3.5 too."""
+"""Read a table as a data frame, on PySpark 3.5 too."""
 
 from __future__ import annotations
 
@@ -37,20 +37,21 @@ def read(
     query: str | None = None,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """The rows of the table at *path*, as they are now or were *as_of* an instant or a date.
+    """Return the rows of the table at *path* as a data frame: the newest rows, or *as_of* an instant or a date.
 
-    *columns* picks columns, the meta fields included, and ``[]`` none, which is enough to count the rows; *filter* is a
-    condition of Spark SQL.  Partitions, files and columns are pruned by them now, when this is called; what the data
-    frame is asked afterwards prunes row groups and, where there are no log files to merge, columns.  *query* is
-    ``snapshot``, ``read_optimized``, ``incremental`` or ``cdc``, whose span *options* name as for the data source.
-    *options* may say all of this too; arguments go first.
+    *columns* selects columns, which may be meta fields; ``[]`` selects none, which is enough to count the rows.
+    *filter* is a condition of Spark SQL.  Both prune partitions, files and columns when this function is called.
+    Conditions and selections on the data frame afterwards prune row groups and, if no log files have to be merged,
+    columns.  *query* is ``snapshot``, ``read_optimized``, ``incremental`` or ``cdc``; *options* give the span of the
+    last two, as for the data source.  *options* may also give the other arguments, which take precedence.
 
     Base files that need no merging are read by Spark's own Parquet reader, the other file slices by tasks in Python.
-    ``hudiformat.spark.native`` says for which storages: ``auto``, local files and HDFS; ``true``, all; ``false``, none.
+    ``hudiformat.spark.native`` selects the storages for which Spark's reader is used: ``auto``, local files and HDFS;
+    ``true``, all; ``false``, none.
 
     Raises:
         SchemaError: the table has no such column.
-        HudiFormatError: whatever stops the query.
+        HudiFormatError: another reason stops the query.
 
     Source: HoodieFileGroupReaderBasedFileFormat, Hudi 1.2.0; spec/spark.md.
     """
@@ -74,7 +75,7 @@ def read(
 
 
 def _smallest(every: pa.Schema) -> str:
-    """The name of a column of numbers that are as short as any, or else of the first column."""
+    """Return the name of the column of numbers with the fewest bits, or of the first column if there are no numbers."""
     sizes: dict[str, int] = {field.name: field.type.bit_width for field in every if pa.types.is_primitive(field.type)}
     return min(sizes, key=sizes.__getitem__, default=str(every.names[0]))
 
@@ -100,12 +101,12 @@ def _rows(spark: SparkSession, asked: SourceOptions, columns: list[str], conditi
     rows = parquet(spark, root, native, spark_schema(plan.query.schema))
     if not others:
         return rows
-    # What is merged comes first: its tasks take longest.
+    # The slices that have to be merged come first: their tasks take longest.
     return _in_python(spark, others, plan.query.schema, columns).unionByName(rows)
 
 
 def _in_python(spark: SparkSession, found: Sequence[Piece], every: pa.Schema, columns: list[str]) -> DataFrame:
-    """The rows of *found*, read by tasks."""
+    """Return a data frame of the pieces *found*, which tasks read in Python."""
     kind = spark_schema(pa.schema([every.field(name) for name in columns]))
     bins = _bins(found, tasks_at_once(spark))
     numbers = spark.range(0, len(bins), 1, max(len(bins), 1))
@@ -115,14 +116,14 @@ def _in_python(spark: SparkSession, found: Sequence[Piece], every: pa.Schema, co
 def _read(
     bins: Sequence[Sequence[Piece]], target: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of the pieces whose numbers are in *batches*."""
+    """Yield the rows of the pieces in the bins whose numbers are in *batches*."""
     for number in (number for batch in batches for number in batch.column(0).to_pylist()):
         for piece in bins[number]:
             yield from read_piece(piece, target)
 
 
 def _bins(found: Sequence[Piece], tasks: int) -> list[list[Piece]]:
-    """The pieces of each task, of which there are about *tasks*, and more where these would read much.
+    """Distribute the pieces over about *tasks* tasks, or over more if a task would read more than 128 MiB.
 
     Source: org.apache.spark.sql.execution.datasources.FilePartition.maxSplitBytes.
     """

@@ -1,4 +1,4 @@
-"""Base files whose rows are shown as the files have them: any reader of Parquet may read these."""
+"""Base files whose rows a query returns as they are stored, so that any Parquet reader can read them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from hudiformat.storage.protocol import Storage
 def stored_columns(
     reader: SliceReader, storage: Storage, file_slice: FileSlice, columns: Sequence[str]
 ) -> pa.Schema | None:
-    """The columns of a slice's base file, where a query of *columns* shows them under these names with these values.
+    """Return the stored columns of a slice's base file, if a query of *columns* returns the same names and values.
 
-    A column that the file lacks, and that is shown as null, is left out; types may be others than the query's.  None
-    where reading the file is not enough: names have changed, or partition columns are shown by the path alone.  Log
-    files are not looked at.
+    A column that the file lacks, which is null in the query, is left out; types may differ from the query's.  The
+    result is None if the file alone is not enough: columns have been renamed, or partition columns come from the path.
+    Log files are ignored.
 
     Raises:
         CorruptTableError: the base file is no Parquet file.
-        StorageError: it cannot be read.
+        StorageError: the base file cannot be read.
     """
     if file_slice.base_file is None or reader.damage is DamageMode.SKIP:
         return None
@@ -47,7 +47,7 @@ def stored_columns(
 
 
 def _has_values_of_path(reader: SliceReader, file: pq.ParquetFile, partition_path: str, shown: pa.Schema) -> bool:
-    """Whether each partition column of *shown* has in all rows of the file the value that the path gives."""
+    """Return whether each partition column of *shown* has the value of the path in all rows of the file."""
     partition_columns = reader.partition_columns
     texts = dict(zip(partition_columns.fields, partition_columns.texts(partition_path), strict=True))
     wanted = set(partition_columns.from_path).intersection(shown.names)
@@ -62,7 +62,7 @@ def _has_values_of_path(reader: SliceReader, file: pq.ParquetFile, partition_pat
 
 
 def _is_constant(metadata: pq.FileMetaData, number: int, value: pa.Scalar) -> bool:
-    """Whether the statistics say that a column has *value* in every row."""
+    """Return whether a column has *value* in every row, by the statistics of its row groups."""
     for group in range(metadata.num_row_groups):
         statistics = metadata.row_group(group).column(number).statistics
         if statistics is None or not statistics.has_null_count:

@@ -1,4 +1,4 @@
-"""What the tasks of a write get and send back: rows that fit the table, and messages of which none may be missing."""
+"""The input and the messages of a write's tasks: rows that fit the table, and one message from every task."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ Message = TypeVar("Message", bound=WriterCommitMessage)
 def fitted(
     batches: Iterable[pa.RecordBatch], schema: TableSchema, name: str, *, keeps_keys: bool
 ) -> Iterator[pa.RecordBatch]:
-    """The rows with the columns of *schema*; of a delete, others are left out.
+    """Return the rows with the columns of *schema*; other columns, which a delete may have, are left out.
 
-    Where the table has no record key, rows get keys of the write *name*, unless they bring theirs and keep them.
+    If the table has no record key, rows get generated keys of the write *name*; with *keeps_keys*, rows that have keys
+    keep them.
     """
     if schema.with_keys:
         batches = batches_with_keys(batches, name, keeps=keeps_keys)
@@ -30,10 +31,10 @@ def fitted(
 
 
 def results_of(messages: Sequence[WriterCommitMessage | None], kind: type[Message]) -> list[Message]:
-    """The messages of all tasks.
+    """Return the messages of all tasks.
 
     Raises:
-        DataError: there are tasks that did not come to their end.
+        DataError: a task did not end, and has sent no message.
     """
     results = [message for message in messages if isinstance(message, kind)]
     if len(results) != len(messages):

@@ -1,4 +1,4 @@
-"""The operation ``delete_partition`` of the data source: tasks say which partitions their rows are of."""
+"""The operation ``delete_partition`` of the data source: tasks collect the partition paths of their rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Paths(WriterCommitMessage):
 
 
 class PartitionDeleter(DataSourceArrowWriter):
-    """Removes the partitions that are named, or else those of the rows."""
+    """The writer that deletes the partitions that the options name, or else the partitions of the rows."""
 
     def __init__(self, options: SourceOptions, config: TableConfig, schema: TableSchema) -> None:
         self._options = options
@@ -36,7 +36,7 @@ class PartitionDeleter(DataSourceArrowWriter):
 
     @brief
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """The partition paths of a task's rows, unless partitions are named."""
+        """Return the partition paths of a task's rows; nothing if the options name partitions."""
         found: set[str] = set()
         for batch in iterator:
             if self._named is None:
@@ -46,7 +46,7 @@ class PartitionDeleter(DataSourceArrowWriter):
 
     @brief
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Remove the partitions, in one commit."""
+        """Delete the partitions, in one commit."""
         table: Table = self._options.table()
         paths = {path for one in results_of(messages, Paths) for path in one.paths}
         named = self._named

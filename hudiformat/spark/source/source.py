@@ -1,10 +1,10 @@
 """The data source ``hudiformat`` (PySpark 4).
 
-Spark makes the writer in one process, runs ``write`` in others and ``commit`` in a third: what travels is the plan and
-the messages.  A task cannot choose its rows.  With a bucket index and log files that does not matter: several
-tasks may add log files to one file group; nor for a bulk insert, which opens file groups of its own.  Else it
-does, since two tasks could open a file group each for one new key, or rewrite one base file: there the tasks stage
-their rows, and the commit writes them.
+Spark makes the writer in one process, runs ``write`` in worker processes and ``commit`` in a third process, and sends
+the plan and the messages between them.  Rows are not shuffled to tasks by file group.  With a bucket index and log
+files this does no harm: several tasks may add log files to the same file group.  Nor with a bulk insert, whose tasks
+open their own file groups.  In all other writes, two tasks could open two file groups for one new key, or rewrite the
+same base file: there the tasks stage their rows, and the commit writes them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class HudiDataSource(DataSource):
     ``hoodie.datasource.read.begin.instanttime`` and ``end.instanttime``; for streams
     ``hoodie.datasource.streaming.startOffset`` and ``maxCommitsPerTrigger``.  Options for writing: ``operation``
     (insert, upsert, bulk_insert, delete, delete_partition, insert_overwrite or insert_overwrite_table) and Hudi's keys.
-    Mode overwrite replaces all other rows, or with ``insert_overwrite`` those in the same partitions.
+    Mode overwrite replaces all rows, or with ``insert_overwrite`` the rows of each partition that occurs in the data.
     """
 
     @classmethod
@@ -88,7 +88,7 @@ class HudiDataSource(DataSource):
         state = before_write(context.state())
         checked = check_rows(state, operation, _as_written(schema, state))
         write = begin_write(context, operation, state, change=checked.change)
-        write.hand_over()  # this process only plans: Spark sends the writer to its tasks, and then to the commit
+        write.hand_over()  # Spark sends the writer to its tasks and then to the commit, in other processes
         return HudiWriter(write, checked.schema, context, keeps_keys=keeps)
 
     @brief
@@ -119,9 +119,9 @@ class HudiDataSource(DataSource):
 
 
 def _as_written(schema: StructType, state: TableState) -> pa.Schema:
-    """The columns of the rows; those that are new to the table may be null.
+    """Return the columns of the rows; columns that are new to the table become nullable.
 
-    Spark hands over the schema of its optimized plan, in which a column of one value cannot be, whatever the user said.
+    Spark passes the schema of its optimized plan, in which a constant column is not nullable, even if the user's is.
     """
     table = state.schema.arrow
     every = as_table_has(arrow_schema(schema), table)
@@ -138,10 +138,10 @@ def _needs(version: str, feature: str) -> UnsupportedFeatureError:
 
 
 class HudiReader(Settling, DataSourceReader):
-    """Reads a table, a task per piece of the query.
+    """The reader of a table, with one task for each piece of the query.
 
-    The pieces are planned beforehand: for a NotImplementedError from ``partitions``, which our UnsupportedFeatureError
-    is, Spark puts one partition that holds nothing.
+    The pieces are planned before Spark calls ``partitions``: if that raises a NotImplementedError, and our
+    UnsupportedFeatureError is one, Spark hides the error and reads one empty partition.
     """
 
     def __init__(self, found: Sequence[Piece], target: pa.Schema) -> None:
@@ -149,7 +149,7 @@ class HudiReader(Settling, DataSourceReader):
         self._target = target
 
     def __getstate__(self) -> dict[str, Any]:
-        """What travels to every task: the pieces travel by themselves, one to each."""
+        """Return the state that is sent to every task: without the pieces, of which each task gets its own."""
         return {"_target": self._target}
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -162,14 +162,14 @@ class HudiReader(Settling, DataSourceReader):
 
 @dataclass
 class TaskResult(WriterCommitMessage):
-    """What a task made: files, whose statistics these are, or staged rows."""
+    """The message of a task: the statistics of its files, or the path of its staged rows."""
 
     stats: bytes | None = None
     staged: str | None = None
 
 
 class HudiWriter(DataSourceArrowWriter):
-    """Writes a table: tasks write or stage, the commit publishes."""
+    """The writer of a table: tasks write or stage their rows, and the commit publishes them."""
 
     def __init__(self, write: Transaction, schema: TableSchema, context: TableContext, *, keeps_keys: bool) -> None:
         self._write = write
@@ -213,14 +213,14 @@ class HudiWriter(DataSourceArrowWriter):
             stats, replaced=replaced_groups(self._context.storage, plan, stats) if is_replacing else None
         )
 
-    def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002 - by instant, not by message
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002 - files are found by the instant
         self._write.abandon()
 
 
 def _tasks_write(plan: WritePlan) -> bool:
-    """Whether tasks can write their rows, even if other tasks have rows with the same keys."""
+    """Return whether tasks can write their rows although other tasks may have rows with the same keys."""
     is_replacing = plan.operation in REPLACING
-    if plan.uses_buckets:  # of which several tasks may have rows: log files they may all add to a file group
+    if plan.uses_buckets:  # several tasks may have rows of a bucket: each can add a log file to it, none can rewrite it
         return plan.config.table_type is TableType.MERGE_ON_READ and not is_replacing
     is_bulk_insert = plan.operation is Operation.BULK_INSERT and plan.options.bulk_insert_sort is SortMode.NONE
     return (is_bulk_insert or is_replacing) and not plan.options.combine_before_insert

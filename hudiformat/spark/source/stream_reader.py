@@ -1,7 +1,7 @@
-"""A table as a stream: what was written, or changed, after one completion time and up to another.
+"""A table as a stream: the rows that were written, or the changes, after one completion time and up to another.
 
-An offset is the completion time of a commit, so that a stream stops and continues between commits, and misses none that
-was begun early and completed late.
+An offset is the completion time of a commit.  So a stream stops and continues between commits, and does not miss a
+commit that began early and completed late.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BEFORE_ALL = "000"
 
 
 class HudiStreamReader(Settling, DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads a table as it grows; ``maxCommitsPerTrigger`` limits how much of it is read at a time."""
+    """The reader of a table as a stream; a batch has at most ``maxCommitsPerTrigger`` commits."""
 
     def __init__(self, options: SourceOptions, target: pa.Schema) -> None:
         if options.get(QUERY) is not None and options.query not in _STREAMED:
@@ -45,7 +45,7 @@ class HudiStreamReader(Settling, DataSourceStreamReader, SupportsTriggerAvailabl
         return {_OFFSET: Span.of(self._options.table().config, start, None).begin}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        # Of the limits that Spark knows, the nearest; it counts commits here.
+        # Spark has no limit for commits; the limit for files is used, and counts commits here.
         limit = self._options.commits_per_batch
         return ReadAllAvailable() if limit is None else ReadMaxFiles(limit)
 

@@ -1,8 +1,8 @@
-"""A stream into a table: a commit for each batch, exactly once.
+"""Write a stream into a table: one commit for each batch, exactly once.
 
-Spark makes the writer twice for a batch, before its tasks and before its commit, so neither has an instant: tasks stage
-their rows, and the commit writes them.  The commit records the batch.  A batch that comes again, as its query was
-stopped between our commit and Spark's, is found on the timeline and skipped.
+Spark makes the writer twice for a batch, before its tasks and before its commit, so the two cannot share an instant:
+tasks stage their rows, and the commit writes them.  The commit records the number of the batch.  If the query stops
+between our commit and Spark's, Spark repeats the batch; it is found on the timeline and skipped.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from hudiformat.write.write import PreparedRows, check_rows, write_prepared
 
 @dataclass
 class StagedRows(WriterCommitMessage):
-    """Where a task has put its rows, and for which query."""
+    """The message of a task: the path of its staged rows, and the id of the query."""
 
     path: str
     query: str
 
     @property
     def folder(self) -> str:
-        """Where the query's rows are put."""
+        """The folder of the query's staged rows."""
         return _folder(self.query)
 
 
 class HudiStreamWriter(DataSourceStreamArrowWriter):
-    """Writes the batches of a stream.
+    """The writer of a stream's batches.
 
-    A query is known by its id, which it keeps when it is started again from its checkpoint, or by
-    ``hoodie.datasource.write.streaming.checkpoint.identifier``.
+    A query is identified by ``hoodie.datasource.write.streaming.checkpoint.identifier``, or by its id, which stays the
+    same when the query is restarted from its checkpoint.
     """
 
     def __init__(self, options: SourceOptions, schema: TableSchema, *, keeps_keys: bool) -> None:
@@ -72,7 +72,7 @@ class HudiStreamWriter(DataSourceStreamArrowWriter):
 
         def write(state: TableState) -> tuple[Commit, TableState]:
             read = read_staged(context.storage, self._schema.arrow, [one.path for one in staged])
-            checked = check_rows(state, operation, self._schema.arrow)  # others may have changed the table since
+            checked = check_rows(state, operation, self._schema.arrow)  # the schema may have changed since
             rows = PreparedRows.of(state.config, checked.fitted(read), checked.change)
             keys = kept_keys(context.storage.root)
             write_files = partial(write_prepared, rows=rows, storage=context.storage, kept=keys)
@@ -97,5 +97,5 @@ def _query_id() -> str:
     task = TaskContext.get()
     assert task is not None  # noqa: S101 - Spark runs this in a task
     found = task.getLocalProperty(QUERY_ID)
-    assert found is not None  # noqa: S101 - which belongs to a query
+    assert found is not None  # noqa: S101 - a task of a stream has a query
     return found

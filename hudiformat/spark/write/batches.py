@@ -1,4 +1,4 @@
-"""How Spark hands rows to Python and shuffles them: settings of the session, while a write needs them."""
+"""Settings of the session for how Spark sends rows to Python and shuffles them, changed while a write runs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _NO_LIMIT = str(2**31 - 1)
 
 _TASKS_PER_CORE, _ROWS_OF_A_TASK = 4, 250_000
 _GATHERED_AT_ONCE = 4 * 1024 * 1024
-"""Bytes of rows that are worked on at once: the more, the fewer calls."""
+"""Bytes of rows that one call works on; larger batches need fewer calls."""
 
 
 @dataclass
 class _Loan:
-    """A setting of a session that writes have changed, until the last of them gives it back."""
+    """A setting of a session that one or more writes have changed; it is restored when the last of them ends."""
 
     session: Any
     key: str
@@ -32,10 +32,10 @@ class _Loan:
 
 
 class _Loans:
-    """The settings of sessions that writes have changed for themselves.
+    """The settings of sessions that writes have changed.
 
-    A session is known by the object of the JVM, or with Spark Connect by its id: Python has several objects for one
-    session, such as those of a data frame and of each batch of a stream.
+    A session is identified by its object in the JVM, or with Spark Connect by its id: Python has several objects for
+    one session, such as the one of a data frame and the one of each batch of a stream.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class _Loans:
         self._loans: list[_Loan] = []
 
     def take(self, spark: SparkSession, key: str, value: str, *, only_unset: bool) -> bool:
-        """Change a setting and return whether it has to be given back; the first of several writes decides."""
+        """Change a setting and return whether it must be restored; with several writes, the first sets the value."""
         session = _identity(spark)
         with self._lock:
             if (loan := self._find(session, key)) is not None:
@@ -78,7 +78,7 @@ class _Loans:
 
 
 def _identity(spark: SparkSession) -> Any:
-    """What is equal for two objects of Python if they are of one session; it keeps the session alive."""
+    """Return a value that is equal for all Python objects of one session; it keeps the session alive."""
     session = getattr(spark, "_jsparkSession", None)
     return getattr(spark, "session_id", spark) if session is None else session
 
@@ -88,7 +88,7 @@ _LOANS = _Loans()
 
 @contextmanager
 def _borrowed(spark: SparkSession, settings: Mapping[str, str], *, only_unset: bool = False) -> Iterator[None]:
-    """Change settings of the session for the block."""
+    """Change settings of the session while the block runs."""
     with ExitStack() as stack:
         for key, value in settings.items():
             if _LOANS.take(spark, key, value, only_unset=only_unset):
@@ -98,9 +98,9 @@ def _borrowed(spark: SparkSession, settings: Mapping[str, str], *, only_unset: b
 
 @contextmanager
 def cut_by_rows(spark: SparkSession) -> Iterator[None]:
-    """Have Spark cut batches by the number of their rows alone, unless the session limits their bytes.
+    """Make Spark limit batches by their number of rows only, unless the session sets a limit of bytes.
 
-    From Spark 4.1 on it asks after each row how many bytes the batch has by now, which takes as long as adding the row.
+    From 4.1 on, Spark computes the bytes of a batch after each row, which takes as long as adding the row.
     """
     with _borrowed(spark, {_LIMIT: _NO_LIMIT}, only_unset=True):
         yield
@@ -108,9 +108,9 @@ def cut_by_rows(spark: SparkSession) -> Iterator[None]:
 
 @contextmanager
 def planned_once(spark: SparkSession, rows: int) -> Iterator[None]:
-    """Have Spark plan the shuffles of about so many *rows* beforehand: one job then, and not one for each shuffle.
+    """Make Spark plan shuffles of about *rows* rows before it runs them: one job, instead of one for each shuffle.
 
-    Writes of several threads share a session, and the first of them decides.
+    Writes of several threads may share a session; the first of them sets the values.
     """
     most = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     tasks = max(_TASKS_PER_CORE * tasks_at_once(spark), min(most, rows // _ROWS_OF_A_TASK))
@@ -119,7 +119,7 @@ def planned_once(spark: SparkSession, rows: int) -> Iterator[None]:
 
 
 def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """*batches*, joined or cut to those of about ``_GATHERED_AT_ONCE`` bytes; none is empty."""
+    """Yield *batches*, joined or cut to batches of about ``_GATHERED_AT_ONCE`` bytes; none is empty."""
     waiting: list[pa.RecordBatch] = []
     size = 0
     for batch in chain.from_iterable(map(_cut, batches)):
@@ -138,14 +138,17 @@ def _cut(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def joined(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """*batches* as one, or none where there are no rows."""
+    """Yield *batches* joined into one batch; yield nothing if there are no rows."""
     if not batches:
         return
     yield from (batch for batch in pa.Table.from_batches(batches).combine_chunks().to_batches() if batch.num_rows)
 
 
 def tasks_at_once(spark: SparkSession) -> int:
-    """How many tasks Spark has at a time; with Spark Connect, where nobody says, how many a shuffle has."""
+    """Return how many tasks Spark runs at a time.
+
+    With Spark Connect, which does not tell this, return the number of tasks of a shuffle.
+    """
     context = getattr(spark, "sparkContext", None)
     if context is not None:
         return int(context.defaultParallelism)

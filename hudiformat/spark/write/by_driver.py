@@ -1,6 +1,6 @@
-"""Few rows that belong to few files: the driver takes them as Arrow and writes them in its own process.
+"""Write few rows for few files in the driver's process, from Arrow batches.
 
-Each job of Spark takes some tenths of a second, whatever it does, and a write by tasks takes several.
+Every Spark job takes some tenths of a second, whatever it does, and a write by tasks needs several jobs.
 """
 
 from __future__ import annotations
@@ -32,21 +32,22 @@ from hudiformat.write.write import PreparedRows, write_prepared
 _COLUMN = "rows"
 _MOST_KEPT = 128 << 20
 _PACKED = 8
-"""How much larger rows may be than the files that Spark's statistics know."""
+"""Rows in memory may be this many times larger than the compressed files, whose sizes are Spark's statistics."""
 
 
 @lru_cache(maxsize=2)
-def kept_keys(root: str) -> dict[Any, Any]:  # noqa: ARG001 - each has its own
-    """What this process keeps of the keys in the files of a table, from one commit to the next.
+def kept_keys(root: str) -> dict[Any, Any]:  # noqa: ARG001 - one entry per table
+    """Return this process's cache of the keys in the files of a table, which later commits reuse.
 
-    Of the two tables that were written last, each of at most 128 MB.  Each commit checks of which files they are.
+    There are caches for the two tables that were written last, of at most 128 MB each.  Every commit checks which files
+    the cached keys are from.
     """
     return {KEPT: Kept(_MOST_KEPT)}
 
 
 def seems_small(df: DataFrame, plan: WritePlan) -> bool:
-    """Whether Spark's statistics say that *df* has few bytes: it may be asked for all its rows at once."""
-    execution = getattr(getattr(df, "_jdf", None), "queryExecution", None)  # with Spark Connect nobody says
+    """Return whether *df* has few bytes by Spark's statistics, so that all its rows may be fetched at once."""
+    execution = getattr(getattr(df, "_jdf", None), "queryExecution", None)  # Spark Connect has no statistics
     if execution is None or plan.options.driver_rows <= 0:
         return False
     size = int(str(execution().optimizedPlan().stats().sizeInBytes()))
@@ -56,14 +57,14 @@ def seems_small(df: DataFrame, plan: WritePlan) -> bool:
 def written_by_driver(
     df: DataFrame, count: int, plan: WritePlan, schema: TableSchema, *, data: pa.Table | None = None
 ) -> list[WriteStat] | None:
-    """Write the rows of *df*, *count* of them, in this process; None where they are for tasks.
+    """Write the *count* rows of *df* in this process; return None if tasks have to write them.
 
-    They are for tasks where they are more than ``hudiformat.spark.driver.rows``, or where they and the files that are
-    read and rewritten for them have more bytes than ``hudiformat.spark.driver.bytes``.  *data* are the rows, where the
-    driver has them.
+    Tasks write more than ``hudiformat.spark.driver.rows`` rows.  They also write if the rows, and the files that are
+    read and rewritten for them, have more than ``hudiformat.spark.driver.bytes`` bytes.  *data* holds the rows if the
+    driver has them already.
 
     Raises:
-        DataError: a record key is null, or exists where it must not.
+        DataError: a record key is null, or exists already and the insert forbids that.
     """
     if not 0 < count <= plan.options.driver_rows:
         return None
@@ -72,7 +73,7 @@ def written_by_driver(
 
 
 def few_rows(df: DataFrame, plan: WritePlan, schema: TableSchema, data: pa.Table | None) -> PreparedRows | None:
-    """The rows of *df*, where they are for the driver."""
+    """Return the rows of *df* with their keys and paths; None if they are too many for the driver."""
     most = plan.options.driver_bytes
     with phase(df.sparkSession, plan, "take the rows"):
         found = collected(df, most) if data is None else data
@@ -85,7 +86,7 @@ def few_rows(df: DataFrame, plan: WritePlan, schema: TableSchema, data: pa.Table
 
 
 def collected(rows: DataFrame, most: int) -> pa.Table | None:
-    """The rows; None where they have more than *most* bytes.  One task reads them all, and stops there."""
+    """Return the rows; None if they have more than *most* bytes.  One task reads them, and stops at that limit."""
     messages = rows.coalesce(1).mapInArrow(in_task(_packed, most), f"{_COLUMN} binary").collect()
     if not messages:
         return None
@@ -93,7 +94,7 @@ def collected(rows: DataFrame, most: int) -> pa.Table | None:
 
 
 def _packed(most: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of a task as one Arrow stream; nothing where there are too many bytes."""
+    """Yield the rows of a task as one Arrow stream; yield nothing if they have more than *most* bytes."""
     found: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -105,10 +106,10 @@ def _packed(most: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
 
 
 def _bytes_of_files(plan: WritePlan, paths: pa.Array) -> int:
-    """How many bytes the files may have that are read for a look-up in *paths*, and those that are rewritten."""
+    """Return the bytes of the files that are read to look up keys in *paths* and of the files that are rewritten."""
     if plan.record_index is not None and plan.config.table_type is TableType.MERGE_ON_READ:
-        return 0  # few keys are read of the index, and log files are added to
-    if opens_groups(plan) or plan.operation in REPLACING:  # which reads nothing, and opens buckets anew
+        return 0  # only a few keys of the index are read, and log files are appended to
+    if opens_groups(plan) or plan.operation in REPLACING:  # these read nothing and write new file groups
         return 0
     if plan.looks_everywhere:
         names = [path for path, _ in list_partitions(open_storage(plan.root))]

@@ -1,19 +1,19 @@
-"""Rows of a data frame -> the tasks that write them: tagged, looked up, assigned, and shuffled to their file groups.
+"""Write the rows of a data frame by tasks: tag the rows, look up their keys, assign file groups, shuffle and write.
 
-    few rows for few files: the driver takes them as Arrow, and writes them itself
+    few rows for few files: the driver fetches them as Arrow batches and writes them itself
     hash buckets: tag -> shuffle by bucket -> write
     inserts: count the rows of each partition -> plan, once, on the driver -> assign -> shuffle by file group -> write
-    upserts and deletes: one pass over the keys: how many, in which partitions, and where they are few, which
+    upserts and deletes: one pass over the keys counts them by partition, and collects them if they are few; then
         no file slices in their partitions -> plan -> assign -> shuffle by file group -> write
         few keys -> look them up in the slices, or in the record index -> plan -> tag, assign -> shuffle -> write
-        many keys, in partitions of which none is large -> shuffle by partition -> look up and write, a task for each
-        many keys -> tag -> join with the keys of the slices, or with what the record index says -> count the new rows
-                  -> plan -> assign -> shuffle -> write
-    bulk insert and overwriting, without buckets: sort as asked -> write, each task into file groups of its own
+        many keys, no large partition -> shuffle by partition -> look up and write, each task whole partitions
+        many keys -> tag -> join with the keys of the slices, or with the entries of the record index
+                  -> count the new rows -> plan -> assign -> shuffle -> write
+    bulk insert and overwriting, without buckets: sort by the sort mode -> write, each task into its own file groups
 
-One file group is written by one task, to which its rows go packed.  No Python per row.  Where rows are shuffled,
-nothing is written before every task has tagged its rows, for the shuffle waits for all of them: a record key that is
-null stops the job while the table is untouched.
+A file group is written by one task, which receives its rows packed.  No Python code runs per row.  A shuffle waits
+until every task has tagged its rows, so nothing is written before: a null record key stops the job before the table
+changes.
 """
 
 from __future__ import annotations
@@ -62,16 +62,16 @@ from hudiformat.write.index.rows import rows_by_value
 from hudiformat.write.placement import groups_of_new
 
 _ROWS_OF_A_PATH, _BYTES_OF_A_PATH = 5_000_000, 512 * 1024 * 1024
-"""The most of a partition that one task looks up: rows of the write, and bytes of files whose keys it reads."""
+"""Limits for a partition whose keys one task looks up: rows of the write, and bytes of files whose keys are read."""
 
 
 def write_shuffled(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator[WriteStat]:
-    """Write the rows of *df*, which have the columns of *schema*, by tasks; a statistic for every file.
+    """Write the rows of *df*, which have the columns of *schema*, by tasks; return the statistics of every file.
 
     Few rows for few files are written by the driver, in this process.
 
     Raises:
-        DataError: a record key is null, or exists where it must not.
+        DataError: a record key is null, or exists already and the insert forbids that.
     """
     with ExitStack() as stack:
         rows = repeatable(df, stack) if not opens_groups(plan) or seems_small(df, plan) else df
@@ -91,7 +91,7 @@ def write_shuffled(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Itera
 def _written_by_keys(
     rows: DataFrame, known: Summary | None, plan: WritePlan, schema: TableSchema, stack: ExitStack
 ) -> Iterator[WriteStat]:
-    """Write rows by tasks, once it is known where their keys are."""
+    """Look up the keys of the rows, then write the rows by tasks."""
     if known is None:
         known = summarized(rows, plan, schema)
         written = written_by_driver(rows, known.rows, plan, schema)
@@ -116,7 +116,7 @@ def _written_by_keys(
 
 
 def _is_shared_by_paths(known: Summary, slices: Sequence[FileSlice]) -> bool:
-    """Whether tasks may each take whole partitions: none has most of the rows, or too many keys for one task."""
+    """Return whether each task can write whole partitions: none has most of the rows, or too many keys for one task."""
     counts = [sum(tasks.values()) for tasks in known.upserts.values()]
     sizes: Counter[str] = Counter()
     for one in slices:
@@ -133,10 +133,10 @@ def _pack_by_path(plan: WritePlan, keys: TableSchema, batches: Iterable[pa.Recor
 def _written_without_keys(
     rows: DataFrame, known: Summary | None, plan: WritePlan, schema: TableSchema
 ) -> Iterator[WriteStat]:
-    """Write rows whose file groups follow from their keys, or from how many there are."""
+    """Write rows whose file groups follow from the hashes of their keys, or from the number of rows."""
     counts: Counts = {} if known is None else known.upserts
     if known is not None:
-        count = 0  # they are too many for the driver
+        count = 0  # the rows are too many for the driver, which was tried before
     elif plan.uses_buckets:
         count = rows.limit(plan.options.driver_rows + 1).count() if plan.options.driver_rows else 0
     else:
@@ -156,9 +156,10 @@ def _written_without_keys(
 def write_found(
     found: DataFrame, plan: WritePlan, schema: TableSchema, slices: Sequence[FileSlice] | None
 ) -> Iterator[WriteStat]:
-    """Write rows that have been looked up; deletes have OUT.  *slices* are those of their partitions, where known.
+    """Write rows whose keys have been looked up; rows to delete have OUT.
 
-    Unless the plan has hash buckets, the rows have to be cached.
+    *slices* are the file slices of the rows' partitions, if they are known.  Unless the plan has hash buckets, the rows
+    have to be cached, for they are read twice.
     """
     if plan.sizing is not None:
         with phase(found.sparkSession, plan, "look up keys, count new rows"):
@@ -168,7 +169,7 @@ def write_found(
 
 
 def write_placed(found: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator[WriteStat]:
-    """Write rows whose file groups are known, those of new ones by the plan; deletes have OUT."""
+    """Write rows whose file groups are known, and new rows, whose file groups the plan sets; deleted rows have OUT."""
     return _written(shuffled(found.mapInArrow(in_task(_pack_found, plan), PACKED)), plan, schema)
 
 
@@ -181,7 +182,7 @@ def _written(
 
 
 def _packed(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
-    """The rows in the tasks that write them, where the file group of each follows from its key."""
+    """Send rows whose file group follows from their key to the tasks that write them."""
     return shuffled(df.mapInArrow(in_task(_pack_tagged, plan, schema.only(key_columns(plan))), PACKED))
 
 
@@ -191,7 +192,7 @@ def _pack_tagged(plan: WritePlan, keys: TableSchema, batches: Iterable[pa.Record
 
 
 def _packed_where(df: DataFrame, plan: WritePlan, schema: TableSchema, located: LocatedKeys | None) -> DataFrame:
-    """The rows in the tasks that write them: where their keys are *located*, or all as new ones."""
+    """Send the rows to the tasks that write the file groups in *located*; without it, all rows are new."""
     keys = schema.only(key_columns(plan))
     return shuffled(df.mapInArrow(in_task(_pack_located, plan, keys, located), PACKED))
 
@@ -199,7 +200,7 @@ def _packed_where(df: DataFrame, plan: WritePlan, schema: TableSchema, located: 
 def _pack_located(
     plan: WritePlan, keys: TableSchema, located: LocatedKeys | None, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    bare = replace(plan, placements={})  # which are asked when it is known which rows are new
+    bare = replace(plan, placements={})  # placements are for new rows, which are not known yet
     tagged = tag_rows(bare, keys, gathered(batches))
     if located is None:
         found = (batch.append_column(NEW, pa.repeat(True, len(batch))) for batch in tagged)
@@ -209,19 +210,19 @@ def _pack_located(
 
 
 def _pack_found(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The new rows with the file groups that they go to; deletes of what is not there are left out."""
+    """Assign file groups to new rows and pack all rows; a delete of a key that the table does not have is left out."""
     parts = (part for batch in gathered(batches) for part in ([batch] if plan.sizing is None else _placed(plan, batch)))
     return packed(part.drop_columns(KEY) for part in parts)
 
 
 def _only_adds(plan: WritePlan) -> bool:
-    """Whether all rows are new, whatever is there."""
+    """Return whether all rows are written as new rows, without looking up their keys."""
     return plan.operation is Operation.INSERT and plan.options.insert_duplicates is DuplicatePolicy.NONE
 
 
 def _planned(plan: WritePlan, counts: Counts, slices: Sequence[FileSlice]) -> WritePlan:
     sizing = plan.sizing
-    if sizing is None:  # nothing is new in a delete
+    if sizing is None:  # a delete has no new rows
         return plan
     there: dict[str, list[FileSlice]] = {}
     for one in slices:
@@ -237,7 +238,10 @@ def _planned(plan: WritePlan, counts: Counts, slices: Sequence[FileSlice]) -> Wr
 
 
 def _as_bulk_inserts_are_sorted(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
-    """Source: GlobalSortPartitioner, RDDPartitionSortPartitioner, Hudi 1.2.0."""
+    """Sort the rows of a bulk insert by its sort mode, and bring rows with the same key together if they are combined.
+
+    Source: GlobalSortPartitioner, RDDPartitionSortPartitioner, Hudi 1.2.0.
+    """
     mode = plan.options.bulk_insert_sort if plan.operation is Operation.BULK_INSERT else SortMode.NONE
     if mode is SortMode.NONE and not plan.combines:
         return df
@@ -251,10 +255,10 @@ def _as_bulk_inserts_are_sorted(df: DataFrame, plan: WritePlan, schema: TableSch
 
 
 def _looked_up(tagged: DataFrame, plan: WritePlan, slices: Sequence[FileSlice], stack: ExitStack) -> DataFrame:
-    """The rows with their file groups, once for each that has the key; new ones have none.
+    """Return the rows with their file groups, one row for each file group that has the key; new rows have none.
 
-    Spark compares the keys of the slices with the rows'.  Where the plan has a partitioned record index, that says
-    instead where keys are.
+    Spark joins the rows with the keys of the slices.  If the plan has a partitioned record index, the rows are joined
+    with its entries instead.
 
     Source: HoodieSimpleIndex, Hudi 1.2.0, which joins as well.
     """
@@ -263,7 +267,7 @@ def _looked_up(tagged: DataFrame, plan: WritePlan, slices: Sequence[FileSlice], 
     else:
         numbers = tagged.sparkSession.range(0, len(slices), 1, max(len(slices), 1))
         known = numbers.mapInArrow(in_task(known_keys, plan, slices, None), TAGS)
-    # Spark takes them for as few as the slices are, and would send all keys of the table to all tasks.
+    # Spark estimates as many keys as there are slices, and would broadcast all keys of the table to all tasks.
     known = known.hint("merge")
     how = "inner" if plan.operation is Operation.DELETE else "left"
     found = tagged.drop(GROUP).join(known, [PATH, KEY], how).select(*map(quoted, tagged.columns))

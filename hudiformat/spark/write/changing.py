@@ -1,4 +1,4 @@
-"""Changing the rows of a table for which a condition holds, in place: Spark SQL's UPDATE and DELETE."""
+"""Update and delete the rows for which a condition is true, as Spark SQL's UPDATE and DELETE do."""
 
 from __future__ import annotations
 
@@ -48,14 +48,15 @@ def update(
     *,
     options: Mapping[str, str] | None = None,
 ) -> Commit:
-    """Give columns of the rows of the table at *path* other values, in one commit.
+    """Set columns to the values in *set*, in the rows of the table at *path* for which *where* is true, in one commit.
 
-    *set* has columns of the table, and for each a value, or a ``Column`` made of the row's own ones.  *where* is a
-    condition of Spark SQL; without one all rows are updated.  Only file slices are read that can have such rows.
+    *set* maps columns of the table to values, or to a ``Column`` that is computed from the row before the update.
+    *where* is a condition of Spark SQL; without it all rows are updated.  Only file slices that can hold such rows are
+    read.
 
     Raises:
-        SchemaError: *set* names a column that is not there, or one that record key or partition path are made of.
-        WriteConflictError: another writer has changed the same file groups meanwhile; nothing is written.
+        SchemaError: *set* names a column that the table does not have, or a column of the record key or partition path.
+        WriteConflictError: another writer has changed the same file groups in the meantime; nothing is written.
         HudiFormatError: as for :func:`hudiformat.spark.upsert`.
 
     Source: UpdateHoodieTableCommand, Hudi 1.2.0.
@@ -65,7 +66,7 @@ def update(
         check_updated(set, plan.schema.arrow.names, key_columns(plan))
         kinds = {field.name: field.dataType for field in spark_schema(plan.schema.arrow).fields}
         columns = {name: column_of(one, kinds[name], name) for name, one in set.items()}
-        # All at once: each value is made of the row as it was.
+        # One select for all columns: each value is computed from the row before the update.
         return found.select(*(columns[name].alias(name) if name in columns else quoted(name) for name in found.columns))
 
     return _changed(spark, path, where, changed, options, deletes=False)
@@ -75,10 +76,10 @@ def update(
 def delete_where(spark: SparkSession, path: str, where: str, *, options: Mapping[str, str] | None = None) -> Commit:
     """Delete the rows of the table at *path* for which *where*, a condition of Spark SQL, is true, in one commit.
 
-    Only file slices are read that can have such rows.
+    Only file slices that can hold such rows are read.
 
     Raises:
-        WriteConflictError: another writer has changed the same file groups meanwhile; nothing is deleted.
+        WriteConflictError: another writer has changed the same file groups in the meantime; nothing is deleted.
         HudiFormatError: as for :func:`hudiformat.spark.delete`.
 
     Source: DeleteHoodieTableCommand, Hudi 1.2.0.
@@ -95,7 +96,7 @@ def _changed(
     *,
     deletes: bool,
 ) -> Commit:
-    """Write what *change* makes of the rows for which *where* is true, or delete them."""
+    """Apply *change* to the rows for which *where* is true and write them; with *deletes*, delete them."""
     context = with_tasks(spark, open_for_tasks(path, options).context)
 
     def write(state: TableState) -> tuple[Commit, TableState]:
@@ -118,7 +119,7 @@ def _changed(
 def _rows_where(
     spark: SparkSession, context: TableContext, plan: WritePlan, schema: TableSchema, where: str
 ) -> DataFrame:
-    """The rows of the table as the write finds it, with PATH, KEY and, in OUT, their file groups."""
+    """Return the rows for which *where* is true when the write begins, with PATH, KEY and their file id in OUT."""
     reader = plan.slice_reader(context.merger)
     condition = pruning(spark, where, reader.output_schema)
     paths = [path for path, _ in list_partitions(open_storage(plan.root))]
@@ -133,13 +134,13 @@ def _rows_where(
 
 
 def _meta_fields(where: str, every: pa.Schema) -> list[pa.Field]:
-    """The meta fields that *where* names; all of them where that is not known."""
+    """Return the meta fields that *where* names; all of them if its columns are not known."""
     named = columns_named(where, every)
     return [one for one in every if is_meta_field(one.name) and (named is None or one.name in named)]
 
 
 def _tagged(found: DataFrame, plan: WritePlan, schema: TableSchema, *, deletes: bool) -> DataFrame:
-    """The rows with their tags, for the file groups that have them."""
+    """Tag the rows with the file groups that they are in; with *deletes*, OUT keeps the file group to delete from."""
     found = as_stored(found, RowKeys.of(plan.config).partition_fields)
     if plan.uses_buckets:
         found = with_tags(found.drop(PATH, KEY), plan, schema)

@@ -1,6 +1,6 @@
-"""Which batches of a stream a table has: each commit of a batch names its writer and its number.
+"""Record which batches of a stream a table has: the commit of a batch names the writer and the batch's number.
 
-As Hudi's streaming sink does, under its key, so that a table may change hands between two batches.
+The key and the format are those of Hudi's streaming sink, so that Hudi can continue a stream between two batches.
 Source: HoodieStreamingSink.SINK_CHECKPOINT_KEY, CommitUtils.getValidCheckpointForCurrentWriter, Hudi 1.2.0.
 """
 
@@ -18,12 +18,12 @@ _KEY = "_hudi_streaming_sink_checkpoint"
 
 
 def checkpoint(writer: str, batch: int) -> dict[str, str]:
-    """The extra metadata of the commit of a batch."""
+    """Return the extra metadata for the commit of a batch."""
     return {_KEY: json.dumps({writer: str(batch)})}
 
 
 def newest_batch(state: TableState, writer: str) -> int | None:
-    """The number of the newest batch of *writer* that the table has, in archived commits too; None when it has none.
+    """Return the number of the newest batch of *writer* among all commits, archived ones too; None if there is none.
 
     Raises:
         CorruptTableError: a commit's checkpoint is damaged.

@@ -1,6 +1,7 @@
-"""How many new rows each partition gets, which is known before the tasks of a write run.
+"""Count the new rows of each partition, before the tasks of a write run.
 
-Where Flink's tasks share the new rows, those of each task are counted: the hash of a record key says whose it is.
+With Flink's sizing, several tasks share the new rows: the hash of the record key selects the task, and the rows are
+counted for each task.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.index.rows import rows_by_value
 
 Counts = Mapping[str, Mapping[int, int]]
-"""By partition path, the rows of each task; all are task 0's where tasks do not share them."""
+"""The number of rows by partition path and task; the task is 0 if tasks do not share the rows."""
 
 _COUNT = "_hudiformat_count"
 _TASK = "_hudiformat_task"
 
 
 def counts_of_inserts(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Counts:
-    """The rows of an insert that combines none: Spark counts them by the values of the partition columns."""
+    """Count the rows of an insert that combines no rows: Spark groups them by the values of the partition columns."""
     parallelism = parallelism_of(plan)
     if parallelism is not None:
         return _by_task(with_tags(df.where(~is_deleted(df, plan)), plan, schema).select(PATH, KEY), parallelism)
@@ -36,11 +37,11 @@ def counts_of_inserts(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Co
     rows = functions.count_if(~is_deleted(df, plan)).alias(_COUNT)
     counted = df.groupBy(*(functions.col(quoted(name)) for name in names)).agg(rows).where(functions.col(_COUNT) > 0)
     found = counted.mapInArrow(in_task(_with_paths, plan, schema.only(names)), f"{PATH} string, {_COUNT} long")
-    return summed((path, 0, count) for path, count in found.collect())  # a null and an empty text have one path
+    return summed((path, 0, count) for path, count in found.collect())  # null and the empty string have the same path
 
 
 def counts_of_new(found: DataFrame, plan: WritePlan) -> Counts:
-    """The rows of *found* that are new; of those with one key that are combined, one counts."""
+    """Count the new rows of *found*; rows with the same key count as one if they are combined."""
     new = found.where(functions.col(NEW) & ~is_deleted(found, plan))
     parallelism = parallelism_of(plan)
     if parallelism is not None:
@@ -51,7 +52,7 @@ def counts_of_new(found: DataFrame, plan: WritePlan) -> Counts:
 
 
 def parallelism_of(plan: WritePlan) -> Parallelism | None:
-    """Flink's tasks, where they share the new rows."""
+    """Return Flink's parallelism if its tasks share the new rows; None otherwise."""
     return plan.sizing.parallelism if plan.sizing is not None else None
 
 
@@ -73,7 +74,7 @@ def _counted_by_task(parallelism: Parallelism, batches: Iterable[pa.RecordBatch]
 
 
 def summed(parts: Iterable[tuple[str, int, int]]) -> Counts:
-    """Counts of rows by partition path and task, added up."""
+    """Add up numbers of rows by partition path and task."""
     counts: dict[str, Counter[int]] = {}
     for path, task, count in parts:
         counts.setdefault(path, Counter())[task] += count

@@ -1,4 +1,4 @@
-"""What Spark's pages show of the jobs of a write: which table, what is done, and the phase."""
+"""Descriptions of a write's jobs on Spark's web pages: the operation, the table and the phase."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _DESCRIPTION = "spark.job.description"
 
 @contextmanager
 def phase(spark: SparkSession, plan: WritePlan, name: str) -> Iterator[None]:
-    """Describe the jobs of the block as ``hudiformat: upsert flights, look up keys``; before and after as it was.
+    """Describe the jobs of the block as ``hudiformat: upsert flights, look up keys``, then restore the description.
 
-    With Spark Connect jobs have no descriptions.
+    With Spark Connect, jobs have no descriptions.
     """
     text = f"hudiformat: {plan.operation.value.lower()} {plan.config.name}, {name}"
     LOG.debug("%s, instant %s", text, plan.instant)

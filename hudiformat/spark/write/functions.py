@@ -1,4 +1,4 @@
-"""Writing a data frame: one commit, which is there whole or not at all."""
+"""Write a data frame in one atomic commit."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def insert(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None
     *options* are Hudi's keys, as for :func:`hudiformat.open_table`.
 
     Raises:
-        SchemaError: columns that contradict the table's, or have a type that Avro cannot hold.
+        SchemaError: the columns of *df* contradict the table's, or have a type that Avro cannot hold.
         DataError: a key column is missing, or a record key is null; nothing has been written.
-        HudiFormatError: whatever else stops the write; the table is as it was.
+        HudiFormatError: another reason stops the write; the table is unchanged.
 
     Source: hudiformat.Table.insert.
     """
@@ -47,7 +47,7 @@ def insert(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None
 
 @checks_arguments
 def upsert(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
-    """Add the rows of *df*, and replace those with the same record key and partition path, in one commit.
+    """Add the rows of *df*, and replace the table's rows with the same record key and partition path, in one commit.
 
     Raises:
         HudiFormatError: as for :func:`insert`.
@@ -59,10 +59,10 @@ def upsert(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None
 
 @checks_arguments
 def bulk_insert(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
-    """Add the rows of *df* in new file groups, in one commit: every task opens its own.
+    """Add the rows of *df* in new file groups, in one commit; every task opens its own file groups.
 
-    ``hoodie.bulkinsert.sort.mode`` sets the order: NONE as the rows come, PARTITION_SORT each task's by partition
-    path and record key, GLOBAL_SORT all.
+    ``hoodie.bulkinsert.sort.mode`` sets the order: NONE keeps the order of the data frame, PARTITION_SORT sorts the
+    rows of each task by partition path and record key, GLOBAL_SORT sorts all rows.
 
     Raises:
         HudiFormatError: as for :func:`insert`.
@@ -74,7 +74,7 @@ def bulk_insert(df: DataFrame, path: str, *, options: Mapping[str, str] | None =
 
 @checks_arguments
 def insert_overwrite(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
-    """Replace all rows of the partitions that *df* has rows for by those of *df*, in one commit.
+    """Replace all rows of each partition that occurs in *df* by the rows of *df*, in one commit.
 
     Raises:
         HudiFormatError: as for :func:`insert`.
@@ -86,7 +86,7 @@ def insert_overwrite(df: DataFrame, path: str, *, options: Mapping[str, str] | N
 
 @checks_arguments
 def insert_overwrite_table(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
-    """Replace all rows of the table by those of *df*, in one commit.
+    """Replace all rows of the table by the rows of *df*, in one commit.
 
     Raises:
         HudiFormatError: as for :func:`insert`.
@@ -112,7 +112,7 @@ def delete(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None
 def delete_partitions(
     spark: SparkSession, path: str, partitions: str | Sequence[str], *, options: Mapping[str, str] | None = None
 ) -> Commit:
-    """Remove all rows of these partition paths from the table at *path*, in one commit; no file is read.
+    """Remove all rows of the partition paths *partitions* from the table at *path*, in one commit; no file is read.
 
     Raises:
         HudiFormatError: as for ``hudiformat.Table.delete_partitions``.
@@ -133,13 +133,14 @@ def write_batch(
     operation: str | None = None,
     options: Mapping[str, str] | None = None,
 ) -> Commit | None:
-    """Write a batch of a stream, in one commit, or pass it over where the table has it; for ``foreachBatch``.
+    """Write a batch of a stream in one commit, or skip it and return None if the table has it; for ``foreachBatch``.
 
-    The stream is known by the id of its query, or by ``hoodie.datasource.write.streaming.checkpoint.identifier``.
-    *operation*, or else ``hoodie.datasource.write.operation``, says how the rows are written, by default ``upsert``.
+    The stream is identified by the id of its query, or by ``hoodie.datasource.write.streaming.checkpoint.identifier``.
+    *operation*, or else ``hoodie.datasource.write.operation``, sets how the rows are written; the default is
+    ``upsert``.
 
     Raises:
-        OptionError: there is no such operation, or *df* is of no stream and none is named.
+        OptionError: there is no such operation, or *df* belongs to no stream and the options name none.
         HudiFormatError: as for :func:`insert`.
 
     Source: HoodieStreamingSink.addBatch, Hudi 1.2.0.
@@ -161,7 +162,7 @@ def write_batch(
 
 
 def _query_id(spark: SparkSession) -> str | None:
-    """The id of the query whose batch is written in this thread; with Spark Connect nobody says."""
+    """Return the id of the query whose batch this thread writes; None with Spark Connect, which does not tell it."""
     context = getattr(spark, "sparkContext", None)
     return None if context is None else context.getLocalProperty(QUERY_ID)
 

@@ -1,4 +1,4 @@
-"""Values of Python as columns of Spark, for a column of the table whose type is known."""
+"""Convert Python values to Spark columns of the type that the table's column has."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from hudiformat.errors import SchemaError, shown, unknown_column
 
 
 def column_of(value: object, kind: DataType, name: str) -> Column:
-    """*value*, a column or what Python has for one, as a column of type *kind*; *name* is for errors.
+    """Return *value*, a column or a Python value, as a column of type *kind*; *name* is for error messages.
 
-    Spark's own literals have no structures and maps, and make of a time without a zone a moment, which the zone of the
-    session then turns into another time.
+    ``functions.lit`` alone does not do: it has no structs and maps, and it reads a datetime without a zone as a moment
+    in the session's zone, which changes the time of day.
 
     Raises:
-        SchemaError: a structure has a field that *kind* does not have; or a nested value is none of *kind*.
+        SchemaError: a dict has a field that the struct *kind* does not have, or a nested value does not fit *kind*.
     """
-    if hasattr(value, "isNotNull"):  # on Connect columns are of a class of their own
+    if hasattr(value, "isNotNull"):  # Spark Connect has its own Column class
         return cast("Column", value).cast(kind)
     if value is None:
         return functions.lit(None).cast(kind)
@@ -73,6 +73,6 @@ def _unfit(value: object, kind: DataType, name: str, expected: str) -> SchemaErr
 
 
 def _since_midnight(value: time, kind: DataType) -> int:
-    """A time of day as Spark shows those of the table: in microseconds, or of 32 bits in milliseconds."""
+    """Return a time of day as the number that Spark shows for it: microseconds in 64 bits, or milliseconds in 32."""
     micros = ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
     return micros if isinstance(kind, LongType) else micros // 1000

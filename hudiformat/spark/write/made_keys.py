@@ -1,4 +1,4 @@
-"""Keys for the rows of a data frame, where the table has no record key columns: see ``transaction.made_keys``."""
+"""Generate keys for the rows of a data frame if the table has no record key columns: see ``transaction.made_keys``."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from hudiformat.write.made_keys import keeps_keys, new_prefix
 
 
 def with_made_keys(df: DataFrame, state: TableState, operation: Operation) -> DataFrame:
-    """*df*, whose rows bring their keys where the table has no record key.
+    """Add generated keys to the rows of *df* if the table has no record key columns.
 
     Raises:
-        DataError: the rows of a delete do not say which they are.
+        DataError: the rows of a delete have no meta fields that identify them.
     """
     if state.config.record_key_fields:
         return df
@@ -25,7 +25,7 @@ def with_made_keys(df: DataFrame, state: TableState, operation: Operation) -> Da
         functions.col(name).cast("string") if name in there else functions.lit(None).cast("string")
         for name in CARRIED_NAMES
     )
-    # Numbers of their own for each partition of the frame, which may have others when it is asked again.
+    # The numbers are unique among all partitions of the frame; they may differ when the frame is evaluated again.
     made = functions.concat_ws(
         "_", functions.lit(new_prefix(state.next_instant)), functions.monotonically_increasing_id()
     )

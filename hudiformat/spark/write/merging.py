@@ -1,9 +1,9 @@
-"""Merging a data frame into a table: what Spark SQL's MERGE INTO does, with columns for expressions.
+"""Merge a data frame into a table, as Spark SQL's MERGE INTO does; conditions and values are Spark columns.
 
-A source row matches the row of the table with its record key and partition path, or with a global index the row with
-its record key, in whatever partition.  Of the clauses for rows that match,
-or for those that do not, the first whose condition holds is applied; a row for which none holds is skipped.  In
-conditions and values the columns are called ``source.<name>`` and ``target.<name>``.
+A source row matches the table's row that has the same record key and partition path; with a global index the partition
+path does not matter.  To a source row with a match, the first clause for matched rows whose condition is true is
+applied; to a row without a match, the first clause for unmatched rows.  A row for which no condition is true is
+skipped.  In conditions and values the columns are called ``source.<name>`` and ``target.<name>``.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ from hudiformat.write.write import check_rows
 SOURCE, TARGET = "source", "target"
 _CLAUSE, _DELETED = "_hudiformat_clause", "_hudiformat_deleted"
 _JOIN = "merge"
-"""How Spark joins with the table's rows: it takes them for as few as their slices, and would send all to all tasks."""
+"""The hint for joins with the table's rows: Spark estimates as many rows as slices, and would broadcast all of them."""
 
 _THERE = "_hudiformat_there"
-"""The partition path of the row that a source row matches, wherever that is."""
+"""The partition path of the row that a source row matches, which may be another partition than its own."""
 
 
 @checks_arguments
@@ -61,13 +61,15 @@ def merge(
 ) -> Commit:
     """Merge the rows of *source* into the table at *path*, in one commit.
 
-    The source has the columns that record key and partition path are made of, which a merge does not change.  With a
-    global index it needs those of the record key, and an update that changes the others moves the row.  Of several
-    source rows with one key the one with the greatest ordering values counts.
+    The source needs the columns of the record key and partition path, which a merge does not change.  With a global
+    index it needs only those of the record key, and an update of a partition column moves the row.  If several source
+    rows have the same key, the row with the greatest ordering values is used.
 
     Raises:
-        SchemaError: a clause names a column that the table does not have, or one that keys are made of.
-        DataError: several source rows have one key, and no ordering column decides; the table is as it was.
+        SchemaError: a clause sets a column that the table does not have, or a column of the record key or partition
+            path.
+        DataError: several source rows have the same key and there is no ordering column to choose by; the table is
+            unchanged.
         HudiFormatError: as for :func:`hudiformat.spark.upsert`.
 
     Source: MergeIntoHoodieTableCommand and ExpressionPayload, Hudi 1.2.0; spec/spark.md.
@@ -106,12 +108,12 @@ def merge(
 
 
 def _fixed_columns(plan: WritePlan) -> Sequence[str]:
-    """The columns that no clause sets: a row may change its partition where all partitions are looked through."""
+    """Return the columns that no clause may set; with a global index, clauses may set partition columns."""
     return RowKeys.of(plan.config).key_fields if plan.options.is_global else key_columns(plan)
 
 
 def _named_alike(source: DataFrame, names: Sequence[str]) -> DataFrame:
-    """*source* with columns called as the table calls them, where Spark takes both names for one."""
+    """Rename the columns of *source* as the table spells them, unless Spark distinguishes upper and lower case."""
     if (source.sparkSession.conf.get("spark.sql.caseSensitive") or "").lower() == "true":
         return source
     given, own = source.columns, set(names)
@@ -120,7 +122,7 @@ def _named_alike(source: DataFrame, names: Sequence[str]) -> DataFrame:
 
 
 def _tagged(source: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
-    """The rows with their tags; with a global index they match wherever they belong, and need not say where."""
+    """Add the tags to the rows; with a global index the source may lack partition columns, which are null then."""
     missing = set(key_columns(plan)) - set(_fixed_columns(plan)) - set(source.columns)
     if not missing:
         return with_tags(source, plan, schema)
@@ -144,7 +146,7 @@ def _one_per_key(rows: DataFrame, plan: WritePlan) -> DataFrame:
 
 
 def _found(joined: DataFrame, clauses: Sequence[Clause], schema: TableSchema, plan: WritePlan) -> DataFrame:
-    """The rows to write, and those to delete, with their tags."""
+    """Apply the clauses to the joined rows; return the rows to write and to delete, with their tags."""
     is_new = functions.col(OUT).isNull()
     number = _first([(is_new == isinstance(clause, Insert)) & _condition(clause) for clause in clauses])
     chosen = joined.withColumn(_CLAUSE, number).where(functions.col(_CLAUSE).isNotNull())
@@ -169,14 +171,14 @@ def _found(joined: DataFrame, clauses: Sequence[Clause], schema: TableSchema, pl
 
 
 def _condition(clause: Clause) -> Column:
-    """Its condition; a text is one of Spark SQL."""
+    """Return the condition of *clause* as a column; a string is an expression of Spark SQL."""
     if isinstance(clause.condition, str):
         return functions.expr(clause.condition)
     return functions.lit(True) if clause.condition is None else _column(clause.condition)
 
 
 def _value(clause: Clause, field: StructField, kept: Column, *, in_source: bool) -> Column:
-    """What a clause puts into a column, in which the table has the value *kept*."""
+    """Return the value that *clause* puts into a column; *kept* is the value that the table has."""
     name = field.name
     if not isinstance(clause, Delete):
         if clause.values is not None and name in clause.values:
@@ -187,7 +189,7 @@ def _value(clause: Clause, field: StructField, kept: Column, *, in_source: bool)
 
 
 def _column(value: object) -> Column:
-    """A column of Spark, or a literal; on Connect columns are of a class of their own."""
+    """Return *value* as a Spark column; Spark Connect has its own Column class."""
     return cast("Column", value) if hasattr(value, "isNotNull") else functions.lit(value)
 
 
@@ -196,7 +198,7 @@ def _named(side: str, name: str) -> str:
 
 
 def _first(conditions: Sequence[Column]) -> Column:
-    """The number of the first of *conditions* that holds; null where none does."""
+    """Return a column with the number of the first condition that is true; null if none is."""
     return functions.coalesce(
         *(functions.when(condition, number) for number, condition in enumerate(conditions)),
         functions.lit(None).cast("int"),
@@ -204,7 +206,7 @@ def _first(conditions: Sequence[Column]) -> Column:
 
 
 def _chosen(values: Sequence[Column]) -> Column:
-    """The value of the clause that counts."""
+    """Return a column with the value of the clause whose number is in _CLAUSE."""
     cases = enumerate(values)
     nothing = functions.lit(None)
     return reduce(

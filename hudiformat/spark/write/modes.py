@@ -1,4 +1,4 @@
-"""Writing a data frame as ``df.write`` does, with Hudi's keys alone: the first write makes the table."""
+"""Write a data frame as ``df.write`` does, with Hudi's keys alone: the first write creates the table."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _MODES = ("append", "overwrite", *_ASKS)
 
 @checks_arguments
 def create_table(rows: DataFrame | StructType, path: str, *, options: Mapping[str, str]) -> Table:
-    """A new, empty table at *path* with the columns of *rows*, a data frame or its schema, as Hudi's keys describe it.
+    """Create an empty table at *path* with the columns of *rows*, a data frame or a schema, and with Hudi's keys.
 
     Raises:
-        TableExistsError: there is a table at *path*.
-        OptionError: an option is wrong.
-        SchemaError: a column that Avro cannot hold, or a key column that is not there.
+        TableExistsError: there is a table at *path* already.
+        OptionError: an option is unknown or has a bad value.
+        SchemaError: Avro cannot hold the type of a column, or a key column is missing.
 
     Source: hudiformat.create_table.
     """
@@ -52,17 +52,18 @@ def write(
     partition_by: str | Sequence[str] | None = None,
     options: Mapping[str, str] | None = None,
 ) -> Commit | None:
-    """Write the rows of *df* in one commit, to a table that is made where there is none; None where nothing is done.
+    """Write the rows of *df* in one commit, and create the table if there is none; return None if nothing is written.
 
-    ``hoodie.datasource.write.operation`` says how, by default ``upsert``.  The modes are Spark's: ``append``;
-    ``overwrite``, which replaces all rows, or with the operation ``insert_overwrite`` those of the partitions that *df*
-    has rows for, while the table and its history stay; ``ignore``, which does nothing where there is a table; and
-    ``errorifexists``.  *partition_by* names the partition columns of a new table, and those that another has.
+    ``hoodie.datasource.write.operation`` sets how the rows are written; the default is ``upsert``.  The modes are
+    Spark's: ``append``; ``overwrite``, which replaces all rows, or with the operation ``insert_overwrite`` the rows of
+    each partition that occurs in *df*, while the table and its history stay; ``ignore``, which does nothing if there is
+    a table; and ``errorifexists``.  *partition_by* names the partition columns of a new table; an existing table must
+    have the same ones.
 
     Raises:
-        TableExistsError: there is a table, in the mode ``errorifexists``.
-        OptionError: no such mode or operation, or the table has other partition columns than *partition_by*.
-        HudiFormatError: whatever else stops the write.
+        TableExistsError: there is a table already, in the mode ``errorifexists``.
+        OptionError: there is no such mode or operation, or the table has other partition columns than *partition_by*.
+        HudiFormatError: another reason stops the write.
 
     Source: HoodieSparkSqlWriter.write, Hudi 1.2.0.
     """
@@ -84,7 +85,7 @@ def write(
 
 
 def _to_delete(df: DataFrame, table: Table, asked: SourceOptions) -> list[str]:
-    """The partitions that are named, or else those of the rows."""
+    """Return the partition paths that the options name, or else those of the rows."""
     named = asked.partitions_to_delete
     if named is not None:
         return matching_partitions(table.context.storage, named)
@@ -99,15 +100,15 @@ def _table(asked: SourceOptions) -> Table | None:
 
 
 def table_for(asked: SourceOptions, schema: pa.Schema, partition_by: Sequence[str] | None = None) -> Table:
-    """The table that is written to; made, where there is none.
+    """Open the table to write to, and create it if there is none.
 
     Raises:
-        OptionError: no path, an unknown option, or a bad value.
+        OptionError: there is no path, an option is unknown or has a bad value, or the partition columns differ.
         HudiFormatError: as for :func:`hudiformat.create_table`.
     """
     table = _table(asked)
     if table is None:
-        with suppress(TableExistsError):  # another writer has just made it
+        with suppress(TableExistsError):  # another writer has just created it
             create_from_keys(asked.path, schema=schema, options=asked.of_table, partition_by=partition_by)
         table = asked.table()
     own = table.context.config.partition_fields

@@ -1,7 +1,7 @@
-"""Rows on their way to the task that writes their file group: packed, so that Spark moves few large values.
+"""Pack rows for the shuffle to the task that writes their file group, so that Spark moves few large values.
 
-A value holds rows of one file group, as an Arrow stream.  Spark would turn every row into a form of its own, sort it,
-and turn it back.
+A value holds rows of one file group as an Arrow stream.  Without this, Spark would convert every row to its own format,
+sort it, and convert it back.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from hudiformat.write.index.rows import rows_by_code, taken
 _ROWS = "_hudiformat_rows"
 _SMALLEST_VALUE, _LARGEST_VALUE = 64 * 1024, 256 * 1024
 _PACKED_AT_ONCE = 16 * 1024 * 1024
-"""Bytes: each value is a stream with a schema, so small ones cost; and Java puts values that are larger than half a
-megabyte aside, where its heap fills up before they are cleared away."""
+"""Sizes in bytes.  Every value is a stream with its own schema, so small values cost much.  Java allocates values above
+half a megabyte as humongous objects, which fill its heap before they are collected."""
 
 PACKED = f"{PATH} string, {GROUP} string, {_ROWS} binary"
-"""What packed rows are to Spark."""
+"""The Spark schema of packed rows."""
 
 
 def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """*batches*, which have PATH and GROUP, as rows of PACKED; some of them together, where file groups are many."""
+    """Pack *batches*, which have PATH and GROUP, as rows of PACKED; batches are joined if file groups are many."""
     waiting: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -67,12 +67,12 @@ def _packed(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def shuffled(values: DataFrame) -> DataFrame:
-    """Packed rows in the tasks that are to write them, one file group after the other."""
+    """Send packed rows to the tasks that write them, sorted by partition path and file group."""
     return values.repartition(PATH, GROUP).sortWithinPartitions(PATH, GROUP)
 
 
 def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, str, Iterator[pa.RecordBatch]]]:
-    """Each partition path and file group of values that are sorted by them, and its rows."""
+    """Yield each partition path and file group with its rows, from packed values that are sorted by both."""
     values = (value for batch in batches for value in zip(*batch.columns, strict=True))
     for (path, group), found in groupby(values, key=lambda value: (value[0].as_py(), value[1].as_py())):
         yield path, group, _rows(map(itemgetter(2), found))

@@ -1,7 +1,7 @@
-"""Errors of tasks on their way to the driver.
+"""Send errors of tasks to the driver.
 
-Spark hands over the text of a traceback and nothing else.  So a task adds a line to an error of ours, with the class,
-the message and the attributes as JSON, and the driver makes the error of this line again.
+Spark sends only the text of a traceback.  So a task adds a line to each HudiFormatError, with the class, the message
+and the attributes as JSON, and the driver creates the error again from this line.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from hudiformat import errors
 
 _MARK = "hudiformat.raised "
-"""What the line begins with."""
+"""The beginning of the line."""
 
 
 @contextmanager
 def marking_errors() -> Iterator[None]:
-    """Add the line to an error of ours that the block raises."""
+    """Add the line to a HudiFormatError that the block raises."""
     try:
         yield
     except errors.HudiFormatError as error:
@@ -31,21 +31,21 @@ def marking_errors() -> Iterator[None]:
 
 
 def encode_error(error: errors.HudiFormatError) -> str:
-    """Return the line for *error*; an error of a class that ``hudiformat.errors`` does not have is one of its base."""
+    """Return the line for *error*; a class that is not in ``hudiformat.errors`` is replaced by its base class there."""
     kind = next(one for one in type(error).__mro__ if one.__module__ == errors.__name__)
     facts = {name: value for name, value in vars(error).items() if isinstance(value, str | int | None)}
     return _MARK + json.dumps({"class": kind.__name__, "message": str(error), "facts": facts})
 
 
 def decode_error(text: str) -> errors.HudiFormatError | None:
-    """Return the error of the line in *text*, what Spark says of a task; None if there is no such line."""
+    """Return the error that the line in *text*, Spark's message about a task, describes; None without such a line."""
     _, found, line = text.partition(_MARK)
     if not found:
         return None
     try:
         given, _ = json.JSONDecoder().raw_decode(line)
         kind, message, facts = getattr(errors, given["class"]), given["message"], given["facts"]
-    except (ValueError, LookupError, TypeError, AttributeError):  # cut off, or text of somebody else
+    except (ValueError, LookupError, TypeError, AttributeError):  # the line is cut off, or not ours
         return None
     if not isinstance(kind, type) or not issubclass(kind, errors.HudiFormatError):
         return None

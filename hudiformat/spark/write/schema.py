@@ -1,6 +1,6 @@
-"""Spark's types <-> Arrow's.
+"""Convert between Spark's types and Arrow's.
 
-PySpark has these mappings too, but as internal functions whose arguments change from release to release.
+PySpark has such functions too, but they are internal, and their arguments change from release to release.
 """
 
 from __future__ import annotations
@@ -29,37 +29,37 @@ _SIMPLE: tuple[tuple[type[spark.DataType], pa.DataType], ...] = (
 )
 
 _BARE_NUMBERS: tuple[tuple[type[spark.DataType], pa.DataType], ...] = (
-    # Spark before 4.1 has no time of day; Hudi on Spark reads the bare number, too.
+    # Spark before 4.1 has no type for a time of day; Hudi on Spark reads the number, too.
     (spark.IntegerType, pa.time32("ms")),
     (spark.LongType, pa.time64("us")),
 )
 
 
 def arrow_schema(schema: spark.StructType) -> pa.Schema:
-    """The Arrow schema of rows of *schema*.
+    """Return the Arrow schema for the Spark schema *schema*.
 
     Raises:
-        SchemaError: a column that Hudi's Avro cannot hold.
+        SchemaError: Hudi's Avro cannot hold the type of a column.
     """
     return pa.schema([_arrow_field(field, field.name) for field in schema.fields])
 
 
 def spark_schema(schema: pa.Schema) -> spark.StructType:
-    """The Spark schema of rows that are read as *schema*."""
+    """Return the Spark schema for the Arrow schema *schema*."""
     return spark.StructType([_spark_field(field) for field in schema])
 
 
 def as_table_has(columns: pa.Schema, table: pa.Schema) -> pa.Schema:
-    """*columns* of a data frame with the types of *table* where Spark shows these as those of the data frame."""
+    """Return *columns* of a data frame with the types of *table*, where Spark shows such a type as the frame's type."""
     own = {one.name: one.type for one in table}
     return pa.schema([one.with_type(_as_stored(one.type, own.get(one.name, one.type))) for one in columns])
 
 
 def fit_shown(schema: TableSchema, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """*batch*, which Spark has given, as :meth:`TableSchema.fit` does: what Spark has no type for is as in the table.
+    """Fit *batch*, which comes from Spark, to *schema*; types that Spark does not have become those of the table.
 
     Raises:
-        DataError: a value that the column of the table cannot hold.
+        DataError: the table's column cannot hold a value.
         SchemaError: as for :meth:`TableSchema.fit`.
     """
     wanted = as_table_has(batch.schema, schema.arrow)
@@ -77,7 +77,7 @@ def _cast(values: pa.Array, field: pa.Field) -> pa.Array:
 
 
 def _as_stored(given: pa.DataType, own: pa.DataType) -> pa.DataType:
-    """*own* where Spark shows it as *given*, else *given*; so are the types inside of nested ones."""
+    """Return *own* if Spark shows it as *given*, else *given*; types inside of nested types are replaced alike."""
     if given == own or pa.types.is_null(given):
         return given
     if pa.types.is_struct(given) and pa.types.is_struct(own):
@@ -89,13 +89,13 @@ def _as_stored(given: pa.DataType, own: pa.DataType) -> pa.DataType:
         return pa.map_(given.key_type, given.item_field.with_type(_as_stored(given.item_type, own.item_type)))
     if pa.types.is_nested(own):
         return given
-    is_moment = pa.types.is_timestamp(given) and given.tz  # in the zone of the session
+    is_moment = pa.types.is_timestamp(given) and given.tz  # its zone is the session's
     known = pa.timestamp(given.unit, "UTC") if is_moment else given
     return own if arrow_schema(spark_schema(pa.schema([("", own)]))).field(0).type == known != own else given
 
 
 def has_time_of_day(kind: pa.DataType) -> bool:
-    """Whether values of *kind* are times of day, or have some."""
+    """Return whether *kind* is a time of day, or contains one."""
     if pa.types.is_nested(kind):
         return any(has_time_of_day(kind.field(number).type) for number in range(kind.num_fields))
     return bool(pa.types.is_time(kind))

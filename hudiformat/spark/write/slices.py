@@ -1,4 +1,4 @@
-"""The newest file slices of partitions, listed by the driver."""
+"""List the newest file slices of partitions, in the driver."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hudiformat.write.index.tagging import PartitionIndex
 
 
 def newest_slices(rows: DataFrame, plan: WritePlan) -> list[FileSlice]:
-    """The newest file slices of the partitions that *rows*, which have their tags, belong to."""
+    """Return the newest file slices of the partitions that the tagged *rows* belong to."""
     paths = [row[0] for row in rows.select(PATH).distinct().collect()]
     return slices_of(plan, paths)
 
 
 def slices_of(plan: WritePlan, paths: Iterable[str]) -> list[FileSlice]:
-    """The newest file slices of the partitions with *paths*."""
+    """Return the newest file slices of the partitions *paths*."""
     storage = open_storage(plan.root)
     return [one for path in paths for one in PartitionIndex(storage, plan, path).slices]

@@ -1,7 +1,7 @@
-"""Rows that tasks store for the commit to write, as Arrow files among the markers.
+"""Stage rows: tasks store them as Arrow files in the marker folder, and the commit writes them.
 
-A batch write's are in the folder of its instant.  A stream's have a folder of their own, as the instant of a batch is
-chosen when its tasks are done.  Write tokens come again when a stream is started again, so names have a random part.
+The rows of a batch write are in the folder of its instant.  A stream has its own folder, for the instant of a batch is
+chosen after its tasks have ended.  Write tokens repeat when a stream is restarted, so file names have a random part.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hudiformat.timeline.config_files import MARKER_FOLDER
 def stage(
     storage: Storage, folder: str, token: WriteToken, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> str:
-    """Store *batches*, as they come, in *folder*, an instant or a stream's name; where they are, below the table."""
+    """Store *batches* in *folder*, an instant or a stream's name; return the path of the file relative to the table."""
     path = f"{MARKER_FOLDER}/{folder}/staged-{token}-{uuid4().hex}.arrow"
     with storage.open_new(path) as file:
         try:
@@ -36,10 +36,10 @@ def stage(
 
 
 def read_staged(storage: Storage, schema: pa.Schema, paths: Sequence[str]) -> pa.Table:
-    """The rows that were stored in *paths*, mapped and not loaded.
+    """Return the rows that were stored in *paths*, as memory maps.
 
     Raises:
-        CorruptTableError: a file holds something else.
+        CorruptTableError: a file does not hold rows of *schema*.
     """
     return pa.concat_tables([schema.empty_table(), *(_read(storage, schema, path) for path in paths)])
 
@@ -47,7 +47,7 @@ def read_staged(storage: Storage, schema: pa.Schema, paths: Sequence[str]) -> pa
 def _read(storage: Storage, schema: pa.Schema, path: str) -> pa.Table:
     try:
         table = pa.ipc.open_file(pa.py_buffer(storage.map(path))).read_all()
-        table.validate(full=True)  # wrong offsets would lead out of the file
+        table.validate(full=True)  # wrong offsets would read outside of the file
     except (pa.ArrowException, OSError, ValueError) as error:
         if isinstance(error, StorageError):
             raise
@@ -60,5 +60,5 @@ def _read(storage: Storage, schema: pa.Schema, path: str) -> pa.Table:
 
 
 def delete_staged(storage: Storage, folder: str) -> None:
-    """Delete what was stored in *folder*."""
+    """Delete all rows that were stored in *folder*."""
     storage.delete_folder(f"{MARKER_FOLDER}/{folder}")

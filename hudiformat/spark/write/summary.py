@@ -1,4 +1,4 @@
-"""What the driver knows of the rows of a write after one pass over the columns that their keys are made of."""
+"""Summarize the rows of a write in one pass over their key columns: numbers, partitions and, if few, the keys."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.index.rows import rows_by_value
 
 MOST = 100_000
-"""Of up to so many rows the driver takes the keys."""
+"""The largest number of rows whose keys the driver collects."""
 
 GONE = "_hudiformat_gone"
 """Whether a row is a delete."""
@@ -34,10 +34,11 @@ GONE = "_hudiformat_gone"
 
 @dataclass(frozen=True)
 class Summary:
-    """The rows of a write: how many; their partition ``paths``; the PATH, KEY and GONE of each, unless there are many.
+    """A summary of the rows of a write: their number and their partition ``paths``.
 
-    ``upserts`` counts what is no delete, by partition path and task; where rows with one key are combined, each key
-    once, which of many keys is an estimate.  ``data`` are the rows themselves, where they were asked for and are few.
+    ``keys`` has PATH, KEY and GONE of each row, or is None if there are many rows.  ``upserts`` counts the rows that
+    are not deletes, by partition path and task.  If rows with the same key are combined, each key is counted once; for
+    many keys this is an estimate.  ``data`` holds the rows themselves, if they were requested and are few.
     """
 
     rows: int
@@ -47,7 +48,7 @@ class Summary:
     data: pa.Table | None = None
 
     def few_keys(self) -> Mapping[str, pa.Array] | None:
-        """The record keys by partition path, each once; None where there are many."""
+        """Return the record keys by partition path, each once; None if there are many rows."""
         if self.keys is None:
             return None
         keys = self.keys[KEY].combine_chunks()
@@ -56,7 +57,7 @@ class Summary:
 
 @dataclass
 class _Part:
-    """What a task says."""
+    """The summary of one task's rows."""
 
     rows: int = 0
     counts: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -70,10 +71,10 @@ class _Part:
 
 
 def summarized(df: DataFrame, plan: WritePlan, schema: TableSchema, *, with_data: bool = False) -> Summary:
-    """Go over the keys of *df*, as one job; *with_data* over all columns, which the driver gets if they are few.
+    """Summarize the keys of *df* in one job; *with_data*, the driver also gets all columns if the rows are few.
 
     Raises:
-        DataError: record keys are null or empty: in how many of all rows, and in which, for example.
+        DataError: record keys are null or empty; the error has the number of such rows and shows one of them.
     """
     names = key_columns(plan)
     deletes = schema.delete_column if schema.delete_column in df.columns else None
@@ -88,7 +89,7 @@ def _taken(
     plan: WritePlan,
     keys: TableSchema,
     deletes: str | None,
-    with_data: bool,  # noqa: FBT001 - a partial function gives it
+    with_data: bool,  # noqa: FBT001 - passed by a partial function
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     part, shares = _Part(data=[] if with_data else None), parallelism_of(plan)
@@ -105,7 +106,7 @@ def _taken(
 
 
 def _tagged(part: _Part, plan: WritePlan, keys: TableSchema, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
-    """Tag a batch; one with rows that have no key is counted instead, for the write stops after this pass."""
+    """Tag a batch; if rows have no key, count them and return nothing, for the write fails after this pass."""
     try:
         return list(tag_rows(plan, keys, [batch]))
     except DataError as error:

@@ -1,4 +1,4 @@
-"""What the tasks of a write do: rows, packed by file group or as they come -> files; what they report to the driver."""
+"""The work of a write's tasks: they write rows to files, and report the statistics of these files to the driver."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from hudiformat.write.rows import combine_parts
 from hudiformat.write.write import WriteTask
 
 QUERY_ID = "sql.streaming.queryId"
-"""The local property that has the id of a stream's query, which it keeps when it is started again."""
+"""The local property that holds the id of a stream's query, which stays the same when the query is restarted."""
 
 
 def write_token() -> WriteToken:
-    """The write token of the task that this process runs: no two attempts share one."""
+    """Return the write token of the task that this process runs; it is unique to the attempt."""
     task = TaskContext.get()
     if task is None:
         return WriteToken(0, 0, 0)
@@ -37,30 +37,30 @@ def write_token() -> WriteToken:
 
 
 def encode_stats(stats: Iterable[WriteStat]) -> pa.RecordBatch:
-    """One row, one column: the statistics of a task's files."""
+    """Encode the statistics of a task's files as a batch with one row and one column."""
     return pa.RecordBatch.from_arrays([pa.array([encode_write_stats(stats)], pa.binary())], names=["stats"])
 
 
 def decode_stats(data: bytes) -> tuple[WriteStat, ...]:
-    """The statistics out of :func:`encode_stats`."""
+    """Decode the statistics that :func:`encode_stats` has encoded."""
     return decode_write_stats(bytes(data))
 
 
 _ALL_TAGS = (PATH, GROUP, KEY, NEW, OUT)
 _COMBINED_IN_MEMORY = 256 * 1024 * 1024
-"""Bytes of one file group's rows that are combined without putting them aside on disk."""
+"""Bytes of one file group's rows that are combined in memory; more are spilled to disk."""
 
 
 def opens_groups(plan: WritePlan) -> bool:
-    """Whether each task writes to file groups of its own; not to buckets, of which several tasks may have rows."""
+    """Return whether each task writes to its own new file groups; never with buckets, whose rows several tasks have."""
     return not plan.uses_buckets and (plan.operation is Operation.BULK_INSERT or plan.operation in REPLACING)
 
 
 def write_rows(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Write the rows of a task; the statistics of its files.
+    """Write the rows of a task and yield the statistics of its files.
 
-    Where tasks open file groups of their own, *batches* are rows with the columns of *schema*, those with one key one
-    after the other, and in the order in which they are combined; else they are packed, and sorted by file group.
+    If tasks open their own file groups, *batches* have the columns of *schema*, and rows with the same key follow each
+    other in the order in which they are combined.  Otherwise *batches* are packed, and sorted by file group.
     """
     with WriteTask(plan, write_token()) as task:
         if opens_groups(plan):
@@ -80,9 +80,9 @@ def write_rows(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.Record
 def write_partitions(
     plan: WritePlan, schema: TableSchema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Look the rows of whole partitions up and write them; *batches* are packed, and sorted by partition path.
+    """Look up the rows of whole partitions and write them; *batches* are packed, and sorted by partition path.
 
-    In memory are the record keys of one partition of the table at a time, and some of the rows.
+    In memory are the record keys of one partition of the table at a time, and a part of the rows.
     """
     keys = RowKeys.of(plan.config)
     keyed = partial(_with_keys, keys, schema)
@@ -99,7 +99,7 @@ def write_partitions(
 def _located(
     task: WriteTask, path: str, group: str, batch: pa.RecordBatch, schema: TableSchema
 ) -> Iterator[LocatedRows]:
-    """The rows of one file group as the task takes them: rows of a bucket, or old rows before new ones."""
+    """Yield the rows of one file group with its location: the rows of a bucket, or existing rows before new rows."""
     rows = KeyedRows(RowKeys.of(task.plan.config).stored(batch.select(schema.arrow.names)), batch[KEY])
     if task.plan.uses_buckets:
         yield from task.tagger.locate_bucket(path, int(group), rows)
@@ -119,7 +119,7 @@ def _combined(rows: Iterable[pa.RecordBatch], plan: WritePlan) -> Iterable[pa.Re
 
 
 def _with_keys(keys: RowKeys, schema: TableSchema, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows as *schema* has them, with KEY, NEW and OUT."""
+    """Return the rows with the columns of *schema*, KEY and, if *batch* has them, NEW and OUT."""
     rows = fit_shown(schema, _without_tags(batch))
     tags = [name for name in (NEW, OUT) if batch.schema.get_field_index(name) >= 0]
     added = {KEY: keys.record_keys(rows)} | {name: batch[name] for name in tags}
@@ -131,7 +131,7 @@ def _without_tags(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _relocated(task: WriteTask, path: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Delete the rows that move to another partition; the other rows."""
+    """Delete the rows that move to another partition, and return the other rows."""
     relocates = pc.is_valid(batch[OUT])
     deleted = (
         pa.Table.from_batches([batch.select([OUT, KEY]).filter(relocates)]).group_by(OUT).aggregate([(KEY, "list")])
@@ -142,7 +142,11 @@ def _relocated(task: WriteTask, path: str, batch: pa.RecordBatch) -> pa.RecordBa
 
 
 def last_of_each_key(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The last row of every run with one partition path and record key; memory is bounded by a batch."""
+    """Yield the last row of every run of rows with the same partition path and record key.
+
+    One batch is held in memory.  The last row of a batch waits until the next batch shows whether its run goes on: the
+    keys ``a a b`` and ``b c`` give the batches ``a``; then ``b`` of the second batch, and ``c``.
+    """
     waiting: pa.RecordBatch | None = None
     for batch in batches:
         if not batch.num_rows:
@@ -157,7 +161,7 @@ def last_of_each_key(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBat
 
 
 def _changes(batch: pa.RecordBatch) -> np.ndarray:
-    """For each row whether the next one has another key; False for the last."""
+    """Return for each row whether the next row has another key; False for the last row."""
     result = np.zeros(batch.num_rows, dtype=np.bool_)
     for name in (PATH, KEY):
         column = batch[name]

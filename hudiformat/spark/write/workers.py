@@ -1,4 +1,4 @@
-"""Spark's Python workers, each of which does one task after the other."""
+"""Spark's Python workers, each of which runs one task after another."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hudiformat.spark.write.raised import marking_errors
 
 _DAEMON = "pyspark.daemon"
 _FIRST_TASKS = 2
-"""The first imports most of the code, before it begins; the second begins after a collection of what the first left."""
+"""Most of the code is imported before the first task; the second begins after a collection of the first's garbage."""
 
 _tasks = itertools.count()
 
@@ -28,7 +28,10 @@ Task = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def in_task(function: Callable[..., Iterator[pa.RecordBatch]], *given: Any) -> Task:
-    """What ``mapInArrow`` takes: *function*, called with *given* and the batches of a task; see :func:`settle`."""
+    """Return a function for ``mapInArrow`` that calls *function* with *given* and the batches of a task.
+
+    The worker is prepared first, see :func:`settle`, and errors are marked for the driver.
+    """
     return partial(_run, partial(function, *given))
 
 
@@ -39,9 +42,9 @@ def _run(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBat
 
 
 class Settling:
-    """A reader of a data source, which settles a worker as it arrives there.
+    """A base class for readers of a data source: unpickling one in a worker prepares the worker.
 
-    It arrives before what it is to read, for which Spark waits before it calls a method.
+    The reader is unpickled before the partition arrives that it reads, and Spark calls its methods only after that.
     """
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -50,11 +53,11 @@ class Settling:
 
 
 def settle() -> None:
-    """Make ready a worker of Spark's, as a task begins: nothing waits for the kernel or for the garbage collector.
+    """Prepare a Spark worker when a task begins, so that it does not wait for the kernel or the garbage collector.
 
-    After each task of a worker, PySpark's daemon collects garbage, for which it goes through all objects: 50 to 100 ms
-    with this package and its libraries, more than a small task takes, and the worker's next task waits for it.  So what
-    is there when the first tasks begin is put aside for good.  Elsewhere this does nothing.
+    After each task, PySpark's daemon collects garbage, which visits all objects: 50 to 100 ms with this package and its
+    libraries, more than a small task takes, and the worker's next task waits for it.  So the objects that exist when
+    the first tasks begin are frozen: the collector does not visit them again.  In other processes nothing is done.
 
     Source: pyspark/daemon.py, the loop of a worker.
     """
@@ -67,31 +70,31 @@ def settle() -> None:
 
 
 def _acknowledge_at_once() -> None:
-    """Have Linux acknowledge at once what has come from Spark by TCP.
+    """Make Linux acknowledge TCP data from Spark without delay.
 
-    The JVM sends a task's code, then its rows, with Nagle's algorithm: it does not send few rows before the code is
-    acknowledged, and the kernel delays that by 40 ms, as Python has nothing to answer yet.  Linux forgets this option
-    after a while, so each task sets it.  Spark 4.1 and later need none of this with
-    ``spark.python.unix.domain.socket.enabled``.
+    The JVM sends a task's code and then its rows, with Nagle's algorithm: it sends few rows only after the code has
+    been acknowledged, and the kernel delays the acknowledgement by 40 ms, as Python has no answer to send yet.  Linux
+    resets this option after a while, so each task sets it.  With ``spark.python.unix.domain.socket.enabled``, Spark 4.1
+    and later do not need it.
 
-    Source: BasePythonRunner of Spark 4, whose sockets keep the default; SPARK-51667 is the same of another connection.
+    Source: BasePythonRunner of Spark 4, whose sockets keep the default; SPARK-51667 fixes this for another connection.
     """
-    if not hasattr(socket, "TCP_QUICKACK"):  # other systems wait less, or cannot be told
+    if not hasattr(socket, "TCP_QUICKACK"):  # other systems wait less, or have no such option
         return
-    with suppress(OSError):  # where there is no /proc, or it is not for us
+    with suppress(OSError):  # /proc may be missing or not readable
         found = _connection_to_spark(os.getpid())
         number = next((each for each, inode in _sockets("self") if inode == found), None)
         if number is not None:
-            with socket.socket(fileno=os.dup(number)) as connection:  # the same connection by another number
+            with socket.socket(fileno=os.dup(number)) as connection:  # the same connection, by another descriptor
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
 
 
 @cache
-def _connection_to_spark(process: int) -> str | None:  # noqa: ARG001 - a process that is forked has its own
-    """Return the inode of the connection of this worker to the JVM; None if it is not of TCP.
+def _connection_to_spark(process: int) -> str | None:  # noqa: ARG001 - one entry per process, as workers are forked
+    """Return the inode of this worker's connection to the JVM; None if it is no TCP connection.
 
-    PySpark keeps the connection in local variables.  It is the one that came in at a port where the daemon, which is
-    the parent of this process, listens.  For a worker of a daemon that listens at port 4242 (in hexadecimal 1092)::
+    PySpark keeps the connection in local variables, out of reach.  The connection was accepted at a port where the
+    daemon, the parent of this process, listens.  With a daemon that listens at port 4242 (hexadecimal 1092)::
 
         descriptors of the daemon                          5001
         descriptors of the worker                          6001, 6002
@@ -116,8 +119,8 @@ _SOCKET = re.compile(r"socket:\[(\d+)\]")
 
 
 def _sockets(process: str) -> Iterator[tuple[int, str]]:
-    """Yield the descriptors of sockets of a process, and their inodes; nothing is done to them."""
+    """Yield the socket descriptors of a process with their inodes; the sockets are not touched."""
     for each in Path("/proc", process, "fd").iterdir():
-        with suppress(OSError):  # it is closed by now
+        with suppress(OSError):  # the descriptor is closed by now
             if found := _SOCKET.fullmatch(str(each.readlink())):
                 yield int(each.name), found[1]

@@ -1,1 +1,1 @@
-"""Record keys -> file groups, by the tasks of Spark."""
+"""Look up the file groups of record keys, by Spark tasks."""

@@ -1,7 +1,8 @@
-"""How many different keys there are, by parts that may have the same ones: exact for few, else by a sample.
+"""Count distinct keys over several batches of keys that may overlap: exactly if they are few, else by a sample.
 
-Kept are the keys whose hashes begin with enough zero bits, so that two samples, brought to the same number of bits, are
-the sample of both together.  Source: Gibbons, "Distinct Sampling for Highly-Accurate Answers", VLDB 2001.
+The sample holds the keys whose hashes begin with a certain number of zero bits.  The union of two samples with the same
+number of bits is the sample of the union.  With 2 bits, about a quarter of the keys is in the sample, so a sample of
+1000 keys estimates 4000.  Source: Gibbons, "Distinct Sampling for Highly-Accurate Answers", VLDB 2001.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ Part = TypeVar("Part", bound=Hashable)
 
 @dataclass
 class DistinctCounts(Generic[Part]):
-    """The numbers of different hashes of several parts; of more than ``most`` in all, estimates within a hundredth."""
+    """The numbers of distinct hashes of several parts: exact up to ``most`` in all, else estimates within about 1 %."""
 
     most: int = _MOST
     _zeros: int = 0
     _found: dict[Part, Hashes] = field(default_factory=dict)
 
     def add(self, part: Part, hashes: Hashes) -> None:
-        """Count *hashes*, whose first bits are as good as random."""
+        """Count *hashes* for *part*; their first bits have to be as good as random."""
         kept = self._sampled(hashes)
         known = self._found.get(part)
         self._found[part] = np.unique(kept) if known is None else np.union1d(known, kept)
@@ -38,14 +39,14 @@ class DistinctCounts(Generic[Part]):
             self._found = {name: self._sampled(one) for name, one in self._found.items()}
 
     def merge(self, other: DistinctCounts[Part]) -> None:
-        """Count what *other* has counted."""
+        """Add the hashes that *other* has counted."""
         self._zeros = max(self._zeros, other._zeros)
         self._found = {name: self._sampled(one) for name, one in self._found.items()}
         for part, hashes in other._found.items():
             self.add(part, hashes)
 
     def counts(self) -> Mapping[Part, int]:
-        """How many there are of each part; at least one where anything was counted."""
+        """Return the number of distinct hashes of each part; at least 1 for a part that was counted."""
         return {part: max(len(found) << self._zeros, 1) for part, found in self._found.items()}
 
     def _sampled(self, hashes: Hashes) -> Hashes:
@@ -53,7 +54,7 @@ class DistinctCounts(Generic[Part]):
 
 
 def spread(hashes: npt.NDArray[np.generic]) -> Hashes:
-    """Hashes whose bits are all as good as random.  Source: SplitMix64."""
+    """Mix *hashes* so that each of their bits is as good as random.  Source: SplitMix64."""
     mixed = hashes.astype(np.uint64)
     with np.errstate(over="ignore"):
         mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

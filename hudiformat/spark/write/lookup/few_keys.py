@@ -1,4 +1,4 @@
-"""The keys of a data frame of few rows, which are sent to the tasks that look for them, instead of the table's keys."""
+"""Collect the keys of a data frame with few rows, to send them to the tasks that look them up in file slices."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from hudiformat.spark.write.workers import in_task
 from hudiformat.write.index.rows import rows_by_value
 
 MOST = 100_000
-"""Up to so many keys are sent."""
+"""The largest number of keys that are sent to tasks."""
 
 _COLUMN = "keys"
 
 
 def few_keys(rows: DataFrame) -> Mapping[str, pa.Array] | None:
-    """The record keys of *rows*, which have their tags, by partition path; None where there are more than ``MOST``."""
+    """Return the record keys of *rows*, which are tagged, by partition path; None if there are more than ``MOST``."""
     messages = rows.select(PATH, KEY).mapInArrow(in_task(packed_keys), f"{_COLUMN} binary").collect()
     parts = [pa.ipc.open_stream(bytes(message[0])).read_all() for message in messages]
     if not parts:
@@ -31,7 +31,7 @@ def few_keys(rows: DataFrame) -> Mapping[str, pa.Array] | None:
 
 
 def packed_keys(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The tags of a task's rows as one Arrow stream, which ends once there are too many."""
+    """Yield the tags of a task's rows as one Arrow stream, which ends once it has more than ``MOST`` rows."""
     found: list[pa.RecordBatch] = []
     for batch in batches:
         found.append(batch)
@@ -41,7 +41,7 @@ def packed_keys(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def as_message(found: Sequence[pa.RecordBatch], column: str) -> Iterator[pa.RecordBatch]:
-    """The batches of a task as one Arrow stream: one row, in a *column* of bytes; nothing without any."""
+    """Yield the batches of a task as one Arrow stream, in one row with a *column* of bytes; nothing without batches."""
     if found:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, found[0].schema) as stream:

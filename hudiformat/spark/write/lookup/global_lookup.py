@@ -1,8 +1,7 @@
-"""Writing with a global index: a row's key is looked up in all partitions, and a row may relocate to another one.
+"""Write with a global index: a row's key is looked up in all partitions, and a row may move to another partition.
 
-    tag -> one row per record key -> join with the rows of all newest slices, or with what the record index knows of the
-        keys, by record key -> where each belongs
-        -> count the new rows, plan, assign, shuffle, write as after any look-up
+    tag -> keep one row per record key -> join by record key with the rows of all newest slices, or with the entries of
+        the record index -> route each row -> count the new rows, plan, assign, shuffle and write as after any look-up
 
 The rules are those of hudiformat.write.index.global_index.
 Source: HoodieGlobalSimpleIndex, HoodieIndexUtils.tagGlobalLocationBackToRecords, Hudi 1.2.0.
@@ -48,16 +47,16 @@ from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.plan import WritePlan
 
 LOCATIONS = "_hudiformat_locations"
-"""Where the table has the record key of a row, each as :func:`location` makes it; null where it has it nowhere."""
+"""The places where the table has the record key of a row, as :func:`location` makes them; null if there are none."""
 
 _ROUTE, _ORDERING = "_hudiformat_route", "_hudiformat_ordering"
 
 
 def write_everywhere(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator[WriteStat]:
-    """Write the rows of *df*, which have the columns of *schema*, by tasks; a statistic for every file.
+    """Write the rows of *df*, which have the columns of *schema*, by tasks; return the statistics of every file.
 
     Raises:
-        DataError: a record key is null, or exists where it must not.
+        DataError: a record key is null, or exists already and the insert forbids that.
     """
     is_combined = plan.combines
     if not (is_combined or plan.looks_everywhere):
@@ -81,7 +80,7 @@ def write_everywhere(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Ite
 
 @dataclass(frozen=True)
 class _TableRows:
-    """The rows of the table: those of all newest ``slices``, or where these are None, by the record index."""
+    """The rows of the table: the rows of all newest ``slices``, or, if these are None, the rows by the record index."""
 
     plan: WritePlan
     slices: Sequence[FileSlice] | None
@@ -94,7 +93,7 @@ class _TableRows:
         return cls(plan, slices_of(plan, [path for path, _ in list_partitions(open_storage(plan.root))]), stack)
 
     def joined(self, rows: DataFrame) -> DataFrame:
-        """The rows with LOCATIONS."""
+        """Return *rows* with LOCATIONS, by a join with the table's rows."""
         plan, ordering = self.plan, _that_decides(self.plan)
         if self.slices is None:
             assert plan.record_index is not None  # noqa: S101 - else there are slices
@@ -106,7 +105,10 @@ class _TableRows:
         return rows.join(live.groupBy(KEY).agg(every.alias(LOCATIONS)), KEY, "left")
 
     def whole(self, rows: DataFrame, reader: SliceReader, columns: pa.Schema, *, group: str) -> DataFrame:
-        """Those rows of the table whose keys *rows* have, and others, with stored columns: see :func:`live_rows`."""
+        """Return the table's rows that have the keys of *rows*, with stored columns: see :func:`live_rows`.
+
+        Other rows of the same file slices are returned too; a join with *rows* drops them.
+        """
         slices = self.slices
         if slices is None:
             assert self.plan.record_index is not None  # noqa: S101 - else there are slices
@@ -120,28 +122,34 @@ class _TableRows:
 def rows_everywhere(
     rows: DataFrame, plan: WritePlan, reader: SliceReader, columns: pa.Schema, stack: ExitStack, *, group: str
 ) -> DataFrame:
-    """Those rows of the table whose keys *rows* have, and others: *columns*, PATH, KEY, and in *group* their file id.
+    """Return the table's rows that have the keys of *rows*, with *columns*, PATH, KEY and, in *group*, their file id.
 
-    The columns that paths are made of are there as they are stored, too: see :func:`as_stored`.
-    *rows* have their tags, and are cached.
+    Other rows of the same file slices are returned too.  The partition columns are also there with their stored values:
+    see :func:`as_stored`.  *rows* have to be tagged and cached.
     """
     return _TableRows.of(plan, stack).whole(rows, reader, columns, group=group)
 
 
 def location(plan: WritePlan, path: Column, group: Column, *, side: str = "") -> Column:
-    """Where the table has a record key, with the ordering values there: those of the columns of *side*."""
+    """Return a place where the table has a record key, as a struct with the ordering values in the columns of *side*.
+
+    The struct has PATH, GROUP and, if rows may leave their partition, the ordering values.
+    """
     values = _ordering_values(spark_schema(_that_decides(plan)), side=side)
     return functions.struct(path.alias(PATH), group.alias(GROUP), *values)
 
 
 def _that_decides(plan: WritePlan) -> pa.Schema:
-    """The ordering columns that decide whether a row may leave its partition; none where no row may."""
+    """Return the ordering columns by which a row may leave its partition; none if rows never leave it."""
     moves = plan.options.moves_partitions and plan.operation is not Operation.DELETE
     return pa.schema([plan.schema.arrow.field(name) for name in (plan.ordering_fields if moves else ())])
 
 
 def _absent(rows: DataFrame, plan: WritePlan, table: _TableRows, stack: ExitStack) -> DataFrame:
-    """The rows of an insert whose keys are nowhere.
+    """Return the rows of an insert whose keys are in no partition of the table.
+
+    Raises:
+        DataError: a key exists, and the insert fails on duplicates.
 
     Source: HoodieSparkSqlWriter, DataSourceUtils.resolveDuplicates.
     """
@@ -156,9 +164,11 @@ def _absent(rows: DataFrame, plan: WritePlan, table: _TableRows, stack: ExitStac
 
 
 def routed(found: DataFrame, plan: WritePlan, *, deleted: Column | None = None) -> DataFrame:
-    """Rows with LOCATIONS: once for each that they are updated in or leave, and once more if they stay in none.
+    """Route each row with LOCATIONS to the file groups in which it is updated, deleted or inserted.
 
-    Those for which *deleted* is true leave all.
+    The result has one row for each location: an update if the row stays in that file group, or a delete if it leaves
+    it.  If it stays in none, one more row inserts it in its own partition.  A row for which *deleted* is true is only
+    deleted, from all its locations.
     """
     moves = plan.options.moves_partitions and plan.operation is not Operation.DELETE
     gone = functions.lit(False) if deleted is None else deleted
@@ -176,13 +186,13 @@ def routed(found: DataFrame, plan: WritePlan, *, deleted: Column | None = None) 
     added = functions.array(_route(functions.col(PATH), functions.lit(""), new=True))
     routes = [updated, left, functions.when(is_new, added)][: 1 if plan.operation is Operation.DELETE else 3]
     every = functions.concat(*(functions.coalesce(one, functions.array()) for one in routes))
-    route = functions.explode(functions.array_distinct(every))  # a file group may have a key twice
+    route = functions.explode(functions.array_distinct(every))  # a file group may hold a key twice
     own = [quoted(name) for name in found.columns if name not in (*TAGS.names, LOCATIONS)]
     return found.select(*own, KEY, route.alias(_ROUTE)).select(*own, KEY, f"{_ROUTE}.*")
 
 
 def _may_leave(one: Column, plan: WritePlan) -> Column:
-    """Whether a row may leave a location for its partition: it wins there, and is no delete."""
+    """Return whether a row may leave the location *one* for its own partition: it wins there, and is no delete."""
     leaves = functions.col(PATH) != one[PATH]
     for values in _ordering_values(spark_schema(_that_decides(plan))):
         leaves &= values >= one[_ORDERING]
@@ -192,7 +202,7 @@ def _may_leave(one: Column, plan: WritePlan) -> Column:
 
 
 def _ordering_values(ordering: StructType, *, side: str = "") -> list[Column]:
-    """The ordering values of a row, as one column that compares; none without ordering columns."""
+    """Return the ordering values of a row as one column that can be compared; nothing without ordering columns."""
     values = comparable(ordering, ordering.names, side=side)
     return [functions.struct(*values).alias(_ORDERING)] if values else []
 

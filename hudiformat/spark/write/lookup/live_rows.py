@@ -1,4 +1,4 @@
-"""The rows of file slices as a data frame, and the one row of several with one key that counts."""
+"""Read file slices as a data frame, and choose one of several rows with the same key."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hudiformat.spark.write.workers import in_task
 from hudiformat.storage.opening import open_storage
 
 STORED = "_hudiformat_stored_"
-"""Begins the names of the columns of partition paths as the files have them; a path may show other values."""
+"""Prefix of the names of stored partition columns; a query shows the values of the path, which may differ."""
 
 _RANK = "_hudiformat_rank"
 
@@ -35,9 +35,10 @@ def live_rows(
     where: pc.Expression | None = None,
     stored: bool = False,
 ) -> DataFrame:
-    """The rows of *slices*: *columns*, their partition path and record key, and in the column *group* their file id.
+    """Return the rows of *slices* with *columns*, PATH, KEY and, in the column *group*, their file id.
 
-    With *where* only those for which it is true.  With *stored* the columns of :func:`as_stored` too.
+    With *where*, only the rows for which it is true are returned.  With *stored*, the columns that :func:`as_stored`
+    needs are there too.
     """
     query = SliceQuery(reader, list(dict.fromkeys([RECORD_KEY, *columns.names])), where)
     more = [field.with_name(f"{STORED}{field.name}") for field in query.stored_schema] if stored else []
@@ -62,13 +63,13 @@ def _read(
 
 
 def as_stored(rows: DataFrame, names: Sequence[str]) -> DataFrame:
-    """*rows* with the columns *names* as the files have them, in place of what is shown: so they keep their paths."""
+    """Replace the columns *names* by their stored values, so that the rows keep their partition paths when written."""
     columns = {name: f"{STORED}{name}" for name in names}
     return rows.withColumns({name: functions.col(quoted(own)) for name, own in columns.items()}).drop(*columns.values())
 
 
 def one_per_key(rows: DataFrame, keys: Sequence[str], ordering_fields: Sequence[str]) -> DataFrame:
-    """Of the rows that agree in *keys* the one with the greatest ordering values; without any, one of them."""
+    """Keep one row for each value of *keys*: the row with the greatest ordering values, or any without such columns."""
     if not ordering_fields:
         return rows.dropDuplicates(list(keys))
     order = [one.desc_nulls_last() for one in comparable(rows.schema, ordering_fields)]
@@ -77,9 +78,10 @@ def one_per_key(rows: DataFrame, keys: Sequence[str], ordering_fields: Sequence[
 
 
 def comparable(schema: StructType, names: Sequence[str], *, side: str = "") -> list[Column]:
-    """Columns that Spark sorts as ordering values compare in Hudi: those of *names* in *schema*, of *side*.
+    """Return columns that Spark sorts as Hudi compares the ordering values of *names*; *side* prefixes the names.
 
-    Null is zero among numbers, Hudi's default, and below all other values; -0.0, to Spark equal to 0.0, is below it.
+    A null number is zero, Hudi's default; another null is below all values.  -0.0, which is equal to 0.0 in Spark, is
+    below 0.0.
 
     Source: java.lang.Double.compare; hudiformat.file_group.merging.rule.comparable.
     """

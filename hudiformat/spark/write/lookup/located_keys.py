@@ -1,4 +1,4 @@
-"""Where few record keys are in a table: looked up by tasks that read file slices, and sent to those that write."""
+"""Look up few record keys by tasks that read file slices, and send the results to the tasks that write."""
 
 from __future__ import annotations
 
@@ -34,15 +34,17 @@ _ROW = "_hudiformat_row"
 
 @dataclass(frozen=True)
 class LocatedKeys:
-    """All keys of a write: PATH, KEY and GROUP, once for each file group that has the key; null where none has."""
+    """All keys of a write: PATH, KEY and GROUP, one row per file group that has the key; null GROUP if none has it."""
 
     places: pa.Table
 
     def tagged(self, batch: pa.RecordBatch, operation: Operation) -> pa.RecordBatch:
-        """Rows, which have their tags, with GROUP and NEW: once for each file group, without what is not written.
+        """Return the tagged rows of *batch* with GROUP and NEW, one row for each file group that has the key.
+
+        A delete leaves out the new rows, an insert the rows that exist.
 
         Raises:
-            DataError: a row has a key that was not asked for.
+            DataError: a row has a key that was not looked up, as the data frame gave other rows when it was read again.
         """
         rows = pa.table({PATH: batch[PATH], KEY: batch[KEY], _ROW: np.arange(len(batch))})
         found = rows.join(self.places, [PATH, KEY], join_type="inner").sort_by(_ROW)
@@ -63,7 +65,7 @@ class LocatedKeys:
         return taken.append_column(NEW, flags)
 
     def upserts(self, keys: pa.Table, plan: WritePlan) -> Counts:
-        """How many rows with *keys* (PATH, KEY, GONE) are new, by partition path and task."""
+        """Count the new rows among *keys* (PATH, KEY, GONE), without deletes, by partition path and task."""
         new = self.places.filter(pc.is_null(self.places[GROUP])).select([PATH, KEY])
         rows = keys.filter(pc.invert(keys[GONE])).join(new, [PATH, KEY], join_type="inner")
         shares = parallelism_of(plan)
@@ -77,10 +79,10 @@ class LocatedKeys:
 
 
 def located_keys(spark: SparkSession, plan: WritePlan, slices: Sequence[FileSlice], known: Summary) -> LocatedKeys:
-    """Look the few keys of a write up in *slices*, or in the record index of their partitions.
+    """Look up the few keys of a write in *slices*, or in the record index of their partitions.
 
     Raises:
-        DataError: an insert of a key that exists, where that is an error.
+        DataError: a key exists, and the insert fails on duplicates.
     """
     few = known.few_keys() or {}
     asked = pa.concat_tables([pa.table({PATH: pa.repeat(path, len(keys)), KEY: keys}) for path, keys in few.items()])
@@ -97,7 +99,7 @@ def located_keys(spark: SparkSession, plan: WritePlan, slices: Sequence[FileSlic
 
 
 def key_exists(path: str, key: str) -> DataError:
-    """What an insert is refused with that must not find its keys."""
+    """Return the error of an insert that fails on duplicates."""
     return DataError(f"the record key {key!r} is in partition {path!r} already")
 
 
@@ -123,7 +125,7 @@ def known_keys(
     few: Mapping[str, pa.Array] | None,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """The record keys of the file slices with the numbers in *batches*, or those of *few* that are among them."""
+    """Yield the record keys of the file slices whose numbers are in *batches*; with *few*, only keys that are in it."""
     storage = open_storage(plan.root)
     for number in (number for batch in batches for number in batch.column(0).to_pylist()):
         path, file_id = slices[number].partition_path, slices[number].file_id

@@ -1,4 +1,4 @@
-"""Looking the keys of a write up in a partitioned record index, each in the partition of its row, as a Spark job.
+"""Look up the keys of a write in a partitioned record index, each in the partition of its row, as a Spark job.
 
     few keys -> look up on the driver
     many keys -> shuffle by the file group of the index -> look up, each task in its own file groups of the index
@@ -33,7 +33,7 @@ _KEYS_AT_ONCE = 1_000_000
 
 
 def keys_by_index(rows: DataFrame, plan: WritePlan, index: RecordIndex) -> DataFrame:
-    """Those keys of *rows*, which have their tags, that the index has, with the tags that say where they are."""
+    """Return the keys of the tagged *rows* that are in the index, with the partition path and file group of each."""
     session = rows.sparkSession
     counts = index.opened(open_storage(plan.root)).counts()
     wanted = max(sum(counts.values()), 1)
@@ -43,7 +43,7 @@ def keys_by_index(rows: DataFrame, plan: WritePlan, index: RecordIndex) -> DataF
 
 
 def few_by_index(plan: WritePlan, few: Mapping[str, pa.Array]) -> Iterator[pa.RecordBatch]:
-    """Those of *few* keys, by partition path, that the index has, with their tags; looked up in this process."""
+    """Look up *few* keys, given by partition path, in this process; yield the tags of those that are in the index."""
     batches = [
         pa.RecordBatch.from_arrays([keys, pa.repeat(path, len(keys))], names=[KEY, PATH]) for path, keys in few.items()
     ]
@@ -51,12 +51,12 @@ def few_by_index(plan: WritePlan, few: Mapping[str, pa.Array]) -> Iterator[pa.Re
 
 
 def sent(found: Iterable[pa.RecordBatch], _batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """*found*, as a task gives it."""
+    """Yield *found* as the result of a task."""
     yield from found
 
 
 def at_once(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """*batches*, as many together as are looked up at once."""
+    """Yield *batches* joined into tables of about ``_KEYS_AT_ONCE`` keys, which are looked up together."""
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
         waiting.append(batch)
@@ -68,7 +68,7 @@ def at_once(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def _numbered(counts: Mapping[str, int], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The keys with the number of their file group, among those of their partition path; others are left out."""
+    """Yield the keys with the number of their file group in the index; keys of partitions without one are left out."""
     for batch in batches:
         for path, rows in rows_by_value(batch[PATH]):
             if path in counts:
@@ -78,7 +78,7 @@ def _numbered(counts: Mapping[str, int], batches: Iterable[pa.RecordBatch]) -> I
 
 
 def _found(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The tags of the keys of *batches* that the index has, each key once."""
+    """Yield the tags of the keys in *batches* that are in the index, each key once."""
     tagger = Tagger(open_storage(plan.root), plan)
     for part in at_once(batches):
         for path, rows in rows_by_value(part[PATH].combine_chunks()):

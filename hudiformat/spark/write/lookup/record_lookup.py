@@ -1,8 +1,8 @@
-"""Looking the keys of a write up in the record index, as a Spark job.
+"""Look up the keys of a write in the record index, as a Spark job.
 
     few keys -> look up on the driver
-    keys -> shuffle by the file group of the index -> look up, each task in its own file groups of the index
-         -> where a row of the table has to decide, join with the rows of the file slices that the index names
+    many keys -> shuffle by the file group of the index -> look up, each task in its own file groups of the index
+    then, if the index entry is not certain or ordering values are needed, join with the rows of the file slices
 
 The rules are those of hudiformat.write.index.existing.
 Source: SparkMetadataTableGlobalRecordLevelIndex, Hudi 1.2.0, which partitions the keys in the same way.
@@ -42,9 +42,10 @@ _NAMED = StructType(
 def named_rows(
     rows: DataFrame, plan: WritePlan, index: RecordIndex, ordering: pa.Schema, stack: ExitStack
 ) -> DataFrame:
-    """The rows of the table with the keys of *rows*: KEY, PATH, GROUP, and the *ordering* values that matter, or null.
+    """Return the table's rows with the keys of *rows*: KEY, PATH, GROUP and the *ordering* values.
 
-    *rows* have their tags, and are cached.
+    Ordering values are null for keys whose index entry is certain: their rows are not read.  *rows* have to be tagged
+    and cached.
     """
     session, few = rows.sparkSession, few_keys(rows)
     if few is None:
@@ -69,7 +70,7 @@ def named_rows(
 
 
 def _named_by_tasks(rows: DataFrame, plan: WritePlan, index: RecordIndex, stack: ExitStack) -> DataFrame:
-    """The keys of *rows* that the index has, looked up by tasks that share its file groups among them."""
+    """Look up the keys of *rows* in the index by tasks, each of which reads its own file groups of the index."""
     count = index.count(open_storage(plan.root))
     tasks = min(count, int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or count))
     keys = rows.select(KEY, PATH).mapInArrow(in_task(_numbered, count), _NUMBERED).repartition(tasks, _NUMBER)
@@ -77,7 +78,7 @@ def _named_by_tasks(rows: DataFrame, plan: WritePlan, index: RecordIndex, stack:
 
 
 def _named_here(plan: WritePlan, index: RecordIndex, few: Mapping[str, pa.Array]) -> pa.Table:
-    """Those of *few* keys, by partition path, that the index has, looked up in this process."""
+    """Look up *few* keys, given by partition path, in this process; return those that are in the index."""
     batches = [
         pa.RecordBatch.from_arrays([keys, pa.repeat(path, len(keys))], names=[KEY, PATH]) for path, keys in few.items()
     ]
@@ -85,14 +86,14 @@ def _named_here(plan: WritePlan, index: RecordIndex, few: Mapping[str, pa.Array]
 
 
 def _numbered(count: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The keys with the number of their file group in the index."""
+    """Yield the keys with the number of their file group in the index."""
     for batch in batches:
         numbers = pa.array(RecordIndex.groups_of(batch[KEY], count), pa.int32())
         yield pa.RecordBatch.from_arrays([batch[KEY], batch[PATH], numbers], names=_NUMBERED.names)
 
 
 def _named(plan: WritePlan, index: RecordIndex, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The keys of *batches* that the index has."""
+    """Yield the keys of *batches* that are in the index, with their places and whether the entry is uncertain."""
     storage = open_storage(plan.root)
     for part in at_once(batches):
         keys, paths = (part[name].combine_chunks() for name in (KEY, PATH))

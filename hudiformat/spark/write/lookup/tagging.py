@@ -1,4 +1,4 @@
-"""The tags of a row: its partition path, its file group as far as that is known already, and its record key."""
+"""The tags of a row: its partition path, its file group if it is known already, and its record key."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from hudiformat.write.placement import FIRST_NEW, groups_of_new
 PATH, GROUP, KEY = "_hudiformat_path", "_hudiformat_group", "_hudiformat_key"
 TAGS = StructType([StructField(name, StringType()) for name in (PATH, GROUP, KEY)])
 NEW = "_hudiformat_new"
-"""Whether a row is new; others have their file group."""
+"""Whether a row is new; a row that is not new has its file group in GROUP."""
 
 OUT = "_hudiformat_out"
-"""The file group that a row is deleted from, null in rows that are written."""
+"""The file group that a row is deleted from; null in rows that are written."""
 
 _TAG = "_hudiformat_tag"
 
 
 def with_tags(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
-    """*df* with the tags of each row; where Spark can do so, only what keys are made of goes through Python."""
+    """Add the tags to each row of *df*; from PySpark 4.1 on, only the key columns go through Python."""
     names = key_columns(plan)
     keys = schema.only(names)
     if not hasattr(functions, "arrow_udf"):  # before PySpark 4.1
@@ -50,7 +50,7 @@ def with_tags(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
 
 
 def paths_of(df: DataFrame, config: TableConfig, schema: TableSchema) -> list[str]:
-    """The partition paths of the rows of *df*, which have the columns of *schema*.
+    """Return the partition paths of the rows of *df*, which have the columns of *schema*, sorted.
 
     Raises:
         DataError: a partition column is missing.
@@ -68,7 +68,7 @@ def paths_of(df: DataFrame, config: TableConfig, schema: TableSchema) -> list[st
 
 
 def check_has_paths(config: TableConfig, columns: pa.Schema) -> None:
-    """Raise a DataError where rows with these *columns* have no partition path, as one is missing."""
+    """Raise a DataError if a partition column is missing among *columns*."""
     keys = RowKeys.of(config)
     own = [one if one.name in keys.partition_fields else one.with_type(pa.null()) for one in columns]
     keys.partition_paths(pa.schema(own).empty_table())
@@ -81,17 +81,17 @@ def _paths(config: TableConfig, schema: TableSchema, batches: Iterable[pa.Record
 
 
 def key_columns(plan: WritePlan) -> list[str]:
-    """The columns that record keys and partition paths are made of."""
+    """Return the columns that record keys and partition paths are made of."""
     return RowKeys.of(plan.config).columns
 
 
 def quoted(name: str) -> str:
-    """*name* as an expression of Spark SQL, whatever is in it."""
+    """Quote *name* for an expression of Spark SQL; it may contain any characters."""
     return f"`{name.replace('`', '``')}`"
 
 
 def is_deleted(df: DataFrame, plan: WritePlan) -> Column:
-    """Whether a row of *df* is a delete."""
+    """Return a column that tells whether a row of *df* is a delete."""
     column = plan.schema.delete_column
     if column is None or column not in df.columns:
         return functions.lit(False)
@@ -99,34 +99,34 @@ def is_deleted(df: DataFrame, plan: WritePlan) -> Column:
 
 
 def cached(df: DataFrame, stack: ExitStack) -> DataFrame:
-    """*df*, evaluated once: what is planned over its rows has to fit them when they are written."""
+    """Cache *df* until *stack* closes: the rows that are written have to be the rows that the write was planned for."""
     kept = df.persist()
     stack.callback(kept.unpersist)
     return kept
 
 
 _QUICK = frozenset({"Project", "Filter", "Generate", "Union", "Range", "LocalRelation", "InMemoryRelation"})
-"""Nodes of an optimized plan that are quick, and give the same rows again if their expressions are deterministic."""
+"""Nodes of an optimized plan that are quick, and return the same rows again if their expressions are deterministic."""
 _RELATION, _FILES = "LogicalRelation", "HadoopFsRelation"
 """The node of a relation of a data source, and the relation of files."""
 _MOST_NODES = 32
-"""The most nodes that are looked at: each takes some calls of the JVM."""
+"""The largest number of nodes that are looked at, for each takes some calls of the JVM."""
 
 
 def repeatable(df: DataFrame, stack: ExitStack) -> DataFrame:
-    """*df*, which is asked for its rows more than once: cached, unless it is quick and surely gives the same ones."""
+    """Cache *df*, whose rows are read more than once, unless reading is quick and certainly returns the same rows."""
     if df.storageLevel.useMemory or df.storageLevel.useDisk:
         return df
-    execution = getattr(getattr(df, "_jdf", None), "queryExecution", None)  # with Spark Connect nobody says
+    execution = getattr(getattr(df, "_jdf", None), "queryExecution", None)  # Spark Connect has no plan
     if execution is not None and execution().analyzed().deterministic() and _is_quick(execution().optimizedPlan()):
         return df
     return cached(df, stack)
 
 
 def _is_quick(plan: Any) -> bool:
-    """Return whether a plan of Spark only reads files, or rows that it has, and picks or computes row by row.
+    """Return whether a Spark plan only reads files or rows in memory, and selects or computes row by row.
 
-    Any other node, such as an aggregate, a join or a function in Python, takes long, or may give other rows again.
+    Any other node, such as an aggregate, a join or a Python function, is slow, or may return other rows the next time.
     """
     if not plan.subqueriesAll().isEmpty():
         return False
@@ -146,7 +146,7 @@ def _kind(of_jvm: Any) -> str:
 
 
 def tag_rows(plan: WritePlan, keys: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """*batches* with the tags of each row; *keys* are the columns that they are made of."""
+    """Add the tags to each row of *batches*; *keys* are the columns that keys and paths are made of."""
     for batch in batches:
         tags = _tags(plan, keys, batch.select(keys.arrow.names))
         yield pa.RecordBatch.from_arrays(
@@ -155,7 +155,7 @@ def tag_rows(plan: WritePlan, keys: TableSchema, batches: Iterable[pa.RecordBatc
 
 
 def _tags(plan: WritePlan, schema: TableSchema, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Path, file group and record key of rows, of which *batch* has what keys are made of."""
+    """Return the partition path, file group and record key of each row; *batch* has the key columns."""
     rows, keys = fit_shown(schema, batch), RowKeys.of(plan.config)
     record_keys, paths = keys.record_keys(rows), keys.partition_paths(rows)
     groups = pa.repeat("", batch.num_rows)
@@ -168,11 +168,11 @@ def _tags(plan: WritePlan, schema: TableSchema, batch: pa.RecordBatch) -> pa.Rec
 
 
 def _groups_of_new(plan: WritePlan, paths: pa.Array, record_keys: pa.Array) -> pa.Array:
-    """The file group of each row of an insert."""
+    """Return the file group of each row of an insert, by the placements of the plan."""
     groups, order = [pa.array([], pa.string())], [np.array([], np.int64)]
     for path, rows in rows_by_value(paths):
         placement = plan.placements.get(path)
-        # A source that gives other rows when it is asked again may have a partition that was not counted.
+        # A source that returns other rows when it is read again may have a partition that was not counted.
         unplaced = pa.repeat(FIRST_NEW, len(rows))
         groups.append(unplaced if placement is None else groups_of_new(placement, record_keys.take(pa.array(rows))))
         order.append(rows)
