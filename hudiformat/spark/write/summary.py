@@ -82,7 +82,7 @@ def summarized(df: DataFrame, plan: WritePlan, schema: TableSchema, *, with_data
     taken = in_task(_taken, plan, schema.only(names), deletes, with_data)
     with phase(df.sparkSession, plan, "look at the keys"):
         messages = wanted.mapInArrow(taken, "part binary").collect()
-    return _joined([pickle.loads(bytes(message[0])) for message in messages], plan)  # noqa: S301 - of our own tasks
+    return _joined([pickle.loads(bytes(message[0])) for message in messages], plan)  # noqa: S301 - pickled by us
 
 
 def _taken(
