@@ -210,6 +210,7 @@ class _Merge:
         return task.finish()
 
     def _matches(self, task: WriteTask, query: SliceQuery) -> Iterator[_Matches]:
+        """Yield for each file group the rows of the table that match source rows."""
         source, is_global = self.source, self.plan.options.is_global
         index = KeyIndex.of(pa.chunked_array([_identities(source.keys, None if is_global else source.paths)]))
         for path, group in self._places(task):
@@ -303,6 +304,7 @@ def _identities(keys: pa.Array, paths: pa.Array | None) -> pa.Array:
 
 
 def _holds(clause: Clause, joined: pa.Table) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Return for each row whether the condition of *clause* is true; null counts as false."""
     if clause.condition is None:
         return np.ones(joined.num_rows, np.bool_)
     condition: Filter = clause.condition

@@ -74,6 +74,7 @@ def _reader(data: ArrowRows) -> pa.RecordBatchReader:
 
 
 def _write_large(state: TableState, operation: Operation, reader: pa.RecordBatchReader) -> tuple[Commit, TableState]:
+    """Write the rows while they are read; the stream can be read once, so a repeated write raises an error."""
     reader = incoming(state, operation, reader)
     checked = check_rows(state, operation, reader.schema)
     rows = iter([reader])

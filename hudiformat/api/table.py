@@ -226,7 +226,7 @@ class Table(ReadableTable):
         return write_and_serve(self.context, partial(overwrite, operation=Operation.INSERT_OVERWRITE, data=data))
 
     def insert_overwrite_table(self, data: ArrowRows) -> Commit:
-        """Replace all rows of the table by the rows of *data*; arguments are those of :meth:`insert_overwrite`.
+        """Replace all rows of the table by the rows of *data*, which is as for :meth:`insert_overwrite`.
 
         Raises:
             UnsupportedFeatureError, SchemaError, DataError, CommitError: as for :meth:`insert_overwrite`.
@@ -367,7 +367,7 @@ class Table(ReadableTable):
         Raises:
             StorageError: the file cannot be written, or the table cannot be listed.
 
-        Source: spec/md, "Reports".
+        Source: spec/services.md, "Reports".
         """
         return report_table(self.context, path, verify=verify)
 

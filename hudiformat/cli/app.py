@@ -92,7 +92,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     if asked := os.environ.get(_COMPLETE):
         return shell_complete(app, {}, "hudiformat", _COMPLETE, asked)
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # characters that a terminal cannot show are escaped
+        sys.stdout.reconfigure(errors="backslashreplace")  # escapes characters that a terminal cannot show
     try:
         given = sys.argv[1:] if arguments is None else list(arguments)
         return _invoke(given or ["--help"])

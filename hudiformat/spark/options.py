@@ -147,7 +147,10 @@ class SourceOptions:
 
     @property
     def partitions_to_delete(self) -> list[str] | None:
-        """The partition paths that ``delete_partition`` removes, ``*`` is any text; None for those of the rows."""
+        """The partition paths that ``delete_partition`` deletes, where ``*`` matches any text.
+
+        None if the option is not set: the partitions of the rows are deleted then.
+        """
         text = self.get(TO_DELETE)
         return None if text is None else [path.strip() for path in text.split(",") if path.strip()]
 

@@ -141,6 +141,7 @@ def read_piece(piece: object, target: pa.Schema) -> Iterator[pa.RecordBatch]:
 
 
 def _as_declared(rows: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
+    """Cast *rows* to the declared schema; raise a DataError that says how to change the schema."""
     for field, column in zip(target, rows.columns, strict=True):
         if not field.nullable and column.null_count:  # such as the path of an empty string
             raise DataError(

@@ -81,6 +81,7 @@ def _smallest(every: pa.Schema) -> str:
 
 
 def _rows(spark: SparkSession, asked: SourceOptions, columns: list[str], condition: pc.Expression | None) -> DataFrame:
+    """Return the rows of a query, read by Spark's own reader if possible, and by tasks in Python otherwise."""
     if asked.query not in (SNAPSHOT, READ_OPTIMIZED):
         return _in_python(spark, pieces(asked, columns), every_column(asked), columns)
     context = asked.table().context

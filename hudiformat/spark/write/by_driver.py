@@ -117,6 +117,6 @@ def _bytes_of_files(plan: WritePlan, paths: pa.Array) -> int:
         names = pc.unique(paths).to_pylist()
     sizes = [one.size for one in slices_of(plan, names)]
     only_fills = plan.operation is Operation.INSERT and plan.options.insert_duplicates is DuplicatePolicy.NONE
-    if only_fills and plan.sizing is not None:  # nothing is looked up
+    if only_fills and plan.sizing is not None:  # keys are not looked up
         return sum(size for size in sizes if size <= plan.sizing.options.small_file_limit)
     return sum(sizes)

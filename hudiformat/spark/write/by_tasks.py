@@ -221,6 +221,7 @@ def _only_adds(plan: WritePlan) -> bool:
 
 
 def _planned(plan: WritePlan, counts: Counts, slices: Sequence[FileSlice]) -> WritePlan:
+    """Return *plan* with the file groups of the new rows, planned for each partition path by their *counts*."""
     sizing = plan.sizing
     if sizing is None:  # a delete has no new rows
         return plan

@@ -132,6 +132,7 @@ def _tagged(source: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFram
 
 
 def _one_per_key(rows: DataFrame, plan: WritePlan) -> DataFrame:
+    """Keep one source row per key, by the ordering columns; without them, several rows with a key are an error."""
     fields, keys = plan.ordering_fields, (KEY,) if plan.options.is_global else (KEY, PATH)
     if fields and set(fields) <= set(rows.columns):
         return one_per_key(rows, keys, fields)

@@ -43,6 +43,16 @@ def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _packed(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Pack *rows* into one value per file group, or several for many bytes.
+
+    A pair of a path and a group gets one code, so that rows are grouped by a single number.  For three rows::
+
+        path index   0, 0, 1     of the paths p, q
+        group index  0, 1, 1     of the groups a, b
+        code         0, 1, 3     path index * 2 groups + group index
+        numbers      0, 1, 3     one value per code, as the values are small
+        ends         0, 400, 800, 1200    offsets of the streams in the buffer of all values
+    """
     paths, groups = (rows[name].dictionary_encode() for name in (PATH, GROUP))
     codes = np.asarray(paths.indices).astype(np.int64) * len(groups.dictionary) + np.asarray(groups.indices)
     rows = rows.drop_columns([PATH, GROUP])

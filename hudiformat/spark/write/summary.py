@@ -82,7 +82,7 @@ def summarized(df: DataFrame, plan: WritePlan, schema: TableSchema, *, with_data
     taken = in_task(_taken, plan, schema.only(names), deletes, with_data)
     with phase(df.sparkSession, plan, "look at the keys"):
         messages = wanted.mapInArrow(taken, "part binary").collect()
-    return _joined([pickle.loads(bytes(message[0])) for message in messages], plan)  # noqa: S301 - of our own tasks
+    return _joined([pickle.loads(bytes(message[0])) for message in messages], plan)  # noqa: S301 - pickled by us
 
 
 def _taken(
@@ -92,6 +92,7 @@ def _taken(
     with_data: bool,  # noqa: FBT001 - passed by a partial function
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
+    """Yield the summary of the rows of one task, pickled."""
     part, shares = _Part(data=[] if with_data else None), parallelism_of(plan)
     for batch in chain.from_iterable(_tagged(part, plan, keys, one) for one in batches):
         _keep(part, batch.drop_columns(TAGS.names), plan)
@@ -134,6 +135,7 @@ def _flags(batch: pa.RecordBatch, deletes: str | None) -> pa.Array:
 
 
 def _count(part: _Part, tags: pa.RecordBatch, shares: Parallelism | None, *, combines: bool) -> None:
+    """Count the rows that are not deletes, by partition path and task; if rows are combined, count distinct keys."""
     for path, rows in rows_by_value(tags[PATH]):
         part.paths.add(path)
         chosen = tags.take(pa.array(rows))
@@ -148,6 +150,7 @@ def _count(part: _Part, tags: pa.RecordBatch, shares: Parallelism | None, *, com
 
 
 def _joined(parts: list[_Part], plan: WritePlan) -> Summary:
+    """Merge the summaries of all tasks; raise a DataError if rows have no key."""
     rows = sum(part.rows for part in parts)
     if missing := sum(part.without_key for part in parts):
         name = ", ".join(RowKeys.of(plan.config).key_fields)

@@ -51,6 +51,7 @@ def live_rows(
 def _read(
     root: str, query: SliceQuery, slices: Sequence[FileSlice], target: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of the file slices whose numbers are in *batches*, in the schema *target*."""
     storage = open_storage(root)
     for number in (number for batch in batches for number in batch.column(0).to_pylist()):
         one = slices[number]

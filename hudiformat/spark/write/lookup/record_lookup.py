@@ -2,7 +2,7 @@
 
     few keys -> look up on the driver
     many keys -> shuffle by the file group of the index -> look up, each task in its own file groups of the index
-    then, if the index entry is not certain or ordering values are needed, join with the rows of the file slices
+    then, for the entries that have to be checked against the table's rows, join with the rows of the file slices
 
 The rules are those of hudiformat.write.index.existing.
 Source: SparkMetadataTableGlobalRecordLevelIndex, Hudi 1.2.0, which partitions the keys in the same way.
@@ -44,7 +44,7 @@ def named_rows(
 ) -> DataFrame:
     """Return the table's rows with the keys of *rows*: KEY, PATH, GROUP and the *ordering* values.
 
-    Ordering values are null for keys whose index entry is certain: their rows are not read.  *rows* have to be tagged
+    Index entries that need no check have null ordering values, as their rows are not read.  *rows* have to be tagged
     and cached.
     """
     session, few = rows.sparkSession, few_keys(rows)
@@ -93,7 +93,7 @@ def _numbered(count: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
 
 
 def _named(plan: WritePlan, index: RecordIndex, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the keys of *batches* that are in the index, with their places and whether the entry is uncertain."""
+    """Yield the keys of *batches* that are in the index, with their places and whether rows have to be read, too."""
     storage = open_storage(plan.root)
     for part in at_once(batches):
         keys, paths = (part[name].combine_chunks() for name in (KEY, PATH))
