@@ -109,7 +109,7 @@ class SliceQuery:
 
     @property
     def stored_schema(self) -> pa.Schema:
-        """The columns of the query that partition paths are made of."""
+        """The columns of the query from which partition paths are made."""
         return pa.schema([field for field in self.schema if field.name in self.reader.partition_columns.fields])
 
     def batches(self, storage: Storage, slices: Sequence[FileSlice]) -> Iterator[pa.RecordBatch]:

@@ -178,7 +178,7 @@ def as_reader(data: Any) -> pa.RecordBatchReader:
     """
     if isinstance(data, pa.RecordBatchReader):
         return data
-    if isinstance(data, pa.Table):  # not through its stream: pyarrow 19.0.0 crashes on string views from one
+    if isinstance(data, pa.Table):  # not through its stream: pyarrow 19.0.0 crashes on view arrays from one
         return data.to_reader()
     if isinstance(data, pa.RecordBatch):
         return pa.RecordBatchReader.from_batches(data.schema, [data])

@@ -178,7 +178,7 @@ def _groups_before(time: str, files: list[FileInfo]) -> tuple[str, ...]:
 
 
 def _planned(state: TableState, begun: Instant) -> Iterator[tuple[str, str]]:
-    """Return the file groups that the plan of a clustering names."""
+    """Yield the file groups that the plan of a clustering names."""
     try:
         content = state.content(begun) if begun.state is State.REQUESTED else None
     except HudiFormatError:

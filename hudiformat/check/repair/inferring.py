@@ -56,7 +56,7 @@ def whole_lines(storage: Storage, path: str) -> dict[str, str]:
 
 
 def of_metadata_table(storage: Storage) -> dict[str, str]:
-    """Return the properties of the table that its metadata table repeats, and those that name its partitions."""
+    """Return the table's properties that its metadata table shows: repeated ones, its partitions and indexes."""
     own = FolderStorage(storage, METADATA_FOLDER)
     try:
         config = parse_table_config(own.read(PROPERTIES_FILE), path=f"{own.root}/{PROPERTIES_FILE}")

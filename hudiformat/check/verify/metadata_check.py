@@ -103,7 +103,7 @@ def _of_own_files(state: TableState, *, contents: bool) -> Iterator[str]:
 
 
 def _named_by_commits(own: TableState) -> dict[str, dict[str, tuple[str, int]]]:
-    """Return for each partition the files that commits name, each with the newest such instant and the size then."""
+    """Return by partition the files that commits name, each with the newest instant that names it, and its size."""
     found: dict[str, dict[str, tuple[str, int]]] = defaultdict(dict)
     for write in own.timeline.completed_writes:
         for stat in own.metadata(write).write_stats:

@@ -64,10 +64,10 @@ Source: EightToNineUpgradeHandler, HoodieTableConfig.inferMergingConfigsForV9Tab
 
 
 def behaviour(config: TableConfig) -> Behaviour:
-    """How a table's records are merged; without ordering fields the newest counts.
+    """Return how a table's records are merged; without ordering fields the newest record wins.
 
     Raises:
-        UnsupportedFeatureError: by a payload class or a merger that only Java can run.
+        UnsupportedFeatureError: the table has a payload class or a merger that only Java can run.
     """
     own = _own_behaviour(config)
     if config.merge_mode is not MergeMode.CUSTOM:
@@ -87,7 +87,7 @@ def behaviour(config: TableConfig) -> Behaviour:
 
 
 def merge_mode(config: TableConfig) -> MergeMode:
-    """How the records of a table that is written to are merged; without ordering fields the newest counts.
+    """Return how the records of a table to write are merged; without ordering fields the newest record wins.
 
     Raises:
         UnsupportedFeatureError: in a way that writing does not support yet.
@@ -140,10 +140,10 @@ class _MadeKeys:
 
 
 def merge_rule(config: TableConfig, schema: TableSchema, merger: RecordMerger | None) -> MergeRule:
-    """How records of a table with *schema* are merged; by *merger*, where there is one.
+    """Return how records of a table with *schema* are merged; by *merger* if it is not None.
 
     Raises:
-        UnsupportedFeatureError: in a way that only Java knows, and there is no merger.
+        UnsupportedFeatureError: only Java code defines how records are merged, and *merger* is None.
     """
     found = _own_behaviour(config) if merger is not None else behaviour(config)
     return MergeRule(

@@ -86,11 +86,12 @@ def merge_on_disk(
     memory: int,
     where: KeyFilter | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """As ``merge_slice``, with about *memory* bytes of log records in memory at a time; positions are not used.
+    """Merge as ``merge_slice`` does, with about *memory* bytes of log records in memory; positions are not used.
 
     The log records take about *size* bytes in memory.
 
-    Base rows and log records go to Arrow files in a temporary folder, spread by their keys, which is gone afterwards.
+    Base rows and log records are divided by their keys among Arrow files in a temporary folder, which is deleted at the
+    end.
 
     Raises:
         DecodeError, SchemaError: as ``read_candidates``.

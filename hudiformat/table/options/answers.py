@@ -36,7 +36,10 @@ class HudiKey:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The answer for the keys that match *pattern*, why, and which values a refused key takes beside its default."""
+    """The answer for keys that match *pattern*, the reason, and the values that a refused key accepts.
+
+    A refused key always accepts its default.
+    """
 
     pattern: str
     answer: Answer
