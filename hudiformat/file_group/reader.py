@@ -34,9 +34,8 @@ from hudiformat.file_group.base_file.read import (
 )
 from hudiformat.file_group.damage import DEFAULT_MERGE_MEMORY, DamageMode, sound_blocks, sound_rows, warn_of_loss
 from hudiformat.file_group.key_filter import key_filter
-from hudiformat.file_group.merging.behaviour import merge_rule
 from hudiformat.file_group.merging.candidates import counting_blocks, read_candidates
-from hudiformat.file_group.merging.rule import MergeRule, RecordMerger
+from hudiformat.file_group.merging.rule import MergeRule, RecordMerger, merge_rule
 from hudiformat.file_group.merging.slice import merge_slice, survivors
 from hudiformat.file_group.merging.spill import merge_on_disk
 from hudiformat.file_group.missing_files import explaining, files_of

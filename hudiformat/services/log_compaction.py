@@ -18,9 +18,9 @@ from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.damaged import naming_log_files
 from hudiformat.codec.log.reader import LogReader
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.file_group.merging.behaviour import merge_rule
 from hudiformat.file_group.merging.candidates import counting_blocks, read_candidates
 from hudiformat.file_group.merging.keys import KeyIndex
+from hudiformat.file_group.merging.rule import merge_rule
 from hudiformat.file_group.merging.slice import merge_slice, survivors
 from hudiformat.file_group.renamed_columns import named_block
 from hudiformat.file_group.slices import FileSlice, Visibility

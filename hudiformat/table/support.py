@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.file_group.merging.behaviour import delete_marker, merge_mode
+from hudiformat.file_group.merging.rule import delete_marker, merge_mode
 from hudiformat.table.options.buckets import BucketEngine
 from hudiformat.table.options.values import (
     REPLACING,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from hudiformat.errors import OptionError, SchemaError, UnsupportedFeatureError, did_you_mean
-from hudiformat.file_group.merging.behaviour import merge_mode
+from hudiformat.file_group.merging.rule import merge_mode
 from hudiformat.schema.evolution import PARTIAL_SCHEMA
 from hudiformat.schema.table_schema import RowKeys, TableSchema
 from hudiformat.table.options.values import IndexType

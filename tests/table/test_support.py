@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 import pytest
 
 from hudiformat import UnsupportedFeatureError, open_table
-from hudiformat.file_group.merging.behaviour import behaviour, merge_mode, merge_rule
-from hudiformat.file_group.merging.rule import PartialUpdate
+from hudiformat.file_group.merging.rule import PartialUpdate, behaviour, merge_mode, merge_rule
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.table.options.values import Operation
 from hudiformat.table.support import refuse_operation

@@ -10,8 +10,7 @@ from typing import Any
 
 from hudiformat.errors import warn
 from hudiformat.file_group.base_file.indexed import FileIndexer, Indexes
-from hudiformat.file_group.merging.behaviour import merge_mode
-from hudiformat.file_group.merging.rule import RecordMerger
+from hudiformat.file_group.merging.rule import RecordMerger, merge_mode
 from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.slices import FileSlice, Visibility
 from hudiformat.metadata_table.record_lookup import RecordIndex
