@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import groupby
 from typing import NamedTuple
 
@@ -215,8 +214,7 @@ def _file_groups(
 ) -> dict[str, tuple[list[BaseFile], list[LogFile]]]:
     """Return the visible base files and log files by file id."""
     groups: dict[str, tuple[list[BaseFile], list[LogFile]]] = defaultdict(lambda: ([], []))
-    # Many files share an instant, so each instant is looked up once.
-    shows_base, shows_log = cache(visibility.is_committed), cache(visibility.shows_log)
+    is_committed, shows_log = visibility.is_committed, visibility.shows_log
     for file in files:
         name = parse_data_file(file.name)
         if name is None:
@@ -226,7 +224,7 @@ def _file_groups(
         if as_of is not None and instant > as_of:
             continue
         if isinstance(name, BaseFileName):
-            if shows_base(instant):
+            if is_committed(instant):
                 groups[name.file_id][0].append(BaseFile(name, file.size))
             else:
                 unknown.add(instant)

@@ -314,12 +314,9 @@ class RowKeys:
         except DataError as error:
             if error.first is None:
                 raise
+            text = f"{error}, such as {shown_row(rows, error.first)}; fill it, or leave these rows out"
             raise DataError(
-                f"{error}, such as {shown_row(rows, error.first)}; fill it, or leave these rows out",
-                column=error.column,
-                missing=error.missing,
-                rows=error.rows,
-                first=error.first,
+                text, column=error.column, missing=error.missing, rows=error.rows, first=error.first
             ) from None
 
     def partition_paths(self, rows: pa.RecordBatch | pa.Table) -> pa.Array:
