@@ -14,6 +14,17 @@ from hudiformat.errors import CorruptTableError, DecodeError, StorageError, warn
 from hudiformat.storage.protocol import Storage
 
 
+class DamageMode(Enum):
+    """What a read does with damaged files (``hudiformat.damage``)."""
+
+    HUDI = "hudi"
+    """As Hudi does: corrupt blocks are skipped silently, other damage is an error."""
+    FAIL = "fail"
+    """All damage is an error."""
+    SKIP = "skip"
+    """Damage is skipped, and each loss is a warning."""
+
+
 def sound_blocks(blocks: list[LogBlock], storage: Storage, group: str) -> list[LogBlock]:
     """Return the *blocks* of a file group that can be decoded, and warn of each block that cannot.
 
@@ -58,18 +69,3 @@ def sound_rows(rows: Iterator[pa.RecordBatch], storage: Storage, path: str) -> I
 def warn_of_loss(lost: str, storage: Storage, path: str) -> None:
     """Warn that something of a file, or of a file group, is *lost*."""
     warn(f"{storage.root}/{path}: lost to damage: {lost}")
-
-
-class DamageMode(Enum):
-    """What a read does with damaged files (``hudiformat.damage``)."""
-
-    HUDI = "hudi"
-    """As Hudi does: corrupt blocks are skipped silently, other damage is an error."""
-    FAIL = "fail"
-    """All damage is an error."""
-    SKIP = "skip"
-    """Damage is skipped, and each loss is a warning."""
-
-
-DEFAULT_MERGE_MEMORY = 1 << 30
-"""Bytes of log records that a read merges in memory.  Source: HoodieMemoryConfig.MAX_MEMORY_FOR_MERGE."""

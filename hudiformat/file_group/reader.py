@@ -32,7 +32,7 @@ from hudiformat.file_group.base_file.read import (
     scan_base_file,
     scan_base_rows,
 )
-from hudiformat.file_group.damage import DEFAULT_MERGE_MEMORY, DamageMode, sound_blocks, sound_rows, warn_of_loss
+from hudiformat.file_group.damage import DamageMode, sound_blocks, sound_rows, warn_of_loss
 from hudiformat.file_group.key_filter import key_filter
 from hudiformat.file_group.merging.candidates import counting_blocks, read_candidates
 from hudiformat.file_group.merging.rule import MergeRule, RecordMerger, merge_rule
@@ -50,7 +50,21 @@ from hudiformat.storage.mapping import give_back
 from hudiformat.storage.protocol import Storage
 from hudiformat.timeline.table_config import TableConfig
 
+DEFAULT_MERGE_MEMORY = 1 << 30
+"""Bytes of log records that a read merges in memory.  Source: HoodieMemoryConfig.MAX_MEMORY_FOR_MERGE."""
+
 _PACKED = 4  # estimated ratio of rows in memory to a compressed block
+
+
+def refuse_unreadable(config: TableConfig) -> None:
+    """Raise an UnsupportedFeatureError for a table whose rows cannot be read yet."""
+    refused = {
+        f"base files of format {config.base_file_format}": config.base_file_format != "PARQUET",
+        "bootstrapped tables": config.bootstrap_base_path is not None,
+    }
+    for feature, present in refused.items():
+        if present:
+            raise UnsupportedFeatureError(f"the table {config.name!r}: cannot read {feature} yet", feature=feature)
 
 
 def log_blocks(storage: Storage, path: str, *, damage: DamageMode) -> Iterator[LogBlock]:
@@ -349,14 +363,3 @@ def memory_of(blocks: Iterable[LogBlock]) -> int:
         len(block.content) * (1 if block.type in (BlockType.AVRO_DATA, BlockType.DELETE) else _PACKED)
         for block in blocks
     )
-
-
-def refuse_unreadable(config: TableConfig) -> None:
-    """Raise an UnsupportedFeatureError for a table whose rows cannot be read yet."""
-    refused = {
-        f"base files of format {config.base_file_format}": config.base_file_format != "PARQUET",
-        "bootstrapped tables": config.bootstrap_base_path is not None,
-    }
-    for feature, present in refused.items():
-        if present:
-            raise UnsupportedFeatureError(f"the table {config.name!r}: cannot read {feature} yet", feature=feature)

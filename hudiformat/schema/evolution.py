@@ -20,6 +20,12 @@ from dataclasses import dataclass, replace
 from hudiformat.codec.avro.types import Column, Kind, Leaf, RecordType, decimal_of, inner_columns, with_inner_columns
 from hudiformat.errors import SchemaError
 
+PARTIAL_SCHEMA = "hoodie.write.partial.update.schema"
+"""The option that makes an upsert update only some columns; its value is their Avro schema as JSON."""
+SET_NULL = "hoodie.write.set.null.for.missing.columns"
+SCHEMA_ON_READ = "hoodie.schema.on.read.enable"
+MAY_DROP = "hoodie.datasource.write.schema.allow.auto.evolution.column.drop"
+
 _NUMBERS = ("int", "long", "float", "double")  # from narrow to wide
 _PROMOTED = {
     "int": ("long", "float", "double", "string"),
@@ -40,6 +46,24 @@ _COARSER = {
 
 Hudi on Spark needs no such rule, because Spark always writes microseconds.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class EvolutionOptions:
+    """What a write may do to the columns of a table.
+
+    ``set_null`` fills columns that the rows lack with nulls, ``may_drop`` drops them from the table.  ``reconcile`` is
+    Hudi's older mode, in which the wider of the two schemas is used.  ``validate`` requires a schema with which rows of
+    the table can be read.  ``schema_on_read`` keeps an internal schema, so that columns may be renamed and dropped.
+
+    Source: HoodieWriteConfig, HoodieCommonConfig, DataSourceWriteOptions, Hudi 1.2.0.
+    """
+
+    set_null: bool = False
+    may_drop: bool = False
+    reconcile: bool = False
+    validate: bool = False
+    schema_on_read: bool = False
 
 
 def evolved(table: RecordType, incoming: RecordType, options: EvolutionOptions) -> RecordType:
@@ -253,34 +277,3 @@ def _type_error(path: str, table: Kind, rows: Kind) -> SchemaError:
         "string; string and binary either way; decimals with more digits)",
         column=path,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class EvolutionOptions:
-    """What a write may do to the columns of a table.
-
-    ``set_null`` fills columns that the rows lack with nulls, ``may_drop`` drops them from the table.  ``reconcile`` is
-    Hudi's older mode, in which the wider of the two schemas is used.  ``validate`` requires a schema with which rows of
-    the table can be read.  ``schema_on_read`` keeps an internal schema, so that columns may be renamed and dropped.
-
-    Source: HoodieWriteConfig, HoodieCommonConfig, DataSourceWriteOptions, Hudi 1.2.0.
-    """
-
-    set_null: bool = False
-    may_drop: bool = False
-    reconcile: bool = False
-    validate: bool = False
-    schema_on_read: bool = False
-
-
-PARTIAL_SCHEMA = "hoodie.write.partial.update.schema"
-"""The option that makes an upsert update only some columns; its value is their Avro schema as JSON."""
-
-
-SET_NULL = "hoodie.write.set.null.for.missing.columns"
-
-
-SCHEMA_ON_READ = "hoodie.schema.on.read.enable"
-
-
-MAY_DROP = "hoodie.datasource.write.schema.allow.auto.evolution.column.drop"

@@ -1,4 +1,8 @@
-"""State how the records of a table are identified, compared and merged.  Pure."""
+"""State how the records of a table are identified, compared and merged.  Pure.
+
+:func:`merge_rule` makes the rule from the properties of a table: its merge mode, payload class and delete marker.  What
+only Java can carry out, such as a payload class of the user, is refused by name.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,13 @@ from hudiformat.timeline.table_config import MergeMode, PartialUpdateMode, Table
 
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
+
+_DELETE_PROPERTIES = ("hoodie.payload.delete.field", "hoodie.payload.delete.marker")
+_MARKER_PROPERTY = "hoodie.write.partial.update.unavailable.value"
+_PAYLOADS = "org.apache.hudi.common.model."
+_DEBEZIUM_DELETE = ("_change_operation_type", "d")
+_EVENT, _COMMIT = MergeMode.EVENT_TIME_ORDERING, MergeMode.COMMIT_TIME_ORDERING
+_IGNORE_DEFAULTS, _FILL = PartialUpdateMode.IGNORE_DEFAULTS, PartialUpdateMode.FILL_UNAVAILABLE
 
 
 class RecordMerger(Protocol):
@@ -186,18 +197,6 @@ def without_ordering(ordering: Sequence[pa.ChunkedArray], length: int) -> Boolea
     return np.asarray(missing)
 
 
-_DELETE_PROPERTIES = ("hoodie.payload.delete.field", "hoodie.payload.delete.marker")
-
-
-_MARKER_PROPERTY = "hoodie.write.partial.update.unavailable.value"
-
-
-_PAYLOADS = "org.apache.hudi.common.model."
-
-
-_DEBEZIUM_DELETE = ("_change_operation_type", "d")
-
-
 @dataclass(frozen=True, slots=True)
 class Behaviour:
     """How a table's records are merged, whichever properties define it."""
@@ -208,12 +207,6 @@ class Behaviour:
     marker: str | None = None
     delete_marker: tuple[str, str] | None = None
     as_payload: bool = False
-
-
-_EVENT, _COMMIT = MergeMode.EVENT_TIME_ORDERING, MergeMode.COMMIT_TIME_ORDERING
-
-
-_IGNORE_DEFAULTS, _FILL = PartialUpdateMode.IGNORE_DEFAULTS, PartialUpdateMode.FILL_UNAVAILABLE
 
 
 PAYLOADS = {

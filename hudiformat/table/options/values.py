@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from hudiformat.errors import OptionError
-from hudiformat.file_group.damage import DEFAULT_MERGE_MEMORY, DamageMode
+from hudiformat.file_group.damage import DamageMode
+from hudiformat.file_group.reader import DEFAULT_MERGE_MEMORY
 from hudiformat.schema.evolution import EvolutionOptions
 from hudiformat.sizing.record_size import SizingOptions
 from hudiformat.table.options.buckets import BucketEngine, BucketingOptions
