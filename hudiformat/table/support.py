@@ -31,7 +31,7 @@ def refuse_unwritable(state: TableState) -> None:
     refused = {
         f"table version {config.version}": config.version not in WRITABLE_VERSIONS,
         AMBIGUOUS_KEYS: config.has_ambiguous_keys,
-        "COPY_ON_WRITE tables with a merger of one's own": (
+        "COPY_ON_WRITE tables with a custom merger": (
             config.table_type is TableType.COPY_ON_WRITE and state.context.merger is not None
         ),
         "tables without meta fields": not config.populate_meta_fields,

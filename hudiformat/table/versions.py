@@ -167,7 +167,7 @@ def _from_8_to_6(config: TableConfig) -> Properties:
     if config.payload_class is None:
         if config.merge_mode is MergeMode.CUSTOM:
             raise UnsupportedFeatureError(
-                f"table {config.name}: a merger of one's own needs a payload class before table version 8",
+                f"table {config.name}: a custom merger needs a payload class before table version 8",
                 feature="downgrade of tables with a custom merge mode",
             )
         if config.merge_mode is MergeMode.COMMIT_TIME_ORDERING:

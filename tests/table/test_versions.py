@@ -76,7 +76,7 @@ def test_a_version_that_it_has_changes_nothing() -> None:
         (
             of_version(8, merge_mode=MergeMode.CUSTOM, extra={"hoodie.record.merge.strategy.id": "mine"}),
             6,
-            "a merger of one's own",
+            "a custom merger",
         ),
     ],
 )

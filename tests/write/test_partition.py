@@ -31,7 +31,7 @@ def test_an_insert_fills_a_small_base_file(table: Table) -> None:
     first = table.insert(keyed(0, 10))
     second = table.insert(keyed(10, 15))
     (stat,) = second.stats
-    assert stat.file_id == first.stats[0].file_id or ""
+    assert stat.file_id == first.stats[0].file_id
     assert (stat.num_writes, stat.num_inserts, stat.num_update_writes) == (15, 5, 0)
     assert stat.prev_commit == first.instant
     assert stat.prev_base_file == (first.stats[0].path or "").rpartition("/")[2]
