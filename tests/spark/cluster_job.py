@@ -103,10 +103,10 @@ def upserts(spark: SparkSession, path: str, marks: str, kind: str) -> None:
     import hudiformat.spark as hudi_spark  # noqa: PLC0415 - after the session, as in a job that is given the package
 
     options = create(path, kind)
-    with struck("shuffle.by_tasks", "write_rows", partial(misfortune, marks, ("killed",))):
+    with struck("hudiformat.spark.write.by_tasks", "write_rows", partial(misfortune, marks, ("killed",))):
         hudi_spark.insert(rows(spark, 0, ts=1), path, options=options)
     # Not in one stage with the kill: what is missing of the shuffle then has the stage run again, and not its task.
-    with struck("shuffle.by_tasks", "write_rows", partial(misfortune, marks, ("failed", "hung"))):
+    with struck("hudiformat.spark.write.by_tasks", "write_rows", partial(misfortune, marks, ("failed", "hung"))):
         hudi_spark.upsert(rows(spark, ROWS // 2, ts=2), path, options=options)
 
 
@@ -115,7 +115,7 @@ def bulk_inserts(spark: SparkSession, path: str, marks: str) -> None:
     import hudiformat.spark as hudi_spark  # noqa: PLC0415
 
     options = create(path, "cow")
-    with struck("shuffle.by_tasks", "write_rows", partial(misfortune, marks, EVERYTHING)):
+    with struck("hudiformat.spark.write.by_tasks", "write_rows", partial(misfortune, marks, EVERYTHING)):
         hudi_spark.bulk_insert(rows(spark, 0, ts=1), path, options=options)
 
 
@@ -134,7 +134,7 @@ def files(spark: SparkSession, path: str, marks: str) -> None:
     from hudiformat.spark import file_sink  # noqa: PLC0415
 
     sink = file_sink(path, partition_by=["p"], options={"auto-compaction": "true"})
-    with struck("spark.files.sink", "_write_share", partial(misfortune, marks, EVERYTHING)):
+    with struck("hudiformat.spark.files.sink", "_write_share", partial(misfortune, marks, EVERYTHING)):
         sink(rows(spark, 0, ts=1), 0)
 
 
@@ -150,7 +150,7 @@ def compaction(spark: SparkSession, path: str, marks: str) -> None:
         table.upsert(
             pa.table({"id": ids, "ts": [ts] * ROWS, "p": [f"p{n * 2 // ROWS}" for n in range(ROWS)]}, schema=SCHEMA)
         )
-    with struck("spark.services", "_run", partial(shared_work, marks)):
+    with struck("hudiformat.spark.services", "_run", partial(shared_work, marks)):
         hudi_spark.compact(spark, path, options=options)
 
 
@@ -205,8 +205,8 @@ def create(path: str, kind: str) -> dict[str, str]:
 
 @contextmanager
 def struck(module: str, name: str, strike: Callable[[], None]) -> Iterator[None]:
-    """In a task of hudiformat's *module* something goes wrong when the task's files are there."""
-    patched = import_module(f"hudiformat.{module}")
+    """In a task of *module* something goes wrong when the task's files are there."""
+    patched = import_module(module)
     whole = getattr(patched, name)
     setattr(patched, name, partial(made_and_struck, module, name, strike))
     yield
@@ -214,7 +214,7 @@ def struck(module: str, name: str, strike: Callable[[], None]) -> Iterator[None]
 
 
 def made_and_struck(module: str, name: str, strike: Callable[[], None], *arguments: Any) -> Iterator[pa.RecordBatch]:
-    made = list(getattr(import_module(f"hudiformat.{module}"), name)(*arguments))  # the executor's is whole
+    made = list(getattr(import_module(module), name)(*arguments))  # the executor's is whole
     strike()
     yield from made
 
