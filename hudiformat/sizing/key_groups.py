@@ -68,11 +68,6 @@ class Parallelism:
         return int(self.owners(pa.array([text], pa.string()))[0])
 
 
-def murmur_hash(code: int) -> int:
-    """Return Flink's murmur hash of a 32-bit hash code; it is never negative."""
-    return int(murmur_hashes(np.array([code], np.uint32))[0])
-
-
 def murmur_hashes(codes: Hashes) -> Hashes:
     """Return Flink's murmur hash of each 32-bit hash code; none has the highest bit set.
 

@@ -18,7 +18,6 @@ from hudiformat.errors import NameFormatError
 from hudiformat.naming.instants import is_instant
 from hudiformat.storage.protocol import Storage
 from hudiformat.timeline.commit_metadata import CommitMetadata, decode_commit_metadata
-from hudiformat.timeline.plans import CompactionPlan, decode_compaction_plan
 from hudiformat.timeline.table_config import TableConfig
 
 # Java: ^(\d+(_\d+)?)(\.\w+)(\.\D+)?$, then a look-up of everything after the digits.
@@ -286,35 +285,6 @@ def read_metadata(storage: Storage, config: TableConfig, instant: Instant) -> Co
     """
     path = instant_path(config, instant)
     return decode_commit_metadata(storage.read(path), path=f"{storage.root}/{path}")
-
-
-def read_compaction_plan(storage: Storage, config: TableConfig, instant: Instant) -> CompactionPlan:
-    """Read the plan of a compaction or log compaction from its requested file.
-
-    Raises:
-        CorruptTableError: the file is damaged.
-        StorageError: the file does not exist (any more).
-    """
-    path = instant_path(config, Instant(instant.time, instant.action, State.REQUESTED))
-    return decode_compaction_plan(storage.read(path), path=f"{storage.root}/{path}")
-
-
-def latest_schema(storage: Storage, config: TableConfig, timeline: Timeline | None = None) -> str | None:
-    """Return the Avro schema of the table's rows, without meta fields, as JSON; None if no commit has a schema yet.
-
-    It is the schema in the newest completed write, by requested time, that has one, whatever its operation.
-
-    Raises:
-        CorruptTableError: a commit's file is damaged.
-
-    Source: TableSchemaResolver.getLatestCommitMetadataWithValidSchema, getTableCreateSchema, Hudi 1.2.0.
-    """
-    loaded = load_timeline(storage, config) if timeline is None else timeline
-    for instant in reversed(loaded.completed_writes):
-        schema = read_metadata(storage, config, instant).schema
-        if schema is not None:
-            return schema
-    return config.create_schema
 
 
 def instant_path(config: TableConfig, instant: Instant) -> str:

@@ -11,9 +11,9 @@ import pytest
 
 from hudiformat import LogReader, StorageError, Table, UnsupportedFeatureError, open_table
 from hudiformat.services.execution import compaction_operation
-from hudiformat.timeline.contents import create_requested
+from hudiformat.timeline.contents import create_requested, read_content
 from hudiformat.timeline.plans import CompactionPlan
-from hudiformat.timeline.timeline import Action, Instant, State, read_compaction_plan
+from hudiformat.timeline.timeline import Action, Instant, State
 from tests.tables import FLAGGED, content, new_table, rows
 
 OFTEN = {
@@ -55,7 +55,8 @@ def test_its_blocks_take_the_place_of_those_they_were_made_of(tmp_path: Path) ->
     assert table.snapshot().sort_by("k").equals(before)  # meta fields too
     assert content(table) == LEFT
     requested = Instant(done.time, Action.LOG_COMPACTION, State.REQUESTED)
-    plan = read_compaction_plan(table.context.storage, table.config, requested)
+    plan = read_content(table.context.storage, table.config, requested)
+    assert isinstance(plan, CompactionPlan)
     assert plan.strategy is not None
     assert plan.preserve_hoodie_metadata
     assert [one.delta_file_paths and len(one.delta_file_paths) for one in plan.operations or ()] == [3]

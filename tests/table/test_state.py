@@ -9,16 +9,17 @@ from pathlib import Path
 import pytest
 
 from hudiformat import SchemaError, Table, open_storage, open_table
+from hudiformat.naming.instants import next_instant
 from hudiformat.table.state import Parsed, TableClock
 from hudiformat.timeline.archive.archiving import ArchiveLimits, archive
 from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudiformat.timeline.config_files import update_table_config
-from hudiformat.timeline.contents import create_requested
+from hudiformat.timeline.contents import complete, create_requested, transition_inflight
 from hudiformat.timeline.plans import CompactionPlan
 from hudiformat.timeline.table_config import TimelineZone
 from hudiformat.timeline.timeline import Action, Instant, State
 from tests.requests import RecordingStorage, Request
-from tests.tables import FLAGGED, SCHEMA, Clock, create, edit, new_table, rows
+from tests.tables import FLAGGED, NAMES, SCHEMA, Clock, create, edit, new_table, rows, unpack
 
 
 def test_a_table_without_any_schema_is_refused(tmp_path: Path) -> None:
@@ -32,6 +33,28 @@ def test_the_schema_is_that_of_the_newest_commit(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t")
     table.insert(rows(("a", 1, "x", 1)))
     assert open_table(tmp_path / "t", clock=Clock()).schema == SCHEMA
+
+
+def test_a_newer_commit_that_names_no_schema_is_passed_over(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t")
+    table.insert(rows(("a", 1, "x", 1)))
+    storage, config = table.context.storage, table.config
+    later = table.context.state().next_instant
+    inflight = transition_inflight(storage, config, create_requested(storage, config, later, Action.DELTA_COMMIT))
+    nothing = CommitMetadata(extra_metadata={"schema": ""})
+    complete(storage, config, inflight, nothing, completion_time=next_instant(table.context.clock(), later))
+    assert table.context.state().schema.arrow == SCHEMA
+
+
+def test_a_table_without_commits_has_the_schema_it_was_created_with(tmp_path: Path) -> None:
+    assert new_table(tmp_path / "t").context.state().schema.arrow == SCHEMA
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_golden_table_has_a_schema_with_its_columns(name: str, tmp_path: Path) -> None:
+    golden = unpack(name, tmp_path)
+    names = set(open_table(golden.table).context.state().schema.arrow.names)
+    assert set(golden.manifest["record_key_fields"]) <= names
 
 
 def test_a_clock_that_stands_behind_the_timeline_is_waited_for(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from hudiformat.timeline.cleans import ActionInstant, CleanerPlan, CleanMetadata
 from hudiformat.timeline.commit_metadata import CommitMetadata
 from hudiformat.timeline.config_files import load_table_config
 from hudiformat.timeline.contents import complete, create_requested, read_content, remove_pending, transition_inflight
+from hudiformat.timeline.plans import CompactionPlan
 from hudiformat.timeline.rollbacks import SavepointMetadata, SavepointPartitionMetadata
 from hudiformat.timeline.table_config import TableConfig
 from hudiformat.timeline.timeline import (
@@ -27,10 +28,8 @@ from hudiformat.timeline.timeline import (
     Instant,
     State,
     Timeline,
-    latest_schema,
     load_timeline,
     parse_instant_name,
-    read_compaction_plan,
     read_metadata,
 )
 
@@ -186,25 +185,15 @@ def test_the_golden_timelines_are_those_that_hudi_reported(
         }
 
 
-def test_every_golden_table_has_a_schema_with_its_columns(
-    golden_tables: dict[str, Path], manifests: dict[str, Any]
-) -> None:
-    for name, folder in golden_tables.items():
-        storage = LocalStorage(folder / "table")
-        text = latest_schema(storage, load_table_config(storage))
-        assert text is not None
-        names = {field["name"] for field in json.loads(text)["fields"]}
-        assert set(manifests[name]["record_key_fields"]) <= names
-
-
 def test_a_pending_compaction_has_its_plan_in_the_requested_file(golden_tables: dict[str, Path]) -> None:
     for name in ("v9-mor-compaction-pending-h120", "v6-mor-compaction-pending-h120"):
         storage = LocalStorage(golden_tables[name] / "table")
         config = load_table_config(storage)
         (pending,) = load_timeline(storage, config).pending
         assert pending.action is Action.COMPACTION
-        assert read_compaction_plan(storage, config, pending).operations
-        assert read_compaction_plan(storage, config, Instant(pending.time, pending.action, State.INFLIGHT)).operations
+        plan = read_content(storage, config, Instant(pending.time, pending.action, State.REQUESTED))
+        assert isinstance(plan, CompactionPlan)
+        assert plan.operations
 
 
 def test_an_instant_is_in_its_newest_state() -> None:
@@ -258,7 +247,6 @@ def test_a_commit_goes_through_its_states(storage: LocalStorage, config: TableCo
     inflight = transition_inflight(storage, config, requested)
     assert load_timeline(storage, config).pending == (inflight,)
     assert read_metadata(storage, config, inflight) == CommitMetadata()
-    assert latest_schema(storage, config) is None
     instant = complete(storage, config, inflight, metadata, completion_time=T2)
     assert [info.name for info in storage.list(".hoodie/timeline")] == [
         f"{T1}.deltacommit.inflight",
@@ -268,7 +256,6 @@ def test_a_commit_goes_through_its_states(storage: LocalStorage, config: TableCo
     timeline = load_timeline(storage, config)
     assert timeline.instants == (instant,)
     assert read_metadata(storage, config, instant) == metadata
-    assert latest_schema(storage, config, timeline) == "{}"
 
 
 def test_a_compaction_completes_as_a_commit(storage: LocalStorage, config: TableConfig) -> None:
@@ -278,18 +265,6 @@ def test_a_compaction_completes_as_a_commit(storage: LocalStorage, config: Table
     instant = complete(storage, config, inflight, CommitMetadata("COMPACT", compacted=True), completion_time=T2)
     assert instant == done(T1, T2, Action.COMMIT)
     assert load_timeline(storage, config).instants == (instant,)
-
-
-def test_the_schema_is_that_of_the_newest_commit_that_names_one(storage: LocalStorage, config: TableConfig) -> None:
-    for time, completion, extra in ((T1, T4, {"schema": "1"}), (T2, T3, {"schema": ""})):
-        inflight = transition_inflight(storage, config, create_requested(storage, config, time, Action.COMMIT))
-        complete(storage, config, inflight, CommitMetadata(extra_metadata=extra), completion_time=completion)
-    assert latest_schema(storage, config) == "1"
-
-
-def test_a_table_without_commits_has_the_schema_it_was_created_with(storage: LocalStorage) -> None:
-    config = new_table_config(name="t", record_key_fields=["k"], extra={"hoodie.table.create.schema": "{}"})
-    assert latest_schema(storage, config) == "{}"
 
 
 def test_an_instant_can_be_requested_and_begun_only_once(storage: LocalStorage, config: TableConfig) -> None:
