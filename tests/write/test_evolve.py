@@ -239,7 +239,8 @@ def test_a_column_that_has_a_secondary_index_keeps_its_type(tmp_path: Path) -> N
     table.upsert(pa.Table.from_pylist([row("a", 1, 1)], SCHEMA))
     before = tree(tmp_path / "t")
     refused = (
-        r"column v cannot be changed from int32 to int64: it has the secondary index secondary_index_v; drop the index first, by "
+        r"column v cannot be changed from int32 to int64: it has the secondary index secondary_index_v; "
+        "drop the index first, by "
     )
     wider = SCHEMA.set(3, pa.field("v", pa.int64()))
     with pytest.raises(SchemaError, match=refused):

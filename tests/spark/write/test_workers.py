@@ -92,10 +92,20 @@ LINUX = pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="only Lin
 
 @contextmanager
 def accepted(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[socket.socket, socket.socket]]:
-    """Both ends of a connection that came in where the daemon listens; this process seems to be the daemon, too."""
-    monkeypatch.setattr(os, "getppid", os.getpid)
+    """Both ends of a connection that came in where the daemon listens.
+
+    This process plays both parts: as the daemon it has nothing but the socket that listens, for the process of tests may
+    have others that listen, as Py4J's.
+    """
+    of_process = workers._sockets
     workers._connection_to_spark.cache_clear()
     with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def sockets(process: str) -> Iterator[tuple[int, str]]:
+            is_daemon = process == str(os.getppid())
+            return (one for one in of_process("self") if not is_daemon or one[0] == server.fileno())
+
+        monkeypatch.setattr(workers, "_sockets", sockets)
         there = socket.create_connection(server.getsockname())
         here, _ = server.accept()
         with here, there:
