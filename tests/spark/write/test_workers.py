@@ -94,8 +94,8 @@ LINUX = pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="only Lin
 def accepted(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[socket.socket, socket.socket]]:
     """Both ends of a connection that came in where the daemon listens.
 
-    This process plays both parts: as the daemon it has nothing but the socket that listens, for the process of tests may
-    have others that listen, as Py4J's.
+    This process plays both parts: as the daemon it has nothing but the socket that listens, for the process of tests
+    may have others that listen, as Py4J's.
     """
     of_process = workers._sockets
     workers._connection_to_spark.cache_clear()
