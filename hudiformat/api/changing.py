@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -14,14 +15,16 @@ from hudiformat.read.plan import rows_of_state
 from hudiformat.schema.table_schema import RowKeys
 from hudiformat.table.options.values import Operation
 from hudiformat.table.state import TableState
-from hudiformat.timeline.commit_metadata import WriteStat
-from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.commit.transaction import Commit, write_and_commit
-from hudiformat.write.index.rows import KeyedRows, LocatedRows
-from hudiformat.write.write import PreparedRows, check_rows, combined, local_task
+from hudiformat.write.commit.transaction import Written, attempts
+from hudiformat.write.duplicates import combine_keyed
+from hudiformat.write.rows import KeyedRows, LocatedRows
+from hudiformat.write.write import check_rows, local_task
+
+_ROWS_AT_ONCE = 1 << 31
+"""All rows of a file group are one batch, unless they have more than 2 GB of text."""
 
 
-def delete_where(state: TableState, *, where: Filter) -> tuple[Commit, TableState]:
+def delete_where(state: TableState, *, where: Filter) -> Written:
     """Delete the rows for which *where* is true; return the commit and the state of the table after it.
 
     Raises:
@@ -33,7 +36,7 @@ def delete_where(state: TableState, *, where: Filter) -> tuple[Commit, TableStat
     return _write(state, Operation.DELETE, columns, where, lambda rows: rows)
 
 
-def update_where(state: TableState, *, values: Mapping[str, object], where: Filter | None) -> tuple[Commit, TableState]:
+def update_where(state: TableState, *, values: Mapping[str, object], where: Filter | None) -> Written:
     """Set columns to *values* in the rows for which *where* is true; return the commit and the state after it.
 
     Raises:
@@ -53,7 +56,7 @@ def _write(
     columns: pa.Schema,
     where: Filter | None,
     change: Callable[[pa.Table], pa.Table],
-) -> tuple[Commit, TableState]:
+) -> Written:
     """Read the rows for which *where* is true, apply *change* to them, and write them to their own file groups.
 
     No record key is looked up: a row with the same key in another file group stays as it is.  The rows are read after
@@ -61,21 +64,16 @@ def _write(
     """
     checked = check_rows(state, operation, columns)
     keys = RowKeys.of(state.config)
-
-    def write_files(plan: WritePlan) -> list[WriteStat]:
-        with local_task(plan, state.storage, kept=state.context.parsed.kept) as task:
+    for write in attempts(state, operation, in_tasks=False, change=checked.change):
+        with write, local_task(write.plan, state.storage, cache=state.context.parsed.cache) as task:
             for one, shown, stored in rows_of_state(state.again(), columns.names, where):
                 rows = fit_rows(_with_stored(change(shown), stored), checked.schema).combine_chunks()
-                found = PreparedRows(rows, keys.record_keys(rows), pa.repeat(one.partition_path, len(rows)))
-                found = combined(plan, found) if plan.combines else found
-                start = 0
-                for batch in keys.stored(found.rows).to_batches():  # one batch up to 2 GB of text
-                    keyed = KeyedRows(batch, found.keys.slice(start, len(batch)))
-                    task.write(LocatedRows(one.partition_path, keyed, (one.file_id,)))
-                    start += len(batch)
-            return task.finish()
-
-    return write_and_commit(state.context, operation, write_files, seen=state, in_tasks=False, change=checked.change)
+                keyed = KeyedRows(rows, keys.record_keys(rows), pa.repeat(one.partition_path, len(rows)))
+                keyed = combine_keyed(write.plan, keyed)
+                for part in replace(keyed, rows=keys.stored(keyed.rows)).batches(_ROWS_AT_ONCE):
+                    task.write(LocatedRows(one.partition_path, part.rows, part.keys, (one.file_id,)))
+            write.commit(task.finish())
+    return write.result
 
 
 def check_updated(names: Iterable[str], known: Sequence[str], keys: Sequence[str]) -> None:

@@ -25,7 +25,7 @@ from hudiformat.codec.avro.incoming import suited
 from hudiformat.conditions.clauses import Clause, Delete, Insert, Update
 from hudiformat.conditions.taken import Filter, as_filter
 from hudiformat.errors import DataError, OptionError, SchemaError, UnsupportedFeatureError, shown, unknown_column
-from hudiformat.file_group.merging.keys import KeyIndex, combined_rows
+from hudiformat.file_group.merging.keys import KeyIndex
 from hudiformat.read.scan import SliceQuery
 from hudiformat.schema.meta_fields import RECORD_KEY
 from hudiformat.schema.table_schema import RowKeys, as_reader
@@ -34,15 +34,16 @@ from hudiformat.table.options.values import Operation
 from hudiformat.table.state import TableState
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.commit.transaction import Commit, write_and_commit
+from hudiformat.write.commit.transaction import Written, attempts
+from hudiformat.write.duplicates import keys_of, rows_to_keep
 from hudiformat.write.index.existing import GROUP, PATH, ExistingRows
-from hudiformat.write.index.rows import Integers, KeyedRows
-from hudiformat.write.write import PreparedRows, WriteTask, check_rows, local_task
+from hudiformat.write.rows import Integers, KeyedRows
+from hudiformat.write.write import WriteTask, check_rows, local_task
 
 SOURCE, TARGET, _STORED = "source", "target", "stored"
 
 
-def merge_rows(state: TableState, *, source: ArrowRows, clauses: Sequence[Clause]) -> tuple[Commit, TableState]:
+def merge_rows(state: TableState, *, source: ArrowRows, clauses: Sequence[Clause]) -> Written:
     """Merge *source* into the table; return the commit and the state of the table after it.
 
     Raises:
@@ -60,15 +61,14 @@ def merge_rows(state: TableState, *, source: ArrowRows, clauses: Sequence[Clause
         check_clause(clause, checked.schema.arrow.names, fixed)
     rows = suited(as_reader(source), checked.schema.arrow).read_all().combine_chunks()
 
-    def write_files(plan: WritePlan) -> list[WriteStat]:
-        reader = plan.slice_reader(state.context.merger)
-        merge = _Merge(plan, state.storage, _of_source(rows, plan, fixed), tuple(clauses), tuple(fixed))
-        with local_task(plan, state.storage, kept=state.context.parsed.kept) as task:
-            return merge.write(task, SliceQuery(reader, [*plan.schema.arrow.names, RECORD_KEY], merge.wanted()))
-
-    return write_and_commit(
-        state.context, Operation.UPSERT, write_files, seen=state, in_tasks=False, change=checked.change
-    )
+    for write in attempts(state, Operation.UPSERT, in_tasks=False, change=checked.change):
+        with write, local_task(write.plan, state.storage, cache=state.context.parsed.cache) as task:
+            plan = write.plan
+            reader = plan.slice_reader(state.context.merger)
+            merge = _Merge(plan, state.storage, _of_source(rows, plan, fixed), tuple(clauses), tuple(fixed))
+            query = SliceQuery(reader, [*plan.schema.arrow.names, RECORD_KEY], merge.wanted())
+            write.commit(merge.write(task, query))
+    return write.result
 
 
 def refuse_without_key(state: TableState) -> None:
@@ -109,7 +109,7 @@ def check_clause(clause: Clause, known: Sequence[str], keys: Sequence[str]) -> N
             )
 
 
-def _of_source(rows: pa.Table, plan: WritePlan, fixed: Sequence[str]) -> PreparedRows:
+def _of_source(rows: pa.Table, plan: WritePlan, fixed: Sequence[str]) -> KeyedRows:
     """Return the source's rows with their keys and partition paths, one row per key.
 
     Raises:
@@ -128,10 +128,9 @@ def _of_source(rows: pa.Table, plan: WritePlan, fixed: Sequence[str]) -> Prepare
         if name not in given:
             kind = schema.arrow.field(name).type
             fitted = fitted.append_column(name, pa.nulls(rows.num_rows, kind))
-    prepared = PreparedRows(rows, keys.record_keys(fitted), keys.partition_paths(fitted))
-    groups = [prepared.keys] if plan.options.is_global else [prepared.paths, prepared.keys]
+    prepared = KeyedRows(rows, keys.record_keys(fitted), keys.partition_paths(fitted))
     decides = bool(plan.ordering_fields) and set(plan.ordering_fields) <= set(rows.schema.names)
-    kept = combined_rows(rows, groups, plan.ordering_fields if decides else ())
+    kept = rows_to_keep(rows, keys_of(plan, prepared), plan.ordering_fields if decides else ())
     if kept is None:
         return prepared
     if not decides:
@@ -139,7 +138,7 @@ def _of_source(rows: pa.Table, plan: WritePlan, fixed: Sequence[str]) -> Prepare
     return prepared.take(kept)
 
 
-def _double(rows: PreparedRows, kept: Integers, *, is_global: bool) -> DataError:
+def _double(rows: KeyedRows, kept: Integers, *, is_global: bool) -> DataError:
     one = int(np.setdiff1d(np.arange(len(rows.keys)), kept)[0])
     key, path = rows.keys[one].as_py(), rows.paths[one].as_py()
     alike = pc.equal(rows.keys, key) if is_global else pc.and_(pc.equal(rows.keys, key), pc.equal(rows.paths, path))
@@ -172,7 +171,7 @@ class _Merge:
 
     plan: WritePlan
     storage: Storage
-    source: PreparedRows
+    source: KeyedRows
     clauses: tuple[Clause, ...]
     fixed: tuple[str, ...]
 
@@ -205,7 +204,7 @@ class _Merge:
         written += self._applied(self._joined(None, new), (Insert,))[1]
         rows = pa.concat_tables([self.plan.schema.arrow.empty_table(), *written]).combine_chunks()
         if rows.num_rows:
-            for located in task.located(PreparedRows.of(self.plan.config, rows)):
+            for located in task.locate(KeyedRows.of(RowKeys.of(self.plan.config), rows)):
                 task.write(located)
         return task.finish()
 
@@ -234,8 +233,8 @@ class _Merge:
             parts = ExistingRows(self.plan, self.storage, source.keys, source.paths, index, ()).found()
             pairs = [zip(one[PATH].to_pylist(), one[GROUP].to_pylist(), strict=True) for one in parts]
             return sorted({pair for part in pairs for pair in part})
-        rows = KeyedRows(pa.RecordBatch.from_arrays([source.keys], ["key"]), source.keys)
-        located = task.tagger.locate(rows, source.paths)
+        keys_alone = pa.RecordBatch.from_arrays([source.keys], ["key"])
+        located = task.tagger.locate(KeyedRows(keys_alone, source.keys, source.paths))
         return sorted({(one.path, group) for one in located if not one.is_new for group in one.present})
 
     def _of_paths(self) -> pa.Schema:

@@ -19,11 +19,11 @@ from hudiformat.errors import DataError, WriteConflictError, shown
 from hudiformat.schema.table_schema import RowKeys, as_reader
 from hudiformat.table.options.values import Operation, SortMode
 from hudiformat.table.state import TableState
-from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.commit.transaction import Commit, write_and_commit
-from hudiformat.write.rows import combine_parts
-from hudiformat.write.write import CheckedColumns, PreparedRows, check_rows, incoming, local_task, write_rows
+from hudiformat.write.commit.transaction import Written, attempts
+from hudiformat.write.duplicates import combine_stream
+from hudiformat.write.rows import KeyedRows
+from hudiformat.write.write import CheckedColumns, check_rows, incoming, local_task, write_rows
 
 MOST_AT_ONCE = 128 << 20
 """Bytes of a stream that are read before anything is written, and bytes of rows that are combined in memory at once."""
@@ -31,7 +31,7 @@ _PIECE = 32 << 20
 _KEY = "_hudiformat_key"
 
 
-def write_stream(state: TableState, *, operation: Operation, data: ArrowRows) -> tuple[Commit, TableState]:
+def write_stream(state: TableState, *, operation: Operation, data: ArrowRows) -> Written:
     """Write a stream of rows in one commit; return the commit and the state of the table after it.
 
     *data* is an object with ``__arrow_c_stream__``, or an iterator of record batches.
@@ -73,39 +73,38 @@ def _reader(data: ArrowRows) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(first.schema, chain([first], data))
 
 
-def _write_large(state: TableState, operation: Operation, reader: pa.RecordBatchReader) -> tuple[Commit, TableState]:
+def _write_large(state: TableState, operation: Operation, reader: pa.RecordBatchReader) -> Written:
     """Write the rows while they are read; the stream can be read once, so a repeated write raises an error."""
     reader = incoming(state, operation, reader)
     checked = check_rows(state, operation, reader.schema)
-    rows = iter([reader])
-
-    def write_files(plan: WritePlan) -> list[WriteStat]:
-        once = next(rows, None)
-        if once is None:
-            raise WriteConflictError(
-                f"{state.storage.root}: another writer was faster, and the rows of a stream cannot be read again: give "
-                "them anew",
-                path=state.storage.root,
-            )
-        with local_task(plan, state.storage, kept=state.context.parsed.kept) as task:
-            for piece in _prepared(plan, checked, once):
-                for located in task.located(piece):
+    is_read = False
+    for write in attempts(state, operation, in_tasks=False, change=checked.change):
+        with write, local_task(write.plan, state.storage, cache=state.context.parsed.cache) as task:
+            if is_read:
+                raise WriteConflictError(
+                    f"{state.storage.root}: another writer was faster, and the rows of a stream cannot be read again: "
+                    "give them anew",
+                    path=state.storage.root,
+                )
+            is_read = True
+            for piece in _prepared(write.plan, checked, reader):
+                for located in task.locate(piece):
                     task.write(located)
-            return task.finish()
+            write.commit(task.finish())
+    return write.result
 
-    return write_and_commit(state.context, operation, write_files, seen=state, in_tasks=False, change=checked.change)
 
-
-def _prepared(plan: WritePlan, checked: CheckedColumns, reader: pa.RecordBatchReader) -> Iterator[PreparedRows]:
+def _prepared(plan: WritePlan, checked: CheckedColumns, reader: pa.RecordBatchReader) -> Iterator[KeyedRows]:
     """Yield the rows in pieces with keys and paths; if the write combines rows, each key occurs in one row only."""
-    batches = (fitted for piece in _pieces(reader) for fitted in checked.fitted(piece).combine_chunks().to_batches())
+    keys = RowKeys.of(plan.config)
+    batches = (batch for piece in _pieces(reader) for batch in checked.fit(piece).combine_chunks().to_batches())
     if not plan.combines:
         for batch in batches:
-            yield PreparedRows.of(plan.config, pa.Table.from_batches([batch]), checked.change)
+            yield KeyedRows.of(keys, batch)
         return
     keyed = (_with_key(plan, batch) for batch in batches)
-    for batch in combine_parts(keyed, _KEY, plan.ordering_fields, memory=MOST_AT_ONCE):
-        yield PreparedRows.of(plan.config, pa.Table.from_batches([batch.drop_columns([_KEY])]), checked.change)
+    for batch in combine_stream(keyed, _KEY, plan.ordering_fields, memory=MOST_AT_ONCE):
+        yield KeyedRows.of(keys, batch.drop_columns([_KEY]))
 
 
 def _pieces(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -31,7 +30,7 @@ from hudiformat.services.cleaning import clean
 from hudiformat.services.clustering import cluster, schedule_clustering
 from hudiformat.services.compaction import compact, schedule_compaction
 from hudiformat.services.indexing import create_index, drop_index
-from hudiformat.services.inline import write_and_serve
+from hudiformat.services.inline import after_write, before_write
 from hudiformat.services.log_compaction import log_compact
 from hudiformat.services.maintenance_report import MaintenanceReport
 from hudiformat.services.rolling_back import roll_back
@@ -43,13 +42,13 @@ from hudiformat.storage.opening import Location, open_storage
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.agreement import options_of
 from hudiformat.table.options.values import Operation
-from hudiformat.table.state import Clock, TableClock, TableContext, TableState
+from hudiformat.table.state import Clock, TableClock, TableContext
 from hudiformat.timeline.config_files import load_table_config
 from hudiformat.timeline.table_config import TableConfig
 from hudiformat.timeline.timeline import Instant
 from hudiformat.write.commit.transaction import Commit
+from hudiformat.write.delete_partitions import delete_partitions
 from hudiformat.write.evolve import evolve_table
-from hudiformat.write.overwrite import delete_partitions, overwrite
 from hudiformat.write.planning import plan_inserts
 from hudiformat.write.write import write_rows
 
@@ -121,7 +120,7 @@ class Table(ReadableTable):
 
         Source: SparkInsertDeltaCommitActionExecutor.
         """
-        return write_and_serve(self.context, _writing(Operation.INSERT, data))
+        return self._write(Operation.INSERT, data)
 
     def upsert(self, data: ArrowRows) -> Commit:
         """Add rows, and replace the table's rows that have the same record key and partition path.
@@ -133,7 +132,7 @@ class Table(ReadableTable):
 
         Source: SparkUpsertDeltaCommitActionExecutor.
         """
-        return write_and_serve(self.context, _writing(Operation.UPSERT, data))
+        return self._write(Operation.UPSERT, data)
 
     def bulk_insert(self, data: ArrowRows) -> Commit:
         """Add rows in new file groups, without looking up keys or filling small files.
@@ -145,7 +144,7 @@ class Table(ReadableTable):
 
         Source: SparkBulkInsertDeltaCommitActionExecutor.
         """
-        return write_and_serve(self.context, _writing(Operation.BULK_INSERT, data))
+        return self._write(Operation.BULK_INSERT, data)
 
     def delete(self, keys: ArrowRows | None = None, *, where: Filter | None = None) -> Commit:
         """Delete the rows with the record keys and partitions of *keys*, or the rows for which *where* is true.
@@ -167,8 +166,8 @@ class Table(ReadableTable):
                 option="where",
             )
         if where is not None:
-            return write_and_serve(self.context, partial(delete_where, where=where))
-        return write_and_serve(self.context, partial(write_rows, operation=Operation.DELETE, data=keys))
+            return after_write(delete_where(before_write(self.context), where=where))
+        return after_write(write_rows(before_write(self.context), operation=Operation.DELETE, data=keys))
 
     def update(self, set: Mapping[str, object], *, where: Filter | None = None) -> Commit:  # noqa: A002 - SQL's word
         """Set columns to the values in *set*, in the rows for which *where* is true or in all rows, in one commit.
@@ -183,7 +182,7 @@ class Table(ReadableTable):
 
         Source: UpdateHoodieTableCommand.
         """
-        return write_and_serve(self.context, partial(update_where, values=set, where=where))
+        return after_write(update_where(before_write(self.context), values=set, where=where))
 
     def merge(
         self,
@@ -212,7 +211,7 @@ class Table(ReadableTable):
         Source: MergeIntoHoodieTableCommand and ExpressionPayload, Hudi 1.2.0.
         """
         clauses = checked_clauses(when_matched, when_not_matched)
-        return write_and_serve(self.context, partial(merge_rows, source=source, clauses=clauses))
+        return after_write(merge_rows(before_write(self.context), source=source, clauses=clauses))
 
     def insert_overwrite(self, data: ArrowRows) -> Commit:
         """Replace all rows of each partition that occurs in *data* by the rows of *data*.
@@ -223,7 +222,7 @@ class Table(ReadableTable):
 
         Source: SparkInsertOverwriteCommitActionExecutor.
         """
-        return write_and_serve(self.context, partial(overwrite, operation=Operation.INSERT_OVERWRITE, data=data))
+        return after_write(write_rows(before_write(self.context), operation=Operation.INSERT_OVERWRITE, data=data))
 
     def insert_overwrite_table(self, data: ArrowRows) -> Commit:
         """Replace all rows of the table by the rows of *data*, which is as for :meth:`insert_overwrite`.
@@ -233,7 +232,9 @@ class Table(ReadableTable):
 
         Source: SparkInsertOverwriteTableCommitActionExecutor.
         """
-        return write_and_serve(self.context, partial(overwrite, operation=Operation.INSERT_OVERWRITE_TABLE, data=data))
+        return after_write(
+            write_rows(before_write(self.context), operation=Operation.INSERT_OVERWRITE_TABLE, data=data)
+        )
 
     def delete_partitions(self, partitions: str | Sequence[str]) -> Commit:
         """Remove all rows of the partition paths *partitions* from the table.
@@ -243,7 +244,7 @@ class Table(ReadableTable):
 
         Source: SparkDeletePartitionCommitActionExecutor.
         """
-        return write_and_serve(self.context, partial(delete_partitions, partitions=one_or_more(partitions)))
+        return after_write(delete_partitions(before_write(self.context), partitions=one_or_more(partitions)))
 
     def evolve(
         self,
@@ -281,7 +282,7 @@ class Table(ReadableTable):
             drop=one_or_more(drop),
             comment=comment or {},
         )
-        return write_and_serve(self.context, partial(evolve_table, changes=changes))
+        return after_write(evolve_table(before_write(self.context), changes=changes))
 
     def create_index(self, name: str, *, columns: str | Sequence[str] = ()) -> list[Instant]:
         """Build an index of the metadata table for the existing rows, and return the instants that built it.
@@ -537,8 +538,7 @@ class Table(ReadableTable):
         """
         return plan_inserts(self.context, inserts)
 
-
-def _writing(operation: Operation, data: ArrowRows) -> Callable[[TableState], tuple[Commit, TableState]]:
-    """Return the function that writes *data*, which is a table in memory or a stream."""
-    write = write_rows if isinstance(data, pa.Table | pa.RecordBatch) else write_stream
-    return partial(write, operation=operation, data=data)
+    def _write(self, operation: Operation, data: ArrowRows) -> Commit:
+        """Write *data*, which is a table in memory or a stream, with the services that are due before and after."""
+        write = write_rows if isinstance(data, pa.Table | pa.RecordBatch) else write_stream
+        return after_write(write(before_write(self.context), operation=operation, data=data))

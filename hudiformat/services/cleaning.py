@@ -79,7 +79,7 @@ def _is_as_clean_as_before(state: TableState) -> bool:
     It would find nothing if only delta commits have been completed since, and if all writes that have left the window
     since have only added to log files: these make no slice older than another.
     """
-    found: _FoundNothing | None = state.context.parsed.kept.get(_FoundNothing)
+    found = state.context.parsed.cache.get(_KEY, _FoundNothing)
     earliest, completed = _earliest_to_retain(state), state.timeline.completed
     if found is None or earliest is None or found.options != state.options.services or earliest.time < found.earliest:
         return False
@@ -92,6 +92,10 @@ def _is_as_clean_as_before(state: TableState) -> bool:
         return False
     names = (base_name(stat.path or "") for one in passed for stat in state.metadata(one).write_stats)
     return saved.issubset(completed) and all(isinstance(parse_data_file(name), LogFileName) for name in names)
+
+
+_KEY = "nothing to clean"
+_INSTANT_BYTES = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,7 @@ class _FoundNothing:
         """Remember that a plan for *state* has found nothing, unless a log file can begin a slice."""
         if (earliest := _earliest_to_retain(state)) is not None and not state.logs_name_slices:
             found = cls(earliest.time, frozenset(state.timeline.completed), state.options.services)
-            state.context.parsed.kept[cls] = found
+            state.context.parsed.cache.put(_KEY, found, _INSTANT_BYTES * len(found.completed))
 
 
 def _pending(state: TableState) -> list[Instant]:

@@ -8,8 +8,6 @@ Source: BaseHoodieWriteClient.postCommit, runTableServicesInline, initTable, Hud
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from hudiformat.errors import CorruptTableError, warn
 from hudiformat.metadata_table.kinds.files import FILES
 from hudiformat.services.cleaning import clean
@@ -22,21 +20,11 @@ from hudiformat.table.state import TableContext, TableState
 from hudiformat.table.support import refuse_unwritable
 from hudiformat.timeline.table_config import TableType
 from hudiformat.timeline.timeline import Action
-from hudiformat.write.commit.transaction import Commit
+from hudiformat.write.commit.transaction import Commit, Written
 from hudiformat.write.expiring import expire_partitions
 
 
-def write_and_serve(context: TableContext, write: Callable[[TableState], tuple[Commit, TableState]]) -> Commit:
-    """Run *write*, and the services that are due before and after it; return its commit.
-
-    *write* takes the state of the table that it begins with, and returns its commit and the state after it.
-    """
-    commit, after = write(before_write(context.state_with_schema()))
-    serve(after)
-    return commit
-
-
-def before_write(state: TableState) -> TableState:
+def before_write(context: TableContext) -> TableState:
     """Run the services of the metadata table that are due, and return the state that a write then begins with.
 
     They run before a write, as in Hudi: Hudi can roll a write back only if the metadata table has not been compacted
@@ -46,6 +34,7 @@ def before_write(state: TableState) -> TableState:
     Raises:
         UnsupportedFeatureError: the table cannot be written.
     """
+    state = context.state_with_schema()
     refuse_unwritable(state)
     if FILES not in state.config.metadata_partitions:
         return state
@@ -54,25 +43,23 @@ def before_write(state: TableState) -> TableState:
     except CorruptTableError:  # the write finds this, too, and drops the metadata table with a warning
         served = True
     except Exception as error:  # noqa: BLE001 - the write does not depend on the services
-        _warn(f"{state.storage.root}: a service of the metadata table failed, and is tried again later: {error}")
+        warn(f"{state.storage.root}: a service of the metadata table failed, and is tried again later: {error}")
         served = True
-    return state.context.state_with_schema() if served else state
+    return context.state_with_schema() if served else state
 
 
-def serve(state: TableState) -> None:
-    """Run the services that are due after a write; *state* is the table as the write left it.
+def after_write(written: Written) -> Commit:
+    """Run the services that are due after a write, and return its commit.
 
     The write is committed by then, so a failure here is only a warning, and the service is tried again after the next
     write.
     """
+    commit, state = written
     try:
         _serve(state)
     except Exception as error:  # noqa: BLE001 - any error would make callers repeat the write and double its rows
-        _warn(f"{state.storage.root}: the write is committed, but a service after it failed: {error}")
-
-
-def _warn(message: str) -> None:
-    warn(message)
+        warn(f"{state.storage.root}: the write is committed, but a service after it failed: {error}")
+    return commit
 
 
 def _serve(state: TableState) -> None:

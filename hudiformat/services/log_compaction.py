@@ -42,8 +42,7 @@ from hudiformat.write.commit.heartbeats import forget
 from hudiformat.write.commit.plan import WritePlan, write_plan
 from hudiformat.write.commit.publishing import announce
 from hudiformat.write.commit.transaction import Commit
-from hudiformat.write.handles.append import AppendHandle
-from hudiformat.write.rows import delete_ordering
+from hudiformat.write.handles.append import AppendHandle, delete_ordering
 
 _LOG_COMPACT = "LOG_COMPACT"
 _STRATEGY = CompactionStrategy("org.apache.hudi.table.action.compact.LogCompactionExecutionHelper", {}, 1)

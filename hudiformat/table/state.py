@@ -29,6 +29,7 @@ from hudiformat.naming.instants import next_instant
 from hudiformat.schema.internal_schema import LATEST_SCHEMA
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.storage.protocol import FileInfo, Storage
+from hudiformat.table.cache import TableCache
 from hudiformat.table.effective import as_restored
 from hudiformat.table.listing import PartitionFiles, Pruner, list_files, list_metadata_table
 from hudiformat.table.operations import keeps_operations
@@ -75,8 +76,8 @@ class Parsed:
     ``config`` was parsed from the bytes ``properties``.  ``commits`` are the last few completed commits that were read,
     whose content never changes.  ``operations`` is the newest write for which it is known, and whether the table keeps
     operations.  ``of_metadata_table`` is the cache of the table's metadata table.  ``dropped_indexes`` are the indexes
-    of a metadata table that was dropped because its state was unknown.  ``kept`` holds what other modules cache between
-    operations, of files that do not change.
+    of a metadata table that was dropped because its state was unknown.  ``cache`` holds what other modules keep of
+    unchanging files from one operation to the next.
     """
 
     def __init__(self) -> None:
@@ -85,7 +86,7 @@ class Parsed:
         self.commits: dict[Instant, CommitMetadata] = {}
         self.operations: tuple[Instant, bool] | None = None
         self.dropped_indexes: tuple[str, ...] = ()
-        self.kept: dict[Any, Any] = {}
+        self.cache = TableCache()
         self._archived: ArchivedTimes | None = None
 
     def archived_times(self, storage: Storage, config: TableConfig) -> ArchivedTimes:

@@ -15,11 +15,11 @@ from hudiformat.table.options.values import Operation
 from hudiformat.table.schema_files import schema_history
 from hudiformat.table.state import TableState
 from hudiformat.table.support import refuse_unwritable
-from hudiformat.write.commit.transaction import Commit, begin_write
+from hudiformat.write.commit.transaction import Written, begin_write
 from hudiformat.write.write import refuse_new_kinds
 
 
-def evolve_table(state: TableState, *, changes: ColumnChanges) -> tuple[Commit, TableState]:
+def evolve_table(state: TableState, *, changes: ColumnChanges) -> Written:
     """Change the columns of a table in one commit, and return the commit and the state of the table after it.
 
     Raises:
@@ -43,9 +43,8 @@ def evolve_table(state: TableState, *, changes: ColumnChanges) -> tuple[Commit, 
     refuse_new_kinds(state, schema)
     change = SchemaChange(state.schema, schema)
     with begin_write(state.context, Operation.ALTER_SCHEMA, state, in_tasks=False, change=change) as write:
-        commit = write.commit((), internal=new if by_ids else None)
-        assert write.after is not None  # noqa: S101 - it is committed
-        return commit, write.after
+        write.commit((), internal=new if by_ids else None)
+    return write.result
 
 
 def _protected_columns(state: TableState) -> tuple[str, ...]:

@@ -25,7 +25,8 @@ from hudiformat.table.options.values import Operation
 from hudiformat.table.state import TableState
 from hudiformat.timeline.table_config import TimelineZone
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.commit.transaction import Commit, Replaced, write_and_commit
+from hudiformat.write.commit.replacing import Replaced
+from hudiformat.write.commit.transaction import Written, attempts
 
 _CREATED = re.compile(rb"^commitTime=([0-9]+)", re.MULTILINE)
 
@@ -51,7 +52,7 @@ def expired_partitions(state: TableState) -> list[str]:
     return [path for _, path in sorted(found)[: options.most]]
 
 
-def expire_partitions(state: TableState, partitions: Sequence[str] | None = None) -> tuple[Commit, TableState] | None:
+def expire_partitions(state: TableState, partitions: Sequence[str] | None = None) -> Written | None:
     """Remove the expired partitions from the table in one commit; return None if there are none.
 
     *partitions* are what :func:`expired_partitions` has returned for *state*.
@@ -64,14 +65,10 @@ def expire_partitions(state: TableState, partitions: Sequence[str] | None = None
     paths = expired_partitions(state) if partitions is None else partitions
     if not paths:
         return None
-    return write_and_commit(
-        state.context,
-        Operation.DELETE_PARTITION,
-        lambda _plan: (),
-        seen=state,
-        in_tasks=False,
-        replace=lambda plan, _stats: _expired_groups(state.storage, plan, paths),
-    )
+    for write in attempts(state, Operation.DELETE_PARTITION, in_tasks=False):
+        with write:
+            write.commit((), replaced=_expired_groups(state.storage, write.plan, paths))
+    return write.result
 
 
 def is_expired(since: str, now: str, *, days: int, zone: TimelineZone) -> bool:

@@ -1,4 +1,4 @@
-"""Hand the rows of one partition of a write to the handles of its file groups.
+"""Route the rows of one partition of a write to the handles of its file groups.
 
 Rows are buffered until there are many, or until no more come.  Two decisions need the new rows together: the plan that
 spreads new rows over file groups counts them, and an update rewrites a base file only if new rows go into it, too.
@@ -6,45 +6,33 @@ spreads new rows over file groups counts them, and an update rewrites a base fil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
-import numpy as np
 import pyarrow as pa
 
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import new_file_id, new_group_uuid
-from hudiformat.sizing.flink_tasks import FlinkTasks
-from hudiformat.sizing.small_files import GroupVerdict, Kind, Verdict
-from hudiformat.sizing.spark import PartitionPlan
+from hudiformat.sizing.small_files import Kind
 from hudiformat.table.options.values import REPLACING, Operation
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.timeline.table_config import TableType
 from hudiformat.write.commit.files import GroupTarget
 from hudiformat.write.commit.partitions import enter_partition
-from hudiformat.write.commit.plan import SizingProfile
 from hudiformat.write.handles.append import AppendHandle
 from hudiformat.write.handles.append_new import AppendNewHandle
 from hudiformat.write.handles.create import CreateHandle
 from hudiformat.write.handles.logged_entries import LoggedEntries
 from hudiformat.write.handles.merge import MergeHandle
-from hudiformat.write.index.rows import (
-    Integers,
-    KeyedRows,
-    LocatedRows,
-    SortedRows,
-    by_group,
-    rows_by_code,
-    sorted_by_group,
-)
 from hudiformat.write.index.tagging import PartitionIndex
-from hudiformat.write.placement import new_group
-from hudiformat.write.rows import deleted_rows, ordering_of_deletes, without_deletes
+from hudiformat.write.new_rows import NewRows, new_group
+from hudiformat.write.rows import LocatedRows, deleted_rows, group_by_group, sorted_by_group
 
 _ENCODED_TOGETHER = 256
 """File groups whose small blocks are encoded together."""
@@ -71,9 +59,9 @@ class PartitionWriter:
         self._path = target.partition_path
         self._count = count
         self._handles = GroupHandles(target, index)
-        self._new_rows = NewRows(target, index, self._handles)
-        self._new: list[KeyedRows] = []
-        self._placed: list[tuple[str, KeyedRows]] = []
+        self._new_rows = NewRows(target.plan, self._path, index)
+        self._new: list[LocatedRows] = []
+        self._planned: list[LocatedRows] = []
         self._known: list[LocatedRows] = []
         self._moved: list[tuple[str, pa.Array]] = []
         self._waiting_bytes = 0
@@ -83,25 +71,21 @@ class PartitionWriter:
         """The bytes of the rows that are in memory."""
         return self._waiting_bytes + self._handles.buffered_bytes
 
-    def write(self, located: LocatedRows) -> None:
+    def write(self, rows: LocatedRows) -> None:
         """Buffer rows, which have the table's own columns; in a delete, the columns that keys are made of.
 
         Raises:
             UnsupportedFeatureError: an update of a file group in a pending clustering.
         """
-        rows = located.rows
-        if located.is_new:
-            rows = without_deletes(rows, self._plan.schema.delete_column)
-            if self._plan.partial is not None:  # a new row needs all columns: those that the write lacks are null
-                rows = replace(rows, rows=self._plan.schema.fit(rows.rows))
+        if rows.is_new:
+            rows = self._as_inserts(rows)
         if not len(rows):  # all of a bucket may have moved to other partitions, for instance
             return
-        if not located.is_new:
-            self._refuse_in_clustering(*located.present)
-            self._known.append(located)
-        elif located.groups:
-            (group,) = located.groups
-            self._placed.append((group, rows))
+        if not rows.is_new:
+            self._refuse_in_clustering(*rows.present)
+            self._known.append(rows)
+        elif rows.groups:
+            self._planned.append(rows)
         else:
             self._new.append(rows)
         self._waiting_bytes += rows.rows.nbytes
@@ -115,50 +99,13 @@ class PartitionWriter:
         self._refuse_in_clustering(file_id)
         self._moved.append((file_id, record_keys))
 
-    def settle(self) -> None:
-        """Hand the buffered rows to the handles of their file groups."""
-        new, known, planned = self._new, self._known, self._placed
-        self._new, self._known, self._placed, self._waiting_bytes = [], [], [], 0
-        # Plan the new rows first: the plan says which base files are rewritten, and with it which handle updates need.
-        placed = self._new_rows.placed(new) if new else []
-        if known:
-            self._hand_over_known(known)
-        for file_id, keys in self._moved:
-            self._handle_of_known(file_id).delete(keys)
-        self._moved = []
-        for handle, rows in placed:
-            handle.insert(rows, first_counter=self._count(len(rows)))
-        for group, rows in planned:
-            name = new_group(group)
-            handle = self._handles.of(group) if name is None else self._handles.of_new(name)
-            handle.insert(rows, first_counter=self._count(len(rows)))
-
-    def _hand_over_known(self, known: Sequence[LocatedRows]) -> None:
-        """Hand rows to existing file groups: sorted and together if each group gets few rows, else part by part."""
-        pieces, rows = by_group(known), sorted_by_group(known, small=self._most_bytes_together)
-        if rows is not None:
-            handles = [self._handle_of_known(file_id) for file_id in rows.groups]
-            appending = [handle for handle in handles if isinstance(handle, AppendHandle)]
-            if len(appending) == len(handles) and self._are_updates(rows.rows.rows):
-                _append_together(appending, rows, first_counter=self._count(len(rows.rows)))
-                return
-            pieces = ((file_id, rows.rows.slice(start, count)) for file_id, start, count in rows.slices())
-        for file_id, piece in pieces:
-            self._update(file_id, piece)
-
-    def _are_updates(self, rows: pa.RecordBatch) -> bool:
-        """Return whether no row is a delete and no new row joins them in a block, which new rows might fill."""
-        plan = self._plan
-        has_deletes = plan.operation is Operation.DELETE or deleted_rows(rows, plan.schema.delete_column).any()
-        return plan.uses_buckets and not has_deletes
-
     def flush(self) -> None:
         """Hand over the buffered rows, and write whatever the handles can write before the end."""
         self._enter()
-        self.settle()
+        self._hand_over()
         self._handles.flush()
 
-    def closing(self) -> Collection[Handle]:
+    def take_handles(self) -> Collection[Handle]:
         """Return the handles, which have all of their rows and must be closed now.
 
         A group that gets rows later has a new handle.
@@ -166,8 +113,8 @@ class PartitionWriter:
         if self.is_empty:
             return ()
         self._enter()
-        self.settle()
-        return self._handles.closing()
+        self._hand_over()
+        return self._handles.take_all()
 
     def abandon(self) -> None:
         """Stop writing; the rollback of the write deletes the files."""
@@ -176,12 +123,54 @@ class PartitionWriter:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to write."""
-        return not (self._new or self._known or self._placed or self._moved or self._handles)
+        return not (self._new or self._known or self._planned or self._moved or self._handles)
+
+    def _as_inserts(self, rows: LocatedRows) -> LocatedRows:
+        """Return new rows without deletes and with all columns: those that a partial update lacks are null."""
+        rows = rows.without_deletes(self._plan.schema.delete_column)
+        return rows if self._plan.partial is None else replace(rows, rows=self._plan.schema.fit(rows.rows))
 
     def _enter(self) -> None:
         """Make the folder a partition, unless the listing has shown that it is one."""
         if not self._index.is_listed_as_partition:
             enter_partition(self._target.storage, self._plan, self._path)
+
+    def _hand_over(self) -> None:
+        """Hand the buffered rows to the handles of their file groups."""
+        new, known, moved, planned = self._new, self._known, self._moved, self._planned
+        self._new, self._known, self._moved, self._planned, self._waiting_bytes = [], [], [], [], 0
+        # Sizing first: it says which base files are rewritten, and with it which handle the updates of a group need.
+        assigned = self._new_rows.assign(new, self._handles.gets_log)
+        handle_of = partial(self._handles.of, rewritten=assigned.rewritten)
+        for group in assigned.groups:  # files are reported in the order of their handles: those of the plan come first
+            handle_of(group)
+        if known:
+            self._hand_over_known(known, assigned.rewritten)
+        for file_id, keys in moved:
+            self._handles.of_known(file_id, assigned.rewritten).delete(keys)
+        for part in chain(assigned.parts, planned):
+            handle_of(part.group).insert(part, first_counter=self._count(len(part)))
+
+    def _hand_over_known(self, known: Sequence[LocatedRows], rewritten: frozenset[str]) -> None:
+        """Hand rows to existing file groups: sorted and together if each group gets few rows, else part by part."""
+        rows = sorted_by_group(known, small=self._most_bytes_together)
+        if rows is None:
+            for part in group_by_group(known):
+                self._update(part, self._handles.of_known(part.group, rewritten))
+            return
+        handles = [self._handles.of_known(file_id, rewritten) for file_id in rows.groups]
+        appending = [handle for handle in handles if isinstance(handle, AppendHandle)]
+        if len(appending) == len(handles) and self._are_updates(rows.rows):
+            _append_together(appending, rows, first_counter=self._count(len(rows)))
+            return
+        for handle, (_, start, count) in zip(handles, rows.runs(), strict=True):
+            self._update(rows.slice(start, count), handle)
+
+    def _are_updates(self, rows: pa.RecordBatch) -> bool:
+        """Return whether no row is a delete and no new row joins them in a block, which new rows might fill."""
+        plan = self._plan
+        has_deletes = plan.operation is Operation.DELETE or deleted_rows(rows, plan.schema.delete_column).any()
+        return plan.uses_buckets and not has_deletes
 
     @property
     def _most_bytes_together(self) -> int:
@@ -203,123 +192,30 @@ class PartitionWriter:
                 feature="updates during a clustering",
             )
 
-    def _handle_of_known(self, file_id: str) -> AppendHandle | MergeHandle:
-        handle = self._handles.of(file_id)
-        assert not isinstance(handle, AppendNewHandle | CreateHandle)  # noqa: S101 - a group that existed is not new
-        return handle
-
-    def _update(self, file_id: str, rows: KeyedRows) -> None:
-        handle = self._handle_of_known(file_id)
+    def _update(self, rows: LocatedRows, handle: AppendHandle | MergeHandle) -> None:
+        """Hand the rows of one existing file group to its handle, by what the operation makes of them."""
+        delete_column = self._plan.schema.delete_column
         if self._plan.operation is Operation.DELETE:
             handle.delete(rows.keys, positions=rows.positions)
             return
         if isinstance(handle, MergeHandle) and self._plan.operation in _INSERTS:  # an insert into an existing bucket
-            rows = without_deletes(rows, self._plan.schema.delete_column)
+            rows = rows.without_deletes(delete_column)
             if len(rows):
                 handle.insert(rows, first_counter=self._count(len(rows)))
             return
-        deleted = deleted_rows(rows.rows, self._plan.schema.delete_column)
+        deleted = deleted_rows(rows.rows, delete_column)
         if deleted.any() and isinstance(handle, AppendHandle):
-            deletes = rows.where(deleted)
-            ordering = ordering_of_deletes(deletes.rows, self._plan.config.ordering_fields)
-            handle.delete(deletes.keys, ordering, positions=deletes.positions)
+            handle.delete_rows(rows.where(deleted))
             rows = rows.where(~deleted)
         if len(rows):
             handle.update(rows, first_counter=self._count(len(rows)))
 
 
-class NewRows:
-    """Assigns new rows to file groups, once or more often: each plan starts from the groups as the last left them."""
-
-    def __init__(self, target: GroupTarget, index: PartitionIndex, handles: GroupHandles) -> None:
-        self._plan = target.plan
-        self._path = target.partition_path
-        self._index = index
-        self._handles = handles
-        self._groups: tuple[GroupVerdict, ...] | None = None
-        self._opened = 0
-        self._tasks: FlinkTasks | None = None
-
-    def placed(self, parts: Sequence[KeyedRows]) -> Iterator[tuple[Handle, KeyedRows]]:
-        """Return the rows with the handle that each part goes to.
-
-        ``GroupHandles.rewritten`` is complete when this returns, before the iterator is read.
-        """
-        if self._plan.sizing is None:
-            handle = self._handles.of_new("0")
-            return iter([(handle, part) for part in parts])
-        rows = pa.Table.from_batches([part.rows for part in parts]).combine_chunks()
-        keys = pa.chunked_array([part.keys for part in parts]).combine_chunks()
-        looked_up = all(part.positions is not None for part in parts)
-        plan = self._plan_for(self._plan.sizing, keys)
-        self._handles.rewritten |= plan.candidates
-        handles = self._handles_of(plan)
-        placed = self._split_by_bucket(handles, rows, keys, plan.assign(keys))
-        return ((handle, part.not_in_base_file() if looked_up else part) for handle, part in placed)
-
-    def _plan_for(self, sizing: SizingProfile, keys: pa.Array) -> PartitionPlan:
-        # Flink's tasks remember their groups from one plan to the next; Spark starts from the groups as they are.
-        if sizing.parallelism is None:
-            return sizing.plan(self._path, len(keys), self._fillable())
-        if self._tasks is None:
-            self._tasks = sizing.tasks(self._plan.instant, self._path, self._fillable)
-        return self._tasks.plan(sizing.parallelism.counts(keys))
-
-    @staticmethod
-    def _split_by_bucket(
-        handles: list[Handle], rows: pa.Table, keys: pa.Array, buckets: Integers
-    ) -> Iterator[tuple[Handle, KeyedRows]]:
-        for bucket, chosen in rows_by_code(buckets):
-            indices = pa.array(chosen)
-            taken_keys = keys.take(indices)
-            taken = rows.take(indices) if len(handles) > 1 else rows
-            start = 0
-            for batch in taken.combine_chunks().to_batches():
-                yield handles[bucket], KeyedRows(batch, taken_keys.slice(start, batch.num_rows))
-                start += batch.num_rows
-
-    def _fillable(self) -> tuple[GroupVerdict, ...]:
-        """Return the file groups as sizing sees them.
-
-        A group to which this write has added a log file is no longer small.
-        """
-        assert self._plan.sizing is not None  # noqa: S101 - whoever asks has looked
-        if self._groups is None:
-            self._groups = self._plan.sizing.small_files(self._path, self._index.slices)
-        if self._plan.sizing.kind is not Kind.MOR_BLIND:
-            return self._groups
-        return tuple(
-            replace(group, verdict=Verdict.HAS_LOGS) if self._handles.appends(group.file_id) else group
-            for group in self._groups
-        )
-
-    def _handles_of(self, plan: PartitionPlan) -> list[Handle]:
-        """Return a handle for each bucket, and remember the groups as this plan leaves them, in case more rows come."""
-        handles: list[Handle] = []
-        opened: list[GroupVerdict] = []
-        for bucket in plan.buckets:
-            if bucket.file_id is not None:
-                handles.append(self._handles.of(bucket.file_id))
-                continue
-            if bucket.new_id is not None:  # its Flink task goes on filling it, and does not look at self._groups
-                handles.append(self._handles.of_new(bucket.new_id))
-                continue
-            size = bucket.records * plan.record_size.size
-            opened.append(GroupVerdict(str(self._opened), size, Verdict.SMALL))
-            handles.append(self._handles.of_new(str(self._opened)))
-            self._opened += 1
-        grown = [
-            replace(group, size=group.size + group.records * plan.record_size.size, records=0, room=None)
-            for group in plan.groups
-        ]
-        self._groups = (*grown, *opened)
-        return handles
-
-
 class GroupHandles:
     """Opens the handle of each file group when it is first asked for.
 
-    ``rewritten`` are the groups whose base file is rewritten to take new rows, although the table has log files.
+    *rewritten*, an argument of the methods that open handles, are the groups whose base file is rewritten to take new
+    rows, although the table has log files.
     """
 
     def __init__(self, target: GroupTarget, index: PartitionIndex) -> None:
@@ -327,8 +223,6 @@ class GroupHandles:
         self._plan = target.plan
         self._index = index
         self._handles: dict[str, Handle] = {}
-        placed = self._plan.placements.get(target.partition_path)
-        self.rewritten: frozenset[str] = placed.candidates if placed else frozenset()
 
     def __bool__(self) -> bool:
         return bool(self._handles)
@@ -338,27 +232,21 @@ class GroupHandles:
         """The bytes of the rows that are in memory."""
         return sum(handle.buffered_bytes for handle in self._handles.values())
 
-    def of(self, file_id: str) -> Handle:
-        """Return the handle of a file group: one that existed before, a bucket, or one that this write has opened."""
-        if file_id not in self._handles:
-            self._handles[file_id] = self._open(file_id)
-        return self._handles[file_id]
+    def of(self, group: str, rewritten: frozenset[str]) -> Handle:
+        """Return the handle of a file group: one that existed before, a bucket, or one that this write opens."""
+        if group not in self._handles:
+            name = new_group(group)
+            self._handles[group] = self._open_known(group, rewritten) if name is None else self._open_new(name)
+        return self._handles[group]
 
-    def of_new(self, name: str) -> Handle:
-        """Return the handle of a new file group; *name* is its file id, or its number among those of this task."""
-        if name not in self._handles:
-            target = self._target.of_group(self._new_id(int(name)) if name.isdecimal() else name)
-            is_logged = self._kind is Kind.MOR
-            entries = partial(self._entries, below=None)
-            self._handles[name] = AppendNewHandle(target, entries=entries) if is_logged else CreateHandle(target)
-        return self._handles[name]
+    def of_known(self, file_id: str, rewritten: frozenset[str]) -> AppendHandle | MergeHandle:
+        """Return the handle of a file group that existed before, or of a bucket."""
+        handle = self.of(file_id, rewritten)
+        assert not isinstance(handle, AppendNewHandle | CreateHandle)  # noqa: S101 - a group that existed is not new
+        return handle
 
-    def _new_id(self, number: int) -> str:
-        path, token = self._target.partition_path, self._target.token
-        return new_file_id(new_group_uuid(self._plan.instant, path, token.partition, number))
-
-    def appends(self, file_id: str) -> bool:
-        """Return whether this write adds a log file to a file group."""
+    def gets_log(self, file_id: str) -> bool:
+        """Return whether this write adds a log file to a file group that existed before."""
         return isinstance(self._handles.get(file_id), AppendHandle)
 
     def flush(self) -> None:
@@ -366,7 +254,7 @@ class GroupHandles:
         for handle in self._handles.values():
             handle.flush()
 
-    def closing(self) -> Collection[Handle]:
+    def take_all(self) -> Collection[Handle]:
         """Return all handles and forget them: a file group that gets rows later has a new handle."""
         handles, self._handles = self._handles, {}
         return handles.values()
@@ -380,12 +268,23 @@ class GroupHandles:
     def _kind(self) -> Kind | None:
         return self._plan.sizing.kind if self._plan.sizing else None
 
-    def _open(self, file_id: str) -> Handle:
+    def _open_new(self, name: str) -> AppendNewHandle | CreateHandle:
+        """Open a new file group; *name* is its file id, or its number among those of this task."""
+        target = self._target.of_group(self._new_id(int(name)) if name.isdecimal() else name)
+        if self._kind is Kind.MOR:
+            return AppendNewHandle(target, entries=partial(self._entries, below=None))
+        return CreateHandle(target)
+
+    def _new_id(self, number: int) -> str:
+        path, token = self._target.partition_path, self._target.token
+        return new_file_id(new_group_uuid(self._plan.instant, path, token.partition, number))
+
+    def _open_known(self, file_id: str, rewritten: frozenset[str]) -> AppendHandle | MergeHandle:
         is_cow = self._plan.config.table_type is TableType.COPY_ON_WRITE
         is_replacing = self._plan.operation in REPLACING  # an overwrite begins buckets with a new base file
-        if is_cow or is_replacing or (file_id in self.rewritten and self._kind is Kind.MOR_BLIND):
-            return MergeHandle(self._target.of_group(file_id), self._index.slice_of.get(file_id))
         target, below = self._target.of_group(file_id), self._index.slice_of.get(file_id)
+        if is_cow or is_replacing or (file_id in rewritten and self._kind is Kind.MOR_BLIND):
+            return MergeHandle(target, below)
         return AppendHandle(
             target,
             below=below if self._plan.config.cdc_enabled or self._plan.logs_name_slices else None,
@@ -406,12 +305,11 @@ class GroupHandles:
         )
 
 
-def _append_together(handles: Sequence[AppendHandle], rows: SortedRows, *, first_counter: int) -> None:
+def _append_together(handles: Sequence[AppendHandle], rows: LocatedRows, *, first_counter: int) -> None:
     """Give each of *handles* the rows of its group; most of the work is done once for all of them."""
-    numbers = np.repeat(np.arange(len(handles), dtype=np.int32), rows.counts)
-    file_ids = pa.DictionaryArray.from_arrays(numbers, pa.array(rows.groups))
-    stored = handles[0].stored(rows.rows, file_ids, first_counter, is_update=True)
-    for handle, (_, start, count) in zip(handles, rows.slices(), strict=True):
+    file_ids = pa.DictionaryArray.from_arrays(pa.array(rows.codes, pa.int32()), pa.array(rows.groups))
+    stored = handles[0].stored(rows, file_ids, first_counter, is_update=True)
+    for handle, (_, start, count) in zip(handles, rows.runs(), strict=True):
         handle.take(stored.share(start, count))
 
 

@@ -15,10 +15,11 @@ from hudiformat.sizing.spark import PartitionPlan
 from hudiformat.table.options.values import Operation
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.write.commit.plan import WritePlan, write_plan
+from hudiformat.write.duplicates import combine_keyed
 from hudiformat.write.index.global_index import route
-from hudiformat.write.index.rows import NEW, rows_by_value
 from hudiformat.write.index.tagging import Tagger
-from hudiformat.write.write import combined, prepare
+from hudiformat.write.rows import NEW, rows_by_value
+from hudiformat.write.write import prepare
 
 _NO_INSTANT = "0"
 
@@ -49,14 +50,13 @@ def plan_inserts(context: TableContext, inserts: Any) -> tuple[PartitionPlan, ..
 
 def _new_rows(state: TableState, plan: WritePlan, tagger: Tagger, data: Any) -> dict[str, int]:
     """Return how many rows of an upsert of *data* are new, by partition path."""
-    rows = prepare(state, Operation.UPSERT, data)
-    if plan.combines:
-        rows = combined(plan, rows)
+    rows, _ = prepare(state, Operation.UPSERT, data)
+    rows = combine_keyed(plan, rows)
     if plan.looks_everywhere:
-        routes = route(plan, state.storage, rows.rows, rows.keys, rows.paths)
-        return Counter(routes.paths.filter(routes.groups.is_null()).to_pylist())
+        routes = route(plan, state.storage, rows)
+        return Counter(routes.rows.paths.filter(routes.groups.is_null()).to_pylist())
     counts = dict.fromkeys(rows.paths.unique().to_pylist(), 0)
     for path, indices in rows_by_value(rows.paths):
-        tags = tagger.partition(path).tag(rows.keys.take(pa.array(indices)))
-        counts[path] = int(np.count_nonzero(tags.codes == NEW))
+        found = tagger.partition(path).tag(rows.keys.take(pa.array(indices)))
+        counts[path] = int(np.count_nonzero(found.codes == NEW))
     return counts

@@ -1,34 +1,206 @@
-"""Rows of a write: deletes and duplicates among them, and the rows that wait for a block of a log file.
+"""Rows on their way to a file group: first with their keys, then with their file groups.  Pure.
 
-The first part finds rows flagged as deletes and keeps one row of several with one key; the second decides how many rows
-go into a block: spec/sizing.md.
+A write carries rows in two forms.  ``KeyedRows`` have their record keys and partition paths; the index turns them into
+``LocatedRows``, which have their file groups.  Rows of a file group that wait for a block of a log file belong to its
+handle.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.codec.avro.arrays import rows_within
-from hudiformat.file_group.merging.keys import combine
-from hudiformat.file_group.merging.spill import KeyParts
-from hudiformat.storage.spill_folders import spill_folder
-from hudiformat.write.index.rows import Booleans, Integers, KeyedRows
+from hudiformat.file_group.merging.keys import RowSource
+from hudiformat.schema.table_schema import RowKeys
 
-_PARTS_ON_DISK = 16
-_ROWS = "rows"
+NEW = -1
+"""The code of a record that is in no file group yet."""
+NOT_IN_BASE_FILE = -1
+"""The position of a record that no base file contains."""
 
-_NEWEST_SHARE = 0.2
-"""The weight of the newest block in the running average of the extra bytes of a row (HoodieAppendHandle)."""
-_TOLERANCE = 1.1
-"""A block may be larger than the maximum by this factor, since sizes are estimated before rows are encoded."""
+Booleans = npt.NDArray[np.bool_]
+Integers = npt.NDArray[np.int64]
+_Chosen: TypeAlias = slice | Integers | Booleans
+Rows = TypeVar("Rows", pa.RecordBatch, pa.Table, pa.Array, pa.ChunkedArray)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedRows:
+    """Rows of a write with their record keys and partition paths, before anybody knows their file groups.
+
+    Row ``i`` has the record key ``keys[i]`` and belongs to the partition ``paths[i]``.
+    """
+
+    rows: pa.Table | pa.RecordBatch
+    keys: pa.Array
+    paths: pa.Array
+
+    @classmethod
+    def of(cls, keys: RowKeys, rows: pa.Table | pa.RecordBatch) -> KeyedRows:
+        """Return *rows* with their record keys and partition paths, which are computed once, here.
+
+        Raises:
+            DataError: a record key is null or empty, or a value cannot be a partition path.
+        """
+        return cls(rows, keys.record_keys(rows), keys.partition_paths(rows))
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def table(self) -> pa.Table:
+        """The rows as a table."""
+        return pa.Table.from_batches([self.rows]) if isinstance(self.rows, pa.RecordBatch) else self.rows
+
+    def take(self, indices: Integers) -> KeyedRows:
+        """Return the rows at *indices*, in that order, as a table."""
+        chosen = pa.array(indices)
+        taken = RowSource(self.table.combine_chunks()).at(indices)
+        return KeyedRows(taken, self.keys.take(chosen), self.paths.take(chosen))
+
+    def batches(self, most_rows: int) -> Iterator[KeyedRows]:
+        """Yield the rows in record batches of at most *most_rows* rows."""
+        start = 0
+        for batch in self.table.combine_chunks().to_batches(max_chunksize=most_rows):
+            count = batch.num_rows
+            yield KeyedRows(batch, self.keys.slice(start, count), self.paths.slice(start, count))
+            start += count
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedRows:
+    """Rows of one partition with their record keys and their file groups.
+
+    Row ``i`` belongs to the group ``groups[codes[i]]``; without ``codes``, all rows belong to the only group.  A group
+    is a file id, or the name of a group that the write is going to open (:func:`hudiformat.write.new_rows.new_group`).
+    New rows (``is_new``) without a group are assigned to file groups by sizing, once all of them are known.
+
+    ``positions[i]`` is the position of the row with the same key in the base file of its group, or NOT_IN_BASE_FILE;
+    ``positions`` is None if the keys have not been looked up.
+    """
+
+    path: str
+    rows: pa.RecordBatch
+    keys: pa.Array
+    groups: tuple[str, ...] = ()
+    codes: Integers | None = None
+    positions: Integers | None = None
+    is_new: bool = False
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def group(self) -> str:
+        """The file group of all rows, which have only one."""
+        (group,) = self.groups
+        return group
+
+    @property
+    def present(self) -> tuple[str, ...]:
+        """The groups that have rows here, in order."""
+        if self.codes is None:
+            return self.groups
+        return tuple(self.groups[code] for code in np.flatnonzero(np.bincount(self.codes)).tolist())
+
+    @property
+    def known_positions(self) -> Integers:
+        """A position for each row."""
+        return np.full(len(self), NOT_IN_BASE_FILE) if self.positions is None else self.positions
+
+    def slice(self, start: int, count: int) -> LocatedRows:
+        """Return *count* rows from *start*, without copying them."""
+        chosen = slice(start, start + count)
+        return self._with(self.rows.slice(start, count), self.keys.slice(start, count), chosen)
+
+    def at(self, indices: Integers) -> LocatedRows:
+        """Return the rows at *indices*, in that order."""
+        return self._with(taken(self.rows, indices), taken(self.keys, indices), indices)
+
+    def where(self, chosen: Booleans) -> LocatedRows:
+        """Return the rows for which *chosen* is true."""
+        if chosen.all():
+            return self
+        mask = pa.array(chosen)
+        return self._with(self.rows.filter(mask), self.keys.filter(mask), chosen)
+
+    def without_deletes(self, column: str | None) -> LocatedRows:
+        """Return the rows that are not flagged as deletes in *column*."""
+        deleted = deleted_rows(self.rows, column)
+        return self.where(~deleted) if deleted.any() else self
+
+    def by_group(self) -> Iterator[LocatedRows]:
+        """Yield the rows of each group that has some."""
+        if self.codes is None:
+            yield self
+            return
+        for code, chosen in rows_by_code(self.codes):
+            yield replace(self.at(chosen), groups=(self.groups[code],), codes=None)
+
+    def runs(self) -> Iterator[tuple[str, int, int]]:
+        """Yield each group, the index of its first row and how many rows it has; the rows are sorted by group."""
+        assert self.codes is not None  # noqa: S101 - sorted_by_group has set them
+        start = 0
+        for group, count in zip(self.groups, np.bincount(self.codes, minlength=len(self.groups)).tolist(), strict=True):
+            yield group, start, count
+            start += count
+
+    def _with(self, rows: pa.RecordBatch, keys: pa.Array, chosen: _Chosen) -> LocatedRows:
+        codes = None if self.codes is None else self.codes[chosen]
+        positions = None if self.positions is None else self.positions[chosen]
+        return replace(self, rows=rows, keys=keys, codes=codes, positions=positions)
+
+
+def sorted_by_group(parts: Sequence[LocatedRows], *, small: int) -> LocatedRows | None:
+    """Return the rows of *parts*, all of one partition, sorted by file group; None if a group has over *small* bytes.
+
+    The sort is stable.  The groups are in the order in which they first occur.  The rows have positions if the rows of
+    all parts have.
+    """
+    number_of: dict[str, int] = {}
+    numbers = np.concatenate([_number_groups(part, number_of) for part in parts])
+    counts = np.bincount(numbers, minlength=len(number_of))
+    if counts.max() * (sum(part.rows.nbytes for part in parts) / counts.sum()) > small:
+        return None
+    order = np.argsort(numbers, kind="stable")
+    if len(parts) == 1:
+        return replace(parts[0].at(order), groups=tuple(number_of), codes=numbers[order])
+    positions = [part.positions for part in parts if part.positions is not None]
+    every = LocatedRows(
+        parts[0].path,
+        pa.concat_batches([part.rows for part in parts]),
+        pa.concat_arrays([part.keys for part in parts]),
+        tuple(number_of),
+        numbers,
+        np.concatenate(positions) if len(positions) == len(parts) else None,
+    )
+    return every.at(order)
+
+
+def group_by_group(parts: Sequence[LocatedRows]) -> Iterator[LocatedRows]:
+    """Yield the rows of each file group, part by part; the groups are in the order in which they first occur."""
+    pieces: dict[str, list[LocatedRows]] = {}
+    for part in parts:
+        for one in part.by_group():
+            pieces.setdefault(one.group, []).append(one)
+    for of_group in pieces.values():
+        yield from of_group
+
+
+def _number_groups(part: LocatedRows, number_of: dict[str, int]) -> Integers:
+    """Return the number of each row's group in *number_of*, to which new groups are added."""
+    if part.codes is None:
+        return np.full(len(part), number_of.setdefault(part.group, len(number_of)))
+    numbers = np.zeros(len(part.groups), np.int64)
+    for code in np.flatnonzero(np.bincount(part.codes)).tolist():
+        numbers[code] = number_of.setdefault(part.groups[code], len(number_of))
+    return numbers[part.codes]
 
 
 def deleted_rows(rows: pa.RecordBatch | pa.Table, column: str | None) -> Booleans:
@@ -38,187 +210,73 @@ def deleted_rows(rows: pa.RecordBatch | pa.Table, column: str | None) -> Boolean
     return np.asarray(pc.fill_null(rows[column], False))
 
 
-def without_deletes(rows: KeyedRows, column: str | None) -> KeyedRows:
-    """Return the *rows* that are not flagged as deletes in *column*."""
-    deleted = deleted_rows(rows.rows, column)
-    return rows.where(~deleted) if deleted.any() else rows
+def taken(rows: Rows, indices: Integers) -> Rows:
+    """Return the *rows* at *indices*, in that order; consecutive rows are not copied."""
+    if len(indices) and (np.diff(indices) == 1).all():
+        return rows.slice(int(indices[0]), len(indices))
+    return rows.take(pa.array(indices))
 
 
-def ordering_of_deletes(rows: pa.RecordBatch, fields: Sequence[str]) -> pa.Array | None:
-    """Return the ordering values of *rows* as a delete block stores them; None if the rows have no ordering values."""
-    if not fields or not set(fields).issubset(rows.schema.names):
-        return None
-    return delete_ordering([rows[name] for name in fields], fields)
+def in_one_piece(rows: pa.Table) -> pa.Table:
+    """Return *rows* with one chunk per column; columns whose chunks are neighbours in memory are not copied."""
+    return pa.Table.from_arrays([_join_chunks(column) for column in rows.columns], schema=rows.schema).combine_chunks()
 
 
-def delete_ordering(values: Sequence[pa.Array], fields: Sequence[str]) -> pa.Array:
-    """Return the ordering values of deletes as a delete block stores them."""
-    held = [_as_spark_holds(array) for array in values]
-    return held[0] if len(held) == 1 else pa.StructArray.from_arrays(held, names=list(fields))
+def _join_chunks(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return *column* as one chunk if its chunks are neighbours in memory, else as it is."""
+    pieces = [piece for piece in column.chunks if len(piece)]
+    is_flat = not (column.type.num_fields or pa.types.is_dictionary(column.type))
+    if not (pieces and is_flat and all(map(_are_neighbours, pieces, pieces[1:]))):
+        return column
+    whole = pa.Array.from_buffers(column.type, len(column), pieces[0].buffers(), offset=pieces[0].offset)
+    return pa.chunked_array([whole])
 
 
-def _as_spark_holds(values: pa.Array) -> pa.Array:
-    """Return ordering values of deletes with timestamps and dates as the numbers that Spark's rows hold.
-
-    Hudi on Spark writes numbers.  It cannot compare them with a java.sql.Timestamp or Date, and lets the delete win.
-    """
-    if pa.types.is_timestamp(values.type):
-        return values.cast(pa.int64())
-    return values.cast(pa.int32()) if pa.types.is_date32(values.type) else values
+def _are_neighbours(array: pa.Array, other: pa.Array) -> bool:
+    """Return whether *other* starts in the same memory where *array* ends."""
+    addresses, others = ([buffer and buffer.address for buffer in one.buffers()] for one in (array, other))
+    return addresses == others and array.offset + len(array) == other.offset
 
 
-def combine_parts(
-    parts: Iterable[pa.RecordBatch], key: str, ordering_fields: tuple[str, ...], *, memory: int
-) -> Iterator[pa.RecordBatch]:
-    """Combine rows that come in *parts*, as :func:`~hudiformat.file_group.merging.keys.combine` does for one table.
-
-    Rows with the same value in the column *key* are combined, whichever part they are in.  If the rows have more than
-    *memory* bytes, they are spilled to disk, divided by their keys, and combined one share at a time.
-    """
-    waiting, size, rest = [], 0, iter(parts)
-    for rows in rest:
-        waiting.append(rows)
-        size += rows.nbytes
-        if size > memory:
-            yield from _combine_on_disk(chain(waiting, rest), key, ordering_fields)
-            return
-    if waiting:
-        yield from _combine_in_memory(pa.Table.from_batches(waiting), key, ordering_fields)
-
-
-def _combine_on_disk(
-    parts: Iterable[pa.RecordBatch], key: str, ordering_fields: tuple[str, ...]
-) -> Iterator[pa.RecordBatch]:
-    with spill_folder() as folder:
-        aside = KeyParts(Path(folder), _PARTS_ON_DISK)
-        try:
-            for rows in parts:
-                aside.add(_ROWS, rows, rows[key])
-            for part in range(_PARTS_ON_DISK):
-                yield from _combine_in_memory(aside.read(_ROWS, part, rows.schema), key, ordering_fields)
-        finally:
-            aside.close()
+def rows_by_code(codes: Integers) -> Iterator[tuple[int, Integers]]:
+    """Yield each distinct code and the indices of the rows that have it, in order."""
+    if len(codes) and (codes == codes[0]).all():  # as with one partition, or one file group
+        yield int(codes[0]), np.arange(len(codes))
+        return
+    # Three rows:
+    #   codes          7  5  7
+    #   order          1  0  2    the rows sorted by code, stable
+    #   codes[order]   5  7  7
+    #   starts         0  1       where the next code starts in `order`
+    #   groups         1 | 0 2    `order`, split at the starts
+    is_short = len(codes) and np.abs(codes).max() <= np.iinfo(np.int16).max
+    order = np.argsort(codes.astype(np.int16) if is_short else codes, kind="stable")  # NumPy sorts int16 by radix
+    starts = np.flatnonzero(np.diff(codes[order], prepend=np.iinfo(np.int64).min))
+    for group in np.split(order, starts[1:]) if len(order) else ():
+        yield int(codes[group[0]]), group
 
 
-def _combine_in_memory(rows: pa.Table, key: str, ordering_fields: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-    yield from combine(rows, [rows[key].combine_chunks()], ordering_fields).to_batches()
+def rows_by_value(values: pa.Array) -> Iterator[tuple[str, Integers]]:
+    """Yield each distinct text and the indices of the rows that have it, in order."""
+    if len(values) and pc.all(pc.equal(values, values[0])).as_py():
+        yield values[0].as_py(), np.arange(len(values))
+        return
+    encoded = values.dictionary_encode()
+    for code, rows in rows_by_code(np.asarray(encoded.indices).astype(np.int64)):
+        yield encoded.dictionary[code].as_py(), rows
 
 
-class Rows(NamedTuple):
-    """Rows with the meta fields, which of them are updates, and their positions in the base file.
+@dataclass(frozen=True, slots=True)
+class Locations:
+    """Results of a look-up of keys: key ``rows[i]`` is in the file group ``file_ids[codes[i]]``, or in none yet (NEW).
 
-    ``size`` is the rows' bytes in memory if each row had its own copy of values that all share, as it has in the block.
+    Every key occurs once, or once for each of several file groups that have it.  ``existing`` has for each file group
+    whether it existed before this write.  ``positions[i]`` is the position of the key in the base file of that group,
+    or NOT_IN_BASE_FILE; ``positions`` is None if base files were not read.
     """
 
-    rows: pa.Table
-    updates: Booleans
-    positions: Integers
-    size: int
-
-    @classmethod
-    def of(cls, rows: pa.Table, updates: Booleans, positions: Integers) -> Rows:
-        """Return the rows together with their size."""
-        return cls(rows, updates, positions, int(rows.nbytes + rows.num_rows * _shared_bytes(rows)))
-
-    def slice(self, start: int, stop: int) -> Rows:
-        """Return the rows from *start* to *stop*."""
-        rows = self.rows.slice(start, stop - start)
-        return Rows.of(rows, self.updates[start:stop], self.positions[start:stop])
-
-    def share(self, start: int, count: int) -> Rows:
-        """Return *count* rows from *start*; their size is a proportional part of the size of all."""
-        rows, stop = self.rows.slice(start, count), start + count
-        return Rows(rows, self.updates[start:stop], self.positions[start:stop], self.size * count // len(self.rows))
-
-
-class WaitingRows:
-    """A queue of rows in the order in which they came; rows are taken from its front.  ``size`` is the size of all."""
-
-    def __init__(self) -> None:
-        self._parts: deque[Rows] = deque()
-        self.size = 0
-
-    def __len__(self) -> int:
-        return sum(len(part.rows) for part in self._parts)
-
-    def add(self, rows: Rows) -> None:
-        """Add *rows* at the end."""
-        self._parts.append(rows)
-        self.size += rows.size
-
-    def give_back(self, rows: Rows) -> None:
-        """Put *rows* that were taken back at the front."""
-        self._parts.appendleft(rows)
-        self.size += rows.size
-
-    def first(self, size: float, extra: float) -> int:
-        """Return how many rows from the front fit into *size* bytes.
-
-        Each row is counted with *extra* bytes beyond its size in memory.
-        """
-        count, left = 0, size
-        for part in self._parts:
-            whole = part.size + len(part.rows) * extra
-            if whole > left:
-                return count + rows_within(part.rows, left, extra=extra + _shared_bytes(part.rows))
-            count, left = count + len(part.rows), left - whole
-        return count
-
-    def take(self, count: int) -> Rows:
-        """Remove the first *count* rows, and return them."""
-        taken: list[Rows] = []
-        while count:
-            part = self._parts.popleft()
-            if len(part.rows) > count:
-                self._parts.appendleft(part.slice(count, len(part.rows)))
-                part = part.slice(0, count)
-            taken.append(part)
-            count -= len(part.rows)
-        self.size = sum(part.size for part in self._parts)
-        if len(taken) == 1:
-            return taken[0]
-        rows = pa.concat_tables([part.rows for part in taken])
-        updates, positions = (np.concatenate([part[column] for part in taken]) for column in (1, 2))
-        return Rows(rows, updates, positions, sum(part.size for part in taken))
-
-
-class BlockSizes:
-    """Decides how many rows go into a block of *most* bytes.
-
-    The size of a row in a block is estimated as its bytes in memory plus ``extra``: by how much, on average, the rows
-    of earlier blocks were larger than in memory, or smaller.  An average of whole rows would learn too late that rows
-    grow.
-
-    For example, 100 rows with 2,000 bytes in memory made a block of 2,300 bytes: ``extra`` is 3.  A next block of 100
-    rows with 4,000 bytes in memory and 4,800 in the block has 8 more per row: ``extra`` is now 3 + 0.2 * (8 - 3) = 4.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self.extra: float | None = None
-
-    def rows_of(self, waiting: WaitingRows) -> int:
-        """Return how many of the *waiting* rows form the next block; at least one."""
-        return max(waiting.first(self._most, self.extra or 0.0), 1)
-
-    def measure(self, rows: Rows, size: int) -> None:
-        """Update the estimate from a block of *size* bytes that holds *rows*."""
-        extra = (size - rows.size) / len(rows.rows)
-        known = extra if self.extra is None else self.extra
-        self.extra = known + _NEWEST_SHARE * (extra - known)
-
-    def fewer(self, rows: Rows, size: int) -> int | None:
-        """Return how many of *rows* to encode instead if a block of all, with *size* bytes, is too large; else None."""
-        count = len(rows.rows)
-        if count == 1 or size <= self._most * _TOLERANCE:
-            return None
-        waiting = WaitingRows()
-        waiting.add(rows)
-        fitting = waiting.first(self._most, (size - rows.size) / count)
-        return min(max(fitting, 1), count - 1)
-
-
-def _shared_bytes(rows: pa.Table) -> int:
-    """Return the bytes that each row has in dictionary columns, whose values are in memory only once."""
-    columns = [column.chunk(0) for column in rows.columns if pa.types.is_dictionary(column.type) and column.num_chunks]
-    return sum(column.dictionary.nbytes // max(len(column.dictionary), 1) for column in columns)
+    rows: Integers
+    codes: Integers
+    file_ids: tuple[str, ...]
+    existing: tuple[bool, ...]
+    positions: Integers | None = None

@@ -1,13 +1,23 @@
-"""Write rows: in one process, from rows to one commit; and as one task of a write on a cluster.
+"""The way of a write, from top to bottom: prepare, begin, locate, route, write, publish.
 
-The tasks of a write share the plan, and differ in their write token.
+- *Prepare*: :func:`prepare` checks the columns, converts the rows and computes their keys, before anything is written.
+- *Begin*: :func:`hudiformat.write.commit.transaction.begin_write` puts an instant on the timeline, with a plan.
+- *Locate*: :meth:`WriteTask.locate` combines duplicates, and the index finds the file group of each row.
+- *Route*: :meth:`WriteTask.write` gives the rows of each partition to its ``PartitionWriter``, which assigns new rows
+  to file groups by sizing, and hands all rows to the handles of their file groups.
+- *Write*: the handles encode blocks and base files while rows come, and the rest in :meth:`WriteTask.finish`, which
+  closes them side by side and then makes all files durable together.
+- *Publish*: :meth:`hudiformat.write.commit.transaction.Transaction.commit` makes all of it visible in one step.
+
+:func:`write_rows` does all of it in one process.  On a cluster the driver prepares, begins and publishes, and each task
+locates, routes and writes its rows with a ``WriteTask``; the tasks share the plan, and differ in their write token.
+Services that are due before and after a write are called beside it, by ``hudiformat.services.inline``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -17,28 +27,29 @@ import pyarrow.compute as pc
 
 from hudiformat.codec.avro.incoming import suited
 from hudiformat.errors import SchemaError
-from hudiformat.file_group.merging.keys import RowSource, combined_rows
 from hudiformat.naming.file_names import WriteToken
 from hudiformat.schema.meta_fields import refuse_other_flags
 from hudiformat.schema.table_schema import RowKeys, SchemaChange, TableSchema, as_reader
 from hudiformat.storage.closing import CompleteFiles
 from hudiformat.storage.opening import open_storage
 from hudiformat.storage.protocol import Storage
+from hudiformat.table.cache import TableCache
 from hudiformat.table.options.values import Operation, SortMode
 from hudiformat.table.state import TableState
 from hudiformat.table.support import refuse_unwritable
 from hudiformat.timeline.commit_metadata import WriteStat
-from hudiformat.timeline.table_config import TableConfig, TableType
+from hudiformat.timeline.table_config import TableType
 from hudiformat.write.commit.files import GroupTarget, check_awaited
 from hudiformat.write.commit.plan import WritePlan, partial_schema
-from hudiformat.write.commit.transaction import Commit, write_and_commit
+from hudiformat.write.commit.transaction import Written, attempts
+from hudiformat.write.duplicates import combine_keyed
 from hudiformat.write.index.global_index import route
-from hudiformat.write.index.rows import Integers, KeyedRows, LocatedRows
 from hudiformat.write.index.tagging import Tagger
 from hudiformat.write.made_keys import with_keys
 from hudiformat.write.metadata.kinds import refuse_changes_of_indexed
 from hudiformat.write.partial_updates import partial_rows
 from hudiformat.write.partition import Handle, PartitionWriter, close_handles
+from hudiformat.write.rows import KeyedRows, LocatedRows
 
 _BATCH_ROWS = 65_536
 _BATCHES = 16
@@ -52,37 +63,8 @@ Rows that rewrite a base file, and the keys of deletes, stay in memory to the en
 """
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedRows:
-    """Rows with the columns and types of the write, their record keys and their partition paths.
-
-    ``change`` is how the rows change the table's schema; None if they do not have all columns.
-    """
-
-    rows: pa.Table
-    keys: pa.Array
-    paths: pa.Array
-    change: SchemaChange | None = None
-
-    @classmethod
-    def of(cls, config: TableConfig, rows: pa.Table, change: SchemaChange | None = None) -> PreparedRows:
-        """Return *rows* with their record keys and partition paths, which are computed once, here.
-
-        Raises:
-            DataError: a record key is null or empty, or a value cannot be a partition path.
-        """
-        keys = RowKeys.of(config)
-        return cls(rows, keys.record_keys(rows), keys.partition_paths(rows), change)
-
-    def take(self, indices: Integers) -> PreparedRows:
-        """Return the rows at *indices*, in that order."""
-        rows = RowSource(self.rows.combine_chunks()).at(indices)
-        chosen = pa.array(indices)
-        return replace(self, rows=rows, keys=self.keys.take(chosen), paths=self.paths.take(chosen))
-
-
-def write_rows(state: TableState, *, operation: Operation, data: Any) -> tuple[Commit, TableState]:
-    """Write *data* in one commit, and return the commit and the state of the table after it.
+def write_rows(state: TableState, *, operation: Operation, data: Any) -> Written:
+    """Write *data* in one commit of *operation*; return the commit and the state of the table after it.
 
     *state* is the table as the write found it, with its schema.  If a row cannot be written, nothing is.
 
@@ -90,9 +72,13 @@ def write_rows(state: TableState, *, operation: Operation, data: Any) -> tuple[C
         SchemaError, DataError: the rows cannot be written.
         CommitError: the write did not become visible.
     """
-    rows = prepare(state, operation, data)
-    write_files = partial(write_prepared, rows=rows, storage=state.storage, kept=state.context.parsed.kept)
-    return write_and_commit(state.context, operation, write_files, seen=state, in_tasks=False, change=rows.change)
+    rows, change = prepare(state, operation, data)
+    for write in attempts(state, operation, in_tasks=False, change=change):
+        with write, local_task(write.plan, state.storage, cache=state.context.parsed.cache) as task:
+            for located in task.locate(rows):
+                task.write(located)
+            write.commit(task.finish())
+    return write.result
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +91,7 @@ class CheckedColumns:
     schema: TableSchema
     change: SchemaChange | None = None
 
-    def fitted(self, rows: pa.Table) -> pa.Table:
+    def fit(self, rows: pa.Table) -> pa.Table:
         """Return *rows* with these columns and types; in a delete, all other columns are dropped.
 
         Raises:
@@ -188,10 +174,11 @@ def _type_change_error(name: str, old: pa.DataType, new: pa.Schema, reason: str)
     )
 
 
-def prepare(state: TableState, operation: Operation, data: Any) -> PreparedRows:
-    """Return the rows of *data* with the columns and types of the write; in a delete, with the columns of the keys.
+def prepare(state: TableState, operation: Operation, data: Any) -> tuple[KeyedRows, SchemaChange | None]:
+    """Return the rows of *data* with their keys, and how they change the schema of the table.
 
-    Invalid rows, keys and paths are found here, before the timeline is touched.
+    The rows have the columns and types of the write; in a delete, the columns of the keys.  The change is None if the
+    rows do not have all columns.  Invalid rows, keys and paths are found here, before the timeline is touched.
 
     Raises:
         SchemaError, DataError: the rows cannot be written.
@@ -201,7 +188,7 @@ def prepare(state: TableState, operation: Operation, data: Any) -> PreparedRows:
     schema, given = checked.schema, reader.schema.names
     names = [*set(given).intersection(schema.arrow.names)] if operation is Operation.DELETE else given
     rows = pa.Table.from_batches([schema.fit(batch.select(names)) for batch in reader], schema.arrow)
-    return PreparedRows.of(state.config, rows, checked.change)
+    return KeyedRows.of(RowKeys.of(state.config), rows), checked.change
 
 
 def incoming(state: TableState, operation: Operation, data: Any) -> pa.RecordBatchReader:
@@ -214,55 +201,6 @@ def incoming(state: TableState, operation: Operation, data: Any) -> pa.RecordBat
     if not reader.schema.equals(state.schema.arrow):
         reader = suited(reader, state.schema.arrow)
     return reader if state.config.record_key_fields else with_keys(state, operation, reader)
-
-
-def write_prepared(
-    plan: WritePlan, rows: PreparedRows, *, storage: Storage | None = None, kept: dict[Any, Any] | None = None
-) -> list[WriteStat]:
-    """Write *rows* in this process, and return the statistics of the files.
-
-    *kept* is what the table object remembers of files between writes.
-    """
-    with local_task(plan, storage, kept=kept) as task:
-        for located in task.located(rows):
-            task.write(located)
-        return task.finish()
-
-
-def local_task(plan: WritePlan, storage: Storage | None = None, *, kept: dict[Any, Any] | None = None) -> WriteTask:
-    """Return the only task of a write in this process."""
-    return WriteTask(plan, _LOCAL_TOKEN, storage=storage, kept=kept, threads=pa.cpu_count())
-
-
-def combined(plan: WritePlan, rows: PreparedRows) -> PreparedRows:
-    """Return *rows* with one row per partition path and record key; with a global index, one row per record key."""
-    groups = [rows.keys] if plan.options.is_global else [rows.paths, rows.keys]
-    kept = combined_rows(rows.rows, groups, plan.ordering_fields)
-    return rows if kept is None else rows.take(kept)
-
-
-def _split_rows(rows: PreparedRows) -> Iterator[tuple[KeyedRows, pa.Array]]:
-    """Yield the rows in pieces.
-
-    Many rows make large pieces: keys that are neighbours in the index are then looked up together.
-    """
-    start = 0
-    size = max(_BATCH_ROWS, len(rows.keys) // _BATCHES)
-    for batch in rows.rows.combine_chunks().to_batches(max_chunksize=size):
-        keys, paths = (array.slice(start, batch.num_rows) for array in (rows.keys, rows.paths))
-        yield KeyedRows(batch, keys), paths
-        start += batch.num_rows
-
-
-def _sort_by_key(rows: PreparedRows) -> PreparedRows:
-    """Return *rows* sorted by partition path and record key.
-
-    Source: GlobalSortPartitioner, RDDPartitionSortPartitioner; if one task has all rows, both do the same.
-    """
-    order = pc.sort_indices(
-        pa.table({"path": rows.paths, "key": rows.keys}), [("path", "ascending"), ("key", "ascending")]
-    )
-    return rows.take(np.asarray(order).astype(np.int64))
 
 
 class WriteTask:
@@ -278,13 +216,13 @@ class WriteTask:
         token: WriteToken,
         *,
         storage: Storage | None = None,
-        kept: dict[Any, Any] | None = None,
+        cache: TableCache | None = None,
         threads: int = 1,
     ) -> None:
         self.plan = plan
         self._token = token
         self._storage = open_storage(plan.root) if storage is None else storage
-        self.tagger = Tagger(self._storage, plan, kept=kept)
+        self.tagger = Tagger(self._storage, plan, cache=cache)
         self._keys = RowKeys.of(plan.config)
         self._partitions: dict[str, PartitionWriter] = {}
         self._stats: list[WriteStat] = []
@@ -300,35 +238,37 @@ class WriteTask:
             UnsupportedFeatureError: an update of a file group in a pending clustering.
         """
         # Rows that would exceed the memory are taken group by group, so that the fullest can be written in between.
-        fits = self._buffered + located.rows.rows.nbytes <= _MAX_BUFFERED
+        fits = self._buffered + located.rows.nbytes <= _MAX_BUFFERED
         partition = self._partition(located.path)
-        for part in (located,) if fits else located.apart():
+        for part in (located,) if fits else located.by_group():
             self._buffered -= partition.buffered_bytes
             partition.write(part)
             self._buffered += partition.buffered_bytes
             if self._buffered > _MAX_BUFFERED:
                 self._flush_fullest()
 
-    def located(self, rows: PreparedRows) -> Iterator[LocatedRows]:
+    def locate(self, rows: KeyedRows) -> Iterator[LocatedRows]:
         """Return *rows* with their file groups, one row per key if the write combines duplicates.
 
         A row that moves to another partition is deleted from the file group where it was.
 
         Raises:
-            DataError, UnsupportedFeatureError: as for :meth:`write_batch`.
+            DataError: a record key exists although it must not.
+            UnsupportedFeatureError: as for :meth:`write`.
         """
         plan = self.plan
-        if plan.combines:
-            rows = combined(plan, rows)
+        rows = combine_keyed(plan, rows)
         rows = replace(rows, rows=self._keys.stored(rows.rows))
         if plan.looks_everywhere:
-            routes = route(plan, self._storage, rows.rows, rows.keys, rows.paths)
+            routes = route(plan, self._storage, rows)
             for (path, file_id), keys in routes.moved.items():
                 self.remove(path, file_id, keys)
             return routes.located()
         if plan.operation is Operation.BULK_INSERT and plan.options.bulk_insert_sort is not SortMode.NONE:
             rows = _sort_by_key(rows)
-        return chain.from_iterable(self.tagger.locate(part, paths) for part, paths in _split_rows(rows))
+        # Many rows make large pieces: keys that are neighbours in the index are then looked up together.
+        pieces = rows.batches(max(_BATCH_ROWS, len(rows) // _BATCHES))
+        return chain.from_iterable(map(self.tagger.locate, pieces))
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Look up the keys of *batch*, and write its rows as :meth:`write` does.
@@ -337,8 +277,8 @@ class WriteTask:
             DataError: a record key is null or empty, or exists although it must not.
             UnsupportedFeatureError: as for :meth:`write`.
         """
-        keyed = KeyedRows(self._keys.stored(batch), self._keys.record_keys(batch))
-        for located in self.tagger.locate(keyed, self._keys.partition_paths(batch)):
+        keyed = KeyedRows.of(self._keys, batch)
+        for located in self.tagger.locate(replace(keyed, rows=self._keys.stored(batch))):
             self.write(located)
 
     def remove(self, path: str, file_id: str, record_keys: pa.Array) -> None:
@@ -353,13 +293,13 @@ class WriteTask:
         """Finish and forget the file groups of a partition that have rows so far: no more rows will come for them."""
         if path in self._partitions:
             self._buffered -= self._partitions[path].buffered_bytes
-            self._stats += close_handles([*self._partitions[path].closing()], threads=self._threads)
+            self._stats += close_handles([*self._partitions[path].take_handles()], threads=self._threads)
 
     def finish(self) -> list[WriteStat]:
         """Write what is left, and return a statistic for every file of this task."""
         handles: list[Handle] = []
         for partition in self._partitions.values():
-            handles += partition.closing()
+            handles += partition.take_handles()
             if len(handles) >= _CLOSED_AT_ONCE:  # each may keep a file open and rows in memory
                 self._stats += close_handles(handles, threads=self._threads)
                 handles = []
@@ -407,3 +347,32 @@ class WriteTask:
             self._partitions[path].flush()
             self._buffered -= sizes[path]
         self._buffered = sum(partition.buffered_bytes for partition in self._partitions.values())
+
+
+def write_keyed(
+    plan: WritePlan, rows: KeyedRows, *, storage: Storage | None = None, cache: TableCache | None = None
+) -> list[WriteStat]:
+    """Locate and write *rows* in this process, for a write that other processes begin and commit.
+
+    Returns the statistics of the files; *cache* is as for :func:`local_task`.
+    """
+    with local_task(plan, storage, cache=cache) as task:
+        for located in task.locate(rows):
+            task.write(located)
+        return task.finish()
+
+
+def local_task(plan: WritePlan, storage: Storage | None = None, *, cache: TableCache | None = None) -> WriteTask:
+    """Return the only task of a write in this process; *cache* has the keys of files from earlier writes."""
+    return WriteTask(plan, _LOCAL_TOKEN, storage=storage, cache=cache, threads=pa.cpu_count())
+
+
+def _sort_by_key(rows: KeyedRows) -> KeyedRows:
+    """Return *rows* sorted by partition path and record key.
+
+    Source: GlobalSortPartitioner, RDDPartitionSortPartitioner; if one task has all rows, both do the same.
+    """
+    order = pc.sort_indices(
+        pa.table({"path": rows.paths, "key": rows.keys}), [("path", "ascending"), ("key", "ascending")]
+    )
+    return rows.take(np.asarray(order).astype(np.int64))

@@ -23,7 +23,7 @@ from hudiformat.table.options.values import Operation
 from hudiformat.timeline.archive.archiving import ArchiveLimits, archive
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.transaction import Transaction, begin_write
-from hudiformat.write.write import prepare, write_prepared
+from hudiformat.write.write import prepare, write_keyed
 from tests.model.expected import Change, Expected, Key, Row
 from tests.model.invariants import check_files, not_listed_yet
 from tests.model.kinds import SCHEMA, Kind, kinds
@@ -243,14 +243,14 @@ class Everything(RuleBasedStateMachine):
     def begun(self, rows: tuple[Row, ...]) -> tuple[Transaction, Sequence[WriteStat]]:
         state = self.table.context.state()
         write = begin_write(self.table.context, Operation.UPSERT, state, in_tasks=False)
-        return write, write_prepared(write.plan, prepare(state, Operation.UPSERT, self.data(rows)))
+        return write, write_keyed(write.plan, prepare(state, Operation.UPSERT, self.data(rows))[0])
 
     @rule(wishes=WISHES)
     def die(self, wishes: list[tuple[str, str, str]]) -> None:
         """A writer that never commits; the next one rolls it back."""
         self.count("die")
         write, _ = self.begun(self.rows_of(wishes))
-        write._stop_heartbeat()
+        write._heartbeat.stop()
         self.dead.add(write.instant.time)
 
     @precondition(lambda self: self.kind.has_other_writers and self.slow_writer is None)

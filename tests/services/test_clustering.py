@@ -22,13 +22,15 @@ from hudiformat import (
     open_table,
 )
 from hudiformat.file_group.slices import FileSlice
+from hudiformat.schema.table_schema import RowKeys
 from hudiformat.services import clustering, execution
 from hudiformat.table.options.values import Operation
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.timeline.timeline import Action, State
 from hudiformat.write.commit.transaction import begin_write
 from hudiformat.write.handles.copied import CopiedFiles
-from hudiformat.write.write import PreparedRows, write_prepared
+from hudiformat.write.rows import KeyedRows
+from hudiformat.write.write import write_keyed
 from tests.effort import sample
 from tests.metadata_statistics import check_metadata_table, check_record_index, check_statistics
 from tests.metadata_tables import add_secondary_index
@@ -235,9 +237,9 @@ def test_a_write_beside_a_clustering_is_not_lost(tmp_path: Path, monkeypatch: py
 def test_one_writer_finds_a_clustering_of_another_process(tmp_path: Path) -> None:
     table = small(tmp_path / "t")
     state = table.context.state()
-    given = PreparedRows.of(state.config, some_rows(0, 5, 9))
+    given = KeyedRows.of(RowKeys.of(state.config), some_rows(0, 5, 9))
     with begin_write(table.context, Operation.UPSERT, state) as write:
-        stats = write_prepared(write.plan, given)
+        stats = write_keyed(write.plan, given)
         assert open_table(table.path, options=NO_SMALL, clock=table.context.clock).cluster()
         with pytest.raises(WriteConflictError, match="another writer has begun"):
             write.commit(stats)

@@ -20,13 +20,15 @@ from hudiformat import (
     WriteConflictError,
     open_table,
 )
+from hudiformat.schema.table_schema import RowKeys
 from hudiformat.services import clustering, resizing
 from hudiformat.table.options.values import Operation
 from hudiformat.timeline.timeline import Action
 from hudiformat.write.commit.transaction import begin_write
 from hudiformat.write.index.hash_ring import HashRing
 from hudiformat.write.index.ring_files import ring_of
-from hudiformat.write.write import PreparedRows, write_prepared
+from hudiformat.write.rows import KeyedRows
+from hudiformat.write.write import write_keyed
 from tests.effort import sample
 from tests.tables import Clock, content, new_table, rows
 
@@ -251,7 +253,7 @@ def test_a_write_that_a_resizing_overtakes_conflicts(tmp_path: Path) -> None:
     before = content(table)
     with begin_write(table.context, Operation.UPSERT) as write:
         opened(table, shared, GROWS).cluster()
-        stats = write_prepared(write.plan, PreparedRows.of(write.plan.config, some(0, 100, 9)))
+        stats = write_keyed(write.plan, KeyedRows.of(RowKeys.of(write.plan.config), some(0, 100, 9)))
         with pytest.raises(WriteConflictError):
             write.commit(stats)
     assert content(table) == before

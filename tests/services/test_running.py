@@ -183,7 +183,7 @@ def test_what_writers_that_died_have_left_is_rolled_back(tmp_path: Path) -> None
     table = opened(grown(tmp_path / "t"), **OPTIMISTIC)
     write = begin_write(table.context, Operation.UPSERT, in_tasks=False)
     assert not of(table.maintain(), "rollback").is_due
-    write._stop_heartbeat()
+    write._heartbeat.stop()
     done = of(table.maintain(), "rollback")
     assert (done.instants, done.done) == ((write.instant.time,), "1 rolled back")
     assert table.timeline.pending == ()

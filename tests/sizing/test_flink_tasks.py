@@ -22,7 +22,7 @@ from hudiformat.sizing import (
     Task,
     Verdict,
 )
-from hudiformat.write.placement import groups_of_new
+from hudiformat.write.new_rows import groups_of_new
 from tests.sizing.support import candidate
 
 OPTIONS = SizingOptions(max_file_size=1000, small_file_limit=800, insert_split_size=7)

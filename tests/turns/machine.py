@@ -15,7 +15,7 @@ from hudiformat.table.options.values import Operation
 from hudiformat.timeline.config_files import METADATA_FOLDER, load_table_config
 from hudiformat.timeline.timeline import Action, Instant, load_timeline
 from hudiformat.write.commit.transaction import begin_write
-from hudiformat.write.write import prepare, write_prepared
+from hudiformat.write.write import prepare, write_keyed
 from tests.conformance.hudi import RealHudi, RealHudiError
 from tests.model.expected import Change, Expected, Row, Rules
 from tests.turns.checks import check_indexes, check_ours, check_theirs, definitions, properties
@@ -172,8 +172,8 @@ class Machine:
         self.by(self.ours)
         state = self.table().context.state()
         write = begin_write(self.table().context, Operation.UPSERT, state, in_tasks=False)
-        write_prepared(write.plan, prepare(state, Operation.UPSERT, self.columns.data(self.some())))
-        write._stop_heartbeat()
+        write_keyed(write.plan, prepare(state, Operation.UPSERT, self.columns.data(self.some()))[0])
+        write._heartbeat.stop()
 
     # The schema
 

@@ -13,7 +13,7 @@ from hudiformat import SchemaError, Table, UnsupportedFeatureError, WriteConflic
 from hudiformat.table.options.values import Operation
 from hudiformat.table.schema_files import schema_history
 from hudiformat.write.commit.transaction import begin_write
-from hudiformat.write.write import check_rows, prepare, write_prepared
+from hudiformat.write.write import prepare, write_keyed
 from tests.metadata_tables import add_secondary_index, indexed_table
 from tests.tables import Clock, new_table, tree
 
@@ -222,11 +222,10 @@ def test_a_write_that_changes_nothing_takes_over_what_another_has_changed(tmp_pa
     clock = Clock()
     first, second = (open_table(tmp_path / "t", options={**BY_IDS, **shared}, clock=clock) for _ in range(2))
     state = first.context.state_with_schema()
-    data = prepare(state, Operation.UPSERT, rows(row("b", 9, 9)))
-    checked = check_rows(state, Operation.UPSERT, SCHEMA)
-    with begin_write(first.context, Operation.UPSERT, state, change=checked.change) as write:
+    data, change = prepare(state, Operation.UPSERT, rows(row("b", 9, 9)))
+    with begin_write(first.context, Operation.UPSERT, state, change=change) as write:
         second.evolve(add={"y": pa.int32()})
-        write.commit(write_prepared(write.plan, data))
+        write.commit(write_keyed(write.plan, data))
     assert [(one["v"], one["y"]) for one in shown(first)] == [(1, None), (9, None), (3, None)]
 
 

@@ -1,6 +1,8 @@
-"""Rows of a write: deletes, one row of several with one key, and the rows that a block takes."""
+"""Rows on their way to a file group: in one piece, grouped, with keys and positions."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
@@ -8,41 +10,96 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudiformat.write.index.rows import KeyedRows
 from hudiformat.write.rows import (
-    BlockSizes,
-    Rows,
-    WaitingRows,
-    combine_parts,
-    delete_ordering,
+    NOT_IN_BASE_FILE,
+    Integers,
+    LocatedRows,
     deleted_rows,
-    ordering_of_deletes,
-    without_deletes,
+    group_by_group,
+    in_one_piece,
+    rows_by_code,
+    rows_by_value,
+    sorted_by_group,
+    taken,
 )
 
-ROWS = st.lists(st.tuples(st.sampled_from("abcdef"), st.one_of(st.none(), st.integers(0, 3))), max_size=12)
-SCHEMA = pa.schema([pa.field("key", pa.string()), pa.field("ts", pa.int64()), pa.field("n", pa.int64())])
+WHOLE = pa.table({"n": range(9), "t": [None, *"bcdefghi"], "b": [True, None, False] * 3, "l": [[i] for i in range(9)]})
 
 
-@pytest.mark.parametrize("ordering", [("ts",), ()])
-@given(st.lists(ROWS, max_size=4), st.sampled_from([0, 50, 10**6]))
-def test_the_row_with_the_highest_ordering_value_is_kept_of_equals_the_last(
-    ordering: tuple[str, ...], parts: list[list[tuple[str, int | None]]], memory: int
-) -> None:
-    batches, number = [], 0
-    expected: dict[str, tuple[int, int]] = {}
-    for part in parts:
-        rows = []
-        for key, ts in part:
-            rank = (ts or 0) if ordering else 0  # null counts as Hudi's default, 0
-            if key not in expected or rank >= expected[key][0]:
-                expected[key] = (rank, number)
-            rows.append({"key": key, "ts": ts, "n": number})
-            number += 1
-        batches.append(pa.RecordBatch.from_pylist(rows, SCHEMA))
-    found = [row for batch in combine_parts(batches, "key", ordering, memory=memory) for row in batch.to_pylist()]
-    assert {row["key"]: row["n"] for row in found} == {key: last for key, (_, last) in expected.items()}
-    assert len(found) == len(expected)
+def address(column: pa.ChunkedArray) -> int:
+    """Where the values of a column in one piece are."""
+    (piece,) = column.chunks
+    return int(piece.buffers()[-1].address)
+
+
+def pieces(*bounds: tuple[int, int]) -> pa.Table:
+    return pa.concat_tables([WHOLE.slice(first, last - first) for first, last in bounds])
+
+
+def test_neighbours_are_joined_without_a_copy_but_for_nested_columns() -> None:
+    found = in_one_piece(pieces((1, 3), (3, 3), (3, 8)))
+    assert found.equals(WHOLE.slice(1, 7))
+    found.validate(full=True)
+    assert [address(found[name]) == address(WHOLE[name]) for name in "ntb"] == [True] * 3
+    assert found["l"].num_chunks == 1
+
+
+@pytest.mark.parametrize("bounds", [[(0, 3), (4, 9)], [(3, 9), (0, 3)], [(0, 3), (0, 3)]])
+def test_others_are_copied(bounds: list[tuple[int, int]]) -> None:
+    cut = pieces(*bounds)
+    found = in_one_piece(cut)
+    assert found.equals(cut)
+    assert [column.num_chunks for column in found.columns] == [1] * 4
+
+
+def test_pieces_of_other_arrays_are_copied() -> None:
+    found = in_one_piece(pa.concat_tables([WHOLE.slice(0, 3), pa.table(WHOLE.to_pydict(), WHOLE.schema).slice(3)]))
+    assert found.equals(WHOLE)
+
+
+def test_dictionaries_stay_with_their_values() -> None:
+    words = pa.table({"w": pa.array(["x", "y", "x"]).dictionary_encode()})
+    assert in_one_piece(pa.concat_tables([words.slice(0, 1), words.slice(1)])).equals(words)
+
+
+def test_no_rows() -> None:
+    assert in_one_piece(WHOLE.slice(0, 0)).equals(WHOLE.slice(0, 0))
+    assert in_one_piece(WHOLE.schema.empty_table()).num_rows == 0
+
+
+def grouped(groups: Iterable[tuple[object, Integers]]) -> list[tuple[object, list[int]]]:
+    return [(value, indices.tolist()) for value, indices in groups]
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"),
+    [
+        ([], []),
+        ([4], [(4, [0])]),
+        ([4, 4, 4], [(4, [0, 1, 2])]),
+        ([7, 5, 7], [(5, [1]), (7, [0, 2])]),
+        ([0, -1, 0, -1, 2], [(-1, [1, 3]), (0, [0, 2]), (2, [4])]),
+        ([2**40, 1, 2**40], [(1, [1]), (2**40, [0, 2])]),
+    ],
+)
+def test_rows_are_grouped_by_their_codes(codes: list[int], expected: list[tuple[int, list[int]]]) -> None:
+    assert grouped(rows_by_code(np.array(codes, np.int64))) == expected
+
+
+@given(st.lists(st.integers(-3, 3) | st.integers(-(2**50), 2**50), max_size=20))
+def test_each_row_is_in_the_group_of_its_code_and_in_order(codes: list[int]) -> None:
+    expected: dict[int, list[int]] = {}
+    for index, code in enumerate(codes):
+        expected.setdefault(code, []).append(index)
+    assert grouped(rows_by_code(np.array(codes, np.int64))) == sorted(expected.items())
+
+
+@given(st.lists(st.sampled_from(["", "x", "y", "x/y"]), max_size=12))
+def test_each_row_is_in_the_group_of_its_text(texts: list[str]) -> None:
+    expected: dict[object, list[int]] = {}
+    for index, text in enumerate(texts):
+        expected.setdefault(text, []).append(index)
+    assert dict(grouped(rows_by_value(pa.array(texts, pa.string())))) == expected
 
 
 FLAGS = pa.record_batch({"k": ["a", "b", "c"], "gone": [True, None, False]})
@@ -59,116 +116,119 @@ def test_rows_without_a_flag_are_no_deletes(column: str | None) -> None:
 
 
 def test_deletes_are_left_out_with_their_keys() -> None:
-    rows = KeyedRows(FLAGS, FLAGS["k"])
-    assert without_deletes(rows, "gone").keys.to_pylist() == ["b", "c"]
-    assert without_deletes(rows, None) is rows
+    rows = LocatedRows("x", FLAGS, FLAGS["k"], is_new=True)
+    assert rows.without_deletes("gone").keys.to_pylist() == ["b", "c"]
+    assert rows.without_deletes(None) is rows
 
 
-def test_deletes_have_ordering_values_where_the_rows_have_all_columns() -> None:
-    rows = pa.record_batch({"k": ["a"], "ts": pa.array([7], pa.int64()), "v": pa.array([1], pa.int32())})
-    one = ordering_of_deletes(rows, ["ts"])
-    assert one is not None
-    assert one.to_pylist() == [7]
-    several = ordering_of_deletes(rows, ["v", "ts"])
-    assert several is not None
-    assert several.to_pylist() == [{"v": 1, "ts": 7}]
-    assert ordering_of_deletes(rows, []) is None
-    assert ordering_of_deletes(rows, ["ts", "other"]) is None
+def located(*keys: str, positions: list[int] | None = None, group: str = "f") -> LocatedRows:
+    rows = pa.record_batch({"n": list(range(len(keys)))}, schema=pa.schema([("n", pa.int64())]))
+    places = None if positions is None else np.array(positions)
+    return LocatedRows("x", rows, pa.array(keys, pa.string()), (group,), positions=places)
 
 
-@pytest.mark.parametrize(
-    ("values", "held"),
-    [
-        (pa.array([5], pa.timestamp("us")), pa.array([5], pa.int64())),
-        (pa.array([5], pa.timestamp("ms", "UTC")), pa.array([5], pa.int64())),
-        (pa.array([11_016], pa.int32()).cast(pa.date32()), pa.array([11_016], pa.int32())),
-        (pa.array(["a"]), pa.array(["a"])),
-    ],
+def shown(rows: LocatedRows) -> list[tuple[object, ...]]:
+    positions = None if rows.positions is None else rows.positions.tolist()
+    columns = [rows.rows["n"].to_pylist(), rows.keys.to_pylist(), *([] if positions is None else [positions])]
+    return list(zip(*columns, strict=True))
+
+
+def test_chosen_rows_keep_their_keys_and_positions() -> None:
+    rows = located("a", "b", "c", positions=[7, NOT_IN_BASE_FILE, 9])
+    assert len(rows) == 3
+    assert shown(rows.at(np.array([2, 0]))) == [(2, "c", 9), (0, "a", 7)]
+    assert shown(rows.at(np.array([1, 2]))) == [(1, "b", NOT_IN_BASE_FILE), (2, "c", 9)]
+    assert shown(rows.where(np.array([True, False, True]))) == [(0, "a", 7), (2, "c", 9)]
+    assert shown(rows.where(np.array([False] * 3))) == []
+    assert rows.where(np.array([True] * 3)) is rows
+
+
+def test_chosen_rows_keep_their_groups() -> None:
+    batch = pa.record_batch({"n": [0, 1, 2]})
+    rows = LocatedRows("x", batch, pa.array(["a", "b", "c"]), ("f", "g"), np.array([1, 0, 1]))
+    assert rows.at(np.array([2, 1])).present == ("f", "g")
+    assert rows.slice(0, 1).present == ("g",)
+    assert rows.where(np.array([False, True, False])).present == ("f",)
+
+
+def test_rows_that_were_not_looked_up_have_no_positions() -> None:
+    rows = located("a", "b")
+    assert rows.known_positions.tolist() == [NOT_IN_BASE_FILE] * 2
+    assert shown(rows.at(np.array([1]))) == [(1, "b")]
+    assert shown(rows.where(np.array([False, True]))) == [(1, "b")]
+
+
+def test_rows_that_follow_each_other_are_not_copied() -> None:
+    values = pa.array(range(5))
+    neighbours = taken(values, np.array([1, 2, 3]))
+    assert neighbours.to_pylist() == [1, 2, 3]
+    assert neighbours.buffers()[1].address == values.buffers()[1].address
+    assert taken(values, np.array([3, 1])).to_pylist() == [3, 1]
+    assert taken(WHOLE, np.array([0, 4])).equals(WHOLE.take([0, 4]))
+    assert len(taken(values, np.array([], np.int64))) == 0
+
+
+def test_rows_of_a_file_group_are_new_or_updates() -> None:
+    waiting = LocatedRows("x", FLAGS, FLAGS["k"], is_new=True)
+    assert (waiting.present, waiting.is_new) == ((), True)  # sizing assigns it, once all new rows are known
+    known = located("a", group="f-0")
+    assert (known.present, known.group, known.is_new) == (("f-0",), "f-0", False)
+
+
+def of_groups(groups: list[str], names: tuple[str, ...], first: int, *, positions: bool) -> LocatedRows:
+    """Rows that belong to *groups*, of which *names* has all and others; numbered from *first*."""
+    numbers = range(first, first + len(groups))
+    rows = pa.record_batch({"n": list(numbers)}, schema=pa.schema([("n", pa.int64())]))
+    keys = pa.array([f"k{number}" for number in numbers], pa.string())
+    codes = np.array([names.index(group) for group in groups], np.int64)
+    return LocatedRows("x", rows, keys, names, codes, np.arange(len(groups)) if positions else None)
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("abcde"), min_size=1, max_size=9), min_size=1, max_size=4),
+    st.sampled_from([0, 8, 17, 1000]),
+    st.booleans(),
 )
-def test_moments_and_dates_of_deletes_are_numbers_as_in_sparks_rows(values: pa.Array, held: pa.Array) -> None:
-    found = delete_ordering([values], ["ts"])
-    assert (found.type, found.to_pylist()) == (held.type, held.to_pylist())
-
-
-def test_nothing_is_combined_where_there_are_no_rows() -> None:
-    assert list(combine_parts([], "k", ("ts",), memory=0)) == []
-
-
-# -- rows that wait for a block
-
-
-def texts(*lengths: int, first: int = 0) -> Rows:
-    """Rows of texts, which have four bytes more each in memory; their positions count up from *first*."""
-    table = pa.table({"t": ["x" * length for length in lengths]})
-    numbers = np.arange(first, first + len(lengths))
-    return Rows.of(table, numbers % 2 == 0, numbers)
-
-
-def waiting_for(*parts: Rows) -> WaitingRows:
-    waiting = WaitingRows()
+def test_each_file_group_has_its_rows_in_their_order(parts: list[list[str]], small: int, positions: bool) -> None:
+    waiting, start = [], 0
     for part in parts:
-        waiting.add(part)
-    return waiting
+        waiting.append(of_groups(part, tuple("edcba"), start, positions=positions))
+        start += len(part)
+    expected: dict[str, list[list[tuple[object, ...]]]] = {}
+    for many in waiting:
+        assert many.present == tuple(one.groups[0] for one in many.by_group())
+        for one in many.by_group():
+            expected.setdefault(one.present[0], []).append(shown(one))
+    found: dict[str, list[list[tuple[object, ...]]]] = {}
+    for rows in group_by_group(waiting):
+        found.setdefault(rows.group, []).append(shown(rows))
+    assert (found, list(found)) == (expected, list(expected))
+    whole = {group: [row for piece in of_group for row in piece] for group, of_group in expected.items()}
+    ordered = sorted_by_group(waiting, small=small)
+    assert (ordered is None) == (max(map(len, whole.values())) * 8 > small)
+    if ordered is not None:
+        slices = [(group, shown(ordered.slice(start, count))) for group, start, count in ordered.runs()]
+        assert slices == list(whole.items())
 
 
-def test_rows_are_taken_from_the_front_in_their_order() -> None:
-    waiting = waiting_for(texts(1, 2), texts(3, 4, 5, first=2), texts(6, first=5))
-    assert (len(waiting), waiting.size) == (6, 6 * 4 + 21)
-    taken = waiting.take(4)
-    assert [len(text) for text in taken.rows["t"].to_pylist()] == [1, 2, 3, 4]
-    assert taken.positions.tolist() == [0, 1, 2, 3]
-    assert taken.updates.tolist() == [True, False, True, False]
-    assert (taken.size, len(waiting), waiting.size) == (4 * 4 + 10, 2, 2 * 4 + 11)
-    waiting.give_back(taken.slice(3, 4))
-    assert (len(waiting), waiting.size) == (3, 3 * 4 + 15)
-    assert waiting.take(3).positions.tolist() == [3, 4, 5]
-    assert (len(waiting), waiting.size) == (0, 0)
+def test_rows_of_one_group_need_no_codes() -> None:
+    one, other = (located(key, group=group) for key, group in (("a", "f"), ("b", "g")))
+    assert list(one.by_group()) == [one]
+    parts = [one, other, one]
+    assert [(rows.group, shown(rows)) for rows in group_by_group(parts)] == [
+        ("f", [(0, "a")]),
+        ("f", [(0, "a")]),
+        ("g", [(0, "b")]),
+    ]
+    ordered = sorted_by_group(parts, small=1000)
+    assert ordered is not None
+    assert list(ordered.runs()) == [("f", 0, 2), ("g", 2, 1)]
+    assert shown(ordered) == [(0, "a"), (0, "a"), (0, "b")]
 
 
-def test_what_rows_share_counts_for_each_of_them() -> None:
-    shared = pa.DictionaryArray.from_arrays(pa.array([0, 0, 0], pa.int32()), ["y" * 100])
-    rows = Rows.of(pa.table({"s": shared}), np.zeros(3, np.bool_), np.zeros(3, np.int64))
-    assert rows.size == pytest.approx(3 * (100 + 4 + 4), abs=110)
-    assert waiting_for(rows).first(250.0, 0.0) == 1
-
-
-@pytest.mark.parametrize(
-    ("size", "extra", "count"),
-    [
-        (0, 0, 0),
-        (13, 0, 0),
-        (14, 0, 1),
-        (28, 0, 2),
-        (41, 0, 2),
-        (42, 0, 3),
-        (999, 0, 3),
-        (28, 1, 1),
-        (28, -4, 2),
-        (30, -4, 3),
-    ],
-)
-def test_the_rows_of_a_size_are_counted_over_parts(size: int, extra: int, count: int) -> None:
-    assert waiting_for(texts(10), texts(10, 10, first=1)).first(size, extra) == count
-
-
-def test_a_block_takes_at_least_one_row() -> None:
-    assert BlockSizes(1).rows_of(waiting_for(texts(10, 10))) == 1
-    assert BlockSizes(1).fewer(texts(10), 9) is None
-
-
-def test_the_newest_block_is_a_fifth_of_what_rows_have_beyond_their_bytes() -> None:
-    sizes, rows = BlockSizes(100), texts(16, 16)
-    assert sizes.rows_of(waiting_for(texts(*[16] * 9))) == 5
-    sizes.measure(rows, 40 + 2 * 10)
-    assert sizes.extra == 10
-    assert sizes.rows_of(waiting_for(texts(*[16] * 9))) == 3
-    sizes.measure(rows, 40 + 2 * 20)
-    assert sizes.extra == 12
-
-
-def test_a_block_that_is_more_than_a_tenth_too_large_is_cut_again() -> None:
-    sizes, rows = BlockSizes(100), texts(*[16] * 5)
-    assert sizes.fewer(rows, 110) is None
-    assert sizes.fewer(rows, 200) == 2  # each row has 20 bytes beyond its 20 in memory
-    assert sizes.fewer(rows, 10**9) == 1
-    assert sizes.fewer(texts(0, 0, 0, 0, 80), 111) == 4  # fewer in any case
+def test_sorted_rows_have_positions_where_all_of_them_have() -> None:
+    known, unknown = located("a", positions=[5]), located("b")
+    for parts, expected in (([known, known], [(0, "a", 5), (0, "a", 5)]), ([known, unknown], [(0, "a"), (0, "b")])):
+        ordered = sorted_by_group(parts, small=1000)
+        assert ordered is not None
+        assert shown(ordered) == expected

@@ -32,7 +32,7 @@ from hudiformat.table.state import TableState
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.changing import exclusive
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.commit.transaction import write_and_commit
+from hudiformat.write.commit.transaction import attempts
 
 Group = tuple[str, str]
 """A partition path and a file id."""
@@ -164,11 +164,13 @@ def _write_anew(state: TableState, group: Group, findings: Sequence[TableFinding
     source = source_of(context.state(), group, bad)
     path, file_id = group
     if source is None:
-        gone = {path: (file_id,)}
-        operation = Operation.DELETE_PARTITION
-        write_and_commit(context, operation, lambda _plan: (), in_tasks=False, replace=lambda *_: gone)
+        for write in attempts(context.state(), Operation.DELETE_PARTITION, in_tasks=False):
+            with write:
+                write.commit((), replaced={path: (file_id,)})
     else:
-        write_and_commit(context, Operation.UPSERT, partial(_written, state, source), in_tasks=False)
+        for write in attempts(context.state(), Operation.UPSERT, in_tasks=False):
+            with write:
+                write.commit(_written(state, source, write.plan))
     with exclusive(context) as owning:
         for finding in findings:
             owning.confirm()

@@ -12,9 +12,7 @@ from hudiformat.check.verify.key_check import duplicate_keys
 from hudiformat.naming.file_names import WriteToken, join_path
 from hudiformat.table.options.values import Operation
 from hudiformat.table.state import TableState
-from hudiformat.timeline.commit_metadata import WriteStat
-from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.commit.transaction import write_and_commit
+from hudiformat.write.commit.transaction import attempts
 from hudiformat.write.write import WriteTask
 
 _TOKEN = WriteToken(0, 0, 0)
@@ -47,12 +45,8 @@ def _delete(state: TableState, _taken: TakenAway) -> None:
     left.
     """
     while any(True for _ in duplicate_keys(state.context.state())):
-        write_and_commit(state.context, Operation.DELETE, partial(_written, state), in_tasks=False)
-
-
-def _written(state: TableState, plan: WritePlan) -> list[WriteStat]:
-    current = state.context.state()
-    with WriteTask(plan, _TOKEN, storage=state.storage) as task:
-        for one in duplicate_keys(current):
-            task.remove(one.file_slice.partition_path, one.file_slice.file_id, one.keys)
-        return task.finish()
+        for write in attempts(state.context.state(), Operation.DELETE, in_tasks=False):
+            with write, WriteTask(write.plan, _TOKEN, storage=state.storage) as task:
+                for one in duplicate_keys(state.context.state()):
+                    task.remove(one.file_slice.partition_path, one.file_slice.file_id, one.keys)
+                write.commit(task.finish())

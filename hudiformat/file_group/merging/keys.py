@@ -1,4 +1,4 @@
-"""Find rows by record key, keep one of several rows with the same key, and take rows by index.  Pure.
+"""Find rows by record key, and take rows by index.  Pure.
 
 :class:`KeyIndex` numbers the distinct keys of a column and finds other keys among them.  It searches by 64-bit hashes,
 which are computed for whole columns.  A hash match is never trusted: the keys themselves are compared, and if two
@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pat
 
-from hudiformat.file_group.merging.rule import Booleans, Integers, comparable
+from hudiformat.file_group.merging.rule import Booleans, Integers
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -227,39 +227,6 @@ def _finish_hash(begun: int, rest: bytes) -> int:
         begun = (begun ^ word) * factor & mask
         begun ^= begun >> int(_HALF)
     return begun
-
-
-def combined_rows(rows: pa.Table, groups: Sequence[pa.Array], ordering_fields: Sequence[str]) -> Integers | None:
-    """Return the indices of the rows to keep, one per key, in ascending order; None for all rows.
-
-    *groups* are arrays that together are the key, the record key last, after the partition path if that is part of
-    it.  Of several rows with one key, the row with the highest ordering values is kept; if these are equal, the last
-    row.
-
-    Source: HoodieWriteHelper.deduplicateRecords.
-    """
-    if all_differ(pa.chunked_array([groups[-1]])):
-        return None
-    # Three rows with the keys a, b, a and the ordering values 2, 1, 1:
-    #   codes          0  1  0    a number for each key
-    #   order          2  0  1    the rows by key, then ordering value, then index
-    #   codes[order]   0  0  1
-    #   last           1  2       where the next row in `order` has another key
-    #   order[last]    0  1       the rows that are kept
-    codes = np.zeros(rows.num_rows, dtype=np.int64)
-    for group in groups:
-        known = KeyIndex.of(pa.chunked_array([group]))
-        codes = codes * len(known) + known.numbers()
-    ranks = comparable(tuple(rows[name] for name in ordering_fields), rows.num_rows)
-    order = np.lexsort((np.arange(rows.num_rows), ranks, codes))
-    last = np.flatnonzero(np.diff(codes[order], append=-1))
-    return None if len(last) == rows.num_rows else np.sort(order[last])
-
-
-def combine(rows: pa.Table, groups: Sequence[pa.Array], ordering_fields: Sequence[str]) -> pa.Table:
-    """Return *rows* with one row per key; arguments as for :func:`combined_rows`."""
-    kept = combined_rows(rows, groups, ordering_fields)
-    return rows if kept is None else rows.take(pa.array(kept))
 
 
 Take: TypeAlias = Callable[[pa.Array], pa.Array | pa.ChunkedArray]

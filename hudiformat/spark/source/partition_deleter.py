@@ -15,7 +15,7 @@ from hudiformat.spark.options import SourceOptions
 from hudiformat.spark.source.messages import results_of
 from hudiformat.spark.write.schema import fit_shown
 from hudiformat.timeline.table_config import TableConfig
-from hudiformat.write.overwrite import matching_partitions
+from hudiformat.write.delete_partitions import matching_partitions
 
 
 @dataclass

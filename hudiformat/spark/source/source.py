@@ -25,8 +25,8 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.schema.table_schema import TableSchema
-from hudiformat.services.inline import before_write, serve
+from hudiformat.schema.table_schema import RowKeys, TableSchema
+from hudiformat.services.inline import after_write, before_write
 from hudiformat.spark.errors import brief, brief_iterator
 from hudiformat.spark.options import SourceOptions
 from hudiformat.spark.read.pieces import Piece, output_schema, pieces, read_piece
@@ -47,8 +47,8 @@ from hudiformat.write.commit.files import decode_write_stats, encode_write_stats
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.commit.transaction import Transaction, begin_write
 from hudiformat.write.made_keys import carried, keeps_keys
-from hudiformat.write.overwrite import replaced_groups
-from hudiformat.write.write import PreparedRows, WriteTask, check_rows, write_prepared
+from hudiformat.write.rows import KeyedRows
+from hudiformat.write.write import WriteTask, check_rows, write_keyed
 
 
 class HudiDataSource(DataSource):
@@ -85,7 +85,7 @@ class HudiDataSource(DataSource):
             return PartitionDeleter(self._options, context.config, context.state().schema)
         operation = self._options.for_rows(operation, context.config, schema.names)
         keeps = keeps_keys(context.config, operation, schema.names)
-        state = before_write(context.state())
+        state = before_write(context)
         checked = check_rows(state, operation, _as_written(schema, state))
         write = begin_write(context, operation, state, change=checked.change)
         write.hand_over()  # Spark sends the writer to its tasks and then to the commit, in other processes
@@ -179,7 +179,7 @@ class HudiWriter(DataSourceArrowWriter):
 
     @brief
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        with self._write.alive():
+        with self._write.keep_alive():
             return self._written(iterator)
 
     def _written(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
@@ -195,10 +195,9 @@ class HudiWriter(DataSourceArrowWriter):
 
     @brief
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        with self._write.alive():
+        with self._write.keep_alive():
             self._publish(messages)
-        if self._write.after is not None:
-            serve(self._write.after)
+        after_write(self._write.result)
 
     def _publish(self, messages: list[WriterCommitMessage | None]) -> None:
         plan = self._write.plan
@@ -207,11 +206,8 @@ class HudiWriter(DataSourceArrowWriter):
         staged = [result.staged for result in results if result.staged]
         if staged:
             rows = read_staged(self._context.storage, self._schema.arrow, staged)
-            stats += write_prepared(plan, PreparedRows.of(plan.config, rows), kept=kept_keys(plan.root))
-        is_replacing = plan.operation in REPLACING
-        self._write.commit(
-            stats, replaced=replaced_groups(self._context.storage, plan, stats) if is_replacing else None
-        )
+            stats += write_keyed(plan, KeyedRows.of(RowKeys.of(plan.config), rows), cache=kept_keys(plan.root))
+        self._write.commit(stats)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002 - files are found by the instant
         self._write.abandon()

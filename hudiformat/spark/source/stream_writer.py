@@ -7,16 +7,15 @@ between our commit and Spark's, Spark repeats the batch; it is found on the time
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
-from hudiformat.schema.table_schema import TableSchema
-from hudiformat.services.inline import write_and_serve
+from hudiformat.schema.table_schema import RowKeys, TableSchema
+from hudiformat.services.inline import after_write, before_write
 from hudiformat.spark.errors import brief
 from hudiformat.spark.options import WRITER, SourceOptions
 from hudiformat.spark.source.messages import fitted, results_of
@@ -25,11 +24,11 @@ from hudiformat.spark.write.checkpoints import checkpoint, newest_batch
 from hudiformat.spark.write.staging import delete_staged, read_staged, stage
 from hudiformat.spark.write.tasks import QUERY_ID, write_token
 from hudiformat.storage.opening import open_storage
-from hudiformat.table.options.values import REPLACING
-from hudiformat.table.state import TableState
-from hudiformat.write.commit.transaction import Commit, write_and_commit
-from hudiformat.write.overwrite import overwrite_by
-from hudiformat.write.write import PreparedRows, check_rows, write_prepared
+from hudiformat.table.options.values import Operation
+from hudiformat.table.state import TableContext
+from hudiformat.write.commit.transaction import attempts
+from hudiformat.write.rows import KeyedRows
+from hudiformat.write.write import check_rows, write_keyed
 
 
 @dataclass
@@ -70,19 +69,22 @@ class HudiStreamWriter(DataSourceStreamArrowWriter):
         context, operation = self._options.among(len(staged)).table().context, self._options.operation
         writer = self._options.get(WRITER) or staged[0].query
 
-        def write(state: TableState) -> tuple[Commit, TableState]:
-            read = read_staged(context.storage, self._schema.arrow, [one.path for one in staged])
-            checked = check_rows(state, operation, self._schema.arrow)  # the schema may have changed since
-            rows = PreparedRows.of(state.config, checked.fitted(read), checked.change)
-            keys = kept_keys(context.storage.root)
-            write_files = partial(write_prepared, rows=rows, storage=context.storage, kept=keys)
-            commit, extra = overwrite_by if operation in REPLACING else write_and_commit, checkpoint(writer, batchId)
-            return commit(context, operation, write_files, extra, seen=state, change=checked.change)
-
         newest = newest_batch(context.state(), writer)
         if newest is None or newest < batchId:
-            write_and_serve(context, write)
+            self._write_staged(context, operation, [one.path for one in staged], checkpoint(writer, batchId))
         delete_staged(context.storage, staged[0].folder)
+
+    def _write_staged(
+        self, context: TableContext, operation: Operation, paths: Sequence[str], extra: Mapping[str, str]
+    ) -> None:
+        state, storage = before_write(context), context.storage
+        checked = check_rows(state, operation, self._schema.arrow)  # the schema may have changed since
+        staged = read_staged(storage, self._schema.arrow, paths)
+        rows = KeyedRows.of(RowKeys.of(state.config), checked.fit(staged))
+        for write in attempts(state, operation, change=checked.change):
+            with write:
+                write.commit(write_keyed(write.plan, rows, storage=storage, cache=kept_keys(storage.root)), extra)
+        after_write(write.result)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803
         for folder in {message.folder for message in messages if isinstance(message, StagedRows)}:

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from hudiformat.file_group.partitions import list_partitions
-from hudiformat.schema.table_schema import TableSchema
+from hudiformat.schema.table_schema import RowKeys, TableSchema
 from hudiformat.spark.write.describing import phase
 from hudiformat.spark.write.lookup.few_keys import as_message
 from hudiformat.spark.write.schema import fit_shown
@@ -22,12 +21,13 @@ from hudiformat.spark.write.slices import slices_of
 from hudiformat.spark.write.tasks import opens_groups
 from hudiformat.spark.write.workers import in_task
 from hudiformat.storage.opening import open_storage
+from hudiformat.table.cache import TableCache
 from hudiformat.table.options.values import REPLACING, DuplicatePolicy, Operation
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.timeline.table_config import TableType
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.index.known_keys import KEPT, Kept
-from hudiformat.write.write import PreparedRows, write_prepared
+from hudiformat.write.rows import KeyedRows
+from hudiformat.write.write import write_keyed
 
 _COLUMN = "rows"
 _MOST_KEPT = 128 << 20
@@ -36,13 +36,13 @@ _PACKED = 8
 
 
 @lru_cache(maxsize=2)
-def kept_keys(root: str) -> dict[Any, Any]:  # noqa: ARG001 - one entry per table
+def kept_keys(root: str) -> TableCache:  # noqa: ARG001 - one entry per table
     """Return this process's cache of the keys in the files of a table, which later commits reuse.
 
     There are caches for the two tables that were written last, of at most 128 MB each.  Every commit checks which files
     the cached keys are from.
     """
-    return {KEPT: Kept(_MOST_KEPT)}
+    return TableCache(_MOST_KEPT)
 
 
 def seems_small(df: DataFrame, plan: WritePlan) -> bool:
@@ -69,19 +69,18 @@ def written_by_driver(
     if not 0 < count <= plan.options.driver_rows:
         return None
     found = few_rows(df, plan, schema, data)
-    return None if found is None else write_prepared(plan, found, kept=kept_keys(plan.root))
+    return None if found is None else write_keyed(plan, found, cache=kept_keys(plan.root))
 
 
-def few_rows(df: DataFrame, plan: WritePlan, schema: TableSchema, data: pa.Table | None) -> PreparedRows | None:
+def few_rows(df: DataFrame, plan: WritePlan, schema: TableSchema, data: pa.Table | None) -> KeyedRows | None:
     """Return the rows of *df* with their keys and paths; None if they are too many for the driver."""
     most = plan.options.driver_bytes
     with phase(df.sparkSession, plan, "take the rows"):
         found = collected(df, most) if data is None else data
     if found is None:
         return None
-    rows = PreparedRows.of(
-        plan.config, pa.Table.from_batches([fit_shown(schema, batch) for batch in found.to_batches()], schema.arrow)
-    )
+    table = pa.Table.from_batches([fit_shown(schema, batch) for batch in found.to_batches()], schema.arrow)
+    rows = KeyedRows.of(RowKeys.of(plan.config), table)
     return rows if found.nbytes + _bytes_of_files(plan, rows.paths) <= most else None
 
 

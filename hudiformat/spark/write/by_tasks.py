@@ -35,7 +35,7 @@ from hudiformat.spark.write.by_driver import seems_small, written_by_driver
 from hudiformat.spark.write.counting import Counts, counts_of_inserts, counts_of_new
 from hudiformat.spark.write.describing import phase
 from hudiformat.spark.write.lookup.live_rows import comparable
-from hudiformat.spark.write.lookup.located_keys import LocatedKeys, key_exists, known_keys, located_keys
+from hudiformat.spark.write.lookup.located_keys import LocatedKeys, known_keys, located_keys
 from hudiformat.spark.write.lookup.path_lookup import keys_by_index
 from hudiformat.spark.write.lookup.tagging import (
     GROUP,
@@ -58,8 +58,9 @@ from hudiformat.spark.write.workers import in_task
 from hudiformat.table.options.values import DuplicatePolicy, Operation, SortMode
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.index.rows import rows_by_value
-from hudiformat.write.placement import groups_of_new
+from hudiformat.write.index.tagging import key_exists
+from hudiformat.write.new_rows import groups_of_new
+from hudiformat.write.rows import rows_by_value
 
 _ROWS_OF_A_PATH, _BYTES_OF_A_PATH = 5_000_000, 512 * 1024 * 1024
 """Limits for a partition whose keys one task looks up: rows of the write, and bytes of files whose keys are read."""
@@ -277,7 +278,7 @@ def _looked_up(tagged: DataFrame, plan: WritePlan, slices: Sequence[FileSlice], 
         return found
     there = found.where(~functions.col(NEW))
     if plan.options.insert_duplicates is DuplicatePolicy.FAIL and (row := there.select(PATH, KEY).first()) is not None:
-        raise key_exists(row[0], row[1])
+        raise key_exists(row[1], row[0])
     return found.where(functions.col(NEW))
 
 

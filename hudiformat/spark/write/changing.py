@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -16,7 +16,7 @@ from hudiformat.file_group.partitions import list_partitions
 from hudiformat.read.pruning import PartitionPruner
 from hudiformat.schema.meta_fields import is_meta_field
 from hudiformat.schema.table_schema import RowKeys, TableSchema
-from hudiformat.services.inline import write_and_serve
+from hudiformat.services.inline import after_write, before_write
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import open_for_tasks
 from hudiformat.spark.read.conditions import pruning
@@ -30,10 +30,9 @@ from hudiformat.spark.write.schema import spark_schema
 from hudiformat.spark.write.slices import slices_of
 from hudiformat.storage.opening import open_storage
 from hudiformat.table.options.values import Operation
-from hudiformat.table.state import TableContext, TableState
-from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.table.state import TableContext
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.commit.transaction import Commit, write_and_commit
+from hudiformat.write.commit.transaction import Commit, attempts
 from hudiformat.write.write import check_rows
 
 _ALL = "true"
@@ -99,21 +98,15 @@ def _changed(
     """Apply *change* to the rows for which *where* is true and write them; with *deletes*, delete them."""
     context = with_tasks(spark, open_for_tasks(path, options).context)
 
-    def write(state: TableState) -> tuple[Commit, TableState]:
-        columns = RowKeys.of(state.config).of_rows(state.schema).arrow
-        checked = check_rows(state, Operation.UPSERT, columns)
-
-        def write_files(plan: WritePlan) -> Iterator[WriteStat]:
-            with ExitStack() as stack:
-                found = change(_rows_where(spark, context, plan, checked.schema, where or _ALL), plan)
-                return write_placed(
-                    cached(_tagged(found, plan, checked.schema, deletes=deletes), stack), plan, checked.schema
-                )
-
-        return write_and_commit(context, Operation.UPSERT, write_files, seen=state, change=checked.change)
-
     with reraised(), cut_by_rows(spark):
-        return write_and_serve(context, write)
+        state = before_write(context)
+        checked = check_rows(state, Operation.UPSERT, RowKeys.of(state.config).of_rows(state.schema).arrow)
+        for write in attempts(state, Operation.UPSERT, change=checked.change):
+            with write, ExitStack() as stack:
+                plan, schema = write.plan, checked.schema
+                found = change(_rows_where(spark, context, plan, schema, where or _ALL), plan)
+                write.commit(write_placed(cached(_tagged(found, plan, schema, deletes=deletes), stack), plan, schema))
+        return after_write(write.result)
 
 
 def _rows_where(

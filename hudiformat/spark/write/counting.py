@@ -19,7 +19,7 @@ from hudiformat.spark.write.lookup.tagging import KEY, NEW, PATH, is_deleted, qu
 from hudiformat.spark.write.schema import fit_shown
 from hudiformat.spark.write.workers import in_task
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.index.rows import rows_by_value
+from hudiformat.write.rows import rows_by_value
 
 Counts = Mapping[str, Mapping[int, int]]
 """The number of rows by partition path and task; the task is 0 if tasks do not share the rows."""

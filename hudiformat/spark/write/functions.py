@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
 from hudiformat.api.table import Table
 from hudiformat.arguments import checks_arguments
 from hudiformat.errors import OptionError
-from hudiformat.services.inline import write_and_serve
+from hudiformat.services.inline import after_write, before_write
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import WRITER, SourceOptions, open_for_tasks
 from hudiformat.spark.services import with_tasks
@@ -20,12 +20,8 @@ from hudiformat.spark.write.lookup.global_lookup import write_everywhere
 from hudiformat.spark.write.made_keys import with_made_keys
 from hudiformat.spark.write.schema import arrow_schema, as_table_has
 from hudiformat.spark.write.tasks import QUERY_ID
-from hudiformat.table.options.values import REPLACING, Operation
-from hudiformat.table.state import TableState
-from hudiformat.timeline.commit_metadata import WriteStat
-from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.commit.transaction import Commit, write_and_commit
-from hudiformat.write.overwrite import overwrite_by
+from hudiformat.table.options.values import Operation
+from hudiformat.write.commit.transaction import Commit, attempts
 from hudiformat.write.write import check_rows
 
 
@@ -181,18 +177,13 @@ def write_by(
     """
     context = with_tasks(df.sparkSession, open_for_tasks(path, options).context)
 
-    def write(state: TableState) -> tuple[Commit, TableState]:
+    with reraised(), cut_by_rows(df.sparkSession):
+        state = before_write(context)
         rows = with_made_keys(df, state, operation)
         checked = check_rows(state, operation, as_table_has(arrow_schema(rows.schema), state.schema.arrow))
-        schema = checked.schema
-        rows = rows.select(*schema.arrow.names) if operation is Operation.DELETE else rows
-
-        def write_files(plan: WritePlan) -> Iterator[WriteStat]:
-            by_tasks = write_everywhere if plan.options.is_global else write_shuffled
-            return by_tasks(rows, plan, schema)
-
-        commit = overwrite_by if operation in REPLACING else write_and_commit
-        return commit(context, operation, write_files, extra, seen=state, change=checked.change)
-
-    with reraised(), cut_by_rows(df.sparkSession):
-        return write_and_serve(context, write)
+        rows = rows.select(*checked.schema.arrow.names) if operation is Operation.DELETE else rows
+        for write in attempts(state, operation, change=checked.change):
+            with write:
+                by_tasks = write_everywhere if write.plan.options.is_global else write_shuffled
+                write.commit(by_tasks(rows, write.plan, checked.schema), extra)
+        return after_write(write.result)

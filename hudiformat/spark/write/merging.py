@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial, reduce
+from functools import reduce
 from typing import cast
 
 from pyspark.sql import Column, DataFrame, functions
@@ -22,7 +22,7 @@ from hudiformat.arguments import checks_arguments
 from hudiformat.conditions.clauses import Clause, Delete, Insert, Update
 from hudiformat.errors import DataError
 from hudiformat.schema.table_schema import RowKeys, TableSchema
-from hudiformat.services.inline import write_and_serve
+from hudiformat.services.inline import after_write, before_write
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import open_for_tasks
 from hudiformat.spark.services import with_tasks
@@ -35,10 +35,9 @@ from hudiformat.spark.write.lookup.tagging import GROUP, KEY, NEW, OUT, PATH, ca
 from hudiformat.spark.write.schema import spark_schema
 from hudiformat.spark.write.slices import newest_slices
 from hudiformat.table.options.values import Operation
-from hudiformat.table.state import TableState
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.commit.transaction import Commit, write_and_commit
+from hudiformat.write.commit.transaction import Commit, attempts
 from hudiformat.write.write import check_rows
 
 SOURCE, TARGET = "source", "target"
@@ -97,14 +96,14 @@ def merge(
             found = cached(_found(joined, clauses, schema, plan), stack)
             return write_found(found, plan, schema, slices)
 
-    def write(state: TableState) -> tuple[Commit, TableState]:
+    with reraised(), cut_by_rows(source.sparkSession):
+        state = before_write(context)
         refuse_without_key(state)
         checked = check_rows(state, Operation.UPSERT, state.schema.arrow)
-        by_tasks = partial(write_files, checked.schema)
-        return write_and_commit(context, Operation.UPSERT, by_tasks, seen=state, change=checked.change)
-
-    with reraised(), cut_by_rows(source.sparkSession):
-        return write_and_serve(context, write)
+        for write in attempts(state, Operation.UPSERT, change=checked.change):
+            with write:
+                write.commit(write_files(checked.schema, write.plan))
+        return after_write(write.result)
 
 
 def _fixed_columns(plan: WritePlan) -> Sequence[str]:

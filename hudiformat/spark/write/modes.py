@@ -20,7 +20,7 @@ from hudiformat.spark.write.lookup.tagging import paths_of
 from hudiformat.spark.write.schema import arrow_schema
 from hudiformat.table.options.values import Operation
 from hudiformat.write.commit.transaction import Commit
-from hudiformat.write.overwrite import matching_partitions
+from hudiformat.write.delete_partitions import matching_partitions
 
 _ASKS = ("ignore", "errorifexists", "error")
 _MODES = ("append", "overwrite", *_ASKS)

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 
 from hudiformat.spark.write.batches import joined
 from hudiformat.spark.write.lookup.tagging import GROUP, PATH
-from hudiformat.write.index.rows import rows_by_code, taken
+from hudiformat.write.rows import rows_by_code, taken
 
 _ROWS = "_hudiformat_rows"
 _SMALLEST_VALUE, _LARGEST_VALUE = 64 * 1024, 256 * 1024

@@ -23,7 +23,7 @@ from hudiformat.spark.write.lookup.distinct import DistinctCounts, spread
 from hudiformat.spark.write.lookup.tagging import KEY, PATH, TAGS, key_columns, quoted, tag_rows
 from hudiformat.spark.write.workers import in_task
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.index.rows import rows_by_value
+from hudiformat.write.rows import rows_by_value
 
 MOST = 100_000
 """The largest number of rows whose keys the driver collects."""

@@ -20,8 +20,8 @@ from hudiformat.table.options.values import REPLACING, Operation
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.files import decode_write_stats, encode_write_stats
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.index.rows import KeyedRows, LocatedRows
-from hudiformat.write.rows import combine_parts
+from hudiformat.write.duplicates import combine_stream
+from hudiformat.write.rows import KeyedRows, LocatedRows
 from hudiformat.write.write import WriteTask
 
 QUERY_ID = "sql.streaming.queryId"
@@ -89,8 +89,8 @@ def write_partitions(
     with WriteTask(plan, write_token()) as task:
         for path, _, rows in unpacked(batches):
             for batch in _combined(gathered(map(keyed, rows)), plan):
-                found = KeyedRows(keys.stored(batch.select(schema.arrow.names)), batch[KEY])
-                for located in task.tagger.locate(found, pa.repeat(path, len(batch))):
+                stored = keys.stored(batch.select(schema.arrow.names))
+                for located in task.tagger.locate(KeyedRows(stored, batch[KEY], pa.repeat(path, len(batch)))):
                     task.write(located)
             task.end_groups(path)
         yield encode_stats(task.finish_apart())
@@ -100,22 +100,22 @@ def _located(
     task: WriteTask, path: str, group: str, batch: pa.RecordBatch, schema: TableSchema
 ) -> Iterator[LocatedRows]:
     """Yield the rows of one file group with its location: the rows of a bucket, or existing rows before new rows."""
-    rows = KeyedRows(RowKeys.of(task.plan.config).stored(batch.select(schema.arrow.names)), batch[KEY])
+    rows = RowKeys.of(task.plan.config).stored(batch.select(schema.arrow.names))
     if task.plan.uses_buckets:
-        yield from task.tagger.locate_bucket(path, int(group), rows)
+        yield from task.tagger.locate_bucket(path, int(group), rows, batch[KEY])
         return
     is_new = np.asarray(batch[NEW])
     for kind in (False, True):
-        chosen = rows.where(is_new == kind)
+        chosen = LocatedRows(path, rows, batch[KEY], (group,), is_new=kind).where(is_new == kind)
         if len(chosen):
-            yield LocatedRows(path, chosen, (group,), is_new=kind)
+            yield chosen
 
 
 def _combined(rows: Iterable[pa.RecordBatch], plan: WritePlan) -> Iterable[pa.RecordBatch]:
     if not plan.combines:
         return rows
     fields = plan.ordering_fields
-    return combine_parts(rows, KEY, fields, memory=_COMBINED_IN_MEMORY)
+    return combine_stream(rows, KEY, fields, memory=_COMBINED_IN_MEMORY)
 
 
 def _with_keys(keys: RowKeys, schema: TableSchema, batch: pa.RecordBatch) -> pa.RecordBatch:

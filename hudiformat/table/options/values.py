@@ -33,6 +33,8 @@ class Operation(Enum):
 
 REPLACING = (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE, Operation.DELETE_PARTITION)
 """The operations that remove file groups from the table; they complete as replace commits."""
+OVERWRITING = (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE)
+"""The operations whose rows replace all rows of the partitions that they occur in, or of the table."""
 
 
 class IndexType(Enum):

@@ -4,28 +4,54 @@ A writer that finds an incomplete instant reads its heartbeat before it rolls th
 file names its writer: a writer that was only slow, but was taken for dead, finds out from it that another has taken its
 place.
 
+A write in this process without a lock gives its first sign of life only once it takes long, which most never do.  One
+thread of the process makes these delayed calls, and ends once none is waiting: a thread for each would cost more than
+the work of a small commit.
+
 Source: HoodieHeartbeatClient, HoodieHeartbeatUtils, Hudi 1.2.0.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import socket
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
+from typing import Protocol
 
 from hudiformat.errors import LockError, StorageError
 from hudiformat.storage.protocol import Storage
+from hudiformat.table.options.values import ConcurrencyOptions, FailedWritesPolicy
 from hudiformat.write.commit.ticking import Ticker
 
 _FOLDER = ".hoodie/.heartbeat"
 _beating: set[str] = set()
 """The tokens of the heartbeats of this process."""
+
+
+_FIRST_BEAT = 5.0
+"""The seconds after which a write without a lock gives its first sign of life."""
+
+
+class SignOfLife(Protocol):
+    """What shows other writers that a write goes on."""
+
+    def hand_over(self) -> None:
+        """Leave the sign to the processes that the write is sent to."""
+
+    def beating(self) -> AbstractContextManager[None]:
+        """Return a context manager that gives the sign in a process that the write was sent to."""
+
+    def stop(self) -> None:
+        """End the sign: the write is over."""
+
+    def forsake(self) -> None:
+        """End the sign of a write that nobody refers to any more."""
 
 
 class Heartbeat:
@@ -87,9 +113,12 @@ class Heartbeat:
     def stop(self) -> None:
         """Stop beating, and delete the file unless another writer has taken over the instant."""
         self.hand_over()
-        with contextlib.suppress(StorageError):
+        with suppress(StorageError):
             if not self._may_be_taken_over or self.is_own():
                 self._storage.delete(f"{_FOLDER}/{self.instant}")
+
+    def forsake(self) -> None:
+        """Do nothing: the file goes on naming this process, which has to end or to roll the write back."""
 
     def is_own(self) -> bool:
         """Return whether the file still names this writer."""
@@ -125,6 +154,75 @@ class Heartbeat:
     def _beat(self) -> None:
         owner = {"host": socket.gethostname(), "pid": os.getpid(), "owner": self._token}
         self._storage.create(f"{_FOLDER}/{self.instant}", json.dumps(owner).encode(), overwrite=True, sync=False)
+
+
+class LateHeartbeat:
+    """The heartbeat of a write in this process without a lock: it begins once the write takes long.
+
+    *make* makes the heartbeat.
+    """
+
+    def __init__(self, make: Callable[[], Heartbeat], *, delay: float = _FIRST_BEAT) -> None:
+        self._make = make
+        self._begun: Heartbeat | None = None
+        self._start = Delayed(self._begin, delay)
+
+    def hand_over(self) -> None:
+        """See :meth:`SignOfLife.hand_over`; such a write stays in its process."""
+
+    def beating(self) -> AbstractContextManager[None]:
+        """See :meth:`SignOfLife.beating`; such a write stays in its process."""
+        return nullcontext()
+
+    def stop(self) -> None:
+        """Stop the heartbeat, or prevent it, so that no file is left."""
+        self._start.stop()
+        if self._begun is not None:
+            self._begun.stop()
+
+    def forsake(self) -> None:
+        """See :meth:`SignOfLife.forsake`."""
+        self.stop()
+
+    def _begin(self) -> None:
+        self._begun = self._make()
+        with suppress(StorageError):
+            self._begun.start()
+
+
+class NoHeartbeat:
+    """The sign of life of a write whose tasks show other writers that it goes on, or that has none."""
+
+    def hand_over(self) -> None:
+        """See :meth:`SignOfLife.hand_over`."""
+
+    def beating(self) -> AbstractContextManager[None]:
+        """See :meth:`SignOfLife.beating`."""
+        return nullcontext()
+
+    def stop(self) -> None:
+        """See :meth:`SignOfLife.stop`."""
+
+    def forsake(self) -> None:
+        """See :meth:`SignOfLife.forsake`."""
+
+
+def begin_heartbeat(storage: Storage, instant: str, options: ConcurrencyOptions, *, in_tasks: bool) -> SignOfLife:
+    """Begin the sign of life that a write needs: a heartbeat if other writers look for one, or if it may take long.
+
+    Raises:
+        StorageError: the first beat failed.
+    """
+    make = partial(Heartbeat, storage, instant, interval=options.heartbeat_interval_ms / 1000)
+    if options.failed_writes_policy is FailedWritesPolicy.LAZY:
+        heartbeat = make()
+        try:
+            heartbeat.start()
+        except BaseException:
+            heartbeat.stop()
+            raise
+        return heartbeat
+    return NoHeartbeat() if in_tasks else LateHeartbeat(make)
 
 
 def living(storage: Storage, *, tolerance: float) -> frozenset[str]:
@@ -167,7 +265,7 @@ def _is_running(pid: int) -> bool:
 
 def forget(storage: Storage, instant: str) -> None:
     """Delete the heartbeat of a writer, alive or dead."""
-    with contextlib.suppress(StorageError):
+    with suppress(StorageError):
         storage.delete(f"{_FOLDER}/{instant}")
 
 
@@ -176,3 +274,59 @@ def _content(storage: Storage, instant: str) -> bytes:
         return storage.read(f"{_FOLDER}/{instant}")
     except StorageError:
         return b""
+
+
+_LOOK_AGAIN = 0.5
+_ROUNDS_WITHOUT = 20
+"""The thread ends after it has found nothing waiting so many times."""
+
+_waiting: dict[Delayed, float] = {}
+_changes = threading.RLock()  # reentrant: the garbage collector may run inside, and stop a call from there
+_thread: threading.Thread | None = None
+
+
+class Delayed:
+    """Calls *action*, which may not raise, about *delay* seconds from now, unless it is stopped before."""
+
+    def __init__(self, action: Callable[[], None], delay: float) -> None:
+        self._action = action
+        self._call = threading.RLock()
+        self._is_over = False
+        global _thread  # noqa: PLW0603 - one for the process
+        with _changes:
+            _waiting[self] = time.monotonic() + delay
+            if _thread is None or not _thread.is_alive():  # after a fork, the thread object is there but does not run
+                _thread = threading.Thread(target=_run, name="delayed calls", daemon=True)
+                _thread.start()
+
+    def stop(self) -> None:
+        """Prevent the call; when this returns, it is not running and never will."""
+        with _changes:
+            _waiting.pop(self, None)
+        with self._call:
+            self._is_over = True
+
+    def call(self) -> None:
+        """Make the call now, unless it was made or stopped."""
+        with self._call:
+            if not self._is_over:
+                self._is_over = True
+                self._action()
+
+
+def _run() -> None:
+    global _thread  # noqa: PLW0603
+    rounds_without, pause = 0, threading.Event()
+    while True:
+        pause.wait(_LOOK_AGAIN)
+        with _changes:
+            now = time.monotonic()
+            due = [one for one, moment in _waiting.items() if moment <= now]
+            for one in due:
+                del _waiting[one]
+            rounds_without = 0 if _waiting or due else rounds_without + 1
+            if rounds_without >= _ROUNDS_WITHOUT:
+                _thread = None
+                return
+        for one in due:
+            one.call()

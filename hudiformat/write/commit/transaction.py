@@ -8,14 +8,13 @@ it began.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from typing import TypeAlias
 
 from hudiformat.errors import (
     CommitError,
@@ -30,7 +29,7 @@ from hudiformat.file_group.missing_files import is_of_any_write
 from hudiformat.metadata_table.kinds.files import FILES
 from hudiformat.schema.internal_schema import InternalSchema
 from hudiformat.schema.table_schema import SchemaChange, TableSchema
-from hudiformat.table.options.values import ConcurrencyMode, FailedWritesPolicy, Operation
+from hudiformat.table.options.values import OVERWRITING, ConcurrencyMode, Operation
 from hudiformat.table.schema_files import internal_schema_of
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.table.support import refuse_operation, refuse_unwritable
@@ -39,9 +38,8 @@ from hudiformat.timeline.contents import begin_instant, remove_pending
 from hudiformat.timeline.timeline import Instant, State
 from hudiformat.write.commit.changing import changing, enter, leave, turn, without_others
 from hudiformat.write.commit.conflicts import conflict_of
-from hudiformat.write.commit.delayed import Delayed
 from hudiformat.write.commit.files import delete_files, delete_markers, delete_strays, marked_instants
-from hudiformat.write.commit.heartbeats import Heartbeat
+from hudiformat.write.commit.heartbeats import SignOfLife, begin_heartbeat
 from hudiformat.write.commit.partitions import keep_partitions
 from hudiformat.write.commit.plan import WritePlan, action_of, write_plan
 from hudiformat.write.commit.publishing import (
@@ -51,14 +49,9 @@ from hudiformat.write.commit.publishing import (
     refuse_others,
     refuse_rolled_back,
 )
+from hudiformat.write.commit.replacing import Replaced, overwritten_groups
 from hudiformat.write.commit.reporting import LOG, log_commit
 from hudiformat.write.metadata.metadata_table import MetadataTable
-
-_FIRST_BEAT = 5.0
-"""The seconds after which a write without a lock gives its first sign of life."""
-
-Replaced = Mapping[str, tuple[str, ...]]
-"""File groups by partition path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,48 +84,29 @@ class Commit:
         return sum(stat.num_deletes or 0 for stat in self.stats)
 
 
-class _LateHeartbeat:
-    """The heartbeat of a write in this process without a lock: it begins once the write takes long."""
-
-    def __init__(self, make: Callable[[], Heartbeat]) -> None:
-        self._make = make
-        self._begun: Heartbeat | None = None
-        self._start = Delayed(self._begin, _FIRST_BEAT)
-
-    def stop(self) -> None:
-        """Stop the heartbeat, or prevent it, so that no file is left."""
-        self._start.stop()
-        if self._begun is not None:
-            self._begun.stop()
-
-    def _begin(self) -> None:
-        self._begun = self._make()
-        with suppress(StorageError):
-            self._begun.start()
+Written: TypeAlias = tuple[Commit, TableState]
+"""The commit of a write, and the state of the table as it left it."""
 
 
 class Transaction:
     """A write that has an instant, requested and inflight on the timeline, until it commits or is abandoned.
 
-    As a context manager, it abandons the write at the end of the block unless the write was committed.  ``plan`` is
-    what the tasks of the write share.
+    ``plan`` is what the tasks of the write share.  As a context manager, it abandons the write at the end of the block
+    unless the write was committed.  An error of the block becomes a WriteConflictError if other writers have archived,
+    cleaned or rolled back what the write needs.
     """
 
     def __init__(
-        self,
-        context: TableContext,
-        plan: WritePlan,
-        seen: TableState,
-        heartbeat: Heartbeat | _LateHeartbeat | None,
-        change: SchemaChange | None = None,
+        self, plan: WritePlan, seen: TableState, heartbeat: SignOfLife, change: SchemaChange | None = None
     ) -> None:
         self.plan = plan
-        self._change = change
-        self.after: TableState | None = None
-        """The state of the table as the commit left it; None before."""
-        self._context = context
+        self.is_repeated = False
+        """Whether another attempt follows if this one meets a conflict, which is then no error."""
+        self._context = seen.context
         self._seen = seen  # the state when this write began
         self._heartbeat = heartbeat
+        self._change = change
+        self._result: Written | None = None
         self._began = time.time()
 
     @property
@@ -140,14 +114,24 @@ class Transaction:
         """The instant of the write, inflight."""
         return self.plan.inflight
 
-    def hand_over(self) -> None:
-        """Stop keeping the write alive here: the processes that it is sent to do so instead, by :meth:`alive`."""
-        if isinstance(self._heartbeat, Heartbeat):
-            self._heartbeat.hand_over()
+    @property
+    def is_committed(self) -> bool:
+        """Whether the write is visible."""
+        return self._result is not None
 
-    def alive(self) -> AbstractContextManager[None]:
+    @property
+    def result(self) -> Written:
+        """The commit, and the state of the table as it left it; the write must be committed."""
+        assert self._result is not None  # noqa: S101 - callers ask after commit()
+        return self._result
+
+    def hand_over(self) -> None:
+        """Stop keeping the write alive here: the processes that it is sent to do so instead, by :meth:`keep_alive`."""
+        self._heartbeat.hand_over()
+
+    def keep_alive(self) -> AbstractContextManager[None]:
         """Return a context manager that keeps the write alive for other writers, in a process that it was sent to."""
-        return self._heartbeat.beating() if isinstance(self._heartbeat, Heartbeat) else nullcontext()
+        return self._heartbeat.beating()
 
     def commit(
         self,
@@ -159,26 +143,20 @@ class Transaction:
     ) -> Commit:
         """Make the whole write visible in one step, with *extra* in the extra metadata of the commit.
 
-        *replaced* are the file groups that the write removes from the table, by partition path.  *internal* is the new
-        internal schema of the table if the write only changes columns.  Files that were begun and are in no statistic,
-        left by failed attempts of a task, are deleted first.
+        *replaced* are the file groups that the write removes from the table, by partition path; an operation that
+        overwrites names them itself.  *internal* is the new internal schema of the table if the write only changes
+        columns.  Files that were begun and are in no statistic, left by failed attempts of a task, are deleted first.
 
         Raises:
             WriteConflictError: another writer has committed to the same file groups since this write began.
             CommitError: the completed instant could not be written; the table is as it was.
             LockError: another writer keeps the table's lock.
         """
-        by_partition: dict[str, list[WriteStat]] = {}
-        for stat in stats:
-            by_partition.setdefault(stat.partition_path or "", []).append(stat)
+        files = tuple(stats)  # a cluster's tasks may write them only now
         written = time.time()
-        metadata = CommitMetadata(
-            operation_type=self.plan.operation.value,
-            partition_to_write_stats={path: tuple(group) for path, group in sorted(by_partition.items())},
-            extra_metadata=dict(extra or {}),
-            partition_to_replace_file_ids=replaced,
-        )
+        metadata = self._describe(files, extra or {}, replaced)
         storage, own = self._context.storage, self.instant.time
+        has_others = self._context.options.concurrency.has_other_writers
         # The order of the steps decides whether the commit is correct.
         # 1. Before the commit: files of failed attempts would count as files of this commit once it is visible.
         if self.plan.in_tasks:
@@ -194,53 +172,96 @@ class Transaction:
             metadata = replace(metadata, extra_metadata={"schema": schema.avro, **ids, **(extra or {})})
             # 3. The last checks before the commit: another writer may have deleted the metadata file of a partition;
             #    without a lock, another writer may have begun.
-            if state.options.concurrency.has_other_writers:
-                keep_partitions(storage, own, by_partition)
-            if not state.options.concurrency.has_other_writers:
+            if has_others:
+                keep_partitions(storage, own, metadata.partition_to_write_stats)
+            else:
                 refuse_others(state, self._seen, self.instant)
             # 4. Visible: the metadata table first, then the timeline.  Without a lock, a rollback may have begun
             #    between the last check and this moment, so the timeline is checked once more.
             done = self._complete(state, metadata)
-            if not state.options.concurrency.has_other_writers:
+            if not has_others:
                 refuse_rolled_back(state, self.instant, done)
         # 5. After the commit: what this process remembers; then the heartbeat, which was needed until now; the markers
         #    last, because a task that finds them knows that its write is not over.
-        self.after = replace(state, context=self._context).with_instant(done)
+        commit = Commit(done.time, done.action.value, metadata.write_stats, done.completion_time)
+        self._result = commit, replace(state, context=self._context).with_instant(done)
         self._context.parsed.operations = done, self.plan.schema.keeps_operations  # saves reading a file for it
         self._context.parsed.keep(done, _without_index_data(metadata))
-        self._stop_heartbeat()
+        self._heartbeat.stop()
         leave(storage.root, own)
-        with contextlib.suppress(StorageError):  # the write is visible; markers that are left behind do no harm
+        with suppress(StorageError):  # the write is visible; markers that are left behind do no harm
             if self.plan.in_tasks:  # again: a failed attempt may have gone on until now, and found its write pending
                 delete_strays(storage, self.plan.config, own, metadata.write_stats)
             delete_markers(storage, own)
         if LOG.isEnabledFor(logging.INFO):
             name = self.plan.operation.value
             log_commit(storage.root, done, name, metadata.write_stats, began=self._began, written=written)
-        return Commit(done.time, done.action.value, metadata.write_stats, done.completion_time)
+        return commit
 
-    @contextmanager
-    def unless_overtaken(self) -> Iterator[None]:
-        """Turn errors of the block into conflicts if other writers have changed the table since this write began.
+    def abandon(self) -> None:
+        """Delete everything that the write has left, unless it has been committed.
+
+        Nobody has seen any of it, so there is no rollback on the timeline.
+        """
+        if self.is_committed:
+            return
+        self._heartbeat.stop()
+        try:
+            self._remove_traces()
+        finally:
+            leave(self._context.storage.root, self.instant.time)
+
+    def __enter__(self) -> Transaction:
+        return self
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
+        conflict = self._conflict_of(error)
+        try:
+            self.abandon()
+        except HudiFormatError:
+            if error is None:  # else the first error says what went wrong, and the next writer cleans up
+                raise
+        if conflict is None:
+            return False
+        if not self.is_repeated and conflict is not error:
+            raise conflict from error
+        return self.is_repeated
+
+    def _describe(
+        self, stats: Sequence[WriteStat], extra: Mapping[str, str], replaced: Replaced | None
+    ) -> CommitMetadata:
+        by_partition: dict[str, list[WriteStat]] = {}
+        for stat in stats:
+            by_partition.setdefault(stat.partition_path or "", []).append(stat)
+        if replaced is None and self.plan.operation in OVERWRITING:
+            replaced = overwritten_groups(self._context.storage, self.plan, by_partition)
+        return CommitMetadata(
+            operation_type=self.plan.operation.value,
+            partition_to_write_stats={path: tuple(group) for path, group in sorted(by_partition.items())},
+            extra_metadata=dict(extra),
+            partition_to_replace_file_ids=replaced,
+        )
+
+    def _conflict_of(self, error: BaseException | None) -> WriteConflictError | None:
+        """Return *error* as a conflict, if other writers have changed the table so that this write cannot go on.
 
         Others may have archived an instant, or have cleaned or rolled back a file, that the write needs.
-
-        Raises:
-            WriteConflictError: the table is not as it was when the write began.
         """
-        try:
-            yield
-        except (StorageError, CorruptTableError, DecodeError, FilesGoneError) as error:
-            has_others = self._context.options.concurrency.has_other_writers
-            if not has_others or (self._seen.again() is self._seen and not self._is_of_abandoned_file(error)):
-                raise
-            root = self._context.storage.root
-            raise WriteConflictError(
-                f"{root}: the write {self.instant.time} cannot go on: other writers have archived, cleaned or rolled "
-                f"back files that it reads: {error}; nothing was written, write again "
-                "(hoodie.write.num.retries.on.conflict.failures does so by itself)",
-                path=root,
-            ) from error
+        if self.is_committed or isinstance(error, WriteConflictError):
+            return error if isinstance(error, WriteConflictError) else None
+        if not isinstance(error, StorageError | CorruptTableError | DecodeError | FilesGoneError):
+            return None
+        if not self._context.options.concurrency.has_other_writers:
+            return None
+        if self._seen.again() is self._seen and not self._is_of_abandoned_file(error):
+            return None
+        root = self._context.storage.root
+        return WriteConflictError(
+            f"{root}: the write {self.instant.time} cannot go on: other writers have archived, cleaned or rolled "
+            f"back files that it reads: {error}; nothing was written, write again "
+            "(hoodie.write.num.retries.on.conflict.failures does so by itself)",
+            path=root,
+        )
 
     def _is_of_abandoned_file(self, error: HudiFormatError) -> bool:
         """Return whether *error* is about a file that another writer may have created, and deleted when it gave up.
@@ -252,19 +273,6 @@ class Transaction:
             return False
         path = error.path.removeprefix(f"{self._context.storage.root}/")
         return is_of_any_write(self.plan.config, path) and not self._context.storage.exists(path)
-
-    def abandon(self) -> None:
-        """Delete everything that the write has left, unless it has been committed.
-
-        Nobody has seen any of it, so there is no rollback on the timeline.
-        """
-        if self.after is not None:
-            return
-        self._stop_heartbeat()
-        try:
-            self._remove_traces()
-        finally:
-            leave(self._context.storage.root, self.instant.time)
 
     def _remove_traces(self) -> None:
         state, time = self._context.state(), self.instant.time
@@ -280,16 +288,6 @@ class Transaction:
                 MetadataTable.of(state).without(time)
             # Delete the instant last: if this process is stopped half-way, the next writer finds it and rolls it back.
             remove_pending(state.storage, state.config, self.instant)
-
-    def __enter__(self) -> Transaction:
-        return self
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        try:
-            self.abandon()
-        except HudiFormatError:
-            if error is None:  # else the first error says what went wrong, and the next writer cleans up
-                raise
 
     def _complete(self, state: TableState, metadata: CommitMetadata) -> Instant:
         root = state.storage.root
@@ -339,11 +337,6 @@ class Transaction:
             raise schema_conflict(self._context, self.instant.time, self._change, state.schema)
         return schema
 
-    def _stop_heartbeat(self) -> None:
-        if self._heartbeat is not None:
-            self._heartbeat.stop()
-            self._heartbeat = None
-
 
 def _without_index_data(metadata: CommitMetadata) -> CommitMetadata:
     """Return *metadata* as reading it from its file would: without what the metadata table keeps of the files."""
@@ -361,6 +354,38 @@ def schema_conflict(context: TableContext, time: str, change: SchemaChange, curr
         f"{now} since it began, and its rows have {rows}; nothing was written, write again",
         path=root,
     )
+
+
+def attempts(
+    state: TableState, operation: Operation, *, in_tasks: bool = True, change: SchemaChange | None = None
+) -> Iterator[Transaction]:
+    """Begin a write, and begin it again after each conflict, ``hoodie.write.num.retries.on.conflict.failures`` times.
+
+    Each write is the context manager of a block that commits it; when one has committed, there is no further one::
+
+        for write in attempts(state, Operation.UPSERT):
+            with write:
+                write.commit(...)
+        return write.result
+
+    *state* is the table as the first attempt finds it; *in_tasks* and *change* are as for :func:`begin_write`.
+
+    Raises:
+        WriteConflictError, UnsupportedFeatureError, LockError: as for :func:`begin_write`.
+    """
+    context, seen = state.context, state
+    for left in range(context.options.concurrency.conflict_retries, -1, -1):
+        try:
+            write = begin_write(context, operation, seen, in_tasks=in_tasks, change=change)
+        except WriteConflictError:
+            if not left:
+                raise
+        else:
+            write.is_repeated = left > 0
+            yield write
+            if write.is_committed:
+                return
+        seen = context.state()
 
 
 def begin_write(
@@ -397,26 +422,19 @@ def begin_write(
             schema = None if change is None else change.after
             # Plan before the instant exists: if planning fails, nothing has to be undone.
             plan = write_plan(state, operation, time, in_tasks=in_tasks, schema=schema)
-            heartbeat: Heartbeat | _LateHeartbeat | None = None
-            interval = options.heartbeat_interval_ms / 1000
-            if options.failed_writes_policy is FailedWritesPolicy.LAZY:
-                heartbeat = Heartbeat(state.storage, time, interval=interval)
-                undo.callback(heartbeat.stop)
-                heartbeat.start()  # before the instant is visible, or another writer could take this one for dead
-            elif not in_tasks:
-                heartbeat = _LateHeartbeat(partial(Heartbeat, state.storage, time, interval=interval))
-                undo.callback(heartbeat.stop)
+            # Alive before the instant is visible, or another writer could take this one for dead.
+            heartbeat = begin_heartbeat(state.storage, time, options, in_tasks=in_tasks)
+            undo.callback(heartbeat.stop)
             metadata = CommitMetadata(operation_type=operation.value)
             begun = Instant(time, action_of(state.config, operation), State.INFLIGHT)
             undo.callback(_remove_quietly, state, begun)
             state.context.confirm()
             begin_instant(state.storage, state.config, time, begun.action, metadata)
         undo.pop_all()
-        write = Transaction(context, plan, state.with_instant(begun), heartbeat, change)
+        write = Transaction(plan, replace(state, context=context).with_instant(begun), heartbeat, change)
         if not options.has_other_writers:
             enter(state.storage.root, time, write)
-            if isinstance(heartbeat, _LateHeartbeat):
-                weakref.finalize(write, heartbeat.stop)
+            weakref.finalize(write, heartbeat.forsake)
         return write
 
 
@@ -424,41 +442,3 @@ def _remove_quietly(state: TableState, begun: Instant) -> None:
     """Take an instant that has written nothing yet off the timeline; if that fails, the next writer does it."""
     with suppress(StorageError):
         remove_pending(state.storage, state.config, begun)
-
-
-def write_and_commit(
-    context: TableContext,
-    operation: Operation,
-    write_files: Callable[[WritePlan], Iterable[WriteStat]],
-    extra: Mapping[str, str] | None = None,
-    *,
-    seen: TableState | None = None,
-    in_tasks: bool = True,
-    replace: Callable[[WritePlan, Sequence[WriteStat]], Replaced] | None = None,
-    change: SchemaChange | None = None,
-) -> tuple[Commit, TableState]:
-    """Run a write from its start to its commit, and return the commit and the state of the table after it.
-
-    *write_files* writes the files.  *extra* goes into the extra metadata of the commit; *seen*, *in_tasks* and *change*
-    are as for :func:`begin_write`.  *replace* takes the plan and the statistics, and returns the file groups that the
-    write removes from the table.
-
-    If another writer was faster, the write is repeated ``hoodie.write.num.retries.on.conflict.failures`` times.
-
-    Raises:
-        UnsupportedFeatureError: the table cannot be written.
-        WriteConflictError: another writer was faster every time.
-        CommitError: the write could not be made visible; the table is as it was.
-    """
-    for left in range(context.options.concurrency.conflict_retries, -1, -1):
-        with (
-            suppress(*([WriteConflictError] if left else [])),
-            begin_write(context, operation, seen, in_tasks=in_tasks, change=change) as write,
-            write.unless_overtaken(),
-        ):
-            stats = tuple(write_files(write.plan))
-            commit = write.commit(stats, extra, replace(write.plan, stats) if replace else None)
-            assert write.after is not None  # noqa: S101 - it is committed
-            return commit, write.after
-        seen = None
-    raise AssertionError("the last attempt returns or raises")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from hudiformat.codec.avro.arrays import rows_within
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.build import data_block, data_blocks, delete_block
 from hudiformat.codec.log.frame import BlockHeader, HeaderKey
@@ -21,11 +23,16 @@ from hudiformat.table.options.values import Operation
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.files import GroupTarget, LogFileStats, WriteCounts
 from hudiformat.write.handles.logged_entries import LoggedEntries
-from hudiformat.write.index.rows import NOT_IN_BASE_FILE, Integers, KeyedRows, taken
-from hudiformat.write.rows import BlockSizes, Rows, WaitingRows
+from hudiformat.write.rows import NOT_IN_BASE_FILE, Booleans, Integers, LocatedRows, taken
 
 _SMALL_BLOCKS = 1024
-"""Rows that fill less than this fraction of a block are encoded together with those of other file groups."""
+"""BlockRows that fill less than this fraction of a block are encoded together with those of other file groups."""
+
+
+_NEWEST_SHARE = 0.2
+"""The weight of the newest block in the running average of the extra bytes of a row (HoodieAppendHandle)."""
+_TOLERANCE = 1.1
+"""A block may be larger than the maximum by this factor, since sizes are estimated before rows are encoded."""
 
 
 class _DataBlock(NamedTuple):
@@ -99,15 +106,15 @@ class AppendHandle:
         """The bytes of a row in the log files beyond its bytes in memory, on average; negative if it had fewer."""
         return (self._written - self._encoded.size) / max(self._encoded.rows, 1)
 
-    def insert(self, rows: KeyedRows, *, first_counter: int) -> None:
+    def insert(self, rows: LocatedRows, *, first_counter: int) -> None:
         """Buffer new rows, which have the table's own columns, and write the blocks that are full."""
         self._write(rows, first_counter, is_update=False)
 
-    def update(self, rows: KeyedRows, *, first_counter: int) -> None:
+    def update(self, rows: LocatedRows, *, first_counter: int) -> None:
         """Write rows that count as updates, as :meth:`insert` writes new rows."""
         self._write(rows, first_counter, is_update=True)
 
-    def stored(self, rows: KeyedRows, file_ids: str | pa.Array, first_counter: int, *, is_update: bool) -> Rows:
+    def stored(self, rows: LocatedRows, file_ids: str | pa.Array, first_counter: int, *, is_update: bool) -> BlockRows:
         """Return *rows* with the meta fields, for :meth:`take`; rows of several handles may be prepared at once.
 
         *file_ids* are the ids of their file groups.
@@ -124,7 +131,7 @@ class AppendHandle:
         )
         return self._with_size(stored, rows.known_positions, is_update=is_update)
 
-    def take(self, rows: Rows) -> None:
+    def take(self, rows: BlockRows) -> None:
         """Buffer rows that have the meta fields, and write the blocks that are full."""
         self._waiting.add(rows)
         while self._waiting.size >= self._plan.options.block_max_size:
@@ -143,6 +150,13 @@ class AppendHandle:
         if self._entries is not None:
             self._entries.delete(record_keys, wins=ordering is None or not self._plan.ordering_fields)
 
+    def delete_rows(self, rows: LocatedRows) -> None:
+        """Buffer the deletes of *rows*, which are flagged as deletes, with their ordering values if they have all."""
+        fields = self._plan.config.ordering_fields
+        has_values = bool(fields) and set(fields).issubset(rows.rows.schema.names)
+        ordering = delete_ordering([rows.rows[name] for name in fields], fields) if has_values else None
+        self.delete(rows.keys, ordering, positions=rows.positions)
+
     def one_block(self) -> pa.Table | None:
         """Return all waiting rows if they make one small block; else None.
 
@@ -153,7 +167,7 @@ class AppendHandle:
         if not (is_small and is_plain) or self._sizes.rows_of(self._waiting) < len(self._waiting):
             return None
         rows = self._waiting.take(len(self._waiting))
-        self._waiting.give_back(rows)
+        self._waiting.put_back(rows)
         return rows.rows
 
     def encode(self, parts: Sequence[pa.Table]) -> Iterator[LogBlock]:
@@ -197,7 +211,7 @@ class AppendHandle:
         """Close the log file without writing what is left."""
         self._writer.abandon()
 
-    def _write(self, rows: KeyedRows, first_counter: int, *, is_update: bool) -> None:
+    def _write(self, rows: LocatedRows, first_counter: int, *, is_update: bool) -> None:
         self.take(self.stored(rows, self._target.file_id, first_counter, is_update=is_update))
 
     def _operation(self, *, is_update: bool) -> str | None:
@@ -205,17 +219,17 @@ class AppendHandle:
             return None
         return UPDATED if is_update and self._plan.operation is Operation.UPSERT else INSERTED
 
-    def _with_size(self, rows: pa.RecordBatch, positions: Integers, *, is_update: bool) -> Rows:
+    def _with_size(self, rows: pa.RecordBatch, positions: Integers, *, is_update: bool) -> BlockRows:
         schema = self._plan.schema if self._partial is None else self._partial
         table = pa.Table.from_batches([rows]).select(schema.arrow_with_meta.names)
-        return Rows.of(table, np.full(len(table), is_update), positions)
+        return BlockRows.of(table, np.full(len(table), is_update), positions)
 
     def _next_block(self, encoded: LogBlock | None = None) -> _DataBlock:
         """Take the next block from the waiting rows; *encoded* is a block of all of them."""
         rows = self._waiting.take(len(self._waiting) if encoded else self._sizes.rows_of(self._waiting))
         block = encoded or self._data_block(rows.rows, rows.positions)
         while (fewer := self._sizes.fewer(rows, len(block.content))) is not None:
-            self._waiting.give_back(rows.slice(fewer, len(rows.rows)))
+            self._waiting.put_back(rows.slice(fewer, len(rows.rows)))
             rows = rows.slice(0, fewer)
             block = self._data_block(rows.rows, rows.positions)
         self._sizes.measure(rows, len(block.content))
@@ -224,7 +238,7 @@ class AppendHandle:
         counts = WriteCounts(writes=len(rows.rows), updates=updated, inserts=len(rows.rows) - updated)
         return _DataBlock(block, counts, self._indexer(rows))
 
-    def _indexer(self, rows: Rows) -> FileIndexer | None:
+    def _indexer(self, rows: BlockRows) -> FileIndexer | None:
         """Return what the metadata table keeps of a block of *rows*."""
         indexer = self._plan.indexer()
         if indexer is not None:
@@ -317,3 +331,141 @@ def first_log(target: GroupTarget, below: FileSlice | None) -> LogFileName:
         instant = plan.compactions.get((target.partition_path, target.file_id), newest)
         version = max((log.name.version for log in below.log_files if log.name.instant == instant), default=0)
     return LogFileName(target.file_id, instant, version + 1, str(target.token))
+
+
+def delete_ordering(values: Sequence[pa.Array], fields: Sequence[str]) -> pa.Array:
+    """Return the ordering values of deletes as a delete block stores them."""
+    held = [_as_spark_holds(array) for array in values]
+    return held[0] if len(held) == 1 else pa.StructArray.from_arrays(held, names=list(fields))
+
+
+def _as_spark_holds(values: pa.Array) -> pa.Array:
+    """Return ordering values of deletes with timestamps and dates as the numbers that Spark's rows hold.
+
+    Hudi on Spark writes numbers.  It cannot compare them with a java.sql.Timestamp or Date, and lets the delete win.
+    """
+    if pa.types.is_timestamp(values.type):
+        return values.cast(pa.int64())
+    return values.cast(pa.int32()) if pa.types.is_date32(values.type) else values
+
+
+class BlockRows(NamedTuple):
+    """BlockRows with the meta fields, which of them are updates, and their positions in the base file.
+
+    ``size`` is the rows' bytes in memory if each row had its own copy of values that all share, as it has in the block.
+    """
+
+    rows: pa.Table
+    updates: Booleans
+    positions: Integers
+    size: int
+
+    @classmethod
+    def of(cls, rows: pa.Table, updates: Booleans, positions: Integers) -> BlockRows:
+        """Return the rows together with their size."""
+        return cls(rows, updates, positions, int(rows.nbytes + rows.num_rows * _shared_bytes(rows)))
+
+    def slice(self, start: int, stop: int) -> BlockRows:
+        """Return the rows from *start* to *stop*."""
+        rows = self.rows.slice(start, stop - start)
+        return BlockRows.of(rows, self.updates[start:stop], self.positions[start:stop])
+
+    def share(self, start: int, count: int) -> BlockRows:
+        """Return *count* rows from *start*; their size is a proportional part of the size of all."""
+        rows, stop = self.rows.slice(start, count), start + count
+        return BlockRows(
+            rows, self.updates[start:stop], self.positions[start:stop], self.size * count // len(self.rows)
+        )
+
+
+class WaitingRows:
+    """A queue of rows in the order in which they came; rows are taken from its front.  ``size`` is the size of all."""
+
+    def __init__(self) -> None:
+        self._parts: deque[BlockRows] = deque()
+        self.size = 0
+
+    def __len__(self) -> int:
+        return sum(len(part.rows) for part in self._parts)
+
+    def add(self, rows: BlockRows) -> None:
+        """Add *rows* at the end."""
+        self._parts.append(rows)
+        self.size += rows.size
+
+    def put_back(self, rows: BlockRows) -> None:
+        """Put *rows* that were taken back at the front."""
+        self._parts.appendleft(rows)
+        self.size += rows.size
+
+    def first(self, size: float, extra: float) -> int:
+        """Return how many rows from the front fit into *size* bytes.
+
+        Each row is counted with *extra* bytes beyond its size in memory.
+        """
+        count, left = 0, size
+        for part in self._parts:
+            whole = part.size + len(part.rows) * extra
+            if whole > left:
+                return count + rows_within(part.rows, left, extra=extra + _shared_bytes(part.rows))
+            count, left = count + len(part.rows), left - whole
+        return count
+
+    def take(self, count: int) -> BlockRows:
+        """Remove the first *count* rows, and return them."""
+        taken: list[BlockRows] = []
+        while count:
+            part = self._parts.popleft()
+            if len(part.rows) > count:
+                self._parts.appendleft(part.slice(count, len(part.rows)))
+                part = part.slice(0, count)
+            taken.append(part)
+            count -= len(part.rows)
+        self.size = sum(part.size for part in self._parts)
+        if len(taken) == 1:
+            return taken[0]
+        rows = pa.concat_tables([part.rows for part in taken])
+        updates, positions = (np.concatenate([part[column] for part in taken]) for column in (1, 2))
+        return BlockRows(rows, updates, positions, sum(part.size for part in taken))
+
+
+class BlockSizes:
+    """Decides how many rows go into a block of *most* bytes.
+
+    The size of a row in a block is estimated as its bytes in memory plus ``extra``: by how much, on average, the rows
+    of earlier blocks were larger than in memory, or smaller.  An average of whole rows would learn too late that rows
+    grow.
+
+    For example, 100 rows with 2,000 bytes in memory made a block of 2,300 bytes: ``extra`` is 3.  A next block of 100
+    rows with 4,000 bytes in memory and 4,800 in the block has 8 more per row: ``extra`` is now 3 + 0.2 * (8 - 3) = 4.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.extra: float | None = None
+
+    def rows_of(self, waiting: WaitingRows) -> int:
+        """Return how many of the *waiting* rows form the next block; at least one."""
+        return max(waiting.first(self._most, self.extra or 0.0), 1)
+
+    def measure(self, rows: BlockRows, size: int) -> None:
+        """Update the estimate from a block of *size* bytes that holds *rows*."""
+        extra = (size - rows.size) / len(rows.rows)
+        known = extra if self.extra is None else self.extra
+        self.extra = known + _NEWEST_SHARE * (extra - known)
+
+    def fewer(self, rows: BlockRows, size: int) -> int | None:
+        """Return how many of *rows* to encode instead if a block of all, with *size* bytes, is too large; else None."""
+        count = len(rows.rows)
+        if count == 1 or size <= self._most * _TOLERANCE:
+            return None
+        waiting = WaitingRows()
+        waiting.add(rows)
+        fitting = waiting.first(self._most, (size - rows.size) / count)
+        return min(max(fitting, 1), count - 1)
+
+
+def _shared_bytes(rows: pa.Table) -> int:
+    """Return the bytes that each row has in dictionary columns, whose values are in memory only once."""
+    columns = [column.chunk(0) for column in rows.columns if pa.types.is_dictionary(column.type) and column.num_chunks]
+    return sum(column.dictionary.nbytes // max(len(column.dictionary), 1) for column in columns)

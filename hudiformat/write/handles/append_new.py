@@ -9,7 +9,7 @@ from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.files import GroupTarget
 from hudiformat.write.handles.append import AppendHandle
 from hudiformat.write.handles.logged_entries import LoggedEntries
-from hudiformat.write.index.rows import KeyedRows
+from hudiformat.write.rows import LocatedRows
 
 _SEQUENCE_NUMBER = 10
 """The estimated bytes of a row's number, which follows the instant in its sequence number."""
@@ -44,7 +44,7 @@ class AppendNewHandle:
         """The bytes of the rows that are in memory."""
         return self._open.buffered_bytes if self._open else 0
 
-    def insert(self, rows: KeyedRows, *, first_counter: int) -> None:
+    def insert(self, rows: LocatedRows, *, first_counter: int) -> None:
         """Write *rows*, which have the table's own columns."""
         start = 0
         while start < len(rows):
@@ -53,7 +53,7 @@ class AppendNewHandle:
             room = min(self._largest - handle.data_size, self._target.plan.options.block_max_size)
             extra = self._meta_bytes(rows) + handle.extra_bytes
             count = rows_within(left, room, extra=extra) + 1  # the row beyond those that fit makes the group full
-            part = KeyedRows(left.slice(0, count), rows.keys.slice(start, count))
+            part = rows.slice(start, count)
             handle.insert(part, first_counter=first_counter + start)
             start += len(part)
 
@@ -88,7 +88,7 @@ class AppendNewHandle:
             self._groups += 1
         return self._open
 
-    def _meta_bytes(self, rows: KeyedRows) -> float:
+    def _meta_bytes(self, rows: LocatedRows) -> float:
         """Return the estimated bytes of a row's meta fields, which *rows* do not have yet."""
         target = self._target
         texts = 2 * len(target.plan.instant) + _SEQUENCE_NUMBER + len(target.partition_path) + len(target.file_id)

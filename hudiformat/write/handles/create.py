@@ -9,7 +9,7 @@ from hudiformat.schema.meta_fields import INSERTED, add_origin
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.files import GroupTarget
 from hudiformat.write.handles.rolling import RollingBaseFiles
-from hudiformat.write.index.rows import KeyedRows
+from hudiformat.write.rows import LocatedRows
 
 _ROWS_AT_ONCE = 65_536
 """Rows that get their meta fields together."""
@@ -35,13 +35,12 @@ class CreateHandle:
         """The bytes of the rows that are still in memory."""
         return self._files.waiting_bytes
 
-    def insert(self, rows: KeyedRows, *, first_counter: int) -> None:
+    def insert(self, rows: LocatedRows, *, first_counter: int) -> None:
         """Write *rows*, which have the table's own columns."""
         for start in range(0, len(rows), _ROWS_AT_ONCE):
-            part = KeyedRows(rows.rows.slice(start, _ROWS_AT_ONCE), rows.keys.slice(start, _ROWS_AT_ONCE))
-            self._files.write(self._add_meta_fields(part, first_counter + start))
+            self._files.write(self._add_meta_fields(rows.slice(start, _ROWS_AT_ONCE), first_counter + start))
 
-    def _add_meta_fields(self, rows: KeyedRows, first_counter: int) -> pa.Table:
+    def _add_meta_fields(self, rows: LocatedRows, first_counter: int) -> pa.Table:
         """Return *rows* with all meta fields except the file's name."""
         stored = add_origin(
             rows.rows,

@@ -24,7 +24,7 @@ from hudiformat.file_group.base_file.indexed import FileIndexer
 from hudiformat.file_group.keyed_rows import keyed_rows
 from hudiformat.file_group.slices import FileSlice, LogFile
 from hudiformat.write.commit.files import GroupTarget
-from hudiformat.write.index.rows import Booleans
+from hudiformat.write.rows import Booleans
 
 
 class LoggedEntries:

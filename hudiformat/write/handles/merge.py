@@ -16,7 +16,7 @@ import pyarrow as pa
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.base_file.file_keys import FileKeys
 from hudiformat.file_group.base_file.read import BaseRows, read_file_keys, scan_base_rows
-from hudiformat.file_group.merging.keys import KeyIndex, RowSource, combine
+from hudiformat.file_group.merging.keys import KeyIndex, RowSource
 from hudiformat.file_group.merging.rule import comparable, without_ordering
 from hudiformat.file_group.renamed_columns import scan_rows
 from hudiformat.file_group.slices import FileSlice
@@ -25,10 +25,10 @@ from hudiformat.storage.closing import Behind
 from hudiformat.table.options.values import Operation
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.files import GroupTarget, WriteCounts, base_file_stat
+from hudiformat.write.duplicates import combine
 from hudiformat.write.handles.base_file import OpenBaseFile
 from hudiformat.write.handles.change_log import DELETE, INSERT, UPDATE, ChangeLog
-from hudiformat.write.index.rows import NOT_IN_BASE_FILE, Booleans, Integers, KeyedRows, in_one_piece, taken
-from hudiformat.write.rows import deleted_rows
+from hudiformat.write.rows import NOT_IN_BASE_FILE, Booleans, Integers, LocatedRows, deleted_rows, in_one_piece, taken
 
 _LOWER_HALF = 0xFFFFFFFF
 
@@ -158,7 +158,7 @@ class Changes:
         return loses
 
 
-Numbered = tuple[KeyedRows, int]
+Numbered = tuple[LocatedRows, int]
 """Rows, and the sequence number of the first row."""
 
 
@@ -190,12 +190,12 @@ class MergeHandle:
         self._log = ChangeLog(target) if self._plan.config.cdc_enabled and base is not None else None
         self.buffered_bytes = 0
 
-    def insert(self, rows: KeyedRows, *, first_counter: int) -> None:
+    def insert(self, rows: LocatedRows, *, first_counter: int) -> None:
         """Add new rows; if an insert may add a key again, they are not compared with the existing rows."""
         doubles = self._plan.operation is not Operation.UPSERT and self._plan.options.allow_duplicates
         (self._inserts if doubles else self._changes).append((rows, first_counter))
 
-    def update(self, rows: KeyedRows, *, first_counter: int) -> None:
+    def update(self, rows: LocatedRows, *, first_counter: int) -> None:
         """Add rows that update existing rows, or delete them by their own delete column."""
         self._changes.append((rows, first_counter))
 

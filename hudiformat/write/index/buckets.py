@@ -25,7 +25,7 @@ from hudiformat.table.options.buckets import BucketEngine
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.index.hash_ring import HashRing
 from hudiformat.write.index.ring_files import first_ring, ring_of
-from hudiformat.write.index.rows import Integers, Tags
+from hudiformat.write.rows import Integers, Locations
 
 
 class Buckets(Protocol):
@@ -142,7 +142,7 @@ def numbers_by_path(
     return numbers
 
 
-def bucket_tags(buckets: npt.NDArray[np.integer], group_of: Callable[[int], tuple[str, bool]]) -> Tags:
+def bucket_tags(buckets: npt.NDArray[np.integer], group_of: Callable[[int], tuple[str, bool]]) -> Locations:
     """Return tags for bucket numbers; *group_of* returns a bucket's file group, and whether it existed before.
 
     For example, three rows whose buckets are 7, 2 and 7, with the file groups b2 and b7:
@@ -156,7 +156,7 @@ def bucket_tags(buckets: npt.NDArray[np.integer], group_of: Callable[[int], tupl
     code_of = np.zeros(int(numbers.max(initial=0)) + 1, np.int64)
     code_of[numbers] = np.arange(len(numbers))
     found = [group_of(number) for number in numbers.tolist()]
-    return Tags(
+    return Locations(
         rows=np.arange(len(buckets)),
         codes=code_of[buckets],
         file_ids=tuple(file_id for file_id, _ in found),

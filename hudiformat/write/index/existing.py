@@ -28,8 +28,8 @@ from hudiformat.schema.meta_fields import RECORD_KEY
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.values import Operation
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.index.rows import Booleans, Integers, rows_by_code
 from hudiformat.write.index.tagging import PartitionIndex
+from hudiformat.write.rows import Booleans, Integers, rows_by_code
 
 NUMBER, PATH, GROUP = "_hudiformat_number", "_hudiformat_path", "_hudiformat_group"
 

@@ -14,52 +14,50 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.errors import DataError
 from hudiformat.file_group.merging.keys import KeyIndex
 from hudiformat.file_group.merging.rule import comparable
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.values import DuplicatePolicy, Operation
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.index.existing import GROUP, NUMBER, PATH, ExistingRows
-from hudiformat.write.index.rows import Booleans, Integers, KeyedRows, LocatedRows, rows_by_value
+from hudiformat.write.index.tagging import key_exists
+from hudiformat.write.rows import Booleans, Integers, KeyedRows, LocatedRows, rows_by_value, taken
 
 _BATCH_ROWS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """Where rows go: row ``i`` to the partition ``paths[i]`` and the file group ``groups[i]``, null for a new row.
+    """Where rows go: row ``i`` to its partition and the file group ``groups[i]``, null for a new row.
 
     ``moved`` are the record keys that leave a file group for another partition, by partition path and file id.
     """
 
-    rows: pa.Table
-    keys: pa.Array
-    paths: pa.Array
+    rows: KeyedRows
     groups: pa.Array
     moved: dict[tuple[str, str], pa.Array]
 
     def located(self) -> Iterator[LocatedRows]:
         """Yield the rows by partition, with new rows separate."""
         start = 0
-        for batch in self.rows.combine_chunks().to_batches(max_chunksize=_BATCH_ROWS):
-            keys, paths, groups = (array.slice(start, batch.num_rows) for array in (self.keys, self.paths, self.groups))
-            for path, at in rows_by_value(paths):
+        for batch in self.rows.batches(_BATCH_ROWS):
+            groups = self.groups.slice(start, len(batch))
+            for path, at in rows_by_value(batch.paths):
                 is_new = np.asarray(groups.take(pa.array(at)).is_null())
                 if is_new.any():
-                    yield LocatedRows(path, KeyedRows(batch, keys).at(at[is_new]), is_new=True)
+                    new = at[is_new]
+                    yield LocatedRows(path, taken(batch.rows, new), taken(batch.keys, new), is_new=True)
                 if not is_new.all():
                     known = at[~is_new]
                     encoded = groups.take(pa.array(known)).dictionary_encode()
-                    codes = np.asarray(encoded.indices).astype(np.int64)
-                    yield LocatedRows(
-                        path, KeyedRows(batch, keys).at(known), tuple(encoded.dictionary.to_pylist()), codes
-                    )
-            start += batch.num_rows
+                    file_ids, codes = encoded.dictionary.to_pylist(), np.asarray(encoded.indices).astype(np.int64)
+                    rows, keys = taken(batch.rows, known), taken(batch.keys, known)
+                    yield LocatedRows(path, rows, keys, tuple(file_ids), codes)
+            start += len(batch)
 
 
-def route(plan: WritePlan, storage: Storage, rows: pa.Table, record_keys: pa.Array, paths: pa.Array) -> Routes:
-    """Return where *rows* belong; *record_keys* and *paths* are their keys and partition paths.
+def route(plan: WritePlan, storage: Storage, rows: KeyedRows) -> Routes:
+    """Return where *rows* belong.
 
     A row whose key exists with a higher ordering value stays in the partition of the existing row, and so does a
     delete. Deletes of keys that do not exist are left out.
@@ -67,42 +65,40 @@ def route(plan: WritePlan, storage: Storage, rows: pa.Table, record_keys: pa.Arr
     Raises:
         DataError: an insert of an existing key, if ``hoodie.datasource.insert.dup.policy`` is fail.
     """
-    fields = plan.ordering_fields
-    index = KeyIndex.of(pa.chunked_array([record_keys]))
-    parts = list(ExistingRows(plan, storage, record_keys, paths, index, fields).found())
+    fields, keys, paths = plan.ordering_fields, rows.keys, rows.paths
+    index = KeyIndex.of(pa.chunked_array([keys]))
+    parts = list(ExistingRows(plan, storage, keys, paths, index, fields).found())
     if not parts:
-        every = np.arange(0 if plan.operation is Operation.DELETE else rows.num_rows)
-        return _without_moves(rows, record_keys, paths, every)
+        return _without_moves(rows, np.arange(0 if plan.operation is Operation.DELETE else len(rows)))
     live = pa.concat_tables(parts)
     at, of_row = _pair_rows(index.numbers(), np.asarray(live[NUMBER]), len(index))
     if plan.operation is Operation.INSERT:
-        _refuse_duplicates(plan, record_keys, at)
-        return _without_moves(rows, record_keys, paths, np.setdiff1d(np.arange(rows.num_rows), at))
+        if len(at) and plan.options.insert_duplicates is DuplicatePolicy.FAIL:
+            raise key_exists(keys[int(at[0])].as_py())
+        return _without_moves(rows, np.setdiff1d(np.arange(len(rows)), at))
     # A key may exist in several partitions.  The row leaves those that it may leave, and updates its key in the others.
     existing = live.take(pa.array(of_row))
     found_in, groups = existing[PATH].combine_chunks(), existing[GROUP].combine_chunks()
     moves: Booleans = np.array(pc.not_equal(found_in, paths.take(pa.array(at))))
-    moves[moves] = _may_move(plan, rows.take(pa.array(at[moves])), existing.filter(pa.array(moves)), fields)
-    new = np.setdiff1d(np.arange(rows.num_rows), at[~moves])  # including rows that leave every partition with their key
+    moves[moves] = _may_move(plan, rows.table.take(pa.array(at[moves])), existing.filter(pa.array(moves)), fields)
+    new = np.setdiff1d(np.arange(len(rows)), at[~moves])  # including rows that leave every partition with their key
     if plan.operation is Operation.DELETE:
         new = np.empty(0, np.int64)
     kept = _deduplicate(at[~moves], found_in.filter(pa.array(~moves)), groups.filter(pa.array(~moves)))
     order = pa.array(np.append(kept["row"], new).astype(np.int64))
+    own_paths = pa.concat_arrays([kept["path"].combine_chunks(), paths.take(pa.array(new))])
     return Routes(
-        rows.take(order),
-        record_keys.take(order),
-        pa.concat_arrays([kept["path"].combine_chunks(), paths.take(pa.array(new))]),
+        KeyedRows(rows.rows.take(order), keys.take(order), own_paths),
         pa.concat_arrays([kept["group"].combine_chunks(), pa.nulls(len(new), pa.string())]),
-        _by_group(found_in.filter(moves), groups.filter(moves), record_keys.take(pa.array(at[moves]))),
+        _by_group(found_in.filter(moves), groups.filter(moves), keys.take(pa.array(at[moves]))),
     )
 
 
-def _without_moves(rows: pa.Table, record_keys: pa.Array, paths: pa.Array, indices: Integers) -> Routes:
+def _without_moves(rows: KeyedRows, indices: Integers) -> Routes:
     """Return the rows at *indices*, all of them new, in their own partitions."""
     chosen = pa.array(indices)
-    return Routes(
-        rows.take(chosen), record_keys.take(chosen), paths.take(chosen), pa.nulls(len(chosen), pa.string()), {}
-    )
+    own = KeyedRows(rows.rows.take(chosen), rows.keys.take(chosen), rows.paths.take(chosen))
+    return Routes(own, pa.nulls(len(chosen), pa.string()), {})
 
 
 def _pair_rows(numbers: Integers, live: Integers, count: int) -> tuple[Integers, Integers]:
@@ -144,18 +140,6 @@ def _deduplicate(rows: Integers, paths: pa.Array, groups: pa.Array) -> pa.Table:
     """Return each row once for each file group, however many rows with its key the group has."""
     table = pa.table({"row": rows, "path": paths, "group": groups})
     return table.group_by(table.schema.names, use_threads=False).aggregate([])
-
-
-def _refuse_duplicates(plan: WritePlan, record_keys: pa.Array, existing: Integers) -> None:
-    """Raise a DataError if a key exists and the policy is fail.
-
-    Source: HoodieSparkSqlWriter, DataSourceUtils.resolveDuplicates.
-    """
-    if len(existing) and plan.options.insert_duplicates is DuplicatePolicy.FAIL:
-        raise DataError(
-            f"the record key {record_keys[int(existing[0])].as_py()!r} is in the table already, and "
-            "hoodie.datasource.insert.dup.policy is fail: leave the row out, or upsert it"
-        )
 
 
 def _by_group(paths: pa.Array, groups: pa.Array, record_keys: pa.Array) -> dict[tuple[str, str], pa.Array]:

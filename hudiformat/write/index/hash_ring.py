@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from hudiformat.errors import CorruptTableError
 from hudiformat.naming.ring_hash import RING_END, ring_places
-from hudiformat.write.index.rows import Integers
+from hudiformat.write.rows import Integers
 
 FIRST_INSTANT = "00000000000000"
 """The instant of the ring with which a partition begins."""

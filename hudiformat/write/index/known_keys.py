@@ -9,11 +9,10 @@ so no two files ever have the same name.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +21,8 @@ import pyarrow.compute as pc
 from hudiformat.file_group.base_file.file_keys import FileKeys
 from hudiformat.file_group.merging.keys import KeyIndex
 from hudiformat.file_group.slices import FileSlice, LogFile
-from hudiformat.write.index.rows import NEW, NOT_IN_BASE_FILE, Integers, Tags
+from hudiformat.table.cache import TableCache
+from hudiformat.write.rows import NEW, NOT_IN_BASE_FILE, Integers, Locations
 
 
 class GroupKeys:
@@ -84,11 +84,11 @@ class KnownKeys:
             first
         ]
 
-    def tags(self, keys: pa.Array) -> list[Tags]:
+    def tags(self, keys: pa.Array) -> list[Locations]:
         """Return the results of looking up *keys*; here it is a single one."""
         return [self.tag(keys)]
 
-    def tag(self, keys: pa.Array) -> Tags:
+    def tag(self, keys: pa.Array) -> Locations:
         """Return the file groups of each of *keys*.
 
         For example, key a is in the groups 0 and 1, key b in group 1, and the keys b, x and a are looked up:
@@ -111,7 +111,7 @@ class KnownKeys:
         codes, positions = np.full(len(rows), NEW), np.full(len(rows), NOT_IN_BASE_FILE)
         codes[is_known] = self._owners[pairs[is_known]]
         positions[is_known] = self._positions[pairs[is_known]]
-        return Tags(rows, codes, self._file_ids, (True,) * len(self._file_ids), positions)
+        return Locations(rows, codes, self._file_ids, (True,) * len(self._file_ids), positions)
 
     def _pairs(self, owners: Integers) -> tuple[Integers, Integers]:
         """Return each distinct pair of a key and a group that has it: the number of the key, and the pair's first row.
@@ -174,7 +174,7 @@ class SliceKeys:
         """Return whether *file_slice*, which has *logs*, is the same slice, possibly with further log files."""
         return self.base == base_of(file_slice) and self.logs <= logs
 
-    def tags(self, keys: pa.Array) -> list[Tags]:
+    def tags(self, keys: pa.Array) -> list[Locations]:
         """Return the results of looking up *keys*."""
         found = [self.base_keys.tag(keys)]
         return [*found, self._added_keys.tag(keys)] if len(self.added) else found
@@ -210,71 +210,6 @@ def base_of(file_slice: FileSlice) -> tuple[str, int] | None:
     return None if base is None else (str(base.name), base.size)
 
 
-KEPT = "keys"
-"""The key of the ``Kept`` object in the store of a table object."""
-
-_MOST_BYTES = 256 << 20
-
-
-class _Entry(NamedTuple):
-    value: Any
-    size: int
-    turn: int
-
-
-class Kept:
-    """A cache of values of at most *most* bytes; each value names the files that it is of, and its reader checks them.
-
-    An operation calls :meth:`begin`.  If there is no room, values that the last two operations have not used are
-    dropped first.  A value that still does not fit is not kept: values that only replaced each other would cost more
-    than they save.
-    """
-
-    def __init__(self, most: int = _MOST_BYTES) -> None:
-        self.most = most
-        self._entries: dict[Hashable, _Entry] = {}
-        self._size = 0
-        self._turn = 0
-        self._lock = threading.Lock()
-
-    @classmethod
-    def of(cls, store: dict[Any, Any]) -> Kept:
-        """Return the cache in *store*, which belongs to a table object."""
-        kept: Kept = store.setdefault(KEPT, cls())
-        return kept
-
-    def begin(self) -> None:
-        """Record that another operation begins."""
-        with self._lock:
-            self._turn += 1
-
-    def get(self, key: Hashable) -> Any:
-        """Return the value of *key*, or None."""
-        with self._lock:
-            entry = self._entries.get(key)
-            if entry is None:
-                return None
-            self._entries[key] = entry._replace(turn=self._turn)
-            return entry.value
-
-    def put(self, key: Hashable, value: Any, size: int) -> bool:
-        """Keep *value*, of *size* bytes, in place of an earlier value of *key*; return whether there was room."""
-        with self._lock:
-            self._drop(key)
-            if self._size + size > self.most:
-                for old in [name for name, entry in self._entries.items() if entry.turn < self._turn - 1]:
-                    self._drop(old)
-            if self._size + size > self.most:
-                return False
-            self._entries[key] = _Entry(value, size, self._turn)
-            self._size += size
-            return True
-
-    def _drop(self, key: Hashable) -> None:
-        entry = self._entries.pop(key, None)
-        self._size -= 0 if entry is None else entry.size
-
-
 _MARK_BYTES = 500
 _READ_AT_ONCE = 1 << 18
 """A slice of at most so many bytes is kept when keys are looked up in it for the first time."""
@@ -292,9 +227,9 @@ class _LookedUp(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KeptSlices:
-    """What is kept of the slices of one partition *path*."""
+    """What the *cache* of a table object has of the slices of one partition *path*."""
 
-    kept: Kept
+    cache: TableCache
     path: str
     _logs: dict[str, tuple[FileSlice, frozenset[tuple[str, int]]]] = field(default_factory=dict)
 
@@ -311,10 +246,8 @@ class KeptSlices:
 
     def known(self, file_slice: FileSlice) -> SliceKeys | None:
         """Return the keys that are kept of *file_slice*, or None; keys of log files added since are not among them."""
-        found = self.kept.get((self.path, file_slice.file_id))
-        return (
-            found if isinstance(found, SliceKeys) and found.is_before(file_slice, self._logs_of(file_slice)) else None
-        )
+        found = self.cache.get((self.path, file_slice.file_id), SliceKeys)
+        return found if found is not None and found.is_before(file_slice, self._logs_of(file_slice)) else None
 
     def is_asked_again(self, file_slice: FileSlice) -> bool:
         """Return whether the keys of a slice that is not kept are to be read as a whole now.
@@ -322,19 +255,19 @@ class KeptSlices:
         A small slice is read at the first look-up, a larger one at the second.
         """
         key, base = (self.path, file_slice.file_id), base_of(file_slice)
-        found = self.kept.get(key)
-        if isinstance(found, _LookedUp) and found.base == base:
+        found = self.cache.get(key, _LookedUp)
+        if found is not None and found.base == base:
             return found.fits
         if file_slice.size <= _READ_AT_ONCE:
             return True
-        self.kept.put(key, _LookedUp(base, fits=file_slice.size < self.kept.most), _MARK_BYTES)
+        self.cache.put(key, _LookedUp(base, fits=file_slice.size < self.cache.most), _MARK_BYTES)
         return False
 
     def keep(self, file_slice: FileSlice, keys: SliceKeys | None) -> None:
         """Keep the *keys* of a slice if there is room; None records that they cannot be kept."""
         key = self.path, file_slice.file_id
-        if keys is None or not self.kept.put(key, keys, keys.size):
-            self.kept.put(key, _LookedUp(base_of(file_slice), fits=False), _MARK_BYTES)
+        if keys is None or not self.cache.put(key, keys, keys.size):
+            self.cache.put(key, _LookedUp(base_of(file_slice), fits=False), _MARK_BYTES)
 
     def add_updates(self, file_slice: FileSlice, name: str, size: int) -> None:
         """Record that a log file of the slice has only further records of keys that were found in it."""
@@ -344,9 +277,8 @@ class KeptSlices:
 
     def footer(self, name: str, size: int) -> FileKeys | None:
         """Return the key range and filters of a base file, if they are kept."""
-        found: FileKeys | None = self.kept.get((self.path, name, size))
-        return found
+        return self.cache.get((self.path, name, size), FileKeys)
 
     def keep_footer(self, name: str, size: int, keys: FileKeys) -> None:
         """Keep the key range and filters of a base file; a filter is in memory as text and as bits."""
-        self.kept.put((self.path, name, size), keys, _MARK_BYTES + 2 * len(keys.filter_text or ""))
+        self.cache.put((self.path, name, size), keys, _MARK_BYTES + 2 * len(keys.filter_text or ""))

@@ -11,7 +11,7 @@ import pyarrow as pa
 from hudiformat.metadata_table.record_lookup import OpenRecordIndex
 from hudiformat.storage.protocol import Storage
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.index.rows import NEW, Tags
+from hudiformat.write.rows import NEW, Locations
 
 
 class ListedIndex:
@@ -31,7 +31,7 @@ class ListedIndex:
         assert self._plan.record_index is not None  # noqa: S101 - whoever asks has looked
         return self._plan.record_index.opened(self._storage)
 
-    def tag(self, record_keys: pa.Array, path: str, groups: Collection[str]) -> Tags:
+    def tag(self, record_keys: pa.Array, path: str, groups: Collection[str]) -> Locations:
         """Return the file group that the index names for each key of a partition, whose file groups are *groups*.
 
         A group that is not in *groups* belongs to a later commit, and this write will conflict with it.
@@ -43,4 +43,4 @@ class ListedIndex:
         file_ids = tuple(place.file_id for place in places)
         is_there = np.array([*(file_id in groups for file_id in file_ids), False])  # NOWHERE, -1, takes the last one
         codes = np.where(is_there[codes], codes, NEW)[np.asarray(encoded.indices)]
-        return Tags(np.arange(len(record_keys)), codes, file_ids, (True,) * len(file_ids))
+        return Locations(np.arange(len(record_keys)), codes, file_ids, (True,) * len(file_ids))

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,13 +26,23 @@ from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile, build_sli
 from hudiformat.naming.file_names import base_name, join_path
 from hudiformat.schema.meta_fields import RECORD_KEY
 from hudiformat.storage.protocol import FileInfo, Storage
+from hudiformat.table.cache import TableCache
 from hudiformat.table.options.values import REPLACING, DuplicatePolicy, Operation
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.index.buckets import Buckets, bucket_tags, buckets_of, existing_buckets
-from hudiformat.write.index.known_keys import GroupKeys, Kept, KeptSlices, KnownKeys, SliceKeys, no_keys
+from hudiformat.write.index.known_keys import GroupKeys, KeptSlices, KnownKeys, SliceKeys, no_keys
 from hudiformat.write.index.listed_index import ListedIndex
-from hudiformat.write.index.rows import NEW, NOT_IN_BASE_FILE, Booleans, KeyedRows, LocatedRows, Tags, rows_by_value
+from hudiformat.write.rows import (
+    NEW,
+    NOT_IN_BASE_FILE,
+    Booleans,
+    KeyedRows,
+    LocatedRows,
+    Locations,
+    rows_by_value,
+    taken,
+)
 
 _DELETED_KEY = "record_key"
 _KEY_SCHEMA = pa.schema([pa.field(RECORD_KEY, pa.string())])
@@ -42,7 +51,7 @@ _FEW_KEYS = 20_000
 """For so few keys in a batch, a slice is read without keeping its other keys: the next batch may never come."""
 
 
-def merged_tags(every: Sequence[Tags], count: int) -> Tags:
+def merged_tags(every: Sequence[Locations], count: int) -> Locations:
     """Merge the results of several look-ups of *count* records; a record that none of them has found is NEW.
 
     For example, three records and two look-ups; the first has found record 0 in group a, the second record 2 in group b
@@ -70,7 +79,7 @@ def merged_tags(every: Sequence[Tags], count: int) -> Tags:
     new = np.setdiff1d(np.arange(count), rows)
     rows = np.append(rows, new)
     order = np.argsort(rows, kind="stable")
-    return Tags(
+    return Locations(
         rows=rows[order],
         codes=np.append(codes, np.full(len(new), NEW))[order],
         file_ids=file_ids,
@@ -85,12 +94,12 @@ _INSERTS = (Operation.INSERT, Operation.BULK_INSERT, *REPLACING)
 class Tagger:
     """Finds the file group of each row of a write, partition by partition; a partition is listed once."""
 
-    def __init__(self, storage: Storage, plan: WritePlan, *, kept: dict[Any, Any] | None = None) -> None:
+    def __init__(self, storage: Storage, plan: WritePlan, *, cache: TableCache | None = None) -> None:
         self._storage = storage
         self._plan = plan
-        self._kept = None if kept is None else Kept.of(kept)
-        if self._kept is not None:
-            self._kept.begin()
+        self._cache = cache
+        if cache is not None:
+            cache.begin()
         self._partitions: dict[str, PartitionIndex] = {}
         self._record_index = None if plan.record_index is None else ListedIndex(storage, plan)
 
@@ -98,12 +107,12 @@ class Tagger:
         """Return the file groups of one partition path."""
         if path not in self._partitions:
             self._partitions[path] = PartitionIndex(
-                self._storage, self._plan, path, record_index=self._record_index, kept=self._kept
+                self._storage, self._plan, path, record_index=self._record_index, cache=self._cache
             )
         return self._partitions[path]
 
-    def locate(self, rows: KeyedRows, paths: pa.Array) -> Iterator[LocatedRows]:
-        """Yield *rows* with the file groups that they belong to; *paths* are their partition paths.
+    def locate(self, rows: KeyedRows) -> Iterator[LocatedRows]:
+        """Yield *rows*, of one record batch, with the file groups that they belong to.
 
         New rows of a partition come separately from the others.  A row comes once for each file group that has its key.
         A delete of a key that no file group has is left out.
@@ -117,24 +126,26 @@ class Tagger:
             plan.options.insert_duplicates is not DuplicatePolicy.NONE
         )
         is_looked_up = plan.uses_buckets or checks_duplicates or plan.operation not in _INSERTS
-        for path, indices in rows_by_value(paths):
-            part = rows.at(indices)
+        for path, indices in rows_by_value(rows.paths):
+            part = LocatedRows(path, taken(rows.rows, indices), taken(rows.keys, indices), is_new=True)
             if not is_looked_up:
-                yield LocatedRows(path, part, is_new=True)
+                yield part
                 continue
-            tags = self.partition(path).tag(part.keys)
+            found = self.partition(path).tag(part.keys)
             if checks_duplicates:
-                self._refuse_duplicates(path, part, tags)
-            is_new = tags.codes == NEW
+                self._refuse_duplicates(part, found)
+            is_new = found.codes == NEW
             if is_new.any() and plan.operation is not Operation.DELETE:
-                yield LocatedRows(path, _rows_of_tags(part, tags, is_new), is_new=True)
+                yield _at_locations(part, found, is_new)
             known = ~is_new
             if plan.operation is Operation.DELETE:
-                known[known] = np.array(tags.existing, np.bool_)[tags.codes[known]]
+                known[known] = np.array(found.existing, np.bool_)[found.codes[known]]
             if known.any() and not checks_duplicates:
-                yield LocatedRows(path, _rows_of_tags(part, tags, known), tags.file_ids, tags.codes[known])
+                yield replace(
+                    _at_locations(part, found, known), groups=found.file_ids, codes=found.codes[known], is_new=False
+                )
 
-    def locate_bucket(self, path: str, bucket: int, rows: KeyedRows) -> Iterator[LocatedRows]:
+    def locate_bucket(self, path: str, bucket: int, rows: pa.RecordBatch, keys: pa.Array) -> Iterator[LocatedRows]:
         """Yield rows of one partition whose bucket is known with the file group that they belong to.
 
         Raises:
@@ -142,33 +153,29 @@ class Tagger:
         """
         file_id, existing = self.partition(path).bucket(bucket)
         if existing or self._plan.operation is not Operation.DELETE:
-            yield LocatedRows(path, rows, (file_id,))
+            yield LocatedRows(path, rows, keys, (file_id,))
 
     def note_written(self, stats: Iterable[WriteStat]) -> None:
         """Record what the write has appended: log files with updates alone need not be read to know their keys."""
-        for stat in stats if self._kept is not None else ():
+        for stat in stats if self._cache is not None else ():
             is_log = stat.log_version is not None and stat.path is not None
             if is_log and not (stat.num_inserts or stat.num_deletes) and stat.partition_path in self._partitions:
                 self._partitions[stat.partition_path].add_updates(stat)
 
-    def _refuse_duplicates(self, path: str, rows: KeyedRows, tags: Tags) -> None:
+    def _refuse_duplicates(self, rows: LocatedRows, found: Locations) -> None:
         """Raise a DataError if a key exists and the policy is fail.
 
         Source: HoodieSparkSqlWriter, DataSourceUtils.resolveDuplicates.
         """
-        existing = tags.rows[tags.codes != NEW]
+        existing = found.rows[found.codes != NEW]
         if len(existing) and self._plan.options.insert_duplicates is DuplicatePolicy.FAIL:
-            key = rows.keys[int(existing[0])].as_py()
-            raise DataError(
-                f"the record key {key!r} is in partition {path!r} already, and hoodie.datasource.insert.dup.policy is "
-                "fail: leave the row out, or upsert it"
-            )
+            raise key_exists(rows.keys[int(existing[0])].as_py(), rows.path)
 
 
 class PartitionIndex:
     """The file groups of one partition, and their record keys as far as they are needed.
 
-    *record_index* is the partitioned record index of the write, if it has one.  *kept* has what a table object keeps
+    *record_index* is the partitioned record index of the write, if it has one.  *cache* has what a table object keeps
     from one commit to the next.
     """
 
@@ -179,13 +186,13 @@ class PartitionIndex:
         path: str,
         *,
         record_index: ListedIndex | None = None,
-        kept: Kept | None = None,
+        cache: TableCache | None = None,
     ) -> None:
         self._storage = storage
         self._plan = plan
         self._path = path
         self._record_index = record_index
-        self._kept = None if kept is None else KeptSlices(kept, path)
+        self._kept = None if cache is None else KeptSlices(cache, path)
         self._known: list[KnownKeys | SliceKeys] = []
         self._searched: set[str] = set()
         self._file_keys: dict[str, FileKeys] = {}
@@ -196,7 +203,7 @@ class PartitionIndex:
         """The instant of the base file of each file id; the positions in tags refer to rows of this base file."""
         return {one.file_id: one.base_file.name.instant for one in self.slices if one.base_file}
 
-    def tag(self, record_keys: pa.Array) -> Tags:
+    def tag(self, record_keys: pa.Array) -> Locations:
         """Return the file group of each record.
 
         Raises:
@@ -397,10 +404,18 @@ class PartitionIndex:
         return counting_blocks(blocks, counts=self._plan.visibility.counts_block)
 
 
-def _rows_of_tags(rows: KeyedRows, tags: Tags, chosen: Booleans) -> KeyedRows:
-    """Return the *rows* of the *chosen* tags, with their positions; *tags* are the tags of all rows."""
-    positions = None if tags.positions is None else tags.positions[chosen]
-    return replace(rows.at(tags.rows[chosen]), positions=positions)
+def _at_locations(rows: LocatedRows, found: Locations, chosen: Booleans) -> LocatedRows:
+    """Return the *rows* of the *chosen* locations, with their positions; *found* are the locations of all rows."""
+    return replace(rows.at(found.rows[chosen]), positions=None if found.positions is None else found.positions[chosen])
+
+
+def key_exists(key: str, path: str | None = None) -> DataError:
+    """Return the error of an insert of a key that exists, in partition *path* or anywhere, if the policy is fail."""
+    where = "the table" if path is None else f"partition {path!r}"
+    return DataError(
+        f"the record key {key!r} is in {where} already, and hoodie.datasource.insert.dup.policy is fail: leave the row "
+        "out, or upsert it"
+    )
 
 
 def _add_keys(block: LogBlock, keys: list[pa.Array], deleted: list[pa.Array]) -> None:

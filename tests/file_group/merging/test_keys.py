@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from hudiformat import testing
 from hudiformat.file_group.merging import keys as module
-from hudiformat.file_group.merging.keys import KeyIndex, RowSource, combine, combined_rows, key_hashes
+from hudiformat.file_group.merging.keys import KeyIndex, RowSource, key_hashes
 
 TEXTS = st.lists(st.text(max_size=20) | st.sampled_from(["a", "b", "\0", "\0\0", ""]), max_size=30)
 
@@ -147,21 +147,3 @@ def test_consecutive_rows_are_not_copied() -> None:
 def test_an_index_outside_the_table_is_refused(index: int) -> None:
     with pytest.raises(IndexError, match="there are 300 rows"):
         RowSource(TABLE).at(np.array([index, 1]))
-
-
-TWICE, ORDERED = pa.array(["a", "b", "a"]), pa.table({"ts": [2, 1, 1], "n": [0, 1, 2]})
-
-
-def test_the_kept_rows_are_in_the_order_in_which_they_came() -> None:
-    found = combined_rows(ORDERED, [TWICE], ["ts"])
-    assert found is not None
-    assert found.tolist() == [0, 1]
-    assert combine(ORDERED, [TWICE], ["ts"])["n"].to_pylist() == [0, 1]
-    assert combine(ORDERED, [TWICE], [])["n"].to_pylist() == [1, 2]  # the last one, without ordering columns
-
-
-def test_rows_of_different_keys_are_all_kept() -> None:
-    paths = pa.array(["x", "x", "y"])
-    assert combined_rows(ORDERED, [paths, TWICE], ["ts"]) is None  # one key in two partitions is two records
-    assert combined_rows(ORDERED, [pa.array(["a", "b", "c"])], ["ts"]) is None
-    assert combine(ORDERED, [paths, TWICE], ["ts"]) is ORDERED

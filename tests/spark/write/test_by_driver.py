@@ -15,7 +15,7 @@ from hudiformat.file_group.base_file.read import scan_base_file
 from hudiformat.table.options.values import Operation
 from hudiformat.write.commit.transaction import begin_write
 from hudiformat.write.index import tagging
-from hudiformat.write.write import write_prepared
+from hudiformat.write.write import write_keyed
 from tests.spark.write.lookup.test_global_lookup import Pair, as_frame, as_table, content, doubled, rows_of
 from tests.spark.write.lookup.test_record_lookup import RECORDS
 
@@ -36,13 +36,13 @@ ROWS, BYTES = "hudiformat.spark.driver.rows", "hudiformat.spark.driver.bytes"
 def written(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows the driver has written, of each write that it did by itself."""
     found: list[int] = []
-    write = write_prepared
+    write = write_keyed
 
     def noted(plan: Any, rows: Any, **kept: Any) -> Any:
         found.append(len(rows.keys))
         return write(plan, rows, **kept)
 
-    monkeypatch.setattr(by_driver, "write_prepared", noted)
+    monkeypatch.setattr(by_driver, "write_keyed", noted)
     return found
 
 

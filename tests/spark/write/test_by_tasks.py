@@ -11,7 +11,7 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.write.commit.transaction import Commit
-from hudiformat.write.placement import groups_of_new
+from hudiformat.write.new_rows import groups_of_new
 from tests.effort import LONG
 from tests.rows import assert_same_rows
 

@@ -10,11 +10,10 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.naming.file_names import WriteToken
-from hudiformat.table.options.values import REPLACING, Operation
+from hudiformat.table.options.values import Operation
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.commit.transaction import write_and_commit
-from hudiformat.write.overwrite import overwrite_by
+from hudiformat.write.commit.transaction import attempts
 
 pytest.importorskip("pyspark.sql")
 
@@ -103,7 +102,8 @@ def test_one_task_writes_a_bucket_whatever_the_operation(
                 stats += decode_stats(message["stats"][0].as_py())
         return stats
 
-    commit = overwrite_by if operation in REPLACING else write_and_commit
-    commit(table.context, operation, write_files)
+    for write in attempts(table.context.state(), operation):
+        with write:
+            write.commit(write_files(write.plan))
     found = hf.open_table(table.path).snapshot(columns=SCHEMA.names).sort_by("id")
     assert found.equals(pa.Table.from_batches([rows]).sort_by("id"))

@@ -7,18 +7,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from hudiformat.write.commit import delayed
-from hudiformat.write.commit.delayed import Delayed
+from hudiformat.write.commit import heartbeats
+from hudiformat.write.commit.heartbeats import Delayed
 
 
 @pytest.fixture(autouse=True)
 def looks_often(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The thread of this test looks all the time; that of others goes on."""
-    monkeypatch.setattr(delayed, "_LOOK_AGAIN", 0.001)
-    monkeypatch.setattr(delayed, "_waiting", {})
-    monkeypatch.setattr(delayed, "_thread", None)
+    monkeypatch.setattr(heartbeats, "_LOOK_AGAIN", 0.001)
+    monkeypatch.setattr(heartbeats, "_waiting", {})
+    monkeypatch.setattr(heartbeats, "_thread", None)
     yield
-    if (thread := delayed._thread) is not None:
+    if (thread := heartbeats._thread) is not None:
         thread.join(10)
 
 
@@ -45,8 +45,8 @@ def test_the_thread_ends_when_nothing_waits_and_another_one_begins() -> None:
     first, second = threading.Event(), threading.Event()
     Delayed(first.set, 0)
     assert first.wait(10)
-    if (thread := delayed._thread) is not None:
+    if (thread := heartbeats._thread) is not None:
         thread.join(10)
-    assert delayed._thread is None
+    assert heartbeats._thread is None
     Delayed(second.set, 0)
     assert second.wait(10)

@@ -61,7 +61,7 @@ def files_of(path: Path, *, count: int, expected: int, target: int) -> list[tupl
         assert {time for one in found for time in one["_hoodie_commit_time"].unique().to_pylist()} == {
             "20240101000000000"
         }
-        return [(stat.num_writes or 0, stat.file_size_in_bytes or 0) for stat in stats]
+    return [(stat.num_writes or 0, stat.file_size_in_bytes or 0) for stat in stats]
 
 
 def test_files_have_equal_shares(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tags by bucket number."""
+"""Locations by bucket number."""
 
 from __future__ import annotations
 

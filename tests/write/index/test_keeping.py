@@ -11,8 +11,9 @@ from hudiformat import Table, open_table
 from hudiformat.file_group.slices import BaseFile, FileSlice
 from hudiformat.naming.file_names import BaseFileName
 from hudiformat.storage.protocol import Storage
+from hudiformat.table.cache import TableCache
 from hudiformat.write.index import tagging
-from hudiformat.write.index.known_keys import Kept, KeptSlices
+from hudiformat.write.index.known_keys import KeptSlices
 from tests.tables import content, new_table, rows
 
 _SIMPLE = {"hoodie.index.type": "SIMPLE"}
@@ -107,7 +108,7 @@ def slice_of(size: int, instant: str = "001") -> FileSlice:
 
 
 def test_a_slice_is_kept_when_it_is_asked_for_again_and_has_the_same_base_file() -> None:
-    slices, large = KeptSlices(Kept(), "p"), 1 << 20
+    slices, large = KeptSlices(TableCache(), "p"), 1 << 20
     assert not slices.is_asked_again(slice_of(large))
     assert not slices.is_asked_again(slice_of(large, "002"))
     assert slices.is_asked_again(slice_of(large, "002"))
@@ -115,46 +116,11 @@ def test_a_slice_is_kept_when_it_is_asked_for_again_and_has_the_same_base_file()
 
 
 def test_a_slice_that_is_too_large_is_never_kept() -> None:
-    slices = KeptSlices(Kept(10_000), "p")
+    slices = KeptSlices(TableCache(10_000), "p")
     for _ in range(3):
         assert not slices.is_asked_again(slice_of(1 << 30))
     slices.keep(slice_of(10, "002"), None)
     assert not slices.is_asked_again(slice_of(10, "002"))
-
-
-def test_what_is_kept_is_there_until_another_value_takes_its_place() -> None:
-    kept = Kept(100)
-    assert kept.get("a") is None
-    assert kept.put("a", 1, 60)
-    assert kept.get("a") == 1
-    assert kept.put("a", 2, 100)
-    assert kept.get("a") == 2
-
-
-def test_a_value_that_does_not_fit_is_not_kept_and_drives_out_nothing_of_the_last_two_operations() -> None:
-    kept = Kept(100)
-    kept.put("a", 1, 60)
-    kept.begin()
-    assert not kept.put("b", 2, 60)
-    assert (kept.get("a"), kept.get("b")) == (1, None)
-
-
-def test_what_the_last_two_operations_have_not_used_makes_room() -> None:
-    kept = Kept(100)
-    kept.put("unused", 1, 60)
-    kept.put("used", 2, 30)
-    for _ in range(2):
-        kept.begin()
-        kept.get("used")
-    assert kept.put("new", 3, 60)
-    assert [kept.get(name) for name in ("unused", "used", "new")] == [None, 2, 3]
-
-
-def test_a_value_that_no_longer_fits_is_gone() -> None:
-    kept = Kept(100)
-    kept.put("a", 1, 60)
-    assert not kept.put("a", 2, 101)
-    assert kept.get("a") is None
 
 
 def test_log_files_of_a_tables_own_updates_are_not_read(tmp_path: Path, read: list[str]) -> None:

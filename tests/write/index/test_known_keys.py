@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile
 from hudiformat.naming.file_names import BaseFileName, LogFileName
 from hudiformat.write.index.known_keys import SliceKeys
-from hudiformat.write.index.rows import NEW, NOT_IN_BASE_FILE
 from hudiformat.write.index.tagging import merged_tags
+from hudiformat.write.rows import NEW, NOT_IN_BASE_FILE
 
 _BASE = BaseFile(BaseFileName("f-0", "0-0-0", "001"), 10)
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from hudiformat.table.options.values import Operation
 from hudiformat.write.commit.plan import write_plan
 from hudiformat.write.index.known_keys import GroupKeys, KnownKeys
-from hudiformat.write.index.rows import NEW, NOT_IN_BASE_FILE, Tags
 from hudiformat.write.index.tagging import PartitionIndex, merged_tags
+from hudiformat.write.rows import NEW, NOT_IN_BASE_FILE, Locations
 from tests.tables import new_table, rows
 
 
-def places(tags: Tags) -> list[tuple[int, str | None]]:
+def places(tags: Locations) -> list[tuple[int, str | None]]:
     """Each record with a file group it is tagged with."""
     return [
         (row, None if code == NEW else tags.file_ids[code])

@@ -619,7 +619,7 @@ def test_a_torn_log_file_of_version_6_goes_with_the_write_of_the_writer_that_die
     begin_instant(own.storage, own.config, write.instant.time, Action.DELTA_COMMIT)
     torn = last.with_name(last.name.replace(".log.2_", ".log.3_"))
     torn.write_bytes(last.read_bytes()[:100])
-    write._stop_heartbeat()
+    write._heartbeat.stop()
     leave(str(path), write.instant.time)
     with pytest.warns(HudiFormatWarning, match="the metadata table is not used"):
         assert content(open_table(path)) == [("a", 1, "x", 1)]

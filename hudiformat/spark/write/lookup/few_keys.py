@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from hudiformat.spark.write.lookup.tagging import KEY, PATH
 from hudiformat.spark.write.workers import in_task
-from hudiformat.write.index.rows import rows_by_value
+from hudiformat.write.rows import rows_by_value
 
 MOST = 100_000
 """The largest number of keys that are sent to tasks."""

@@ -17,7 +17,6 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions
 from pyspark.sql.types import StructType
 
-from hudiformat.errors import DataError
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.slices import FileSlice
@@ -45,6 +44,7 @@ from hudiformat.storage.opening import open_storage
 from hudiformat.table.options.values import DuplicatePolicy, Operation
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.index.tagging import key_exists
 
 LOCATIONS = "_hudiformat_locations"
 """The places where the table has the record key of a row, as :func:`location` makes them; null if there are none."""
@@ -159,7 +159,7 @@ def _absent(rows: DataFrame, plan: WritePlan, table: _TableRows, stack: ExitStac
         plan.options.insert_duplicates is DuplicatePolicy.FAIL
         and (row := joined.where(is_there).select(KEY).first()) is not None
     ):
-        raise DataError(f"the record key {row[0]!r} is in the table already")
+        raise key_exists(row[0])
     return joined.where(~is_there).drop(LOCATIONS).withColumn(NEW, functions.lit(True))
 
 

@@ -24,8 +24,8 @@ from hudiformat.spark.write.workers import in_task
 from hudiformat.storage.opening import open_storage
 from hudiformat.table.options.values import DuplicatePolicy, Operation
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.index.rows import rows_by_value
-from hudiformat.write.index.tagging import PartitionIndex
+from hudiformat.write.index.tagging import PartitionIndex, key_exists
+from hudiformat.write.rows import rows_by_value
 
 _KEY_ROWS = 65_536
 _TASKS_PER_CORE = 4
@@ -94,13 +94,8 @@ def located_keys(spark: SparkSession, plan: WritePlan, slices: Sequence[FileSlic
     places = asked.join(found, [PATH, KEY], join_type="left outer").combine_chunks()
     fails = plan.operation is Operation.INSERT and plan.options.insert_duplicates is DuplicatePolicy.FAIL
     if fails and found.num_rows:
-        raise key_exists(found[PATH][0].as_py(), found[KEY][0].as_py())
+        raise key_exists(found[KEY][0].as_py(), found[PATH][0].as_py())
     return LocatedKeys(places)
-
-
-def key_exists(path: str, key: str) -> DataError:
-    """Return the error of an insert that fails on duplicates."""
-    return DataError(f"the record key {key!r} is in partition {path!r} already")
 
 
 def _found_by_tasks(

@@ -21,9 +21,9 @@ from hudiformat.spark.write.schema import arrow_schema
 from hudiformat.spark.write.workers import in_task
 from hudiformat.storage.opening import open_storage
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.index.rows import NEW as UNKNOWN
-from hudiformat.write.index.rows import rows_by_value
 from hudiformat.write.index.tagging import Tagger
+from hudiformat.write.rows import NEW as UNKNOWN
+from hudiformat.write.rows import rows_by_value
 
 _NUMBER = "_hudiformat_number"
 _NUMBERED = StructType(

@@ -19,8 +19,8 @@ from hudiformat.storage.opening import open_storage
 from hudiformat.timeline.table_config import TableConfig
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.index.buckets import numbers_by_path
-from hudiformat.write.index.rows import rows_by_value
-from hudiformat.write.placement import FIRST_NEW, groups_of_new
+from hudiformat.write.new_rows import FIRST_NEW, groups_of_new
+from hudiformat.write.rows import rows_by_value
 
 PATH, GROUP, KEY = "_hudiformat_path", "_hudiformat_group", "_hudiformat_key"
 TAGS = StructType([StructField(name, StringType()) for name in (PATH, GROUP, KEY)])

@@ -14,7 +14,7 @@ import hudiformat as hf
 from hudiformat.naming.bucket_hash import record_key_buckets
 from hudiformat.table.options.values import Operation
 from hudiformat.write.commit.plan import WritePlan, write_plan
-from hudiformat.write.placement import groups_of_new
+from hudiformat.write.new_rows import groups_of_new
 
 pytest.importorskip("pyspark.sql")
 

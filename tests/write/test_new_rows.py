@@ -14,8 +14,8 @@ from hudiformat import Table, UnsupportedFeatureError
 from hudiformat.naming.file_names import WriteToken
 from hudiformat.table.options.values import Operation
 from hudiformat.write.commit.transaction import begin_write
-from hudiformat.write.index.rows import KeyedRows, LocatedRows
-from hudiformat.write.placement import groups_of_new, new_group
+from hudiformat.write.new_rows import groups_of_new, new_group
+from hudiformat.write.rows import LocatedRows
 from hudiformat.write.write import WriteTask
 from tests.tables import new_table, rows
 
@@ -50,7 +50,7 @@ def test_new_rows_go_to_the_groups_of_the_plan(small: Table) -> None:
             [batch] = data.combine_chunks().to_batches()
             for group in groups.unique().to_pylist():
                 part = batch.filter(pc.equal(groups, group))
-                task.write(LocatedRows("x", KeyedRows(part, part["k"]), (group,), is_new=True))
+                task.write(LocatedRows("x", part, part["k"], (group,), is_new=True))
             stats = task.finish()
         write.commit(stats)
     assert sorted(stat.num_inserts for stat in stats) == sorted(expected.values())
@@ -64,7 +64,7 @@ def test_updates_go_to_their_groups(small: Table) -> None:
     with begin_write(small.context, Operation.UPSERT) as write:
         with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
             [batch] = data.to_batches()
-            task.write(LocatedRows("x", KeyedRows(batch, batch["k"]), (file_slice.file_id,)))
+            task.write(LocatedRows("x", batch, batch["k"], (file_slice.file_id,)))
             [stat] = task.finish()
         write.commit([stat])
     assert (stat.num_inserts, stat.num_update_writes) == (0, 1)
@@ -75,9 +75,9 @@ def test_no_rows_of_a_group_write_nothing(small: Table) -> None:
     small.insert(some(3))
     [file_slice] = small.file_slices()
     [batch] = rows(("k1", 5, "x", 9)).to_batches()
-    none = KeyedRows(batch, batch["k"]).slice(0, 0)
+    none = LocatedRows("x", batch, batch["k"], (file_slice.file_id,)).slice(0, 0)
     with begin_write(small.context, Operation.UPSERT) as write, WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
-        task.write(LocatedRows("x", none, (file_slice.file_id,)))
+        task.write(none)
         assert task.finish() == []
 
 
@@ -89,7 +89,7 @@ def test_updates_of_a_pending_clustering_are_refused(small: Table) -> None:
         [batch] = rows(("k1", 5, "x", 9)).to_batches()
         task = WriteTask(plan, WriteToken(0, 0, 0))
         with pytest.raises(UnsupportedFeatureError, match="pending clustering"):
-            task.write(LocatedRows("x", KeyedRows(batch, batch["k"]), (file_slice.file_id,)))
+            task.write(LocatedRows("x", batch, batch["k"], (file_slice.file_id,)))
 
 
 def test_new_groups_are_named_by_number_or_id() -> None:
