@@ -121,7 +121,7 @@ class Table(ReadableTable):
 
         Source: SparkInsertDeltaCommitActionExecutor.
         """
-        return write_and_serve(self.context, _writing(Operation.INSERT, data))
+        return write_and_serve(self._context, _writing(Operation.INSERT, data))
 
     def upsert(self, data: ArrowRows) -> Commit:
         """Add rows, and replace the table's rows that have the same record key and partition path.
@@ -133,7 +133,7 @@ class Table(ReadableTable):
 
         Source: SparkUpsertDeltaCommitActionExecutor.
         """
-        return write_and_serve(self.context, _writing(Operation.UPSERT, data))
+        return write_and_serve(self._context, _writing(Operation.UPSERT, data))
 
     def bulk_insert(self, data: ArrowRows) -> Commit:
         """Add rows in new file groups, without looking up keys or filling small files.
@@ -145,7 +145,7 @@ class Table(ReadableTable):
 
         Source: SparkBulkInsertDeltaCommitActionExecutor.
         """
-        return write_and_serve(self.context, _writing(Operation.BULK_INSERT, data))
+        return write_and_serve(self._context, _writing(Operation.BULK_INSERT, data))
 
     def delete(self, keys: ArrowRows | None = None, *, where: Filter | None = None) -> Commit:
         """Delete the rows with the record keys and partitions of *keys*, or the rows for which *where* is true.
@@ -167,8 +167,8 @@ class Table(ReadableTable):
                 option="where",
             )
         if where is not None:
-            return write_and_serve(self.context, partial(delete_where, where=where))
-        return write_and_serve(self.context, partial(write_rows, operation=Operation.DELETE, data=keys))
+            return write_and_serve(self._context, partial(delete_where, where=where))
+        return write_and_serve(self._context, partial(write_rows, operation=Operation.DELETE, data=keys))
 
     def update(self, set: Mapping[str, object], *, where: Filter | None = None) -> Commit:  # noqa: A002 - SQL's word
         """Set columns to the values in *set*, in the rows for which *where* is true or in all rows, in one commit.
@@ -183,7 +183,7 @@ class Table(ReadableTable):
 
         Source: UpdateHoodieTableCommand.
         """
-        return write_and_serve(self.context, partial(update_where, values=set, where=where))
+        return write_and_serve(self._context, partial(update_where, values=set, where=where))
 
     def merge(
         self,
@@ -212,7 +212,7 @@ class Table(ReadableTable):
         Source: MergeIntoHoodieTableCommand and ExpressionPayload, Hudi 1.2.0.
         """
         clauses = checked_clauses(when_matched, when_not_matched)
-        return write_and_serve(self.context, partial(merge_rows, source=source, clauses=clauses))
+        return write_and_serve(self._context, partial(merge_rows, source=source, clauses=clauses))
 
     def insert_overwrite(self, data: ArrowRows) -> Commit:
         """Replace all rows of each partition that occurs in *data* by the rows of *data*.
@@ -223,7 +223,7 @@ class Table(ReadableTable):
 
         Source: SparkInsertOverwriteCommitActionExecutor.
         """
-        return write_and_serve(self.context, partial(overwrite, operation=Operation.INSERT_OVERWRITE, data=data))
+        return write_and_serve(self._context, partial(overwrite, operation=Operation.INSERT_OVERWRITE, data=data))
 
     def insert_overwrite_table(self, data: ArrowRows) -> Commit:
         """Replace all rows of the table by the rows of *data*, which is as for :meth:`insert_overwrite`.
@@ -233,7 +233,7 @@ class Table(ReadableTable):
 
         Source: SparkInsertOverwriteTableCommitActionExecutor.
         """
-        return write_and_serve(self.context, partial(overwrite, operation=Operation.INSERT_OVERWRITE_TABLE, data=data))
+        return write_and_serve(self._context, partial(overwrite, operation=Operation.INSERT_OVERWRITE_TABLE, data=data))
 
     def delete_partitions(self, partitions: str | Sequence[str]) -> Commit:
         """Remove all rows of the partition paths *partitions* from the table.
@@ -243,7 +243,7 @@ class Table(ReadableTable):
 
         Source: SparkDeletePartitionCommitActionExecutor.
         """
-        return write_and_serve(self.context, partial(delete_partitions, partitions=one_or_more(partitions)))
+        return write_and_serve(self._context, partial(delete_partitions, partitions=one_or_more(partitions)))
 
     def evolve(
         self,
@@ -281,7 +281,7 @@ class Table(ReadableTable):
             drop=one_or_more(drop),
             comment=comment or {},
         )
-        return write_and_serve(self.context, partial(evolve_table, changes=changes))
+        return write_and_serve(self._context, partial(evolve_table, changes=changes))
 
     def create_index(self, name: str, *, columns: str | Sequence[str] = ()) -> list[Instant]:
         """Build an index of the metadata table for the existing rows, and return the instants that built it.
@@ -303,7 +303,7 @@ class Table(ReadableTable):
 
         Source: RunIndexActionExecutor; spec/metadata-table.md.
         """
-        return create_index(self.context, name, columns=one_or_more(columns))
+        return create_index(self._context, name, columns=one_or_more(columns))
 
     def drop_index(self, name: str, *, dependents: bool = False) -> bool:
         """Drop an index of the metadata table, also one that Spark SQL made; return whether it existed.
@@ -318,7 +318,7 @@ class Table(ReadableTable):
 
         Source: BaseHoodieWriteClient.dropIndex, DropIndexCommand; spec/metadata-table.md.
         """
-        return drop_index(self.context, name, dependents=dependents)
+        return drop_index(self._context, name, dependents=dependents)
 
     def verify(self, *, contents: bool = True, keys: bool = False) -> list[TableFinding]:
         """Return what is wrong with the table: damaged, missing or orphaned files, and instants that never completed.
@@ -332,7 +332,7 @@ class Table(ReadableTable):
 
         Source: spec/services.md.
         """
-        return list(verify_table(self.context, contents=contents, keys=keys))
+        return list(verify_table(self._context, contents=contents, keys=keys))
 
     def repair(
         self,
@@ -352,9 +352,9 @@ class Table(ReadableTable):
 
         Source: HoodieTableConfig.recover, RepairsCommand; docs/repair.md.
         """
-        context = self.context
+        context = self._context
         repaired = repair_context(context, apply=apply, keys=keys, properties=properties, dead_after=dead_after)
-        self.context = replace(context, config=load_table_config(context.storage)) if apply else context
+        self._context = replace(context, config=load_table_config(context.storage)) if apply else context
         return repaired
 
     def report(self, path: str | os.PathLike[str] | None = None, *, verify: bool = True) -> TableReport:
@@ -369,7 +369,7 @@ class Table(ReadableTable):
 
         Source: spec/services.md, "Reports".
         """
-        return report_table(self.context, path, verify=verify)
+        return report_table(self._context, path, verify=verify)
 
     def compact(self) -> list[Commit]:
         """Merge log files into new base files: run the planned compactions, or plan one now and run it.
@@ -380,7 +380,7 @@ class Table(ReadableTable):
 
         Source: HoodieCompactor; spec/services.md.
         """
-        return compact(self.context)
+        return compact(self._context)
 
     def log_compact(self) -> list[Commit]:
         """Merge the blocks of log files into one new log file per file group; base files are not changed.
@@ -394,7 +394,7 @@ class Table(ReadableTable):
 
         Source: HoodieLogCompactionPlanGenerator; spec/services.md.
         """
-        return log_compact(self.context)
+        return log_compact(self._context)
 
     def schedule_compaction(self) -> Instant | None:
         """Plan a compaction without running it, and return its instant; None if no file group has log files.
@@ -404,7 +404,7 @@ class Table(ReadableTable):
 
         Source: ScheduleCompactionActionExecutor; spec/services.md.
         """
-        return schedule_compaction(self.context)
+        return schedule_compaction(self._context)
 
     def cluster(self) -> list[Commit]:
         """Rewrite small file groups into larger ones: run the planned clusterings, or plan one now and run it.
@@ -421,7 +421,7 @@ class Table(ReadableTable):
 
         Source: SparkSizeBasedClusteringPlanStrategy, SparkSortAndSizeExecutionStrategy; spec/services.md.
         """
-        return cluster(self.context)
+        return cluster(self._context)
 
     def schedule_clustering(self) -> Instant | None:
         """Plan a clustering without running it, and return its instant; None if there are no file groups to rewrite.
@@ -433,7 +433,7 @@ class Table(ReadableTable):
 
         Source: ClusteringPlanActionExecutor; spec/services.md.
         """
-        return schedule_clustering(self.context)
+        return schedule_clustering(self._context)
 
     def clean(self) -> Instant | None:
         """Delete the files of file slices that ``hoodie.clean.policy`` no longer keeps, and return the clean's instant.
@@ -445,7 +445,7 @@ class Table(ReadableTable):
 
         Source: CleanPlanner, CleanActionExecutor; spec/services.md.
         """
-        return clean(self.context)
+        return clean(self._context)
 
     def maintain(self, *, only: str | Sequence[str] = (), dry_run: bool = False) -> MaintenanceReport:
         """Run all services that are due, one after the other, and return what was done and why.
@@ -463,7 +463,7 @@ class Table(ReadableTable):
 
         Source: BaseHoodieTableServiceClient.runTableServicesInline; spec/services.md.
         """
-        return maintain(self.context, only=services_named(one_or_more(only)), dry_run=dry_run)
+        return maintain(self._context, only=services_named(one_or_more(only)), dry_run=dry_run)
 
     def rollback(self, instant: str | Instant | Commit) -> Instant:
         """Roll back the newest write, which is *instant*, and return the instant of the rollback.
@@ -473,7 +473,7 @@ class Table(ReadableTable):
 
         Source: BaseRollbackActionExecutor; spec/services.md.
         """
-        return roll_back(self.context, named_instant(instant))
+        return roll_back(self._context, named_instant(instant))
 
     def savepoint(self, instant: str | Instant | Commit, *, user: str = "", comment: str = "") -> Instant:
         """Create a savepoint: the files of the commit *instant* are kept, so that the table can be restored to it.
@@ -483,7 +483,7 @@ class Table(ReadableTable):
 
         Source: SavepointActionExecutor; spec/services.md.
         """
-        return savepoint(self.context, named_instant(instant), user=user, comment=comment)
+        return savepoint(self._context, named_instant(instant), user=user, comment=comment)
 
     def delete_savepoint(self, instant: str | Instant | Commit) -> None:
         """Delete the savepoint of the commit *instant*; its files may be cleaned again.
@@ -493,7 +493,7 @@ class Table(ReadableTable):
 
         Source: SavepointHelpers; spec/services.md.
         """
-        delete_savepoint(self.context, named_instant(instant))
+        delete_savepoint(self._context, named_instant(instant))
 
     def restore(self, instant: str | Instant | Commit) -> Instant:
         """Roll back every write that completed after the commit *instant*, and return the instant of the restore.
@@ -503,7 +503,7 @@ class Table(ReadableTable):
 
         Source: BaseRestoreActionExecutor; spec/services.md.
         """
-        return restore(self.context, named_instant(instant))
+        return restore(self._context, named_instant(instant))
 
     def change_version(self, to: Version) -> None:
         """Change the table to version *to* (6, 8 or 9), so that an older or newer Hudi can read and write it.
@@ -520,7 +520,7 @@ class Table(ReadableTable):
 
         Source: UpgradeDowngrade; spec/services.md.
         """
-        self.context = replace(self.context, config=change_version(self.context, to))
+        self._context = replace(self._context, config=change_version(self._context, to))
 
     def plan_inserts(self, inserts: ArrowRows | Mapping[str, int]) -> tuple[PartitionPlan, ...]:
         """Return, for each partition path, to which file groups new rows would be written and why; nothing is written.
@@ -535,7 +535,7 @@ class Table(ReadableTable):
 
         Source: UpsertPartitioner, BucketAssigner; spec/sizing.md.
         """
-        return plan_inserts(self.context, inserts)
+        return plan_inserts(self._context, inserts)
 
 
 def _writing(operation: Operation, data: ArrowRows) -> Callable[[TableState], tuple[Commit, TableState]]:

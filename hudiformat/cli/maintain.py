@@ -13,6 +13,7 @@ from types import FrameType
 
 import click
 
+from hudiformat.api.reading import context_of
 from hudiformat.api.table import open_table
 from hudiformat.cli.printing.output import Column, Table, print_json, print_line, printed_warnings, warn
 from hudiformat.cli.source import json_option, key_and_value
@@ -86,7 +87,7 @@ def maintain(
     chosen = services_named([name.strip() for name in (only or "").split(",") if name.strip()])
     opened = open_table(table, options=dict(map(key_and_value, options)))
     with _stopped_by_signals() as is_stopped:
-        run = partial(run_maintenance, opened.context, only=chosen, dry_run=dry_run, is_stopped=is_stopped)
+        run = partial(run_maintenance, context_of(opened), only=chosen, dry_run=dry_run, is_stopped=is_stopped)
         if every is None:
             return _run(run, as_json=as_json)
         return _repeat(run, every, is_stopped, as_json=as_json)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import click
 
+from hudiformat.api.reading import context_of
 from hudiformat.api.table import Table as HudiTable
 from hudiformat.api.table import open_table
 from hudiformat.cli.printing.commits import print_commit
@@ -95,7 +96,7 @@ def clean(table: str, *, options: tuple[str, ...], as_json: bool) -> int:
     if completed is None:
         _print_instant(None, "", "nothing to clean", as_json=as_json)
         return 0
-    content = read_content(opened.context.storage, opened.config, completed)
+    content = read_content(context_of(opened).storage, opened.config, completed)
     partitions = content.partition_metadata if isinstance(content, CleanMetadata) else {}
     files = {path: partition.success_delete_files for path, partition in partitions.items()}
     _print_deleted(completed, files, as_json=as_json)
@@ -112,7 +113,7 @@ def rollback(table: str, instant: str, *, options: tuple[str, ...], as_json: boo
     opened = _open(table, options)
     with printed_warnings():
         completed = opened.rollback(instant)
-    content = read_content(opened.context.storage, opened.config, completed)
+    content = read_content(context_of(opened).storage, opened.config, completed)
     partitions = content.partition_metadata if isinstance(content, RollbackMetadata) else {}
     files = {path: partition.success_delete_files for path, partition in partitions.items()}
     _print_deleted(completed, files, as_json=as_json)

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from hudiformat.api.reading import context_of
 from hudiformat.arguments import checks_arguments, one_or_more
 from hudiformat.check.verify.finding import TableFinding
 from hudiformat.check.verify.verification import verify_table
@@ -129,7 +130,7 @@ def with_tasks(spark: SparkSession, context: TableContext) -> TableContext:
 
 
 def _by_tasks(spark: SparkSession, path: str, options: Mapping[str, str] | None) -> TableContext:
-    return with_tasks(spark, open_for_tasks(path, options).context)
+    return with_tasks(spark, context_of(open_for_tasks(path, options)))
 
 
 def _run_parts(spark: SparkSession, plan: WritePlan, parts: Sequence[Part], attempt: int) -> Iterator[WriteStat]:

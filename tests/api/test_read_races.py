@@ -168,14 +168,14 @@ def save(table: Table) -> None:
 
 
 def archive_most(table: Table) -> None:
-    state = table.context.state()
+    state = table._context.state()
     assert archive(state.storage, state.config, ArchiveLimits(2, 1, compaction_delta_commits=1))
 
 
 def change_schema(table: Table) -> None:
     """As a writer that knows one column more: what is there before has nulls in it."""
     upsert(table)
-    state = table.context.state()
+    state = table._context.state()
     newest = state.timeline.completed_writes[-1]
     metadata = read_metadata(state.storage, state.config, newest)
     schema = json.loads(metadata.schema or "")

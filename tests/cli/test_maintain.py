@@ -66,7 +66,7 @@ def test_a_service_that_fails_is_a_finding(command: Command, table: Table, monke
 
 
 def test_a_single_writer_at_work_is_no_finding(command: Command, table: Table) -> None:
-    with begin_write(table.context, Operation.UPSERT, in_tasks=False):
+    with begin_write(table._context, Operation.UPSERT, in_tasks=False):
         result = command("maintain", table.path)
     assert (result.code, result.out) == (2, "")
     assert "maintenance beside a writer is refused" in result.err

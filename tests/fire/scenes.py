@@ -281,7 +281,7 @@ def _neglect(table: Table) -> None:
 def _wait(table: Table) -> None:
     """The same, two days ago."""
     _neglect(table)
-    clock = table.context.clock
+    clock = table._context.clock
     assert isinstance(clock, SceneClock)
     clock.time.now += 2 * 24 * 3600
 

@@ -63,7 +63,7 @@ def test_plans_are_pending_and_dead_writes_failed(hostile: Table) -> None:
 
 
 def test_an_instant_that_is_used_again_is_not_rolled_back(golden: Callable[[str], GoldenTable]) -> None:
-    state = open_table(golden("v6-mor-failed-write-h0150").table).context.state()
+    state = open_table(golden("v6-mor-failed-write-h0150").table)._context.state()
     times = [(event.time, event.action) for event in events_of(state, {}, ())]
     assert len(set(times)) == len(times)
 

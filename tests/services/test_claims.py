@@ -44,7 +44,7 @@ def logged(path: Path, mode: dict[str, str]) -> Table:
 
 def other(table: Table, mode: dict[str, str]) -> Table:
     """The table as another process opens it."""
-    return open_table(table.path, options={"hudiformat.sync": "false", **OPTIONS, **mode}, clock=table.context.clock)
+    return open_table(table.path, options={"hudiformat.sync": "false", **OPTIONS, **mode}, clock=table._context.clock)
 
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:

@@ -215,7 +215,7 @@ def test_a_write_beside_a_clustering_is_not_lost(tmp_path: Path, monkeypatch: py
     """A write that began before the plan, and commits after the files were read."""
     options = {**SHARED, **NO_SMALL}
     table = small(tmp_path / "t", options)
-    other = open_table(table.path, options=options, clock=table.context.clock)
+    other = open_table(table.path, options=options, clock=table._context.clock)
     complete = execution.complete_claimed
 
     def beside(*arguments: Any, **more: Any) -> Any:
@@ -234,11 +234,11 @@ def test_a_write_beside_a_clustering_is_not_lost(tmp_path: Path, monkeypatch: py
 
 def test_one_writer_finds_a_clustering_of_another_process(tmp_path: Path) -> None:
     table = small(tmp_path / "t")
-    state = table.context.state()
+    state = table._context.state()
     given = PreparedRows.of(state.config, some_rows(0, 5, 9))
-    with begin_write(table.context, Operation.UPSERT, state) as write:
+    with begin_write(table._context, Operation.UPSERT, state) as write:
         stats = write_prepared(write.plan, given)
-        assert open_table(table.path, options=NO_SMALL, clock=table.context.clock).cluster()
+        assert open_table(table.path, options=NO_SMALL, clock=table._context.clock).cluster()
         with pytest.raises(WriteConflictError, match="another writer has begun"):
             write.commit(stats)
     assert table.verify() == []

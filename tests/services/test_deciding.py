@@ -17,7 +17,7 @@ from tests.tables import Clock, new_table, rows
 
 
 def decided(table: Table, service: Service) -> Decision:
-    return decide(table.context.state_with_schema(), service)
+    return decide(table._context.state_with_schema(), service)
 
 
 def test_a_new_table_has_nothing_due(table: Table) -> None:
@@ -51,7 +51,7 @@ def test_what_another_process_runs_is_left_to_it(tmp_path: Path) -> None:
     planned = table.schedule_compaction()
     assert planned is not None
     with ExitStack() as undo:
-        claim(table.context.state(), planned, undo)
+        claim(table._context.state(), planned, undo)
         found = decided(table, Service.COMPACTION)
         assert not found.is_due
         assert found.why.startswith(f"another process is running {planned.time}")

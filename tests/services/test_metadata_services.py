@@ -38,7 +38,7 @@ def test_a_compaction_that_nobody_finished_is_planned_anew_unless_another_writer
 ) -> None:
     chosen = {"hoodie.metadata.compact.max.delta.commits": "1", "hoodie.write.concurrency.mode": mode}
     table = with_metadata_table(new_table(tmp_path / "t"), chosen)
-    own = FolderStorage(table.context.storage, ".hoodie/metadata")
+    own = FolderStorage(table._context.storage, ".hoodie/metadata")
     create_requested(own, load_table_config(own), "20000101000000001", Action.COMPACTION)
     table.insert(rows(("a", 1, "x", 1)))
     table.insert(rows(("b", 1, "x", 1)))

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
+from hudiformat.api.reading import context_of
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.services.inline import write_and_serve
 from hudiformat.spark.errors import brief
@@ -67,7 +68,7 @@ class HudiStreamWriter(DataSourceStreamArrowWriter):
     @brief
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         staged = results_of(messages, StagedRows)
-        context, operation = self._options.among(len(staged)).table().context, self._options.operation
+        context, operation = context_of(self._options.among(len(staged)).table()), self._options.operation
         writer = self._options.get(WRITER) or staged[0].query
 
         def write(state: TableState) -> tuple[Commit, TableState]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
+from hudiformat.api.reading import context_of
 from hudiformat.api.table import Table
 from hudiformat.arguments import checks_arguments
 from hudiformat.errors import OptionError
@@ -121,7 +122,7 @@ def delete_partitions(
     """
     with reraised():
         table = open_for_tasks(path, options)
-        return Table(with_tasks(spark, table.context)).delete_partitions(partitions)
+        return Table(with_tasks(spark, context_of(table))).delete_partitions(partitions)
 
 
 @checks_arguments
@@ -155,7 +156,7 @@ def write_batch(
             f"stream with {WRITER}",
             option=WRITER,
         )
-    newest = newest_batch(asked.table().context.state(), writer)
+    newest = newest_batch(context_of(asked.table()).state(), writer)
     if newest is not None and newest >= batch_id:
         return None
     return write_by(df, path, asked.operation, asked.of_table, checkpoint(writer, batch_id))
@@ -179,7 +180,7 @@ def write_by(
     Raises:
         HudiFormatError: as for :func:`insert`.
     """
-    context = with_tasks(df.sparkSession, open_for_tasks(path, options).context)
+    context = with_tasks(df.sparkSession, context_of(open_for_tasks(path, options)))
 
     def write(state: TableState) -> tuple[Commit, TableState]:
         rows = with_made_keys(df, state, operation)

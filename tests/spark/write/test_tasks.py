@@ -104,6 +104,6 @@ def test_one_task_writes_a_bucket_whatever_the_operation(
         return stats
 
     commit = overwrite_by if operation in REPLACING else write_and_commit
-    commit(table.context, operation, write_files)
+    commit(table._context, operation, write_files)
     found = hf.open_table(table.path).snapshot(columns=SCHEMA.names).sort_by("id")
     assert found.equals(pa.Table.from_batches([rows]).sort_by("id"))
