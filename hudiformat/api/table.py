@@ -24,7 +24,7 @@ from hudiformat.conditions.clauses import Delete, Insert, Update
 from hudiformat.conditions.taken import Filter
 from hudiformat.errors import NotATableError, OptionError
 from hudiformat.file_group.merging.rule import RecordMerger
-from hudiformat.read.time_travel import named_instant
+from hudiformat.read.time_travel import Written, named_instant
 from hudiformat.report.writing import TableReport, report_table
 from hudiformat.schema.column_changes import ColumnChanges
 from hudiformat.services.cleaning import clean
@@ -37,6 +37,7 @@ from hudiformat.services.maintenance_report import MaintenanceReport
 from hudiformat.services.rolling_back import roll_back
 from hudiformat.services.running import maintain, services_named
 from hudiformat.services.savepoints import delete_savepoint, restore, savepoint
+from hudiformat.services.service_result import ServiceResult
 from hudiformat.services.versions import change_version
 from hudiformat.sizing.spark import PartitionPlan
 from hudiformat.storage.opening import Location, open_storage
@@ -283,15 +284,15 @@ class Table(ReadableTable):
         )
         return write_and_serve(self._context, partial(evolve_table, changes=changes))
 
-    def create_index(self, name: str, *, columns: str | Sequence[str] = ()) -> list[Instant]:
-        """Build an index of the metadata table for the existing rows, and return the instants that built it.
+    def create_index(self, name: str, *, columns: str | Sequence[str] = ()) -> ServiceResult[Instant]:
+        """Build an index of the metadata table for the existing rows.
 
         *name* is ``files`` (the metadata table with its list of files), ``column_stats``, ``partition_stats``,
         ``bloom_filters`` or ``record_index``; indexes that it depends on are built first.  *columns* are the columns of
         ``column_stats``; the default is ``hoodie.metadata.index.column.stats.column.list``, or the first 32 columns
         whose type has statistics.
 
-        The list is empty if everything was built already.  The table's lock is held while the index is built; later
+        Nothing is done if everything was built already.  The table's lock is held while the index is built; later
         writes update it.  A process that dies leaves the table unchanged; the next writer, or the same call, deletes
         the unfinished index.  Hudi's writers update only the indexes that their options enable, and drop the others.
 
@@ -305,8 +306,8 @@ class Table(ReadableTable):
         """
         return create_index(self._context, name, columns=one_or_more(columns))
 
-    def drop_index(self, name: str, *, dependents: bool = False) -> bool:
-        """Drop an index of the metadata table, also one that Spark SQL made; return whether it existed.
+    def drop_index(self, name: str, *, dependents: bool = False) -> ServiceResult[Instant]:
+        """Drop an index of the metadata table, also one that Spark SQL made, if it exists.
 
         Dropping ``column_stats`` drops ``partition_stats`` too, and dropping ``files`` drops the whole metadata table.
         With *dependents*, dropping ``record_index`` drops the secondary indexes too.
@@ -371,7 +372,7 @@ class Table(ReadableTable):
         """
         return report_table(self._context, path, verify=verify)
 
-    def compact(self) -> list[Commit]:
+    def compact(self) -> ServiceResult[Commit]:
         """Merge log files into new base files: run the planned compactions, or plan one now and run it.
 
         Raises:
@@ -382,7 +383,7 @@ class Table(ReadableTable):
         """
         return compact(self._context)
 
-    def log_compact(self) -> list[Commit]:
+    def log_compact(self) -> ServiceResult[Commit]:
         """Merge the blocks of log files into one new log file per file group; base files are not changed.
 
         Planned log compactions are run.  If there is none, one is planned for the file groups with at least
@@ -396,8 +397,8 @@ class Table(ReadableTable):
         """
         return log_compact(self._context)
 
-    def schedule_compaction(self) -> Instant | None:
-        """Plan a compaction without running it, and return its instant; None if no file group has log files.
+    def schedule_compaction(self) -> ServiceResult[Instant]:
+        """Plan a compaction without running it, if file groups have log files.
 
         Raises:
             UnsupportedFeatureError, LockError: as for :meth:`compact`.
@@ -406,7 +407,7 @@ class Table(ReadableTable):
         """
         return schedule_compaction(self._context)
 
-    def cluster(self) -> list[Commit]:
+    def cluster(self) -> ServiceResult[Commit]:
         """Rewrite small file groups into larger ones: run the planned clusterings, or plan one now and run it.
 
         ``hoodie.clustering.plan.strategy.*`` set which file groups are rewritten, how large the new files are, and by
@@ -423,8 +424,8 @@ class Table(ReadableTable):
         """
         return cluster(self._context)
 
-    def schedule_clustering(self) -> Instant | None:
-        """Plan a clustering without running it, and return its instant; None if there are no file groups to rewrite.
+    def schedule_clustering(self) -> ServiceResult[Instant]:
+        """Plan a clustering without running it, if there are file groups to rewrite.
 
         Until the clustering has run, updates of the planned file groups are refused.
 
@@ -435,10 +436,8 @@ class Table(ReadableTable):
         """
         return schedule_clustering(self._context)
 
-    def clean(self) -> Instant | None:
-        """Delete the files of file slices that ``hoodie.clean.policy`` no longer keeps, and return the clean's instant.
-
-        The result is None if there is nothing to delete.
+    def clean(self) -> ServiceResult[Instant]:
+        """Delete the files of file slices that ``hoodie.clean.policy`` no longer keeps.
 
         Raises:
             LockError: another writer keeps the table's lock.
@@ -465,8 +464,8 @@ class Table(ReadableTable):
         """
         return maintain(self._context, only=services_named(one_or_more(only)), dry_run=dry_run)
 
-    def rollback(self, instant: str | Instant | Commit) -> Instant:
-        """Roll back the newest write, which is *instant*, and return the instant of the rollback.
+    def rollback(self, instant: str | Instant | Written) -> ServiceResult[Instant]:
+        """Roll back the newest write, which is *instant*.
 
         Raises:
             CommitError: there is no such write, others came after it, or a savepoint keeps it.
@@ -475,7 +474,9 @@ class Table(ReadableTable):
         """
         return roll_back(self._context, named_instant(instant))
 
-    def savepoint(self, instant: str | Instant | Commit, *, user: str = "", comment: str = "") -> Instant:
+    def savepoint(
+        self, instant: str | Instant | Written, *, user: str = "", comment: str = ""
+    ) -> ServiceResult[Instant]:
         """Create a savepoint: the files of the commit *instant* are kept, so that the table can be restored to it.
 
         Raises:
@@ -485,7 +486,7 @@ class Table(ReadableTable):
         """
         return savepoint(self._context, named_instant(instant), user=user, comment=comment)
 
-    def delete_savepoint(self, instant: str | Instant | Commit) -> None:
+    def delete_savepoint(self, instant: str | Instant | Written) -> ServiceResult[Instant]:
         """Delete the savepoint of the commit *instant*; its files may be cleaned again.
 
         Raises:
@@ -493,10 +494,10 @@ class Table(ReadableTable):
 
         Source: SavepointHelpers; spec/services.md.
         """
-        delete_savepoint(self._context, named_instant(instant))
+        return delete_savepoint(self._context, named_instant(instant))
 
-    def restore(self, instant: str | Instant | Commit) -> Instant:
-        """Roll back every write that completed after the commit *instant*, and return the instant of the restore.
+    def restore(self, instant: str | Instant | Written) -> ServiceResult[Instant]:
+        """Roll back every write that completed after the commit *instant*.
 
         Raises:
             CommitError: there is no such completed write, or a savepoint keeps a later one.
@@ -505,7 +506,7 @@ class Table(ReadableTable):
         """
         return restore(self._context, named_instant(instant))
 
-    def change_version(self, to: Version) -> None:
+    def change_version(self, to: Version) -> ServiceResult[Instant]:
         """Change the table to version *to* (6, 8 or 9), so that an older or newer Hudi can read and write it.
 
         All log files are merged first.  A process that dies leaves the table in the old version or in the new one; the
@@ -520,7 +521,9 @@ class Table(ReadableTable):
 
         Source: UpgradeDowngrade; spec/services.md.
         """
+        former = self.config.version
         self._context = replace(self._context, config=change_version(self._context, to))
+        return ServiceResult("version", "" if former == to else f"changed from version {former} to version {to}")
 
     def plan_inserts(self, inserts: ArrowRows | Mapping[str, int]) -> tuple[PartitionPlan, ...]:
         """Return, for each partition path, to which file groups new rows would be written and why; nothing is written.

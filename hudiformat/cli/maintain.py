@@ -143,7 +143,7 @@ def print_report(report: MaintenanceReport, *, as_json: bool) -> None:
     """Print the result of each service."""
     if as_json:
         for one in report.services:
-            print_json({**asdict(one), "is_dry_run": report.is_dry_run})
+            print_json({**_as_json(one), "is_dry_run": report.is_dry_run})
         return
     table = Table(*_COLUMNS)
     for one in report.services:
@@ -151,6 +151,12 @@ def print_report(report: MaintenanceReport, *, as_json: bool) -> None:
         table.row(*_cells(one, report), colour="red" if failed else None, bold=bool(one.done))
     if report.failed:
         print_line(f"{len(report.failed)} of {len(report.services)} services failed", colour="red")
+
+
+def _as_json(one: ServiceReport) -> dict[str, object]:
+    sizes = {"before": one.before and asdict(one.before), "after": one.after and asdict(one.after)}
+    ran = {"done": one.done, "instants": list(one.instants), "seconds": one.seconds}
+    return {"service": one.service, "is_due": one.is_due, "why": one.why, **ran, **sizes, "error": one.error}
 
 
 def _cells(one: ServiceReport, report: MaintenanceReport) -> tuple[object, ...]:

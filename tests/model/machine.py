@@ -332,7 +332,7 @@ class Everything(RuleBasedStateMachine):
             clean_commits_retained=str(kept),
             clean_fileversions_retained=str(kept),
         )
-        self.count("clean" if table.clean() is not None else "clean nothing")
+        self.count("clean" if table.clean() else "clean nothing")
 
     @precondition(lambda self: sum(not one.is_archived for one in self.slow.writes.values()) > 2)
     @rule(kept=st.integers(1, 3))

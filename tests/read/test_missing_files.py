@@ -37,8 +37,7 @@ def first_file(table: Table) -> str:
 
 
 def clean(table: Table) -> Instant:
-    done = open_table(table.path, options=KEPT, clock=table._context.clock).clean()
-    assert done is not None
+    (done,) = open_table(table.path, options=KEPT, clock=table._context.clock).clean()
     return done
 
 

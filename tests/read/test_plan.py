@@ -121,7 +121,7 @@ def cleaning_after(table: Table, looks: int) -> TableContext:
             left -= 1
             step = len(table.timeline.completed)
             other.insert(rows((f"k{step}", 1, "x", step)))
-            assert other.clean() is not None
+            assert other.clean()
 
     storage = RecordingStorage(open_storage(table.path), after=clean)
     return open_table(storage, clock=table._context.clock)._context
@@ -160,7 +160,7 @@ def test_files_that_are_cleaned_after_planning_are_an_error_in_reading(tmp_path:
     for step in (3, 4):
         table.insert(rows((f"k{step}", 1, "x", step)))
     cleaner = open_table(table.path, options={"hoodie.clean.commits.retained": "1"}, clock=table._context.clock)
-    assert cleaner.clean() is not None
+    assert cleaner.clean()
     with pytest.raises(FilesGoneError, match=r"\.parquet was deleted by the clean .*: ask again"):
         read(plan, table)
 
@@ -177,7 +177,7 @@ def cleaning_before_reading(table: Table, times: int) -> tuple[TableContext, Cal
             left -= 1
             for step in (0, 1):
                 table.insert(rows((f"{left}-{step}", 1, "x", step)))
-            assert cleaner.clean() is not None
+            assert cleaner.clean()
         return planned
 
     return table._context, plan
@@ -201,7 +201,7 @@ def test_files_that_a_plan_wants_again_are_not_waited_for(tmp_path: Path) -> Non
         table.insert(rows((f"k{step}", 1, "x", step)))
     first = table.timeline.completed[0].time
     cleaner = open_table(table.path, options={"hoodie.clean.commits.retained": "1"}, clock=table._context.clock)
-    assert cleaner.clean() is not None
+    assert cleaner.clean()
     with pytest.raises(FilesGoneError, match=f"{first}.parquet was deleted by the clean"):
         table.incremental("000", first)
 

@@ -161,7 +161,7 @@ def test_rows_are_decoded_where_they_have_to_be(tmp_path: Path, copies: list[int
 
 def test_nothing_to_cluster(table: Table) -> None:
     table.insert(rows(("a", 1, "x", 1)))
-    assert table.schedule_clustering() is None
+    assert not table.schedule_clustering()
     assert table.cluster() == []
 
 
@@ -181,9 +181,9 @@ def test_rows_of_the_past_and_changes_are_as_before(tmp_path: Path) -> None:
 def test_file_groups_of_a_plan_take_no_updates_and_others_do(tmp_path: Path, version: int) -> None:
     table = small(tmp_path / "t", version=version)
     planned = table.schedule_clustering()
-    assert planned is not None
+    assert planned
     assert planned.action is (Action.REPLACE_COMMIT if version == 6 else Action.CLUSTERING)
-    assert table.schedule_clustering() is None
+    assert not table.schedule_clustering()
     before = content(table)
     with pytest.raises(UnsupportedFeatureError, match="clustering"):
         table.upsert(some_rows(0, 5, 9))
@@ -203,7 +203,7 @@ def test_a_plan_that_a_write_has_overtaken_is_made_anew(tmp_path: Path, monkeypa
     table.upsert(some_rows(0, 5, 9))
     monkeypatch.undo()
     before = content(table)
-    assert planned is not None
+    assert planned
     assert table.cluster() == []
     assert not table.timeline.pending
     (commit,) = table.cluster()
@@ -303,7 +303,7 @@ def test_old_file_groups_are_cleaned(tmp_path: Path) -> None:
     before = content(table)
     table.cluster()
     table.insert(rows(("new", 1, "z", 1)))
-    assert table.clean() is not None
+    assert table.clean()
     assert len(data_files(Path(table.path))) == 3
     assert content(table) == sorted([*before, ("new", 1, "z", 1)], key=repr)
 

@@ -67,7 +67,7 @@ def test_slices_with_log_files_are_mergeable_until_a_plan_names_them(table: Tabl
     table.bulk_insert(rows(("z", 1, "y", 1)))  # has no log files
     [found] = mergeable_slices(table._context.state())
     assert found.partition_path == "x"
-    assert table.schedule_compaction() is not None
+    assert table.schedule_compaction()
     assert mergeable_slices(table._context.state()) == []
 
 

@@ -125,13 +125,13 @@ def test_rows_of_a_bucket_are_sorted_where_that_is_asked_for(tmp_path: Path) -> 
 def test_nothing_is_planned_where_all_buckets_are_right(tmp_path: Path) -> None:
     table = ringed(tmp_path / "t")
     assert table.cluster() == []
-    assert table.schedule_clustering() is None
+    assert not table.schedule_clustering()
 
 
 def test_a_partition_with_a_plan_gets_no_other(tmp_path: Path) -> None:
     table = ringed(tmp_path / "t")
     assert opened(table, GROWS).schedule_clustering()
-    assert opened(table, GROWS).schedule_clustering() is None
+    assert not opened(table, GROWS).schedule_clustering()
 
 
 def test_writers_do_not_add_to_buckets_of_a_plan(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_a_write_that_is_to_be_compacted_is_not_rolled_back(table: Table) -> Non
     table = logged(table)
     newest = table.timeline.completed_writes[-1].time
     planned = table.schedule_compaction()
-    assert planned is not None
+    assert planned
     with pytest.raises(CommitError, match=f"while {planned.time} compaction .* is going to read its files"):
         table.rollback(newest)
     table.rollback(planned.time)
@@ -64,7 +64,7 @@ def test_in_version_6_a_write_below_a_planned_compaction_is_found_by_the_files_t
     table = new_table(tmp_path / "t", version=6, options={"hoodie.index.type": "INMEMORY"})
     table.insert(rows(("c", 1, "y", 1)))
     second = table.upsert(rows(("c", 2, "y", 2)))
-    assert table.schedule_compaction() is not None
+    assert table.schedule_compaction()
     with pytest.raises(CommitError, match="is going to read its files"):
         table.rollback(second.instant)
 

@@ -85,12 +85,12 @@ def test_an_unknown_service_is_an_error(table: Table) -> None:
 def test_plans_of_others_are_run(tmp_path: Path) -> None:
     table = grown(tmp_path / "t", commits=1)
     planned = table.schedule_compaction()
-    assert planned is not None
+    assert planned
     assert of(table.maintain(), "compaction").instants == (planned.time,)
     for number in range(2):
         table.bulk_insert(rows((f"k{number}", 1, "x", 1)))
     planned = table.schedule_clustering()
-    assert planned is not None
+    assert planned
     assert of(table.maintain(), "clustering").instants == (planned.time,)
     assert table.timeline.pending == ()
 

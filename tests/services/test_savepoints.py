@@ -30,7 +30,7 @@ def test_restoring_to_a_savepoint(table: Table) -> None:
     savepoint(table._context, kept.instant)
     for step in (2, 3):
         table.upsert(rows(("a", step, "x", step), ("c", step, "y", step)))
-    done = restore(table._context, kept.instant)
+    (done,) = restore(table._context, kept.instant)
     assert content(table) == [("a", 1, "x", 1), ("b", 1, "x", 1)]
     said = read_content(table._context.storage, table.config, done)
     assert isinstance(said, RestoreMetadata)

@@ -99,7 +99,7 @@ def test_a_pending_plan_keeps_its_partition(tmp_path: Path, clock: Clock) -> Non
     table = new_table(tmp_path / "mor", clock=clock, options={"hoodie.index.type": "INMEMORY"})
     table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
     table.upsert(rows(("a", 2, "x", 2)))
-    assert table.schedule_compaction() is not None
+    assert table.schedule_compaction()
     table = opened(table, **{f"{TTL}strategy.partition.selected": "x"})
     clock.now += timedelta(days=2)
     assert expired(table) == []

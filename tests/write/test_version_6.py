@@ -78,7 +78,7 @@ def test_the_timeline_is_that_of_layout_1(table: Table) -> None:
 def test_log_files_after_a_planned_compaction_are_named_by_it(table: Table) -> None:
     table.upsert(rows(("a", 2, "x", 2)))
     planned = table.schedule_compaction()
-    assert planned is not None
+    assert planned
     for ts in (3, 4):
         table.upsert(rows(("b", ts, "x", ts)))
     assert [(name.instant, name.version) for name in logs(table)][1:] == [(planned.time, 1), (planned.time, 2)]
@@ -95,15 +95,15 @@ def test_log_files_after_a_planned_compaction_are_named_by_it(table: Table) -> N
 def test_nothing_is_planned_while_a_write_is_pending(table: Table) -> None:
     table.upsert(rows(("a", 2, "x", 2)))
     with begin_write(table._context, Operation.UPSERT) as write:
-        assert table.schedule_compaction() is None
+        assert not table.schedule_compaction()
         write.commit([])
-    assert table.schedule_compaction() is not None
+    assert table.schedule_compaction()
 
 
 def test_a_compaction_that_was_begun_leaves_the_log_files_of_its_name_alone(table: Table) -> None:
     table.upsert(rows(("a", 2, "x", 2)))
     planned = table.schedule_compaction()
-    assert planned is not None
+    assert planned
     table.upsert(rows(("b", 3, "x", 3)))
     Path(table.path, ".hoodie", f"{planned.time}.compaction.inflight").touch()
     assert len(table.compact()) == 1

@@ -151,7 +151,7 @@ def test_a_log_compaction_is_known_by_its_plan(tmp_path: Path) -> None:
 
 def test_a_savepoint_names_the_files_that_it_keeps(table: Table) -> None:
     table.upsert(rows(("a", 1, "x", 1)))
-    saved = table.savepoint(table.timeline.completed_writes[0].time)
+    (saved,) = table.savepoint(table.timeline.completed_writes[0].time)
     table.upsert(rows(("a", 2, "x", 2)))
     state = table._context.state()
     real = state.content(saved)

@@ -123,7 +123,7 @@ def test_cleaning_takes_the_logs_of_files_that_go(tmp_path: Path) -> None:
         table.upsert(rows(("a", number, "x", number)))
     assert len(change_logs(table)) == 3
     one = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
-    assert open_table(table.path, options=one, clock=table._context.clock).clean() is not None
+    assert open_table(table.path, options=one, clock=table._context.clock).clean()
     (left,) = change_logs(table)
     assert table.timeline.completed_writes[-1].time in left.name
 
