@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from hudiformat.read.scan import Scan
     from hudiformat.report.writing import TableReport
     from hudiformat.services.maintenance_report import MaintenanceReport, ServiceReport, TableSize
+    from hudiformat.services.service_result import ServiceResult
     from hudiformat.sizing.spark import PartitionPlan
     from hudiformat.storage.opening import open_storage
     from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
@@ -117,6 +118,7 @@ __all__ = [
     "ScanExplanation",
     "SchemaError",
     "ServiceReport",
+    "ServiceResult",
     "State",
     "StepState",
     "StorageError",
@@ -249,6 +251,7 @@ _MODULES = {
         "ServiceReport",
         "TableSize",
     ),
+    "services.service_result": ("ServiceResult",),
     "sizing.spark": ("PartitionPlan",),
     "storage.opening": ("open_storage",),
     "timeline.commit_metadata": (

@@ -176,7 +176,7 @@ def check_bloom_filters(path: Path) -> None:
     if "bloom_filters" not in load_table_config(LocalStorage(path)).metadata_partitions:
         return
     table = open_table(path)
-    index = bloom_filters(table.context.storage, table.config, table.timeline)
+    index = bloom_filters(table._context.storage, table.config, table.timeline)
     for one in table.file_slices():
         if one.base_file is not None:
             name = str(one.base_file.name)

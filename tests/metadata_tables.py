@@ -47,12 +47,12 @@ def with_metadata_table(table: Table, options: dict[str, str] | None = None) -> 
 
 
 def with_options(table: Table, options: dict[str, str]) -> Table:
-    return open_table(table.path, options={"hudiformat.sync": "false", **options}, clock=table.context.clock)
+    return open_table(table.path, options={"hudiformat.sync": "false", **options}, clock=table._context.clock)
 
 
 def told(table: Table) -> list[str]:
     """The instants of the metadata table's own timeline."""
-    own = FolderStorage(table.context.storage, ".hoodie/metadata")
+    own = FolderStorage(table._context.storage, ".hoodie/metadata")
     return [one.time for one in load_timeline(own, load_table_config(own)).completed]
 
 
@@ -75,7 +75,7 @@ def set_properties(path: Path, changes: Mapping[str, str]) -> None:
 def set_up(path: Path, clock: Clock, options: Mapping[str, str]) -> None:
     """Give the new table at *path* a metadata table as *options* say, at the time of *clock*."""
     table = open_table(path, options=options)
-    state = table.context.state()
+    state = table._context.state()
     changes = set_up_metadata_table(state.storage, state.config, state.options, state.schema, clock)
     set_properties(path, changes)
 

@@ -56,7 +56,7 @@ class ReadableTable:
     """
 
     def __init__(self, context: TableContext) -> None:
-        self.context = context
+        self._context = context
 
     def __repr__(self) -> str:
         config = self.config
@@ -69,29 +69,29 @@ class ReadableTable:
     @property
     def path(self) -> str:
         """The base path of the table."""
-        return self.context.storage.root
+        return self._context.storage.root
 
     @property
     def config(self) -> TableConfig:
         """The table's properties."""
-        return self.context.config
+        return self._context.config
 
     @property
     def timeline(self) -> Timeline:
         """The active timeline, read anew."""
-        return self.context.state().timeline
+        return self._context.state().timeline
 
     @property
     def schema(self) -> pa.Schema:
         """The table's columns without the meta fields."""
-        return on_one_state(self.context, lambda state: state.schema.arrow, lists=False)
+        return on_one_state(self._context, lambda state: state.schema.arrow, lists=False)
 
     def history(self) -> pa.Table:
         """Return one row for each completed write of the active timeline, newest first.
 
         A row has the write's instant, action and operation, its numbers of rows, files and bytes, and its seconds.
         """
-        return on_one_state(self.context, history, lists=False)
+        return on_one_state(self._context, history, lists=False)
 
     def partitions(self) -> list[str]:
         """Return the partition paths that have file slices, sorted; ``[""]`` for a table without partitions."""
@@ -213,7 +213,7 @@ class ReadableTable:
             refuse_unreadable(state.config)
             return state.slices(partition, as_of=instant_of(state, as_of))
 
-        return on_one_state(self.context, slices, of_the_past=as_of is not None)
+        return on_one_state(self._context, slices, of_the_past=as_of is not None)
 
     def snapshot(
         self,
@@ -233,7 +233,7 @@ class ReadableTable:
 
         Source: HoodieFileGroupReader; spec/merging.md.
         """
-        return read_rows(self.context, self._planned(as_of, columns, filter, with_logs=True))
+        return read_rows(self._context, self._planned(as_of, columns, filter, with_logs=True))
 
     def read_optimized(
         self,
@@ -248,7 +248,7 @@ class ReadableTable:
 
         Source: BaseFileOnlyRelation.
         """
-        return read_rows(self.context, self._planned(as_of, columns, filter, with_logs=False))
+        return read_rows(self._context, self._planned(as_of, columns, filter, with_logs=False))
 
     @checks_arguments
     def scan(
@@ -268,8 +268,8 @@ class ReadableTable:
 
         Source: HoodieFileGroupReader; spec/merging.md.
         """
-        explain = partial(explain_snapshot, self.context, as_of=as_of, filter=filter, with_logs=with_logs)
-        return self._planned(as_of, columns, filter, with_logs=with_logs)().scan(self.context.storage, explain)
+        explain = partial(explain_snapshot, self._context, as_of=as_of, filter=filter, with_logs=with_logs)
+        return self._planned(as_of, columns, filter, with_logs=with_logs)().scan(self._context.storage, explain)
 
     def _planned(
         self,
@@ -279,7 +279,9 @@ class ReadableTable:
         *,
         with_logs: bool,
     ) -> Callable[[], SlicePlan]:
-        return partial(plan_snapshot, self.context, as_of=as_of, columns=columns, filter=condition, with_logs=with_logs)
+        return partial(
+            plan_snapshot, self._context, as_of=as_of, columns=columns, filter=condition, with_logs=with_logs
+        )
 
     @checks_arguments
     def incremental(
@@ -304,7 +306,7 @@ class ReadableTable:
         Source: MergeOnReadIncrementalRelationV1 and V2, Hudi 1.2.0; spec/queries.md.
         """
         span = Span.of(self.config, begin, end)
-        return read_rows(self.context, partial(plan_incremental, self.context, span, columns=columns, filter=filter))
+        return read_rows(self._context, partial(plan_incremental, self._context, span, columns=columns, filter=filter))
 
     @checks_arguments
     def cdc(
@@ -327,7 +329,7 @@ class ReadableTable:
         Source: HoodieCDCExtractor, CDCFileGroupIterator, Hudi 1.2.0; spec/queries.md.
         """
         span = Span.of(self.config, begin, end)
-        plan = plan_changes(self.context, span, columns=columns, filter=filter)
+        plan = plan_changes(self._context, span, columns=columns, filter=filter)
         return pa.Table.from_batches(plan.changes(), plan.schema)
 
     def slice_reader(self, *, as_of: Moment | None = None) -> SliceReader:
@@ -336,7 +338,12 @@ class ReadableTable:
         Raises:
             TableError: the rows of the table as of *as_of* are not known, or their files were cleaned.
         """
-        return on_one_state(self.context, lambda state: slice_reader(state, as_of), lists=False)
+        return on_one_state(self._context, lambda state: slice_reader(state, as_of), lists=False)
+
+
+def context_of(table: ReadableTable) -> TableContext:
+    """Return what an open table works with, for the command line and for Spark, which run parts of its methods."""
+    return table._context  # noqa: SLF001 - no part of the public class
 
 
 def _module(name: str) -> Any:

@@ -23,7 +23,7 @@ from hudiformat.conditions.clauses import Delete, Insert, Update
 from hudiformat.conditions.taken import Filter
 from hudiformat.errors import NotATableError, OptionError
 from hudiformat.file_group.merging.rule import RecordMerger
-from hudiformat.read.time_travel import named_instant
+from hudiformat.read.time_travel import Written, named_instant
 from hudiformat.report.writing import TableReport, report_table
 from hudiformat.schema.column_changes import ColumnChanges
 from hudiformat.services.cleaning import clean
@@ -36,6 +36,7 @@ from hudiformat.services.maintenance_report import MaintenanceReport
 from hudiformat.services.rolling_back import roll_back
 from hudiformat.services.running import maintain, services_named
 from hudiformat.services.savepoints import delete_savepoint, restore, savepoint
+from hudiformat.services.service_result import ServiceResult
 from hudiformat.services.versions import change_version
 from hudiformat.sizing.spark import PartitionPlan
 from hudiformat.storage.opening import Location, open_storage
@@ -166,8 +167,8 @@ class Table(ReadableTable):
                 option="where",
             )
         if where is not None:
-            return after_write(delete_where(before_write(self.context), where=where))
-        return after_write(write_rows(before_write(self.context), operation=Operation.DELETE, data=keys))
+            return after_write(delete_where(before_write(self._context), where=where))
+        return after_write(write_rows(before_write(self._context), operation=Operation.DELETE, data=keys))
 
     def update(self, set: Mapping[str, object], *, where: Filter | None = None) -> Commit:  # noqa: A002 - SQL's word
         """Set columns to the values in *set*, in the rows for which *where* is true or in all rows, in one commit.
@@ -182,7 +183,7 @@ class Table(ReadableTable):
 
         Source: UpdateHoodieTableCommand.
         """
-        return after_write(update_where(before_write(self.context), values=set, where=where))
+        return after_write(update_where(before_write(self._context), values=set, where=where))
 
     def merge(
         self,
@@ -211,7 +212,7 @@ class Table(ReadableTable):
         Source: MergeIntoHoodieTableCommand and ExpressionPayload, Hudi 1.2.0.
         """
         clauses = checked_clauses(when_matched, when_not_matched)
-        return after_write(merge_rows(before_write(self.context), source=source, clauses=clauses))
+        return after_write(merge_rows(before_write(self._context), source=source, clauses=clauses))
 
     def insert_overwrite(self, data: ArrowRows) -> Commit:
         """Replace all rows of each partition that occurs in *data* by the rows of *data*.
@@ -222,7 +223,7 @@ class Table(ReadableTable):
 
         Source: SparkInsertOverwriteCommitActionExecutor.
         """
-        return after_write(write_rows(before_write(self.context), operation=Operation.INSERT_OVERWRITE, data=data))
+        return after_write(write_rows(before_write(self._context), operation=Operation.INSERT_OVERWRITE, data=data))
 
     def insert_overwrite_table(self, data: ArrowRows) -> Commit:
         """Replace all rows of the table by the rows of *data*, which is as for :meth:`insert_overwrite`.
@@ -233,7 +234,7 @@ class Table(ReadableTable):
         Source: SparkInsertOverwriteTableCommitActionExecutor.
         """
         return after_write(
-            write_rows(before_write(self.context), operation=Operation.INSERT_OVERWRITE_TABLE, data=data)
+            write_rows(before_write(self._context), operation=Operation.INSERT_OVERWRITE_TABLE, data=data)
         )
 
     def delete_partitions(self, partitions: str | Sequence[str]) -> Commit:
@@ -244,7 +245,7 @@ class Table(ReadableTable):
 
         Source: SparkDeletePartitionCommitActionExecutor.
         """
-        return after_write(delete_partitions(before_write(self.context), partitions=one_or_more(partitions)))
+        return after_write(delete_partitions(before_write(self._context), partitions=one_or_more(partitions)))
 
     def evolve(
         self,
@@ -282,17 +283,17 @@ class Table(ReadableTable):
             drop=one_or_more(drop),
             comment=comment or {},
         )
-        return after_write(evolve_table(before_write(self.context), changes=changes))
+        return after_write(evolve_table(before_write(self._context), changes=changes))
 
-    def create_index(self, name: str, *, columns: str | Sequence[str] = ()) -> list[Instant]:
-        """Build an index of the metadata table for the existing rows, and return the instants that built it.
+    def create_index(self, name: str, *, columns: str | Sequence[str] = ()) -> ServiceResult[Instant]:
+        """Build an index of the metadata table for the existing rows.
 
         *name* is ``files`` (the metadata table with its list of files), ``column_stats``, ``partition_stats``,
         ``bloom_filters`` or ``record_index``; indexes that it depends on are built first.  *columns* are the columns of
         ``column_stats``; the default is ``hoodie.metadata.index.column.stats.column.list``, or the first 32 columns
         whose type has statistics.
 
-        The list is empty if everything was built already.  The table's lock is held while the index is built; later
+        Nothing is done if everything was built already.  The table's lock is held while the index is built; later
         writes update it.  A process that dies leaves the table unchanged; the next writer, or the same call, deletes
         the unfinished index.  Hudi's writers update only the indexes that their options enable, and drop the others.
 
@@ -304,10 +305,10 @@ class Table(ReadableTable):
 
         Source: RunIndexActionExecutor; spec/metadata-table.md.
         """
-        return create_index(self.context, name, columns=one_or_more(columns))
+        return create_index(self._context, name, columns=one_or_more(columns))
 
-    def drop_index(self, name: str, *, dependents: bool = False) -> bool:
-        """Drop an index of the metadata table, also one that Spark SQL made; return whether it existed.
+    def drop_index(self, name: str, *, dependents: bool = False) -> ServiceResult[Instant]:
+        """Drop an index of the metadata table, also one that Spark SQL made, if it exists.
 
         Dropping ``column_stats`` drops ``partition_stats`` too, and dropping ``files`` drops the whole metadata table.
         With *dependents*, dropping ``record_index`` drops the secondary indexes too.
@@ -319,7 +320,7 @@ class Table(ReadableTable):
 
         Source: BaseHoodieWriteClient.dropIndex, DropIndexCommand; spec/metadata-table.md.
         """
-        return drop_index(self.context, name, dependents=dependents)
+        return drop_index(self._context, name, dependents=dependents)
 
     def verify(self, *, contents: bool = True, keys: bool = False) -> list[TableFinding]:
         """Return what is wrong with the table: damaged, missing or orphaned files, and instants that never completed.
@@ -333,7 +334,7 @@ class Table(ReadableTable):
 
         Source: spec/services.md.
         """
-        return list(verify_table(self.context, contents=contents, keys=keys))
+        return list(verify_table(self._context, contents=contents, keys=keys))
 
     def repair(
         self,
@@ -353,9 +354,9 @@ class Table(ReadableTable):
 
         Source: HoodieTableConfig.recover, RepairsCommand; docs/repair.md.
         """
-        context = self.context
+        context = self._context
         repaired = repair_context(context, apply=apply, keys=keys, properties=properties, dead_after=dead_after)
-        self.context = replace(context, config=load_table_config(context.storage)) if apply else context
+        self._context = replace(context, config=load_table_config(context.storage)) if apply else context
         return repaired
 
     def report(self, path: str | os.PathLike[str] | None = None, *, verify: bool = True) -> TableReport:
@@ -370,9 +371,9 @@ class Table(ReadableTable):
 
         Source: spec/services.md, "Reports".
         """
-        return report_table(self.context, path, verify=verify)
+        return report_table(self._context, path, verify=verify)
 
-    def compact(self) -> list[Commit]:
+    def compact(self) -> ServiceResult[Commit]:
         """Merge log files into new base files: run the planned compactions, or plan one now and run it.
 
         Raises:
@@ -381,9 +382,9 @@ class Table(ReadableTable):
 
         Source: HoodieCompactor; spec/services.md.
         """
-        return compact(self.context)
+        return compact(self._context)
 
-    def log_compact(self) -> list[Commit]:
+    def log_compact(self) -> ServiceResult[Commit]:
         """Merge the blocks of log files into one new log file per file group; base files are not changed.
 
         Planned log compactions are run.  If there is none, one is planned for the file groups with at least
@@ -395,19 +396,19 @@ class Table(ReadableTable):
 
         Source: HoodieLogCompactionPlanGenerator; spec/services.md.
         """
-        return log_compact(self.context)
+        return log_compact(self._context)
 
-    def schedule_compaction(self) -> Instant | None:
-        """Plan a compaction without running it, and return its instant; None if no file group has log files.
+    def schedule_compaction(self) -> ServiceResult[Instant]:
+        """Plan a compaction without running it, if file groups have log files.
 
         Raises:
             UnsupportedFeatureError, LockError: as for :meth:`compact`.
 
         Source: ScheduleCompactionActionExecutor; spec/services.md.
         """
-        return schedule_compaction(self.context)
+        return schedule_compaction(self._context)
 
-    def cluster(self) -> list[Commit]:
+    def cluster(self) -> ServiceResult[Commit]:
         """Rewrite small file groups into larger ones: run the planned clusterings, or plan one now and run it.
 
         ``hoodie.clustering.plan.strategy.*`` set which file groups are rewritten, how large the new files are, and by
@@ -422,10 +423,10 @@ class Table(ReadableTable):
 
         Source: SparkSizeBasedClusteringPlanStrategy, SparkSortAndSizeExecutionStrategy; spec/services.md.
         """
-        return cluster(self.context)
+        return cluster(self._context)
 
-    def schedule_clustering(self) -> Instant | None:
-        """Plan a clustering without running it, and return its instant; None if there are no file groups to rewrite.
+    def schedule_clustering(self) -> ServiceResult[Instant]:
+        """Plan a clustering without running it, if there are file groups to rewrite.
 
         Until the clustering has run, updates of the planned file groups are refused.
 
@@ -434,19 +435,17 @@ class Table(ReadableTable):
 
         Source: ClusteringPlanActionExecutor; spec/services.md.
         """
-        return schedule_clustering(self.context)
+        return schedule_clustering(self._context)
 
-    def clean(self) -> Instant | None:
-        """Delete the files of file slices that ``hoodie.clean.policy`` no longer keeps, and return the clean's instant.
-
-        The result is None if there is nothing to delete.
+    def clean(self) -> ServiceResult[Instant]:
+        """Delete the files of file slices that ``hoodie.clean.policy`` no longer keeps.
 
         Raises:
             LockError: another writer keeps the table's lock.
 
         Source: CleanPlanner, CleanActionExecutor; spec/services.md.
         """
-        return clean(self.context)
+        return clean(self._context)
 
     def maintain(self, *, only: str | Sequence[str] = (), dry_run: bool = False) -> MaintenanceReport:
         """Run all services that are due, one after the other, and return what was done and why.
@@ -464,19 +463,21 @@ class Table(ReadableTable):
 
         Source: BaseHoodieTableServiceClient.runTableServicesInline; spec/services.md.
         """
-        return maintain(self.context, only=services_named(one_or_more(only)), dry_run=dry_run)
+        return maintain(self._context, only=services_named(one_or_more(only)), dry_run=dry_run)
 
-    def rollback(self, instant: str | Instant | Commit) -> Instant:
-        """Roll back the newest write, which is *instant*, and return the instant of the rollback.
+    def rollback(self, instant: str | Instant | Written) -> ServiceResult[Instant]:
+        """Roll back the newest write, which is *instant*.
 
         Raises:
             CommitError: there is no such write, others came after it, or a savepoint keeps it.
 
         Source: BaseRollbackActionExecutor; spec/services.md.
         """
-        return roll_back(self.context, named_instant(instant))
+        return roll_back(self._context, named_instant(instant))
 
-    def savepoint(self, instant: str | Instant | Commit, *, user: str = "", comment: str = "") -> Instant:
+    def savepoint(
+        self, instant: str | Instant | Written, *, user: str = "", comment: str = ""
+    ) -> ServiceResult[Instant]:
         """Create a savepoint: the files of the commit *instant* are kept, so that the table can be restored to it.
 
         Raises:
@@ -484,9 +485,9 @@ class Table(ReadableTable):
 
         Source: SavepointActionExecutor; spec/services.md.
         """
-        return savepoint(self.context, named_instant(instant), user=user, comment=comment)
+        return savepoint(self._context, named_instant(instant), user=user, comment=comment)
 
-    def delete_savepoint(self, instant: str | Instant | Commit) -> None:
+    def delete_savepoint(self, instant: str | Instant | Written) -> ServiceResult[Instant]:
         """Delete the savepoint of the commit *instant*; its files may be cleaned again.
 
         Raises:
@@ -494,19 +495,19 @@ class Table(ReadableTable):
 
         Source: SavepointHelpers; spec/services.md.
         """
-        delete_savepoint(self.context, named_instant(instant))
+        return delete_savepoint(self._context, named_instant(instant))
 
-    def restore(self, instant: str | Instant | Commit) -> Instant:
-        """Roll back every write that completed after the commit *instant*, and return the instant of the restore.
+    def restore(self, instant: str | Instant | Written) -> ServiceResult[Instant]:
+        """Roll back every write that completed after the commit *instant*.
 
         Raises:
             CommitError: there is no such completed write, or a savepoint keeps a later one.
 
         Source: BaseRestoreActionExecutor; spec/services.md.
         """
-        return restore(self.context, named_instant(instant))
+        return restore(self._context, named_instant(instant))
 
-    def change_version(self, to: Version) -> None:
+    def change_version(self, to: Version) -> ServiceResult[Instant]:
         """Change the table to version *to* (6, 8 or 9), so that an older or newer Hudi can read and write it.
 
         All log files are merged first.  A process that dies leaves the table in the old version or in the new one; the
@@ -521,7 +522,9 @@ class Table(ReadableTable):
 
         Source: UpgradeDowngrade; spec/services.md.
         """
-        self.context = replace(self.context, config=change_version(self.context, to))
+        former = self.config.version
+        self._context = replace(self._context, config=change_version(self._context, to))
+        return ServiceResult("version", "" if former == to else f"changed from version {former} to version {to}")
 
     def plan_inserts(self, inserts: ArrowRows | Mapping[str, int]) -> tuple[PartitionPlan, ...]:
         """Return, for each partition path, to which file groups new rows would be written and why; nothing is written.
@@ -536,9 +539,9 @@ class Table(ReadableTable):
 
         Source: UpsertPartitioner, BucketAssigner; spec/sizing.md.
         """
-        return plan_inserts(self.context, inserts)
+        return plan_inserts(self._context, inserts)
 
     def _write(self, operation: Operation, data: ArrowRows) -> Commit:
         """Write *data*, which is a table in memory or a stream, with the services that are due before and after."""
         write = write_rows if isinstance(data, pa.Table | pa.RecordBatch) else write_stream
-        return after_write(write(before_write(self.context), operation=operation, data=data))
+        return after_write(write(before_write(self._context), operation=operation, data=data))

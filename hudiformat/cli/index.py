@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 import click
 
+from hudiformat.api.reading import context_of
 from hudiformat.api.table import open_table
 from hudiformat.cli.printing.output import print_json, print_line, printed_warnings
 from hudiformat.cli.printing.progress import progress_bar
@@ -54,14 +55,14 @@ def index(
     if dependents and not dropped:
         raise click.UsageError("expected --drop record_index with --dependents")
     opened = open_table(table, options=dict(map(key_and_value, options)))
-    before = opened.context.state().config.metadata_partitions
+    before = context_of(opened).state().config.metadata_partitions
     with printed_warnings(), ExitStack() as bars:  # such as the warning that the metadata table is dropped
         if created:
             names = [name.strip() for name in columns.split(",") if name.strip()]
-            create_index(opened.context, created, columns=names, progress=_Bars(bars))
+            create_index(context_of(opened), created, columns=names, progress=_Bars(bars))
         if dropped:
             opened.drop_index(dropped, dependents=dependents)
-    now = opened.context.state().config.metadata_partitions
+    now = context_of(opened).state().config.metadata_partitions
     if as_json:
         print_json({"indexes": list(now), "before": list(before)})
         return 0

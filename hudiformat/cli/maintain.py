@@ -13,6 +13,7 @@ from types import FrameType
 
 import click
 
+from hudiformat.api.reading import context_of
 from hudiformat.api.table import open_table
 from hudiformat.cli.printing.output import Column, Table, print_json, print_line, printed_warnings, warn
 from hudiformat.cli.source import json_option, key_and_value
@@ -86,7 +87,7 @@ def maintain(
     chosen = services_named([name.strip() for name in (only or "").split(",") if name.strip()])
     opened = open_table(table, options=dict(map(key_and_value, options)))
     with _stopped_by_signals() as is_stopped:
-        run = partial(run_maintenance, opened.context, only=chosen, dry_run=dry_run, is_stopped=is_stopped)
+        run = partial(run_maintenance, context_of(opened), only=chosen, dry_run=dry_run, is_stopped=is_stopped)
         if every is None:
             return _run(run, as_json=as_json)
         return _repeat(run, every, is_stopped, as_json=as_json)
@@ -142,7 +143,7 @@ def print_report(report: MaintenanceReport, *, as_json: bool) -> None:
     """Print the result of each service."""
     if as_json:
         for one in report.services:
-            print_json({**asdict(one), "is_dry_run": report.is_dry_run})
+            print_json({**_as_json(one), "is_dry_run": report.is_dry_run})
         return
     table = Table(*_COLUMNS)
     for one in report.services:
@@ -150,6 +151,12 @@ def print_report(report: MaintenanceReport, *, as_json: bool) -> None:
         table.row(*_cells(one, report), colour="red" if failed else None, bold=bool(one.done))
     if report.failed:
         print_line(f"{len(report.failed)} of {len(report.services)} services failed", colour="red")
+
+
+def _as_json(one: ServiceReport) -> dict[str, object]:
+    sizes = {"before": one.before and asdict(one.before), "after": one.after and asdict(one.after)}
+    ran = {"done": one.done, "instants": list(one.instants), "seconds": one.seconds}
+    return {"service": one.service, "is_due": one.is_due, "why": one.why, **ran, **sizes, "error": one.error}
 
 
 def _cells(one: ServiceReport, report: MaintenanceReport) -> tuple[object, ...]:

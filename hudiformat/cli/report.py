@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from hudiformat.api.reading import context_of
 from hudiformat.api.table import open_table
 from hudiformat.cli.files import is_device
 from hudiformat.cli.printing.output import print_json, print_line, printable, printed_warnings
@@ -61,7 +62,7 @@ def report(table: str, *, output: str, force: bool, verify: bool, options: tuple
         raise StorageError(f"{output} exists: --force replaces it, -o names another file", path=output)
     opened = open_table(table, options=dict(map(key_and_value, options)))
     with printed_warnings():
-        facts = gather(opened.context, verify=verify, bar=partial(progress_bar, "verifying"))
+        facts = gather(context_of(opened), verify=verify, bar=partial(progress_bar, "verifying"))
     if as_json:
         print_json(facts.as_json())
         return int(is_damaged(facts))

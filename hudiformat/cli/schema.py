@@ -6,6 +6,7 @@ import json
 
 import click
 
+from hudiformat.api.reading import context_of
 from hudiformat.api.table import open_table
 from hudiformat.cli.printing.output import Column, Table, print_json, printed_warnings
 from hudiformat.cli.source import column_types, json_option, key_and_value, pairs
@@ -60,7 +61,7 @@ def schema(
                 drop=drop,
                 comment=pairs("--comment", comment),
             )
-    _print(opened.context.state().schema, as_json=as_json)
+    _print(context_of(opened).state().schema, as_json=as_json)
     return 0
 
 

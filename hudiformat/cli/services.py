@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import click
 
+from hudiformat.api.reading import context_of
 from hudiformat.api.table import Table as HudiTable
 from hudiformat.api.table import open_table
 from hudiformat.cli.printing.commits import print_commit
@@ -13,6 +14,7 @@ from hudiformat.cli.printing.output import Column, Table, print_json, print_line
 from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.naming.file_names import base_name
 from hudiformat.services.clustering_plan import SORT_COLUMNS
+from hudiformat.services.service_result import ServiceResult
 from hudiformat.timeline.cleans import CleanMetadata
 from hudiformat.timeline.contents import read_content
 from hudiformat.timeline.rollbacks import RollbackMetadata
@@ -68,7 +70,11 @@ def cluster(
 
 
 def _planned_or_run(
-    plan: Callable[[], Instant | None] | None, run: Callable[[], Sequence[Commit]], nothing: str, *, as_json: bool
+    plan: Callable[[], ServiceResult[Instant]] | None,
+    run: Callable[[], ServiceResult[Commit]],
+    nothing: str,
+    *,
+    as_json: bool,
 ) -> int:
     """Plan a service by *plan*, or run it by *run* if *plan* is None, and print the result."""
     with printed_warnings():  # such as a metadata table that is dropped
@@ -77,7 +83,7 @@ def _planned_or_run(
             return 0
         commits = run()
     if not commits:
-        _print_instant(None, "", nothing, as_json=as_json)
+        _print_instant(commits, "", nothing, as_json=as_json)
     for commit in commits:
         print_commit(commit, as_json=as_json)
     return 0
@@ -92,13 +98,13 @@ def clean(table: str, *, options: tuple[str, ...], as_json: bool) -> int:
     opened = _open(table, options)
     with printed_warnings():
         completed = opened.clean()
-    if completed is None:
-        _print_instant(None, "", "nothing to clean", as_json=as_json)
+    if not completed:
+        _print_instant(completed, "", "nothing to clean", as_json=as_json)
         return 0
-    content = read_content(opened.context.storage, opened.config, completed)
+    content = read_content(context_of(opened).storage, opened.config, completed[-1])
     partitions = content.partition_metadata if isinstance(content, CleanMetadata) else {}
     files = {path: partition.success_delete_files for path, partition in partitions.items()}
-    _print_deleted(completed, files, as_json=as_json)
+    _print_deleted(completed[-1], files, as_json=as_json)
     return 0
 
 
@@ -112,10 +118,10 @@ def rollback(table: str, instant: str, *, options: tuple[str, ...], as_json: boo
     opened = _open(table, options)
     with printed_warnings():
         completed = opened.rollback(instant)
-    content = read_content(opened.context.storage, opened.config, completed)
+    content = read_content(context_of(opened).storage, opened.config, completed[-1])
     partitions = content.partition_metadata if isinstance(content, RollbackMetadata) else {}
     files = {path: partition.success_delete_files for path, partition in partitions.items()}
-    _print_deleted(completed, files, as_json=as_json)
+    _print_deleted(completed[-1], files, as_json=as_json)
     return 0
 
 
@@ -166,11 +172,11 @@ def _open(table: str, options: tuple[str, ...]) -> HudiTable:
     return open_table(table, options=dict(map(key_and_value, options)))
 
 
-def _print_instant(instant: Instant | None, what: str, otherwise: str, *, as_json: bool) -> None:
+def _print_instant(result: ServiceResult[object], what: str, otherwise: str, *, as_json: bool) -> None:
     if as_json:
-        print_json({"instant": None if instant is None else instant.time})
+        print_json({"instant": result.instant if result else None})
     else:
-        print_line(otherwise if instant is None else f"{what}: {instant.time}")
+        print_line(f"{what}: {result.instant}" if result else otherwise)
 
 
 def _print_deleted(instant: Instant, files: dict[str, tuple[str, ...]], *, as_json: bool) -> None:

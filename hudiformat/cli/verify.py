@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from hudiformat.api.reading import context_of
 from hudiformat.api.table import open_table
 from hudiformat.check.verify.verification import verify_table
 from hudiformat.cli.printing.findings import FindingTable, finding_as_json
@@ -62,7 +63,7 @@ def _is_table(path: str) -> bool:
 def _verify_table(path: str, *, contents: bool, keys: bool, as_json: bool) -> int:
     printed: Table | None = None
     count = 0
-    for finding in verify_table(open_table(path).context, contents=contents, keys=keys):
+    for finding in verify_table(context_of(open_table(path)), contents=contents, keys=keys):
         count += 1
         if as_json:
             kind, instants = finding.kind.name, list(finding.instants)

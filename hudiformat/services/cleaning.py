@@ -20,6 +20,7 @@ from hudiformat.naming.checks import checked_data_file
 from hudiformat.naming.file_names import LogFileName, base_name, join_path, parse_data_file
 from hudiformat.naming.instants import format_instant
 from hudiformat.services.leftovers import delete_leftovers
+from hudiformat.services.service_result import ServiceResult
 from hudiformat.storage.opening import open_storage
 from hudiformat.storage.protocol import FileInfo
 from hudiformat.table.listing import PartitionFiles
@@ -46,8 +47,8 @@ _FILES_AT_ONCE, _SHARES = 10_000, 16
 _PENDING = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT, Action.CLUSTERING)
 
 
-def clean(context: TableContext, seen: TableState | None = None) -> Instant | None:
-    """Finish what an earlier clean left, then delete what the policy no longer keeps; return None if there is nothing.
+def clean(context: TableContext, seen: TableState | None = None) -> ServiceResult[Instant]:
+    """Finish what an earlier clean left, then delete what the policy no longer keeps.
 
     *seen* is the state of the table, just read: if it has nothing to clean, the lock is not taken.  Without *seen*, a
     user has asked for the clean, and temporary files of killed processes are deleted as well.
@@ -60,17 +61,22 @@ def clean(context: TableContext, seen: TableState | None = None) -> Instant | No
         delete_leftovers(context.storage)
     elif not _pending(seen) and (_is_as_clean_as_before(seen) or plan_clean(seen) is None):
         _FoundNothing.remember(seen)
-        return None
-    done = None
+        return _result([])
+    done = []
     with changing(context, seen) as state:
         for pending in _pending(state):
-            done = _run(state, pending, _read_plan(state, pending))
+            done.append(_run(state, pending, _read_plan(state, pending)))
             state = context.state()  # noqa: PLW2901 - the clean has changed the table
         plan = plan_clean(state)
-        if plan is None:
-            return done
-        requested = announce(state, Action.CLEAN, plan)
-        return _run(state, requested, plan)
+        if plan is not None:
+            done.append(_run(state, announce(state, Action.CLEAN, plan), plan))
+    return _result(done)
+
+
+def _result(done: Sequence[tuple[Instant, int]]) -> ServiceResult[Instant]:
+    """Return the result of cleans, of which each has an instant and a number of deleted files."""
+    text = f"{sum(count for _, count in done)} files deleted" if done else ""
+    return ServiceResult("clean", text, tuple(instant for instant, _ in done))
 
 
 def _is_as_clean_as_before(state: TableState) -> bool:
@@ -267,7 +273,8 @@ def _read_plan(state: TableState, instant: Instant) -> CleanerPlan:
     return plan
 
 
-def _run(state: TableState, instant: Instant, plan: CleanerPlan) -> Instant:
+def _run(state: TableState, instant: Instant, plan: CleanerPlan) -> tuple[Instant, int]:
+    """Run a clean, and return its completed instant and the number of files that it has deleted."""
     began = time.monotonic()
     if instant.state is State.REQUESTED:
         instant = transition_inflight(state.storage, state.config, instant)
@@ -286,7 +293,7 @@ def _run(state: TableState, instant: Instant, plan: CleanerPlan) -> Instant:
         partition_metadata=partitions,
         extra_metadata=plan.extra_metadata,
     )
-    return publish(state, instant, metadata)
+    return publish(state, instant, metadata), metadata.total_files_deleted
 
 
 def _checked_names(paths: Iterable[str]) -> tuple[str, ...]:

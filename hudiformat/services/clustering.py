@@ -24,6 +24,7 @@ from hudiformat.services.clustering_plan import SORT_COLUMNS, plan_clustering, r
 from hudiformat.services.execution import Part, by_partition, complete_claimed, run_parts
 from hudiformat.services.ordering import RowOrder, row_order
 from hudiformat.services.resizing import RewriteBuckets, mark_rings, rings_after, rows_of, save_rings
+from hudiformat.services.service_result import ServiceResult, commits_result, plan_result
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.values import IndexType
 from hudiformat.table.state import TableContext, TableState
@@ -44,11 +45,11 @@ from hudiformat.write.index.hash_ring import HashRing
 
 T = TypeVar("T")
 
-_CLUSTER = "CLUSTER"
+_SERVICE, _CLUSTER = "clustering", "CLUSTER"
 
 
-def schedule_clustering(context: TableContext) -> Instant | None:
-    """Plan to rewrite small file groups into larger ones; return None if none are worth it.
+def schedule_clustering(context: TableContext) -> ServiceResult[Instant]:
+    """Plan to rewrite small file groups into larger ones, if some are worth it.
 
     The options ``hoodie.clustering.plan.strategy.*`` choose the file groups.  Groups that a pending compaction or
     clustering names are left out.
@@ -58,10 +59,10 @@ def schedule_clustering(context: TableContext) -> Instant | None:
         SchemaError: a column to sort by does not exist, or has no order.
         LockError: another writer keeps the table's lock.
     """
-    return _schedule(context, _check(context.state()))
+    return plan_result(_SERVICE, _schedule(context, _check(context.state())))
 
 
-def cluster(context: TableContext, seen: TableState | None = None) -> list[Commit]:
+def cluster(context: TableContext, seen: TableState | None = None) -> ServiceResult[Commit]:
     """Run the clusterings that are planned or were interrupted; plan one first if there are none.
 
     Clusterings that another process is running, as its heartbeat shows, are left to it.  A plan whose file slices are
@@ -76,7 +77,7 @@ def cluster(context: TableContext, seen: TableState | None = None) -> list[Commi
     """
     seen = _check(context.state() if seen is None else seen)
     if not _planned(seen) and _schedule(context, seen) is None:
-        return []
+        return commits_result(_SERVICE, [])
     with ExitStack() as undo:
         with changing(context) as state:
             waiting = [instant for instant in _planned(state) if not is_running(state, instant)]
@@ -88,7 +89,7 @@ def cluster(context: TableContext, seen: TableState | None = None) -> list[Commi
             if overtaken:
                 state = state.context.state()  # noqa: PLW2901 - removing the plans has changed the timeline
             claimed = [claim(state, instant, undo) for instant in waiting if instant not in overtaken]
-        return [_run(state, one) for one in claimed]
+        return commits_result(_SERVICE, [_run(state, one) for one in claimed])
 
 
 def _check(state: TableState) -> TableState:

@@ -24,6 +24,7 @@ from hudiformat.schema.meta_fields import FILE_NAME, add_file_name
 from hudiformat.services.claims import ServiceClaim, claim, is_running
 from hudiformat.services.execution import compaction_operation, mergeable_slices, run_claimed
 from hudiformat.services.lost_plans import lost_plans, mend_lost_plans
+from hudiformat.services.service_result import ServiceResult, commits_result, plan_result
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.table.support import refuse_unwritable
@@ -38,12 +39,12 @@ from hudiformat.write.commit.publishing import announce
 from hudiformat.write.commit.transaction import Commit
 from hudiformat.write.handles.base_file import OpenBaseFile
 
-_COMPACT = "COMPACT"
+_SERVICE, _COMPACT = "compaction", "COMPACT"
 _MIB = 1024 * 1024
 
 
-def schedule_compaction(context: TableContext) -> Instant | None:
-    """Plan to merge the existing log files; return None if there are none.
+def schedule_compaction(context: TableContext) -> ServiceResult[Instant]:
+    """Plan to merge the existing log files, if there are any.
 
     File groups that are already being compacted or clustered are left out.  A slice must reach
     ``hoodie.compaction.logfile.size.threshold`` and ``hoodie.compaction.logfile.num.threshold``; slices with the most
@@ -58,10 +59,10 @@ def schedule_compaction(context: TableContext) -> Instant | None:
 
     Source: LogFileSizeBasedCompactionStrategy, BoundedIOCompactionStrategy.
     """
-    return _schedule(context, _check(context.state()))
+    return plan_result(_SERVICE, _schedule(context, _check(context.state())))
 
 
-def compact(context: TableContext, seen: TableState | None = None) -> list[Commit]:
+def compact(context: TableContext, seen: TableState | None = None) -> ServiceResult[Commit]:
     """Run the compactions that are planned or were interrupted; plan one first if there are none.
 
     Compactions that another process is running, as its heartbeat shows, are left to it.
@@ -77,12 +78,12 @@ def compact(context: TableContext, seen: TableState | None = None) -> list[Commi
     if lost_plans(seen):
         seen = mend_lost_plans(context)
     if not _planned(seen) and _schedule(context, seen) is None:
-        return []
+        return commits_result(_SERVICE, [])
     with ExitStack() as undo:
         with changing(context) as state:
             waiting = [instant for instant in _planned(state) if not is_running(state, instant)]
             claimed = [claim(state, instant, undo) for instant in waiting]
-        return [_run(state, one) for one in claimed]
+        return commits_result(_SERVICE, [_run(state, one) for one in claimed])
 
 
 def _planned(state: TableState) -> list[Instant]:

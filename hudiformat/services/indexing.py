@@ -22,6 +22,7 @@ from hudiformat.metadata_table.kinds.files import FILES
 from hudiformat.metadata_table.kinds.record_index import RECORD_INDEX
 from hudiformat.metadata_table.secondary_keys import SECONDARY_INDEX
 from hudiformat.metadata_table.value_types import is_indexable
+from hudiformat.services.service_result import ServiceResult
 from hudiformat.table.options.values import IndexingOptions
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.table.support import refuse_unwritable
@@ -47,8 +48,8 @@ _PREFIXES = (SECONDARY_INDEX, EXPRESSION_INDEX)
 
 def create_index(
     context: TableContext, name: str, *, columns: Sequence[str] = (), progress: Progress | None = None
-) -> list[Instant]:
-    """Build the index *name* and the indexes that it needs; return the instants that built them, none if all existed.
+) -> ServiceResult[Instant]:
+    """Build the index *name* and the indexes that it needs, as far as they do not exist.
 
     *columns* are the columns of ``column_stats``.
 
@@ -66,14 +67,15 @@ def create_index(
         _refuse(current, name, columns)
         if name == RECORD_INDEX and name not in current.config.metadata_partitions:
             refuse_partitioned_index(current.config, indexing)
-        for one in _missing(current, name):
+        missing = _missing(current, name)
+        for one in missing:
             built += [_build(IndexBuild(current, one, indexing), progress)]
             current = current.context.state()
-    return built
+    return ServiceResult("index", f"{', '.join(missing)} built" if missing else "", tuple(built))
 
 
-def drop_index(context: TableContext, name: str, *, dependents: bool = False) -> bool:
-    """Drop the index *name*, and return whether it existed.
+def drop_index(context: TableContext, name: str, *, dependents: bool = False) -> ServiceResult[Instant]:
+    """Drop the index *name*, if it exists.
 
     It is a partition of the metadata table, named with or without the prefix of its kind.  Dropping ``files`` drops the
     whole metadata table.  With *dependents*, dropping ``record_index`` also drops the secondary indexes.
@@ -91,11 +93,11 @@ def drop_index(context: TableContext, name: str, *, dependents: bool = False) ->
         found = next((one for one in (name, *(f"{prefix}{name}" for prefix in _PREFIXES)) if one in present), None)
         if found is None:
             _refuse_unknown(name, present)
-            return False
+            return ServiceResult("index")
         dropped = _with_dependents(state, found, all_of_them=dependents)
         refuse_pending_services(state, dropped)
         drop_partitions(state, dropped)
-        return True
+        return ServiceResult("index", f"{', '.join(dropped)} dropped")
 
 
 def _with_dependents(state: TableState, name: str, *, all_of_them: bool) -> list[str]:

@@ -73,7 +73,7 @@ def _serve(state: TableState) -> None:
         state = state if expired is None else expired[1]
     is_clean_pending = any(pending.action is Action.CLEAN for pending in state.timeline.pending)
     may_clean = is_clean_pending or options.may_clean(len(state.timeline.completed_writes))
-    if options.clean_automatic and may_clean and clean(context, state) is not None:
+    if options.clean_automatic and may_clean and clean(context, state):
         state = context.state()
     if FILES not in state.config.metadata_partitions and state.options.metadata_enable:
         build_metadata_table(state)

@@ -27,6 +27,7 @@ from hudiformat.file_group.slices import FileSlice, Visibility
 from hudiformat.naming.file_names import WriteToken
 from hudiformat.services.claims import ServiceClaim, claim, is_running
 from hudiformat.services.execution import compaction_operation, mergeable_slices, run_claimed
+from hudiformat.services.service_result import ServiceResult, commits_result
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.values import Operation
 from hudiformat.table.state import TableContext, TableState
@@ -44,11 +45,11 @@ from hudiformat.write.commit.publishing import announce
 from hudiformat.write.commit.transaction import Commit
 from hudiformat.write.handles.append import AppendHandle, delete_ordering
 
-_LOG_COMPACT = "LOG_COMPACT"
+_SERVICE, _LOG_COMPACT = "log-compaction", "LOG_COMPACT"
 _STRATEGY = CompactionStrategy("org.apache.hudi.table.action.compact.LogCompactionExecutionHelper", {}, 1)
 
 
-def log_compact(context: TableContext) -> list[Commit]:
+def log_compact(context: TableContext) -> ServiceResult[Commit]:
     """Run the log compactions that are planned; plan one first if there are none.
 
     A file slice is worth one from ``hoodie.log.compaction.blocks.threshold`` blocks on.  Log compactions that were
@@ -76,7 +77,7 @@ def log_compact(context: TableContext) -> list[Commit]:
                 waiting = _plan(state)
                 state = state.context.state() if waiting else state  # noqa: PLW2901
             claimed = [claim(state, instant, undo) for instant in waiting if instant not in overtaken]
-        return [_run(state, one) for one in claimed]
+        return commits_result(_SERVICE, [_run(state, one) for one in claimed])
 
 
 def _refuse(state: TableState) -> None:

@@ -91,7 +91,7 @@ def _clean(table: MetadataTable) -> bool:
     if not _may_clean(table.own.timeline):
         return False
     services = replace(WriteOptions().services, clean_policy=CleanPolicy.BY_VERSIONS, clean_versions=_KEPT_VERSIONS)
-    return clean(replace(table.own.context, options=WriteOptions(services=services))) is not None
+    return bool(clean(replace(table.own.context, options=WriteOptions(services=services))))
 
 
 def _since_compaction(own: Timeline) -> list[Instant] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hudiformat.errors import CommitError
 from hudiformat.naming.file_names import LogFileName, base_name, parse_data_file
+from hudiformat.services.service_result import ServiceResult
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.archive.archiving import read_archived
 from hudiformat.timeline.timeline import Action, Instant
@@ -11,8 +12,8 @@ from hudiformat.write.commit import rollback
 from hudiformat.write.commit.changing import changing
 
 
-def roll_back(context: TableContext, instant: str) -> Instant:
-    """Roll back the write *instant*, the newest of the table, completed or not, and return the rollback's instant.
+def roll_back(context: TableContext, instant: str) -> ServiceResult[Instant]:
+    """Roll back the write *instant*, the newest of the table, completed or not.
 
     Raises:
         CommitError: there is no such write, others came after it, a savepoint keeps it, a planned compaction reads its
@@ -34,7 +35,7 @@ def roll_back(context: TableContext, instant: str) -> Instant:
         refuse_former_layout(state, target)
         _refuse_compacted(state, instant)
         _refuse_last(state, target)
-        return rollback.roll_back(state, target)
+        return ServiceResult("rollback", f"{instant} rolled back", (rollback.roll_back(state, target),))
 
 
 def _refuse_last(state: TableState, target: Instant) -> None:

@@ -8,8 +8,8 @@ takes no lock, so nothing is done while it is writing.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
 from hudiformat.errors import HudiFormatError, LockError, OptionError
 from hudiformat.file_group.slices import build_slices, latest_slices
@@ -24,20 +24,14 @@ from hudiformat.services.indexing import build_metadata_table
 from hudiformat.services.log_compaction import log_compact
 from hudiformat.services.maintenance_report import MaintenanceReport, ServiceReport, TableSize
 from hudiformat.services.metadata_services import serve_metadata_table
+from hudiformat.services.service_result import ServiceResult
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.table.support import refuse_unwritable
-from hudiformat.timeline.cleans import CleanMetadata
+from hudiformat.timeline.timeline import Instant
 from hudiformat.write.commit.changing import changing, roll_back_failed_writes
 from hudiformat.write.commit.heartbeats import is_of_ended_process
 from hudiformat.write.commit.transaction import Commit
 from hudiformat.write.expiring import expire_partitions
-
-
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    text: str
-    instants: tuple[str, ...] = ()
-
 
 _NOTHING = "nothing was left to do"
 
@@ -69,7 +63,7 @@ def maintain(
             break
         if not only or service in only:
             reports.append(_serve(context, service, dry_run=dry_run))
-    return MaintenanceReport(context.storage.root, dry_run, tuple(reports))
+    return MaintenanceReport.of(context.storage.root, reports, is_dry_run=dry_run)
 
 
 def _turn_on(context: TableContext, only: Collection[Service]) -> TableContext:
@@ -114,24 +108,20 @@ def _serve(context: TableContext, service: Service, *, dry_run: bool) -> Service
             refuse_single_writer_at_work(state)
         decision = decide(state, service)
         if not decision.is_due or dry_run:
-            return ServiceReport(service.value, decision.is_due, decision.why, seconds=time.monotonic() - began)
+            return _report(service, decision, began)
         before = size_of(state)
         done = _RUNNERS[service](state, decision)
         after = size_of(context.state())
     except Exception as error:  # noqa: BLE001 - whatever failed, the other services can run
         text = str(error) if isinstance(error, HudiFormatError) else f"{type(error).__name__}: {error}"
-        seconds = time.monotonic() - began
-        return ServiceReport(service.value, decision.is_due, decision.why, seconds=seconds, before=before, error=text)
-    return ServiceReport(
-        service=service.value,
-        is_due=True,
-        why=decision.why,
-        done=done.text,
-        instants=done.instants,
-        seconds=time.monotonic() - began,
-        before=before,
-        after=after,
-    )
+        return replace(_report(service, decision, began), before=before, error=text)
+    ran = _report(service, decision, began)
+    return replace(ran, done=done.done or _NOTHING, items=tuple(done), before=before, after=after)
+
+
+def _report(service: Service, decision: Decision, began: float) -> ServiceReport:
+    seconds = time.monotonic() - began
+    return ServiceReport(service.value, is_due=decision.is_due, why=decision.why, seconds=seconds)
 
 
 def size_of(state: TableState) -> TableSize:
@@ -146,56 +136,39 @@ def size_of(state: TableState) -> TableSize:
     return TableSize(len(read), sum(read), len(stored), sum(stored))
 
 
-def _roll_back(state: TableState, _decision: Decision) -> _Outcome:
+def _roll_back(state: TableState, _decision: Decision) -> ServiceResult[Instant]:
     with changing(state.context) as now:
-        pending = {one.time for one in now.pending_writes}
+        pending = now.pending_writes
         left = {one.time for one in roll_back_failed_writes(now).timeline.instants}
-    rolled_back = tuple(sorted(pending - left))
-    return _Outcome(f"{len(rolled_back)} rolled back", rolled_back)
+    rolled_back = tuple(one for one in sorted(pending, key=lambda one: one.time) if one.time not in left)
+    return ServiceResult(Service.ROLLBACK.value, f"{len(rolled_back)} rolled back", rolled_back)
 
 
-def _serve_metadata(state: TableState, _decision: Decision) -> _Outcome:
+def _serve_metadata(state: TableState, _decision: Decision) -> ServiceResult[Instant]:
     if FILES not in state.config.metadata_partitions:
         build_metadata_table(state)
-        return _Outcome("the metadata table was built")
-    return _Outcome("served" if serve_metadata_table(state) else _NOTHING)
+        return ServiceResult(Service.METADATA.value, "the metadata table was built")
+    return ServiceResult(Service.METADATA.value, "served" if serve_metadata_table(state) else "")
 
 
-def _commits(commits: Iterable[Commit]) -> _Outcome:
-    found = list(commits)
-    if not found:
-        return _Outcome(_NOTHING)
-    files = sum(len(commit.stats) for commit in found)
-    return _Outcome(f"{files} files written", tuple(commit.instant for commit in found))
-
-
-def _expire(state: TableState, decision: Decision) -> _Outcome:
+def _expire(state: TableState, decision: Decision) -> ServiceResult[Commit]:
     expired = expire_partitions(state, decision.partitions)
-    return _Outcome(_NOTHING) if expired is None else _Outcome("removed", (expired[0].instant,))
+    return ServiceResult(Service.EXPIRY.value, *(() if expired is None else ("removed", (expired[0],))))
 
 
-def _clean(state: TableState, _decision: Decision) -> _Outcome:
-    done = clean(state.context)
-    if done is None:
-        return _Outcome(_NOTHING)
-    content = state.context.state().content(done)
-    deleted = content.total_files_deleted if isinstance(content, CleanMetadata) else 0
-    return _Outcome(f"{deleted} files deleted", (done.time,))
-
-
-def _archive(state: TableState, _decision: Decision) -> _Outcome:
+def _archive(state: TableState, _decision: Decision) -> ServiceResult[Instant]:
     done = archive_table(state.context)
-    return _Outcome(f"{len(done)} instants archived")
+    return ServiceResult(Service.ARCHIVING.value, f"{len(done)} instants archived")
 
 
-_RUNNERS: dict[Service, Callable[[TableState, Decision], _Outcome]] = {
+_RUNNERS: dict[Service, Callable[[TableState, Decision], ServiceResult[Commit | Instant]]] = {
     Service.ROLLBACK: _roll_back,
     Service.METADATA: _serve_metadata,
-    Service.COMPACTION: lambda state, _decision: _commits(compact(state.context)),
-    Service.LOG_COMPACTION: lambda state, _decision: _commits(log_compact(state.context)),
-    Service.CLUSTERING: lambda state, _decision: _commits(cluster(state.context)),
+    Service.COMPACTION: lambda state, _decision: compact(state.context),
+    Service.LOG_COMPACTION: lambda state, _decision: log_compact(state.context),
+    Service.CLUSTERING: lambda state, _decision: cluster(state.context),
     Service.EXPIRY: _expire,
-    Service.CLEANING: _clean,
+    Service.CLEANING: lambda state, _decision: clean(state.context),
     Service.ARCHIVING: _archive,
 }
 

@@ -10,6 +10,7 @@ import time
 from hudiformat.errors import CommitError
 from hudiformat.file_group.slices import build_slices, latest_slices
 from hudiformat.services.rolling_back import find_write, refuse_former_layout, refuse_savepoint
+from hudiformat.services.service_result import ServiceResult
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.cleans import CleanerPlan, CleanMetadata
 from hudiformat.timeline.contents import Content, complete, create_requested, remove_pending
@@ -20,7 +21,7 @@ from hudiformat.write.commit.publishing import announce
 from hudiformat.write.commit.restoring import finish_restores, run_restore
 
 
-def savepoint(context: TableContext, instant: str, *, user: str = "", comment: str = "") -> Instant:
+def savepoint(context: TableContext, instant: str, *, user: str = "", comment: str = "") -> ServiceResult[Instant]:
     """Keep the files of the commit *instant* from being cleaned, so that the table can be restored to it.
 
     Raises:
@@ -41,10 +42,11 @@ def savepoint(context: TableContext, instant: str, *, user: str = "", comment: s
         remove_pending(state.storage, state.config, Instant(instant, Action.SAVEPOINT, State.INFLIGHT))
         state.context.confirm()
         begun = create_requested(state.storage, state.config, instant, Action.SAVEPOINT)
-        return complete(state.storage, state.config, begun, metadata, completion_time=state.next_instant)
+        done = complete(state.storage, state.config, begun, metadata, completion_time=state.next_instant)
+        return ServiceResult("savepoint", f"the files of {instant} are kept", (done,))
 
 
-def delete_savepoint(context: TableContext, instant: str) -> None:
+def delete_savepoint(context: TableContext, instant: str) -> ServiceResult[Instant]:
     """Delete the savepoint of the commit *instant*, so that its files can be cleaned again.
 
     Raises:
@@ -59,9 +61,10 @@ def delete_savepoint(context: TableContext, instant: str) -> None:
             )
         for one in (*found, Instant(instant, Action.SAVEPOINT, State.INFLIGHT)):
             state.storage.delete(instant_path(state.config, one))
+        return ServiceResult("savepoint", f"the files of {instant} are no longer kept")
 
 
-def restore(context: TableContext, instant: str) -> Instant:
+def restore(context: TableContext, instant: str) -> ServiceResult[Instant]:
     """Roll back every write that was completed after the commit *instant*, and all writes that never were.
 
     A restore that was interrupted is finished first, whatever it restores to.
@@ -72,11 +75,12 @@ def restore(context: TableContext, instant: str) -> Instant:
     """
     with changing(context) as state:
         plan = _plan_restore(state, instant)
-        newest = state.timeline.completed[-1]
+        newest, done = state.timeline.completed[-1], f"restored to {instant}"
         if newest.action is Action.RESTORE and not plan.instants_to_rollback:
-            return newest  # the same restore had been interrupted, and has just been finished
+            # The same restore had been interrupted, and has just been finished.
+            return ServiceResult("restore", done, (newest,))
         requested = announce(state, Action.RESTORE, plan)
-        return run_restore(state.context.state(), requested)
+        return ServiceResult("restore", done, (run_restore(state.context.state(), requested),))
 
 
 def _plan_restore(state: TableState, instant: str) -> RestorePlan:

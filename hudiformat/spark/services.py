@@ -11,12 +11,14 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from hudiformat.api.reading import context_of
 from hudiformat.arguments import checks_arguments, one_or_more
 from hudiformat.check.verify.finding import TableFinding
 from hudiformat.check.verify.verification import verify_table
 from hudiformat.naming.file_names import WriteToken
 from hudiformat.services import cleaning, clustering, compaction, indexing, log_compaction
 from hudiformat.services.execution import Part
+from hudiformat.services.service_result import ServiceResult
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import open_for_tasks
 from hudiformat.spark.write.batches import tasks_at_once
@@ -37,7 +39,7 @@ _TOKENS = 1 << 31
 
 
 @checks_arguments
-def cluster(spark: SparkSession, path: str, *, options: Mapping[str, str] | None = None) -> list[Commit]:
+def cluster(spark: SparkSession, path: str, *, options: Mapping[str, str] | None = None) -> ServiceResult[Commit]:
     """Cluster the table at *path*, as ``hudiformat.Table.cluster`` does: a task rewrites one group of file slices.
 
     Raises:
@@ -50,7 +52,7 @@ def cluster(spark: SparkSession, path: str, *, options: Mapping[str, str] | None
 
 
 @checks_arguments
-def compact(spark: SparkSession, path: str, *, options: Mapping[str, str] | None = None) -> list[Commit]:
+def compact(spark: SparkSession, path: str, *, options: Mapping[str, str] | None = None) -> ServiceResult[Commit]:
     """Compact the table at *path*, as ``hudiformat.Table.compact`` does: a task merges one file slice.
 
     Raises:
@@ -63,7 +65,7 @@ def compact(spark: SparkSession, path: str, *, options: Mapping[str, str] | None
 
 
 @checks_arguments
-def log_compact(spark: SparkSession, path: str, *, options: Mapping[str, str] | None = None) -> list[Commit]:
+def log_compact(spark: SparkSession, path: str, *, options: Mapping[str, str] | None = None) -> ServiceResult[Commit]:
     """Merge log files of the table at *path*, as ``hudiformat.Table.log_compact`` does: a task merges one file slice.
 
     Raises:
@@ -74,7 +76,7 @@ def log_compact(spark: SparkSession, path: str, *, options: Mapping[str, str] | 
 
 
 @checks_arguments
-def clean(spark: SparkSession, path: str, *, options: Mapping[str, str] | None = None) -> Instant | None:
+def clean(spark: SparkSession, path: str, *, options: Mapping[str, str] | None = None) -> ServiceResult[Instant]:
     """Clean the table at *path*, as ``hudiformat.Table.clean`` does: tasks delete the files.
 
     Raises:
@@ -109,7 +111,7 @@ def create_index(
     *,
     columns: str | Sequence[str] = (),
     options: Mapping[str, str] | None = None,
-) -> list[Instant]:
+) -> ServiceResult[Instant]:
     """Build an index of the metadata table of the table at *path*, as ``hudiformat.Table.create_index`` does.
 
     Tasks read the table's files, and send the entries of the index to the driver, which writes them.
@@ -129,7 +131,7 @@ def with_tasks(spark: SparkSession, context: TableContext) -> TableContext:
 
 
 def _by_tasks(spark: SparkSession, path: str, options: Mapping[str, str] | None) -> TableContext:
-    return with_tasks(spark, open_for_tasks(path, options).context)
+    return with_tasks(spark, context_of(open_for_tasks(path, options)))
 
 
 def _run_parts(spark: SparkSession, plan: WritePlan, parts: Sequence[Part], attempt: int) -> Iterator[WriteStat]:

@@ -64,7 +64,7 @@ def test_options_that_stay_in_the_properties(tmp_path: Path) -> None:
     assert config.extra["hoodie.bucket.index.num.buckets"] == "4"
     assert config.extra["hoodie.bucket.index.hash.field"] == "k"
     assert config.extra["hoodie.datasource.write.recordkey.field"] == "k"
-    assert table.context.options.num_buckets == open_table(tmp_path / "t").context.options.num_buckets == 4
+    assert table._context.options.num_buckets == open_table(tmp_path / "t")._context.options.num_buckets == 4
 
 
 def test_without_ordering_the_newer_write_wins(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def table(tmp_path: Path) -> Iterator[Asked]:
     made = new_table(tmp_path / "t", options={"hoodie.index.type": "INMEMORY"})
     made.upsert(rows(("a", 1, "x", 1), ("b", 1, "y", 2)))
     made.upsert(rows(("c", 2, "y", 3)))
-    found = Asked(made.context)
+    found = Asked(made._context)
     Asked.asked.clear()
     yield found
     Asked.asked.clear()

@@ -30,7 +30,7 @@ def test_the_keys_of_a_first_write_make_the_table(tmp_path: Path) -> None:
         "hoodie.index.type": "SIMPLE",
     }
     table = create_from_keys(tmp_path / "t", schema=SCHEMA, options=KEYS | more)
-    config = table.context.state().config
+    config = table._context.state().config
     assert (config.name, config.table_type.value, config.version) == ("trips", "MERGE_ON_READ", 8)
     assert (config.record_key_fields, config.partition_fields, config.ordering_fields) == (("k",), ("p",), ("ts",))
     assert config.hive_style_partitioning
@@ -41,17 +41,17 @@ def test_the_keys_of_a_first_write_make_the_table(tmp_path: Path) -> None:
 
 def test_what_the_keys_leave_out_is_as_in_hudi(tmp_path: Path) -> None:
     keys = {"hoodie.datasource.write.recordkey.field": "k, p"}
-    config = create_from_keys(tmp_path / "trips", schema=SCHEMA, options=keys).context.state().config
+    config = create_from_keys(tmp_path / "trips", schema=SCHEMA, options=keys)._context.state().config
     assert (config.name, config.table_type.value, config.version) == ("trips", "COPY_ON_WRITE", 9)
     assert (config.record_key_fields, config.partition_fields, config.ordering_fields) == (("k", "p"), (), ())
     second = create_from_keys(LocalStorage(tmp_path / "2-nd trips"), schema=SCHEMA, options=keys)
-    assert second.context.state().config.name == "_2_nd_trips"
+    assert second._context.state().config.name == "_2_nd_trips"
 
 
 def test_partition_columns_may_be_named_apart(tmp_path: Path) -> None:
     keys = {key: value for key, value in KEYS.items() if "partition" not in key}
     table = create_from_keys(tmp_path / "t", schema=SCHEMA, options=keys, partition_by=["p"])
-    assert table.context.state().config.partition_fields == ("p",)
+    assert table._context.state().config.partition_fields == ("p",)
 
 
 @pytest.mark.parametrize(

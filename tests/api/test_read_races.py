@@ -109,7 +109,7 @@ def compact_and_upsert(table: Table) -> None:
 
 def schedule_and_upsert(table: Table) -> None:
     """In version 6 the log files of the upsert belong to a slice whose base file is not there yet."""
-    assert table.schedule_compaction() is not None
+    assert table.schedule_compaction()
     upsert(table)
 
 
@@ -123,7 +123,7 @@ def delete_partition(table: Table) -> None:
 
 def clean(table: Table) -> None:
     """Delete what the newest rows are not read from."""
-    assert table.clean() is not None
+    assert table.clean()
 
 
 def write_and_clean(table: Table) -> None:
@@ -132,31 +132,31 @@ def write_and_clean(table: Table) -> None:
         table.upsert(rows(("a", "x", ts), ("new", "x", ts), ("e", "y", ts)))
         if table.config.table_type == MOR:
             table.compact()
-    assert table.clean() is not None
+    assert table.clean()
 
 
 def compact_and_clean(table: Table) -> None:
     table.compact()
-    assert table.clean() is not None
+    assert table.clean()
 
 
 def overwrite_and_clean(table: Table) -> None:
     insert_overwrite(table)
     table.upsert(rows(("b", "x", 9), ("b", "y", 9)))
-    assert table.clean() is not None
+    assert table.clean()
 
 
 def delete_partition_and_clean(table: Table) -> None:
     delete_partition(table)
     table.upsert(rows(("a", "x", 9)))
-    assert table.clean() is not None
+    assert table.clean()
 
 
 def empty_and_clean(table: Table) -> None:
     """Remove every row, and then every file of it: no file of a newer write is there."""
     table.insert_overwrite_table(rows())
     table.delete(rows(("a", "x", 0)))
-    assert table.clean() is not None
+    assert table.clean()
 
 
 def restore(table: Table) -> None:
@@ -168,14 +168,14 @@ def save(table: Table) -> None:
 
 
 def archive_most(table: Table) -> None:
-    state = table.context.state()
+    state = table._context.state()
     assert archive(state.storage, state.config, ArchiveLimits(2, 1, compaction_delta_commits=1))
 
 
 def change_schema(table: Table) -> None:
     """As a writer that knows one column more: what is there before has nulls in it."""
     upsert(table)
-    state = table.context.state()
+    state = table._context.state()
     newest = state.timeline.completed_writes[-1]
     metadata = read_metadata(state.storage, state.config, newest)
     schema = json.loads(metadata.schema or "")

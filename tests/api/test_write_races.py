@@ -36,7 +36,7 @@ RETRIES = {"hoodie.write.num.retries.on.conflict.failures": "3"}
 
 
 def archive_most(table: Table) -> None:
-    state = table.context.state()
+    state = table._context.state()
     archive(state.storage, state.config, ArchiveLimits(2, 1, compaction_delta_commits=1))
 
 

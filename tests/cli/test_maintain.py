@@ -57,7 +57,8 @@ def test_a_dry_run_says_what_is_due(command: Command, table: Table) -> None:
 
 def test_a_service_that_fails_is_a_finding(command: Command, table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     bad = ServiceReport("clean", is_due=True, why="it is time", error="the disk is gone")
-    monkeypatch.setattr(module, "run_maintenance", lambda *_, **__: MaintenanceReport("/t", False, (bad,)))
+    report = MaintenanceReport.of("/t", (bad,), is_dry_run=False)
+    monkeypatch.setattr(module, "run_maintenance", lambda *_, **__: report)
     result = command("maintain", table.path)
     assert result.code == 1
     assert result.lines[1].split()[:2] == ["clean", "failed"]
@@ -66,7 +67,7 @@ def test_a_service_that_fails_is_a_finding(command: Command, table: Table, monke
 
 
 def test_a_single_writer_at_work_is_no_finding(command: Command, table: Table) -> None:
-    with begin_write(table.context, Operation.UPSERT, in_tasks=False):
+    with begin_write(table._context, Operation.UPSERT, in_tasks=False):
         result = command("maintain", table.path)
     assert (result.code, result.out) == (2, "")
     assert "maintenance beside a writer is refused" in result.err
@@ -100,7 +101,7 @@ def test_a_table_that_is_busy_is_looked_at_again(
         if len(runs) == 1:
             raise LockError("another process writes")
         os.kill(os.getpid(), signal.SIGTERM)
-        return MaintenanceReport("/t", is_dry_run=False)
+        return MaintenanceReport.of("/t", (), is_dry_run=False)
 
     monkeypatch.setattr(module, "run_maintenance", busy_at_first)
     before = signal.getsignal(signal.SIGTERM)

@@ -279,7 +279,7 @@ def test_hudi_takes_away_what_a_write_of_ours_left_behind(hudi: RealHudi, tmp_pa
     options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
     table = create(tmp_path / "t", options, version=version)
     table.insert(things(range(5), ts=1))
-    abandoned = begin_write(table.context, Operation.UPSERT).plan
+    abandoned = begin_write(table._context, Operation.UPSERT).plan
     with WriteTask(abandoned, WriteToken(0, 0, 0)) as task:
         task.write_batch(things(range(9), ts=9).to_batches()[0])
         task.finish()
@@ -294,7 +294,7 @@ def test_failed_writes_of_either_are_taken_back_by_command_blocks(hudi: RealHudi
     """In version 6, where the log files of a write that failed may hold blocks of others."""
     table = create(tmp_path / "t", {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}, version=6)
     table.insert(things(range(5), ts=1))
-    with WriteTask(begin_write(table.context, Operation.UPSERT).plan, WriteToken(0, 0, 0)) as task:
+    with WriteTask(begin_write(table._context, Operation.UPSERT).plan, WriteToken(0, 0, 0)) as task:
         task.write_batch(things(range(9), ts=9).to_batches()[0])
         task.finish()
     table.upsert(things(range(2), ts=2))

@@ -88,7 +88,7 @@ def test_each_runs_the_clustering_that_the_other_has_planned(
         table.insert(rows(1, range(step * 20, step * 20 + 20)))
     table.upsert(rows(2, range(10)))
     planned = table.schedule_clustering()
-    assert planned is not None
+    assert planned
     run("execute", instants=planned.time)
     assert planned.time in {done.time for done in table.timeline.completed_writes}
     assert len(table.file_slices()) == 2
@@ -97,8 +97,8 @@ def test_each_runs_the_clustering_that_the_other_has_planned(
     table.upsert(rows(4, range(70, 80)))
     same(80)
     run("schedule")
-    (planned,) = table.timeline.pending
-    assert [commit.instant for commit in table.cluster()] == [planned.time]
+    (theirs_planned,) = table.timeline.pending
+    assert [commit.instant for commit in table.cluster()] == [theirs_planned.time]
     same(80)
     hudi.write(rows(5, range(15)), table.path, theirs)
     table.delete(rows(6, range(5)))

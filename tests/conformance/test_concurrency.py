@@ -78,7 +78,7 @@ def test_hudi_reads_the_rollback_of_a_writer_that_died(hudi: RealHudi, tmp_path:
     hf.create_table(path, name="shared", schema=SCHEMA, record_key=["id"], ordering=["ts"], partition_by=["p"])
     table = hf.open_table(path)
     table.upsert(rows("ours", 0))
-    dead = begin_write(table.context, Operation.UPSERT)
+    dead = begin_write(table._context, Operation.UPSERT)
     with WriteTask(dead.plan, WriteToken(0, 0, 0)) as task:
         task.write_batch(rows("ours", 1).combine_chunks().to_batches()[0])
         task.finish()

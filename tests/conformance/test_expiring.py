@@ -78,7 +78,7 @@ def run_ttl(hudi: RealHudi, table: hf.Table, policy: str, days: int) -> set[str]
 
 def removed(table: hf.Table) -> tuple[str, str, set[str]]:
     """The action and operation of the newest commit, and the partitions that it has replaced groups of."""
-    state = table.context.state()
+    state = table._context.state()
     newest = state.timeline.completed_writes[-1]
     metadata = state.metadata(newest)
     return newest.action.value, metadata.operation_type or "", set(metadata.partition_to_replace_file_ids or {})
@@ -96,8 +96,8 @@ def removed(table: hf.Table) -> tuple[str, str, set[str]]:
 def test_both_remove_the_same(hudi: RealHudi, tmp_path: Path, table_type: str, policy: str) -> None:
     theirs = aged(tmp_path / "theirs", table_type, 9)
     ours = copied(theirs, {f"{TTL}strategy.days.retain": "5", f"{TTL}management.strategy.type": policy})
-    assert set(expired_partitions(ours.context.state())) == expected_of(policy, table_type)
-    assert expire_partitions(ours.context.state()) is not None
+    assert set(expired_partitions(ours._context.state())) == expected_of(policy, table_type)
+    assert expire_partitions(ours._context.state()) is not None
     answer = run_ttl(hudi, theirs, policy, 5)
     assert answer == expected_of(policy, table_type)
     assert removed(ours) == removed(theirs) == (Action.REPLACE_COMMIT.value, "DELETE_PARTITION", answer)
@@ -121,7 +121,7 @@ def test_both_remove_the_same_after_a_write(hudi: RealHudi, tmp_path: Path) -> N
 def test_fifty_days_are_seven_hours_to_hudi(hudi: RealHudi, tmp_path: Path) -> None:
     table = aged(tmp_path / "t", "COPY_ON_WRITE", 9)
     options = {f"{TTL}strategy.days.retain": "50"}
-    assert expired_partitions(hf.open_table(table.path, options=options).context.state()) == []
+    assert expired_partitions(hf.open_table(table.path, options=options)._context.state()) == []
     assert run_ttl(hudi, table, "KEEP_BY_TIME", 50) == {"old", "middle", "new"}
 
 

@@ -56,7 +56,7 @@ class Slice:
         self.table = new_table(path, options=BUCKETS)
         self.table.upsert(rows(("a", 1, "x", 1), ("b", 1, "x", 1)))
         self.instant = self.table.upsert(rows(("b", 2, "x", 2), ("c", 2, "x", 2))).instant
-        self.schema = self.table.context.state().schema.avro_with_meta
+        self.schema = self.table._context.state().schema.avro_with_meta
 
     def rows(self, *values: Row) -> pa.RecordBatch:
         """Rows as they stand in log files."""

@@ -54,7 +54,7 @@ def assert_shows_commits(ask: Asking, table: hf.Table) -> None:
     shown = {row["commit_time"]: row for row in ask("show_commits", limit=100)}
     assert set(shown) == {write.time for write in table.timeline.completed_writes}
     for write in table.timeline.completed_writes:
-        by_path = read_metadata(table.context.storage, table.config, write).partition_to_write_stats
+        by_path = read_metadata(table._context.storage, table.config, write).partition_to_write_stats
         stats = [stat for stats in by_path.values() for stat in stats]
         written, size = sum(stat.num_writes for stat in stats), sum(stat.total_write_bytes for stat in stats)
         assert shown[write.time]["total_records_written"] == written
@@ -102,7 +102,7 @@ def assert_shows_logs(ask: Asking, table: hf.Table) -> None:
     blocks = ask("show_logfile_metadata", "path", log_file_path_pattern=pattern, limit=100)
     assert {(row["instant_time"], row["block_type"]) for row in blocks} == {(newest.time, "AVRO_DATA_BLOCK")}
     records = ask("show_logfile_records", "path", log_file_path_pattern=pattern, limit=100)
-    by_path = read_metadata(table.context.storage, table.config, newest).partition_to_write_stats
+    by_path = read_metadata(table._context.storage, table.config, newest).partition_to_write_stats
     logged = [stat.num_writes for stats in by_path.values() for stat in stats if stat.log_version is not None]
     assert len(records) == sum(row["record_count"] for row in blocks) == sum(logged) > 0
 

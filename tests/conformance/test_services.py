@@ -87,7 +87,7 @@ def test_hudi_reads_and_goes_on_with_what_was_compacted_here(hudi: RealHudi, tab
 @OLDER_TOO
 def test_each_runs_what_the_other_has_planned(hudi: RealHudi, table: hf.Table) -> None:
     planned = table.schedule_compaction()
-    assert planned is not None
+    assert planned
     table.upsert(rows(4, ids=range(3)))
     same(hudi, table)
     hudi.sql(
@@ -96,9 +96,9 @@ def test_each_runs_what_the_other_has_planned(hudi: RealHudi, table: hf.Table) -
     assert planned.time in {done.time for done in table.timeline.completed_writes}
     same(hudi, table)
     hudi.sql(f"call run_compaction(op => 'schedule', path => '{table.path}', options => '{NOW}')")
-    (planned,) = [pending for pending in table.timeline.pending if pending.action is Action.COMPACTION]
+    (theirs_planned,) = [one for one in table.timeline.pending if one.action is Action.COMPACTION]
     hudi.write(rows(5, ids=range(2)), table.path, theirs(table))
-    assert [commit.instant for commit in table.compact()] == [planned.time]
+    assert [commit.instant for commit in table.compact()] == [theirs_planned.time]
     same(hudi, table)
 
 
@@ -115,7 +115,7 @@ def test_hudi_reads_what_was_cleaned_and_restored_here(hudi: RealHudi, table: hf
     cleaner.compact()
     cleaner.upsert(rows(6))
     cleaner.compact()
-    assert cleaner.clean() is not None
+    assert cleaner.clean()
     same(hudi, table)
     table.restore(saved)
     assert_same_rows(same(hudi, table), expected, key=KEY)

@@ -101,7 +101,7 @@ def in_any_order_of_colliding_ids(groups: Sequence[GroupVerdict]) -> Iterator[li
 
 def plans(table: hf.Table, inserts: int, partition: str = "x") -> list[PartitionPlan]:
     """Our plan, and those with colliding ids in other orders."""
-    profile = sizing_profile(table.context.state(), Operation.UPSERT)
+    profile = sizing_profile(table._context.state(), Operation.UPSERT)
     groups = profile.small_files(partition, table.file_slices(partition))
     return [profile.plan(partition, inserts, order) for order in in_any_order_of_colliding_ids(groups)]
 
@@ -141,7 +141,7 @@ def assert_writes_alike(hudi: RealHudi, path: Path, options: Mapping[str, str], 
         expected.append(Counter((plan.buckets[place].file_id, records) for place, records in placed.items()))
     hudi.write(data, path, {**WRITE, "hoodie.datasource.write.table.type": table.config.table_type.value, **options})
     last = next(i for i in reversed(table.timeline.completed_writes) if i.action is not Action.REPLACE_COMMIT)
-    stats = read_metadata(table.context.storage, table.config, last).write_stats
+    stats = read_metadata(table._context.storage, table.config, last).write_stats
     inserted = [stat for stat in stats if stat.num_inserts]
     assert Counter((stat.file_id if stat.file_id in known else None, stat.num_inserts) for stat in inserted) in expected
 
@@ -237,7 +237,7 @@ def test_groups_in_pending_plans_take_no_new_rows(hudi: RealHudi, tmp_path: Path
         hudi.write(rows(numbered(0, 4), 2), path, {**WRITE, "hoodie.datasource.write.table.type": kind})
         now = "hoodie.compact.inline.max.delta.commits=1"
         hudi.sql(f"call run_compaction(op => 'schedule', path => '{path}', options => '{now}')")
-        profile = sizing_profile(hf.open_table(path).context.state(), Operation.UPSERT)
+        profile = sizing_profile(hf.open_table(path)._context.state(), Operation.UPSERT)
         assert profile.in_compaction
         for options in ASKED + SEEING:
             assert_decides_alike(hudi, path, options, 90)
@@ -245,7 +245,7 @@ def test_groups_in_pending_plans_take_no_new_rows(hudi: RealHudi, tmp_path: Path
     few += f",hoodie.clustering.plan.strategy.max.bytes.per.group={FILTER * 2 + 90_000}"
     hudi.sql(f"call run_clustering(op => 'schedule', path => '{path}', options => '{few}')")
     table = hf.open_table(path)
-    clustered = sizing_profile(table.context.state(), Operation.UPSERT).in_clustering
+    clustered = sizing_profile(table._context.state(), Operation.UPSERT).in_clustering
     assert clustered
     for options in ASKED:
         buckets = assert_decides_alike(hudi, path, options, 90)

@@ -64,7 +64,7 @@ def left(path: Path, condition: pc.Expression) -> list[FileSlice]:
     table = open_table(path)
     reader = table.slice_reader()
     pruner = PartitionPruner(reader.partition_columns, reader.output_schema, condition)
-    return without_skipped(table.context.state(), table.file_slices(), pruner, with_logs=True)
+    return without_skipped(table._context.state(), table.file_slices(), pruner, with_logs=True)
 
 
 def conditions(schema: pa.Schema) -> list[pc.Expression]:

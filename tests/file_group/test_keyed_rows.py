@@ -16,7 +16,7 @@ def test_rows_of_some_keys_or_of_all_have_their_keys_and_the_columns(tmp_path: P
     table = new_table(tmp_path / "t")
     table.upsert(rows(("a", 1, "x", 1), ("b", 1, "x", 2)))
     table.upsert(rows(("b", 2, "x", 3)))
-    state = table.context.state()
+    state = table._context.state()
     reader = write_plan(state, Operation.UPSERT, "20300101000000000").slice_reader()
     [one] = state.slices()
     key = "_hoodie_record_key"

@@ -82,10 +82,10 @@ def test_files_that_are_not_there(merged: Path) -> None:
     [found] = table.file_slices()
     files(merged, ".log.")[-1].unlink()
     with pytest.warns(HudiFormatWarning, match="all of its records, as it cannot be opened"):
-        left = table.slice_reader().read(table.context.storage, found, columns=["k", "v"])
+        left = table.slice_reader().read(table._context.storage, found, columns=["k", "v"])
     assert sorted(left.to_pydict()["k"]) == ["a", "b"]
     with pytest.raises(StorageError):
-        open_table(merged).slice_reader().read(table.context.storage, found)
+        open_table(merged).slice_reader().read(table._context.storage, found)
 
 
 def test_a_compaction_never_goes_on_past_damage(merged: Path) -> None:

@@ -237,7 +237,7 @@ def last_of(table: Table) -> str:
 
 def _begin_compaction(table: Table) -> None:
     """A compaction that is planned, and writes beside it."""
-    assert table.schedule_compaction() is not None
+    assert table.schedule_compaction()
     table.upsert(rows(("a", "x", 5), ("d", "y", 5)))
 
 
@@ -249,7 +249,7 @@ def _more_groups(table: Table) -> None:
 def _begin_clustering(table: Table) -> None:
     """A clustering that is planned, and a write beside it."""
     _more_groups(table)
-    assert table.schedule_clustering() is not None
+    assert table.schedule_clustering()
     table.bulk_insert(rows(("g4", "x", 3)))
 
 
@@ -281,7 +281,7 @@ def _neglect(table: Table) -> None:
 def _wait(table: Table) -> None:
     """The same, two days ago."""
     _neglect(table)
-    clock = table.context.clock
+    clock = table._context.clock
     assert isinstance(clock, SceneClock)
     clock.time.now += 2 * 24 * 3600
 

@@ -80,7 +80,7 @@ CHANGES: list[Callable[[hf.Table], object]] = [
 
 def attacked(table: hf.Table, action: Action, plan: Any) -> list[BaseException]:
     """The errors of all operations on a table with this pending plan."""
-    create_requested(table.context.storage, table.config, TIME, action, plan)
+    create_requested(table._context.storage, table.config, TIME, action, plan)
     attempt = Attempts()
     for change in CHANGES:
         attempt(partial(change, hf.open_table(table.path, options={"hudiformat.sync": "false"})))
@@ -122,7 +122,7 @@ def test_a_plan_that_names_other_places_is_refused(table: hf.Table, action: Acti
 
 
 def test_markers_of_what_is_no_data_file_delete_nothing(table: hf.Table) -> None:
-    storage, config = table.context.storage, table.config
+    storage, config = table._context.storage, table.config
     begin_instant(storage, config, TIME, Action.DELTA_COMMIT)
     for path in (
         "p1",

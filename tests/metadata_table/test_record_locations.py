@@ -22,7 +22,7 @@ SCHEMA = json.dumps({"type": "record", "name": "r", "fields": [{"name": "key", "
 
 def places(table: Table) -> dict[str, RecordLocation]:
     """Where each key is, by reading all file slices."""
-    reader, storage = table.slice_reader(), table.context.storage
+    reader, storage = table.slice_reader(), table._context.storage
     return {
         key: RecordLocation(one.partition_path, one.file_id)
         for one in table.file_slices()
@@ -31,7 +31,7 @@ def places(table: Table) -> dict[str, RecordLocation]:
 
 
 def found(table: Table, keys: set[str]) -> dict[str, RecordLocation]:
-    state = table.context.state()
+    state = table._context.state()
     return record_locations(state.storage, state.config, state.timeline, keys)
 
 

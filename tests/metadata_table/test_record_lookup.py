@@ -24,19 +24,19 @@ INDEXED = {"hoodie.metadata.enable": "true", "hoodie.metadata.global.record.leve
 
 
 def index_of(table: Table) -> RecordIndex:
-    state = table.context.state()
+    state = table._context.state()
     index: RecordIndex = pickle.loads(pickle.dumps(RecordIndex.of(state.storage, state.config, state.timeline)))  # noqa: S301 - made here
     return index
 
 
 def found(table: Table, keys: list[str]) -> dict[str, RecordLocation]:
-    codes, places = index_of(table).find(table.context.storage, pa.array(keys, pa.string()))
+    codes, places = index_of(table).find(table._context.storage, pa.array(keys, pa.string()))
     return {key: places[code] for key, code in zip(keys, codes, strict=True) if code >= 0}
 
 
 def one_by_one(table: Table, keys: list[str]) -> dict[str, RecordLocation]:
     """The newest location of each key, by looking it up in one part of the index after the other."""
-    state = table.context.state()
+    state = table._context.state()
     newest: dict[str, RecordLocation] = {}
     for part in open_metadata(state.storage, state.config, state.timeline).parts("record_index"):
         for key in keys:
@@ -67,7 +67,7 @@ def test_an_index_of_which_others_have_cleaned_file_groups_is_not_taken_for_one_
     keys = [f"k{number}" for number in range(20)]
     table.upsert(rows(*((key, 1, "x", 1) for key in keys)))
     before = index_of(table)
-    storage = table.context.storage
+    storage = table._context.storage
     for ts in range(16):
         table.upsert(rows((keys[0], ts, "xy"[ts % 2], 1)))  # it moves, which is in the index
     with pytest.raises(CorruptTableError, match=r"expected a file slice of record-index-000\d-0 from before"):

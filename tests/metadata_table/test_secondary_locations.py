@@ -28,7 +28,7 @@ def table_with_index(path: Path, column: str, **kind: object) -> Table:
 
 
 def found(table: Table, column: str, *values: str, most: int = 100) -> set[RecordLocation] | None:
-    state = table.context.state()
+    state = table._context.state()
     definition = load_definitions(state.storage, state.config)[f"secondary_index_{column}"]
     return secondary_locations(state.storage, state.config, state.timeline, definition, values, most=most)
 

@@ -241,8 +241,8 @@ class Everything(RuleBasedStateMachine):
         self.wrote(commit, Change(emptied=frozenset(partitions)))
 
     def begun(self, rows: tuple[Row, ...]) -> tuple[Transaction, Sequence[WriteStat]]:
-        state = self.table.context.state()
-        write = begin_write(self.table.context, Operation.UPSERT, state, in_tasks=False)
+        state = self.table._context.state()
+        write = begin_write(self.table._context, Operation.UPSERT, state, in_tasks=False)
         return write, write_keyed(write.plan, prepare(state, Operation.UPSERT, self.data(rows))[0])
 
     @rule(wishes=WISHES)
@@ -332,13 +332,13 @@ class Everything(RuleBasedStateMachine):
             clean_commits_retained=str(kept),
             clean_fileversions_retained=str(kept),
         )
-        self.count("clean" if table.clean() is not None else "clean nothing")
+        self.count("clean" if table.clean() else "clean nothing")
 
     @precondition(lambda self: sum(not one.is_archived for one in self.slow.writes.values()) > 2)
     @rule(kept=st.integers(1, 3))
     def archive(self, kept: int) -> None:
         limits = ArchiveLimits(max_commits=kept + 1, min_commits=kept, compaction_delta_commits=2)
-        state = self.table.context.state()
+        state = self.table._context.state()
         self.count("archive" if archive(state.storage, state.config, limits) else "archive nothing")
 
     # Going back

@@ -25,7 +25,7 @@ def newest_base(path: Path) -> Path:
 
 def write_a_key_twice(_path: Path, table: Table) -> None:
     options = {"hudiformat.sync": "false", "hoodie.parquet.small.file.limit": "0"}
-    open_table(table.path, options=options, clock=table.context.clock).insert(rows(("a", 9, "x", 9)))
+    open_table(table.path, options=options, clock=table._context.clock).insert(rows(("a", 9, "x", 9)))
 
 
 def leave_a_file_of_nobody(path: Path, _table: Table) -> None:
@@ -62,7 +62,7 @@ def test_what_is_broken_is_found(fault: Break, version: int, tmp_path: Path) -> 
     path = tmp_path / "t"
     table = new_table(path, version=version, options={"hoodie.clean.automatic": "false"})
     add_metadata_table(path)
-    table = open_table(path, options={"hudiformat.sync": "false"}, clock=table.context.clock)
+    table = open_table(path, options={"hudiformat.sync": "false"}, clock=table._context.clock)
     table.insert(rows(("a", 1, "x", 1), ("b", 1, "x", 1)))
     table.upsert(rows(("a", 2, "x", 2)))
     assert table.compact()

@@ -43,8 +43,8 @@ def test_deletes_of_a_partition_whose_files_were_cleaned_away_are_not_left_out(t
     table.insert(rows(("c", 1, "z", 1)))
     assert table.cdc(begin)["op"].to_pylist() == ["d", "i"]
     kept = {"hoodie.clean.commits.retained": "1"}
-    clean = open_table(table.path, options=kept, clock=table.context.clock).clean()
-    assert clean is not None
+    clean = open_table(table.path, options=kept, clock=table._context.clock).clean()
+    assert clean
     with pytest.raises(FilesGoneError, match=rf"x/\S+ was deleted by the clean {clean.time}"):
         table.cdc(begin)
     later = str(table.timeline.completed_writes[-2].completion_time)

@@ -57,7 +57,7 @@ def test_a_text_that_is_no_moment_is_refused(table: Table, begin: str, end: str 
 def test_writes_are_within_a_span_by_their_completion_and_in_the_order_of_their_instants(table: Table) -> None:
     commits = [table.upsert(rows(("a", number, "x", number))) for number in range(3)]
     ends = [str(done.completion_time) for done in table.timeline.by_completion_time]
-    state = table.context.state()
+    state = table._context.state()
 
     def times(span: Span) -> list[str]:
         return [instant.time for instant, _ in writes_within(state, span)]
@@ -70,8 +70,8 @@ def test_writes_are_within_a_span_by_their_completion_and_in_the_order_of_their_
 
 def test_archived_writes_are_within_a_span_too(table: Table) -> None:
     commits = [table.insert(rows((f"k{number}", 1, "x", number))) for number in range(6)]
-    archive(table.context.storage, table.config, ArchiveLimits(3, 2, compaction_delta_commits=1))
-    state = table.context.state()
+    archive(table._context.storage, table.config, ArchiveLimits(3, 2, compaction_delta_commits=1))
+    state = table._context.state()
     assert len(state.timeline.completed_writes) < 6
     assert [one.time for one, _ in writes_within(state, Span("", None))] == [commit.instant for commit in commits]
     assert len(completion_times(state, after="")) == 6
@@ -82,7 +82,7 @@ def test_rows_of_archived_writes_are_read_in_version_6_too(tmp_path: Path, table
     options = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
     table = new_table(tmp_path / "old", version=6, table_type=table_type, options=options)
     commits = [table.bulk_insert(rows((f"k{number}", 1, "x", number))) for number in range(6)]
-    archive(table.context.storage, table.config, ArchiveLimits(3, 2, compaction_delta_commits=1))
+    archive(table._context.storage, table.config, ArchiveLimits(3, 2, compaction_delta_commits=1))
     assert len(table.timeline.completed_writes) < 5
     assert sorted(table.incremental(commits[0].instant)["k"].to_pylist()) == ["k1", "k2", "k3", "k4", "k5"]
     assert sorted(table.incremental("000", commits[1].instant)["k"].to_pylist()) == ["k0", "k1"]

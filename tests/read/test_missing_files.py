@@ -37,13 +37,12 @@ def first_file(table: Table) -> str:
 
 
 def clean(table: Table) -> Instant:
-    done = open_table(table.path, options=KEPT, clock=table.context.clock).clean()
-    assert done is not None
+    (done,) = open_table(table.path, options=KEPT, clock=table._context.clock).clean()
     return done
 
 
 def why(table: Table, path: str) -> str | None:
-    return why_gone(table.context.storage, table.config, [path])
+    return why_gone(table._context.storage, table.config, [path])
 
 
 def test_a_file_that_was_cleaned_names_the_clean(table: Table) -> None:
@@ -58,7 +57,7 @@ def test_a_file_that_was_cleaned_names_the_clean(table: Table) -> None:
 def test_a_file_that_is_being_cleaned_names_the_clean(table: Table) -> None:
     path = first_file(table)
     done = clean(table)
-    table.context.storage.delete(instant_path(table.config, done))
+    table._context.storage.delete(instant_path(table.config, done))
     assert why(table, path) is not None
 
 
@@ -68,11 +67,11 @@ def test_a_clean_that_was_archived_is_found_in_the_archive(table: Table) -> None
     for step in range(3, 8):
         table.insert(rows((f"k{step}", 1, "x", step)))
         clean(table)
-    assert archive(table.context.storage, table.config, ArchiveLimits(2, 1))
+    assert archive(table._context.storage, table.config, ArchiveLimits(2, 1))
     timeline = table.timeline
     assert done.time not in {one.time for one in timeline.completed}
     assert why(table, path) is not None
-    found = {one.time for one, _ in cleaned_files(table.context.storage, table.config, timeline)}
+    found = {one.time for one, _ in cleaned_files(table._context.storage, table.config, timeline)}
     assert done.time in found
 
 
@@ -93,7 +92,7 @@ def test_a_file_of_a_write_that_was_rolled_back_names_the_write(table: Table) ->
 
 def test_a_file_that_nobody_has_deleted_has_no_reason(table: Table) -> None:
     assert why(table, first_file(table)) is None
-    assert why_gone(table.context.storage, table.config, []) is None
+    assert why_gone(table._context.storage, table.config, []) is None
 
 
 @pytest.mark.parametrize("is_there", [True, False])
@@ -101,7 +100,7 @@ def test_what_has_no_reason_stays_the_error_that_it_was(table: Table, is_there: 
     path = first_file(table)
     if not is_there:
         (Path(table.path) / path).unlink()
-    with pytest.raises(StorageError, match="worn out"), explaining(table.context.storage, table.config, [path]):
+    with pytest.raises(StorageError, match="worn out"), explaining(table._context.storage, table.config, [path]):
         raise StorageError("worn out")
 
 
@@ -143,7 +142,7 @@ def test_an_error_of_files_that_are_gone_travels_to_other_processes() -> None:
 def test_a_plan_names_what_it_is_going_to_delete(table: Table) -> None:
     path = first_file(table)
     done = clean(table)
-    state = table.context.state()
+    state = table._context.state()
     plan = state.content(Instant(done.time, Action.CLEAN, State.REQUESTED))
     done_or_planned: list[Callable[[], object]] = [lambda: plan, lambda: state.content(done)]
     for content in done_or_planned:

@@ -41,23 +41,23 @@ EVERYTHING = Span("", None)
 
 def read(plan: SlicePlan, table: Table) -> list[Row]:
     """The keys and values of a plan's rows, sorted."""
-    found = plan.read_all(table.context.storage)
+    found = plan.read_all(table._context.storage)
     return sorted((row["k"], row["v"]) for row in found.to_pylist())
 
 
 def test_a_plan_shows_what_was_there_when_it_was_made(table: Table) -> None:
     table.insert(rows(("a", 1, "x", 1)))
-    plan = plan_snapshot(table.context)
+    plan = plan_snapshot(table._context)
     table.upsert(rows(("a", 2, "x", 2), ("b", 1, "y", 3)))
     assert read(plan, table) == read(plan, table) == [("a", 1)]
-    assert read(plan_snapshot(table.context), table) == [("a", 2), ("b", 3)]
+    assert read(plan_snapshot(table._context), table) == [("a", 2), ("b", 3)]
 
 
 def test_making_a_plan_opens_no_data_file_and_reading_it_makes_no_further_look(tmp_path: Path) -> None:
     new_table(tmp_path / "t").insert(rows(("a", 1, "x", 1), ("b", 1, "y", 2)))
     storage = RecordingStorage(open_storage(str(tmp_path / "t")))
     table = open_table(storage)
-    plan = plan_snapshot(table.context)
+    plan = plan_snapshot(table._context)
     assert data_files(storage.requests) == []
     storage.clear()
     assert read(plan, table) == [("a", 1), ("b", 2)]
@@ -67,7 +67,7 @@ def test_making_a_plan_opens_no_data_file_and_reading_it_makes_no_further_look(t
 def test_a_plan_travels_to_other_processes(table: Table) -> None:
     table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 2)))
     table.upsert(rows(("a", 2, "x", 3)))
-    plan = plan_snapshot(table.context, columns=["k", "v"])
+    plan = plan_snapshot(table._context, columns=["k", "v"])
     sent: SlicePlan = pickle.loads(pickle.dumps(plan))  # noqa: S301 - our own bytes
     assert sent.slices == plan.slices
     assert read(sent, table) == [("a", 3), ("b", 2)]
@@ -76,34 +76,34 @@ def test_a_plan_travels_to_other_processes(table: Table) -> None:
 def test_without_logs_the_base_files_alone_are_read(table: Table) -> None:
     table.insert(rows(("a", 1, "x", 1)))
     table.upsert(rows(("a", 2, "x", 2)))
-    assert read(plan_snapshot(table.context, with_logs=False), table) == [("a", 1)]
+    assert read(plan_snapshot(table._context, with_logs=False), table) == [("a", 1)]
 
 
 def test_slices_in_which_the_filter_cannot_be_true_are_left_out_of_the_plan(table: Table) -> None:
     table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 2)))
-    plan = plan_snapshot(table.context, filter=pc.field("p") == "y")
+    plan = plan_snapshot(table._context, filter=pc.field("p") == "y")
     assert [one.partition_path for one in plan.slices] == ["y"]
     assert read(plan, table) == [("b", 2)]
 
 
 def test_a_filter_that_fits_no_column_is_reported_by_reading(table: Table) -> None:
     table.insert(rows(("a", 1, "x", 1)))
-    plan = plan_snapshot(table.context, filter=pc.field("nothing") == 1)
+    plan = plan_snapshot(table._context, filter=pc.field("nothing") == 1)
     assert len(plan.slices) == 1
     with pytest.raises(SchemaError, match="does not fit the columns"):
         read(plan, table)
 
 
 def test_a_column_that_is_not_there_is_reported_before_anything_is_read(table: Table) -> None:
-    plan = plan_snapshot(table.context, columns=["nothing"])
+    plan = plan_snapshot(table._context, columns=["nothing"])
     with pytest.raises(SchemaError, match="no column 'nothing'"):
-        plan.read_all(table.context.storage)
+        plan.read_all(table._context.storage)
 
 
 def test_a_plan_of_the_past_has_the_slices_and_the_schema_of_that_moment(table: Table) -> None:
     first = table.insert(rows(("a", 1, "x", 1)))
     table.upsert(rows(("a", 2, "x", 2)))
-    plan = plan_snapshot(table.context, as_of=first.instant)
+    plan = plan_snapshot(table._context, as_of=first.instant)
     assert plan.query.reader.as_of == first.instant
     assert [len(one.log_files) for one in plan.slices] == [0]
     assert read(plan, table) == [("a", 1)]
@@ -113,7 +113,7 @@ def cleaning_after(table: Table, looks: int) -> TableContext:
     """The context of *table* on a storage where another writer writes and cleans after each of so many listings."""
     left = looks
     kept = {"hoodie.clean.commits.retained": "1", "hoodie.clean.automatic": "false", "hudiformat.sync": "false"}
-    other = open_table(table.path, options=kept, clock=table.context.clock)
+    other = open_table(table.path, options=kept, clock=table._context.clock)
 
     def clean(number: int) -> None:
         nonlocal left
@@ -121,10 +121,10 @@ def cleaning_after(table: Table, looks: int) -> TableContext:
             left -= 1
             step = len(table.timeline.completed)
             other.insert(rows((f"k{step}", 1, "x", step)))
-            assert other.clean() is not None
+            assert other.clean()
 
     storage = RecordingStorage(open_storage(table.path), after=clean)
-    return open_table(storage, clock=table.context.clock).context
+    return open_table(storage, clock=table._context.clock)._context
 
 
 def grown(path: Path) -> Table:
@@ -156,31 +156,31 @@ def test_a_query_of_the_past_is_refused_once_its_files_were_cleaned(tmp_path: Pa
 
 def test_files_that_are_cleaned_after_planning_are_an_error_in_reading(tmp_path: Path) -> None:
     table = grown(tmp_path / "t")
-    plan = plan_snapshot(table.context)
+    plan = plan_snapshot(table._context)
     for step in (3, 4):
         table.insert(rows((f"k{step}", 1, "x", step)))
-    cleaner = open_table(table.path, options={"hoodie.clean.commits.retained": "1"}, clock=table.context.clock)
-    assert cleaner.clean() is not None
+    cleaner = open_table(table.path, options={"hoodie.clean.commits.retained": "1"}, clock=table._context.clock)
+    assert cleaner.clean()
     with pytest.raises(FilesGoneError, match=r"\.parquet was deleted by the clean .*: ask again"):
         read(plan, table)
 
 
 def cleaning_before_reading(table: Table, times: int) -> tuple[TableContext, Callable[[], SlicePlan]]:
     """A context, and a planner of snapshots whose files are cleaned just after planning, so many times."""
-    cleaner = open_table(table.path, options={"hoodie.clean.commits.retained": "1"}, clock=table.context.clock)
+    cleaner = open_table(table.path, options={"hoodie.clean.commits.retained": "1"}, clock=table._context.clock)
     left = times
 
     def plan() -> SlicePlan:
         nonlocal left
-        planned = plan_snapshot(table.context)
+        planned = plan_snapshot(table._context)
         if left:
             left -= 1
             for step in (0, 1):
                 table.insert(rows((f"{left}-{step}", 1, "x", step)))
-            assert cleaner.clean() is not None
+            assert cleaner.clean()
         return planned
 
-    return table.context, plan
+    return table._context, plan
 
 
 def test_rows_are_planned_again_where_their_files_were_cleaned_before_they_were_read(tmp_path: Path) -> None:
@@ -200,8 +200,8 @@ def test_files_that_a_plan_wants_again_are_not_waited_for(tmp_path: Path) -> Non
     for step in range(3):
         table.insert(rows((f"k{step}", 1, "x", step)))
     first = table.timeline.completed[0].time
-    cleaner = open_table(table.path, options={"hoodie.clean.commits.retained": "1"}, clock=table.context.clock)
-    assert cleaner.clean() is not None
+    cleaner = open_table(table.path, options={"hoodie.clean.commits.retained": "1"}, clock=table._context.clock)
+    assert cleaner.clean()
     with pytest.raises(FilesGoneError, match=f"{first}.parquet was deleted by the clean"):
         table.incremental("000", first)
 
@@ -211,10 +211,10 @@ def test_an_incremental_plan_reads_what_was_written_within_its_span(table: Table
     first = table.timeline.by_completion_time[-1].completion_time
     table.upsert(rows(("b", 2, "y", 3)))
     assert first is not None
-    assert read(plan_incremental(table.context, Span(first, None)), table) == [("b", 3)]
-    assert read(plan_incremental(table.context, Span("", first)), table) == [("a", 1), ("b", 2)]
-    assert read(plan_incremental(table.context, EVERYTHING), table) == [("a", 1), ("b", 3)]
-    after = plan_incremental(table.context, Span("2999", None))
+    assert read(plan_incremental(table._context, Span(first, None)), table) == [("b", 3)]
+    assert read(plan_incremental(table._context, Span("", first)), table) == [("a", 1), ("b", 2)]
+    assert read(plan_incremental(table._context, EVERYTHING), table) == [("a", 1), ("b", 3)]
+    after = plan_incremental(table._context, Span("2999", None))
     assert (len(after.slices), read(after, table)) == (0, [])
 
 
@@ -222,23 +222,23 @@ def test_a_change_plan_has_the_writes_of_its_span_in_order(tmp_path: Path) -> No
     options = {"hoodie.table.cdc.enabled": "true"}
     table = new_table(tmp_path / "t", table_type="COPY_ON_WRITE", options=options)
     commits = [table.insert(rows(("a", 1, "x", 1))), table.upsert(rows(("a", 2, "x", 2)))]
-    plan = plan_changes(table.context, EVERYTHING, columns=["op"])
+    plan = plan_changes(table._context, EVERYTHING, columns=["op"])
     assert [write.time for write, _ in plan.writes] == [commit.instant for commit in commits]
     assert plan.schema.names == ["op"]
     for _ in range(2):
         assert [op for batch in plan.changes() for op in batch["op"].to_pylist()] == ["i", "u"]
     with pytest.raises(SchemaError, match="no column 'k'; the columns are"):
-        _ = plan_changes(table.context, EVERYTHING, columns=["k"]).schema
+        _ = plan_changes(table._context, EVERYTHING, columns=["k"]).schema
 
 
 def test_changes_of_a_table_that_keeps_none_are_refused_in_planning(table: Table) -> None:
     with pytest.raises(UnsupportedFeatureError, match="without hoodie.table.cdc.enabled"):
-        plan_changes(table.context, EVERYTHING)
+        plan_changes(table._context, EVERYTHING)
 
 
 def test_a_reader_of_now_and_one_of_the_past(table: Table) -> None:
     first = table.insert(rows(("a", 1, "x", 1)))
-    state = table.context.state()
+    state = table._context.state()
     assert slice_reader(state).as_of is None
     reader = slice_reader(state, first.instant)
     assert reader.as_of == instant_of(state, first.instant) == first.instant
@@ -248,7 +248,7 @@ def test_a_reader_of_now_and_one_of_the_past(table: Table) -> None:
 
 
 def test_moments_are_instants_in_the_zone_of_the_table(table: Table) -> None:
-    state = table.context.state()
+    state = table._context.state()
     assert state.config.timeline_zone is TimelineZone.LOCAL
     assert instant_of(state, None) is None
     assert instant_of(state, "2024-02-29") == instant_of(state, date(2024, 2, 29)) == "20240229000000000"
@@ -260,7 +260,7 @@ def test_tables_that_cannot_be_read_are_refused_in_planning(own_golden: Callable
     lines = [line for line in properties.read_text().splitlines() if "base.file.format" not in line]
     lines = [line for line in lines if not line.startswith("hoodie.table.checksum")]
     properties.write_text("\n".join([*lines, "hoodie.table.base.file.format=ORC"]))
-    context = open_table(path).context
+    context = open_table(path)._context
     plans: list[Callable[[], object]] = [
         lambda: plan_snapshot(context),
         lambda: plan_incremental(context, EVERYTHING),
@@ -272,6 +272,6 @@ def test_tables_that_cannot_be_read_are_refused_in_planning(own_golden: Callable
 
 
 def test_a_plan_of_an_empty_table_has_the_schema_of_the_table(table: Table) -> None:
-    plan = plan_snapshot(table.context, columns=["v"])
+    plan = plan_snapshot(table._context, columns=["v"])
     assert list(plan.slices) == []
-    assert plan.read_all(table.context.storage).schema == pa.schema([("v", pa.int32())])
+    assert plan.read_all(table._context.storage).schema == pa.schema([("v", pa.int32())])

@@ -53,7 +53,7 @@ def left(table: Table, condition: pc.Expression, *, with_logs: bool = True) -> l
     reader = table.slice_reader()
     pruner = PartitionPruner(reader.partition_columns, reader.output_schema, condition)
     return [
-        one.file_id for one in without_skipped(table.context.state(), table.file_slices(), pruner, with_logs=with_logs)
+        one.file_id for one in without_skipped(table._context.state(), table.file_slices(), pruner, with_logs=with_logs)
     ]
 
 

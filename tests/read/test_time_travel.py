@@ -152,7 +152,7 @@ def test_before_the_first_commit_there_are_no_rows(table: Table) -> None:
 
 def test_the_first_commit_may_be_archived(table: Table) -> None:
     commits = [table.insert(rows((str(number), 1, "x", 1))) for number in range(6)]
-    archive(table.context.storage, table.config, ArchiveLimits(3, 2))
+    archive(table._context.storage, table.config, ArchiveLimits(3, 2))
     assert len(content(table, as_of=commits[1])) == 2
     with pytest.raises(BeforeFirstCommitError):
         table.snapshot(as_of="2020-01-01")
@@ -219,7 +219,7 @@ def test_what_has_been_cleaned_away_cannot_be_told(table: Table, says: bool) -> 
 def services(table: Table, **options: str) -> Table:
     named = {f"hoodie.{key.replace('_', '.')}": value for key, value in options.items()}
     quiet = {"hudiformat.sync": "false", "hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
-    return open_table(table.path, options={**quiet, **named}, clock=table.context.clock)
+    return open_table(table.path, options={**quiet, **named}, clock=table._context.clock)
 
 
 @pytest.fixture(params=[(version, kind) for version in (6, 9) for kind in ("COPY_ON_WRITE", "MERGE_ON_READ")])
@@ -234,7 +234,7 @@ def grown(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Table, list[s
 def test_what_a_clean_by_file_versions_has_deleted_cannot_be_told(grown: tuple[Table, list[str]]) -> None:
     table, done = grown
     by_versions = {"clean_policy": "KEEP_LATEST_FILE_VERSIONS", "clean_fileversions_retained": "1"}
-    assert services(table, **by_versions).clean() is not None
+    assert services(table, **by_versions).clean()
     for instant in done[:-1]:
         with pytest.raises(
             TableError, match=f"as of {instant} has been cleaned away: the clean .* has deleted x/.*parquet"
@@ -268,22 +268,21 @@ def test_a_clean_that_kept_less_than_a_later_one_counts(table: Table) -> None:
 def test_a_clean_that_has_been_archived_counts(grown: tuple[Table, list[str]]) -> None:
     table, done = grown
     for step in range(5, 9):
-        assert services(table, clean_commits_retained="1").clean() is not None
+        assert services(table, clean_commits_retained="1").clean()
         table.insert_overwrite(rows((f"k{step}", 1, "x", step)))
-    assert services(table, clean_commits_retained="1").clean() is not None
-    archive(table.context.storage, table.config, ArchiveLimits(2, 1, compaction_delta_commits=1))
+    assert services(table, clean_commits_retained="1").clean()
+    archive(table._context.storage, table.config, ArchiveLimits(2, 1, compaction_delta_commits=1))
     for one in table.timeline.completed:
         if one.action is Action.CLEAN:  # the archive has the others
-            table.context.storage.delete(instant_path(table.config, one))
+            table._context.storage.delete(instant_path(table.config, one))
     with pytest.raises(TableError, match=f"as of {done[0]} has been cleaned away"):
         table.snapshot(as_of=done[0])
 
 
 def test_a_clean_that_is_at_work_counts(grown: tuple[Table, list[str]]) -> None:
     table, done = grown
-    clean = services(table, clean_commits_retained="1").clean()
-    assert clean is not None
-    table.context.storage.delete(instant_path(table.config, clean))
+    (clean,) = services(table, clean_commits_retained="1").clean()
+    table._context.storage.delete(instant_path(table.config, clean))
     with pytest.raises(
         TableError, match=f"as of {done[0]} has been cleaned away; the earliest that was kept is {done[-1]}"
     ):

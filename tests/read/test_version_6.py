@@ -74,7 +74,7 @@ def test_a_hole_in_the_timeline_is_refused_by_incremental_queries(path: Path) ->
     assert open_table(path).incremental(first).num_rows
     rename(path, second, "")
     table = open_table(path)
-    pending = first_pending_write(table.context.state())
+    pending = first_pending_write(table._context.state())
     assert pending is not None
     assert (pending.time, pending.action) == (second, Action.DELTA_COMMIT)
     with pytest.raises(TableError, match=f"{second} deltacommit .inflight. is not complete, and later ones are"):

@@ -36,8 +36,8 @@ def layout(slices: Sequence[FileSlice], **most: int) -> Layout:
 
 def empty_facts(folder: Path) -> TableFacts:
     """The facts of a table without a commit."""
-    return gather(new_table(folder / "empty").context)
+    return gather(new_table(folder / "empty")._context)
 
 
 def facts_of(table: Table, *, verify: bool = True) -> TableFacts:
-    return gather(table.context, verify=verify)
+    return gather(table._context, verify=verify)

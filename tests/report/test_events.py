@@ -49,7 +49,7 @@ def test_what_a_restore_took_away_is_there_too(table: Table) -> None:
 
 @pytest.mark.parametrize("content", [b"no Avro", b""], ids=["damaged", "empty"])
 def test_a_rollback_that_does_not_say_what_it_did_takes_nothing_away(table: Table, content: bytes) -> None:
-    rollback = table.rollback(table.timeline.completed_writes[-1])
+    (rollback,) = table.rollback(table.timeline.completed_writes[-1])
     Path(table.path, instant_path(table.config, rollback)).write_bytes(content)
     assert [event.status for event in facts_of(table).events] == [COMPLETED] * 3
 
@@ -63,7 +63,7 @@ def test_plans_are_pending_and_dead_writes_failed(hostile: Table) -> None:
 
 
 def test_an_instant_that_is_used_again_is_not_rolled_back(golden: Callable[[str], GoldenTable]) -> None:
-    state = open_table(golden("v6-mor-failed-write-h0150").table).context.state()
+    state = open_table(golden("v6-mor-failed-write-h0150").table)._context.state()
     times = [(event.time, event.action) for event in events_of(state, {}, ())]
     assert len(set(times)) == len(times)
 

@@ -75,7 +75,7 @@ def test_a_bar_gets_the_bytes_that_were_verified(table: Table) -> None:
         told.append(size)
         yield told.append
 
-    gather(table.context, bar=bar)
+    gather(table._context, bar=bar)
     first, second = [one.size for one in table.file_slices()]
     assert told == [first + second, first, first + second]
 
@@ -83,7 +83,7 @@ def test_a_bar_gets_the_bytes_that_were_verified(table: Table) -> None:
 def test_elsewhere_than_on_this_machine_nothing_is_counted(table: Table) -> None:
     folder = Path(table.path)
     storage = FolderStorage(LocalStorage(folder.parent), folder.name)
-    facts = gather(replace(table.context, storage=storage))
+    facts = gather(replace(table._context, storage=storage))
     assert (facts.findings is not None, facts.problems) == (True, ())
 
 
@@ -177,4 +177,4 @@ def test_without_an_installed_package_there_is_no_version(table: Table, monkeypa
         raise PackageNotFoundError
 
     monkeypatch.setattr(f"{MODULE}.version", missing)
-    assert gather(table.context, verify=False).made_by == "hudiformat "
+    assert gather(table._context, verify=False).made_by == "hudiformat "

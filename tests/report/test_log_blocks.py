@@ -28,7 +28,7 @@ def table(tmp_path: Path) -> Table:
 
 def test_blocks_come_in_merge_order_with_their_file(table: Table) -> None:
     (one,) = table.file_slices()
-    found = blocks_of(table.context.storage, one)
+    found = blocks_of(table._context.storage, one)
     assert [(block.file, block.type, block.offset) for block in found.blocks] == [
         (0, "AVRO_DATA", 0),
         (1, "DELETE", 0),
@@ -49,7 +49,7 @@ def test_notes_say_what_a_block_does(golden: Callable[[str], GoldenTable]) -> No
     ):
         table = open_table(golden(name).table)
         for one in table.file_slices():
-            notes |= {block.note for block in blocks_of(table.context.storage, one).blocks}
+            notes |= {block.note for block in blocks_of(table._context.storage, one).blocks}
     assert any(note.startswith("rolls back 2") for note in notes)
     assert any("content length" in note for note in notes)
     assert any("some columns only" in note for note in notes)
@@ -58,14 +58,14 @@ def test_notes_say_what_a_block_does(golden: Callable[[str], GoldenTable]) -> No
 
 def test_the_first_blocks_are_read(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_blocks, "MOST_BLOCKS", 1)
-    found = blocks_of(table.context.storage, table.file_slices()[0])
+    found = blocks_of(table._context.storage, table.file_slices()[0])
     assert (len(found.blocks), found.more) == (1, True)
 
 
 def test_a_missing_file_is_a_problem(table: Table) -> None:
     (one,) = table.file_slices()
     Path(table.path, "x", str(one.log_files[0].name)).unlink()
-    found = blocks_of(table.context.storage, one)
+    found = blocks_of(table._context.storage, one)
     assert found.blocks == ()
     assert "No such file" in found.problem or "missing" in found.problem
 

@@ -23,7 +23,7 @@ def grown(path: Path, **changes: str) -> Table:
 
 
 def prospects(table: Table) -> dict[str, Prospect]:
-    state = table.context.state()
+    state = table._context.state()
     return {one.service: one for one in prospects_of(state, state.slices())}
 
 
@@ -69,7 +69,7 @@ def test_why_there_is_nothing_to_change(tmp_path: Path) -> None:
 def test_every_service_says_whether_it_is_due(tmp_path: Path) -> None:
     table = grown(tmp_path / "t")
     opened = open_table(table.path, options={"hoodie.compact.inline.max.delta.commits": "2"})
-    found = {one.service: one for one in services_of(opened.context.state())}
+    found = {one.service: one for one in services_of(opened._context.state())}
     assert list(found) == [one.value for one in Service]
     assert found["compaction"].is_due
     assert not found["clean"].is_due
@@ -82,7 +82,7 @@ def test_a_service_whose_plan_cannot_be_read_is_unknown(tmp_path: Path) -> None:
     done = next(one for one in table.timeline.completed if one.time == replaced.instant)
     Path(table.path, instant_path(table.config, done)).write_bytes(b"no Avro")
     opened = open_table(table.path, options={"hoodie.clustering.async.enabled": "true"})
-    found = {one.service: one for one in services_of(opened.context.state())}
+    found = {one.service: one for one in services_of(opened._context.state())}
     assert [name for name, one in found.items() if one.error]
     assert not any(one.is_due for one in found.values() if one.error)
 

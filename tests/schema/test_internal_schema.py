@@ -36,7 +36,7 @@ def ids(schema: InternalSchema) -> dict[str, int]:
 @pytest.mark.parametrize("name", RENAMED)
 def test_hudis_texts_are_read_and_written_to_the_letter(own_golden: Callable[[str], Path], name: str) -> None:
     path = own_golden(name)
-    state = open_table(path).context.state()
+    state = open_table(path)._context.state()
     metadata = state.commit_with_schema(None)
     assert metadata is not None
     text = metadata.extra_metadata[LATEST_SCHEMA]
@@ -47,7 +47,7 @@ def test_hudis_texts_are_read_and_written_to_the_letter(own_golden: Callable[[st
 
 @pytest.mark.parametrize("name", RENAMED)
 def test_hudis_names_of_each_version_are_found(own_golden: Callable[[str], Path], name: str) -> None:
-    state = open_table(own_golden(name)).context.state()
+    state = open_table(own_golden(name))._context.state()
     history = schema_history(state)
     assert history is not None
     assert history.versions[-1].version == 0

@@ -21,7 +21,7 @@ def served(table: Table, **options: object) -> Table:
     """*table* with other options of services."""
     by_hand: dict[str, Any] = {"clean_automatic": False, "archive_automatic": False}
     services = ServiceOptions(**{**by_hand, **options})
-    return Table(replace(table.context, options=replace(table.context.options, services=services)))
+    return Table(replace(table._context, options=replace(table._context.options, services=services)))
 
 
 def logged(table: Table) -> Table:

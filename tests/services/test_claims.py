@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +18,14 @@ from tests.tables import Clock, content, data_files, new_table, rows
 ROWS = [("a", 2, "x", 2), ("b", 2, "x", 2)]
 OPTIONS = {"hoodie.log.compaction.blocks.threshold": "1", "hoodie.index.type": "INMEMORY"}
 SHARED = {"hoodie.write.concurrency.mode": "optimistic_concurrency_control"}
-Service = Callable[[Table], list[Any]]
+Service = Callable[[Table], Sequence[Any]]
 
 
-def compact(table: Table) -> list[Any]:
+def compact(table: Table) -> Sequence[Any]:
     return table.compact()
 
 
-def log_compact(table: Table) -> list[Any]:
+def log_compact(table: Table) -> Sequence[Any]:
     return table.log_compact()
 
 
@@ -44,7 +44,7 @@ def logged(path: Path, mode: dict[str, str]) -> Table:
 
 def other(table: Table, mode: dict[str, str]) -> Table:
     """The table as another process opens it."""
-    return open_table(table.path, options={"hudiformat.sync": "false", **OPTIONS, **mode}, clock=table.context.clock)
+    return open_table(table.path, options={"hudiformat.sync": "false", **OPTIONS, **mode}, clock=table._context.clock)
 
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:

@@ -29,13 +29,13 @@ def test_cleaning_keeps_the_newest_slice_and_those_of_the_window(table: Table) -
     commits = [table.insert(rows((f"k{step}", step, "x", step))) for step in range(5)]  # each rewrites the small file
     bases = [file for file in data_files(Path(table.path)) if file.endswith(".parquet")]
     assert len(bases) == 5
-    done = clean(table.context)
-    assert done is not None
+    done = clean(table._context)
+    assert done
     kept = [file for file in data_files(Path(table.path)) if file.endswith(".parquet")]
     assert sorted(kept) == sorted(file for file in bases if any(one.instant in file for one in commits[2:]))
     assert len(content(table)) == 5
     assert len(content(table, as_of=commits[3].instant)) == 4
-    assert clean(table.context) is None
+    assert not clean(table._context)
 
 
 @pytest.mark.parametrize(("policy", "left"), [(CleanPolicy.BY_HOURS, 5), (CleanPolicy.BY_VERSIONS, 2)])
@@ -43,7 +43,7 @@ def test_other_policies(table: Table, policy: str, left: int) -> None:
     table = served(table, clean_policy=policy, clean_versions=2)
     for step in range(5):
         table.insert(rows((f"k{step}", step, "x", step)))
-    assert (clean(table.context) is None) is (left == 5)
+    assert (not clean(table._context)) is (left == 5)
     assert len([file for file in data_files(Path(table.path)) if file.endswith(".parquet")]) == left
     assert len(content(table)) == 5
 
@@ -51,8 +51,8 @@ def test_other_policies(table: Table, policy: str, left: int) -> None:
 def test_what_a_savepoint_keeps_is_not_cleaned(table: Table) -> None:
     table = served(table, clean_policy=CleanPolicy.BY_VERSIONS, clean_versions=1)
     commits = [table.insert(rows((f"k{step}", step, "x", step))) for step in range(3)]
-    savepoint(table.context, commits[0].instant)
-    assert clean(table.context) is not None
+    savepoint(table._context, commits[0].instant)
+    assert clean(table._context)
     assert len(content(table, as_of=commits[0].instant)) == 1
 
 
@@ -60,15 +60,14 @@ def test_replaced_file_groups_are_cleaned(tmp_path: Path) -> None:
     table = served(open_table(unpack("v9-cow-replaced-h120", tmp_path).table), clean_commits=1)
     before = content(table, columns=["_hoodie_record_key"])
     files = data_files(Path(table.path))
-    plan = plan_clean(table.context.state())
+    plan = plan_clean(table._context.state())
     assert plan is not None
-    done = clean(table.context)
-    assert done is not None
-    said = read_content(table.context.storage, table.config, done)
+    (done,) = clean(table._context)
+    said = read_content(table._context.storage, table.config, done)
     assert isinstance(said, CleanMetadata)
     assert said.total_files_deleted == len(files) - len(data_files(Path(table.path))) > 0
     assert content(table, columns=["_hoodie_record_key"]) == before
-    assert clean(table.context) is None
+    assert not clean(table._context)
 
 
 @pytest.mark.parametrize("synced", [True, False])
@@ -80,7 +79,7 @@ def test_a_clean_is_completed_once_its_deletions_are_on_disk(tmp_path: Path, syn
     for step in range(4):
         table.insert(rows((f"k{step}", step, "x", step)))
     storage.clear()
-    assert table.clean() is not None
+    assert table.clean()
     requests = [str(one) for one in storage.requests]
     assert ("sync_deletions x" in requests) is synced
     if synced:
@@ -147,7 +146,7 @@ def test_what_a_table_object_remembers_leaves_nothing_to_clean(steps: list[str],
         for number, step in enumerate(steps, 2):
             take(step, table, number)
             table.upsert(rows(("a", number, "x", number)))
-            assert plan_clean(open_table(table.path, options=retaining(commits)).context.state()) is None
+            assert plan_clean(open_table(table.path, options=retaining(commits))._context.state()) is None
 
 
 def test_partitions_are_not_listed_to_find_nothing_to_clean_again(tmp_path: Path) -> None:

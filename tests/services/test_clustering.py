@@ -163,7 +163,7 @@ def test_rows_are_decoded_where_they_have_to_be(tmp_path: Path, copies: list[int
 
 def test_nothing_to_cluster(table: Table) -> None:
     table.insert(rows(("a", 1, "x", 1)))
-    assert table.schedule_clustering() is None
+    assert not table.schedule_clustering()
     assert table.cluster() == []
 
 
@@ -183,9 +183,9 @@ def test_rows_of_the_past_and_changes_are_as_before(tmp_path: Path) -> None:
 def test_file_groups_of_a_plan_take_no_updates_and_others_do(tmp_path: Path, version: int) -> None:
     table = small(tmp_path / "t", version=version)
     planned = table.schedule_clustering()
-    assert planned is not None
+    assert planned
     assert planned.action is (Action.REPLACE_COMMIT if version == 6 else Action.CLUSTERING)
-    assert table.schedule_clustering() is None
+    assert not table.schedule_clustering()
     before = content(table)
     with pytest.raises(UnsupportedFeatureError, match="clustering"):
         table.upsert(some_rows(0, 5, 9))
@@ -205,7 +205,7 @@ def test_a_plan_that_a_write_has_overtaken_is_made_anew(tmp_path: Path, monkeypa
     table.upsert(some_rows(0, 5, 9))
     monkeypatch.undo()
     before = content(table)
-    assert planned is not None
+    assert planned
     assert table.cluster() == []
     assert not table.timeline.pending
     (commit,) = table.cluster()
@@ -217,7 +217,7 @@ def test_a_write_beside_a_clustering_is_not_lost(tmp_path: Path, monkeypatch: py
     """A write that began before the plan, and commits after the files were read."""
     options = {**SHARED, **NO_SMALL}
     table = small(tmp_path / "t", options)
-    other = open_table(table.path, options=options, clock=table.context.clock)
+    other = open_table(table.path, options=options, clock=table._context.clock)
     complete = execution.complete_claimed
 
     def beside(*arguments: Any, **more: Any) -> Any:
@@ -236,11 +236,11 @@ def test_a_write_beside_a_clustering_is_not_lost(tmp_path: Path, monkeypatch: py
 
 def test_one_writer_finds_a_clustering_of_another_process(tmp_path: Path) -> None:
     table = small(tmp_path / "t")
-    state = table.context.state()
+    state = table._context.state()
     given = KeyedRows.of(RowKeys.of(state.config), some_rows(0, 5, 9))
-    with begin_write(table.context, Operation.UPSERT, state) as write:
+    with begin_write(table._context, Operation.UPSERT, state) as write:
         stats = write_keyed(write.plan, given)
-        assert open_table(table.path, options=NO_SMALL, clock=table.context.clock).cluster()
+        assert open_table(table.path, options=NO_SMALL, clock=table._context.clock).cluster()
         with pytest.raises(WriteConflictError, match="another writer has begun"):
             write.commit(stats)
     assert table.verify() == []
@@ -305,7 +305,7 @@ def test_old_file_groups_are_cleaned(tmp_path: Path) -> None:
     before = content(table)
     table.cluster()
     table.insert(rows(("new", 1, "z", 1)))
-    assert table.clean() is not None
+    assert table.clean()
     assert len(data_files(Path(table.path))) == 3
     assert content(table) == sorted([*before, ("new", 1, "z", 1)], key=repr)
 

@@ -91,8 +91,8 @@ def test_partitions_are_filtered(options: ClusteringOptions, expected: list[str]
 
 
 def with_options(table: Table, **options: object) -> Table:
-    chosen = replace(table.context.options.clustering, **options)  # type: ignore[arg-type]
-    return Table(replace(table.context, options=replace(table.context.options, clustering=chosen)))
+    chosen = replace(table._context.options.clustering, **options)  # type: ignore[arg-type]
+    return Table(replace(table._context, options=replace(table._context.options, clustering=chosen)))
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def small(tmp_path: Path) -> Table:
 
 
 def test_a_plan_names_files_by_full_paths_and_says_how_to_sort(small: Table) -> None:
-    plan = plan_clustering(with_options(small, sort_columns=("v", "k")).context.state())
+    plan = plan_clustering(with_options(small, sort_columns=("v", "k"))._context.state())
     assert plan is not None
     assert plan.strategy is not None
     assert plan.strategy.strategy_params == {"hoodie.clustering.plan.strategy.sort.columns": "v,k"}
@@ -127,5 +127,5 @@ def test_a_plan_names_files_by_full_paths_and_says_how_to_sort(small: Table) -> 
     ],
 )
 def test_partitions_are_chosen(small: Table, options: dict[str, object], expected: list[str]) -> None:
-    plan = plan_clustering(with_options(small, **options).context.state())
+    plan = plan_clustering(with_options(small, **options)._context.state())
     assert [(group.slices or ())[0].partition_path for group in (plan and plan.input_groups) or ()] == expected

@@ -29,16 +29,16 @@ def test_compaction_merges_log_files_into_a_base_file(table: Table) -> None:
 
 def test_nothing_to_compact(table: Table) -> None:
     table.insert(rows(("a", 1, "x", 1)))
-    assert table.schedule_compaction() is None
+    assert not table.schedule_compaction()
     assert table.compact() == []
 
 
 def test_what_is_written_after_a_compaction_was_planned_stays_in_log_files(table: Table) -> None:
     table = logged(table)
     planned = table.schedule_compaction()
-    assert planned is not None
+    assert planned
     table.upsert(rows(("c", 2, "x", 5)))
-    assert table.schedule_compaction() is None  # the file group is being compacted already
+    assert not table.schedule_compaction()  # the file group is being compacted already
     assert content(table) == [("a", 2, "x", 2), ("c", 2, "x", 5)]
     (commit,) = table.compact()
     assert commit.instant == planned.time
@@ -82,7 +82,7 @@ def test_a_compaction_that_cannot_write_leaves_its_plan(table: Table, monkeypatc
 
 @pytest.mark.parametrize("options", [{"compaction_log_files": 3}, {"compaction_log_size": 10**6}])
 def test_slices_that_are_not_worth_a_compaction(table: Table, options: dict[str, int]) -> None:
-    assert served(logged(table), **options).schedule_compaction() is None
+    assert not served(logged(table), **options).schedule_compaction()
 
 
 def test_a_compaction_takes_the_largest_logs_first_and_no_more_than_its_target(tmp_path: Path) -> None:

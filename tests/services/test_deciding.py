@@ -17,7 +17,7 @@ from tests.tables import Clock, new_table, rows
 
 
 def decided(table: Table, service: Service) -> Decision:
-    return decide(table.context.state_with_schema(), service)
+    return decide(table._context.state_with_schema(), service)
 
 
 def test_a_new_table_has_nothing_due(table: Table) -> None:
@@ -42,16 +42,15 @@ def test_a_copy_on_write_table_has_no_log_files(tmp_path: Path) -> None:
 
 def test_what_others_have_planned_is_due(tmp_path: Path) -> None:
     table = grown(tmp_path / "t", commits=2)
-    planned = table.schedule_compaction()
+    (planned,) = table.schedule_compaction()
     assert decided(table, Service.COMPACTION) == Decision(is_due=True, why=f"planned and not run: {planned}")
 
 
 def test_what_another_process_runs_is_left_to_it(tmp_path: Path) -> None:
     table = opened(grown(tmp_path / "t", commits=2), **OPTIMISTIC)
-    planned = table.schedule_compaction()
-    assert planned is not None
+    (planned,) = table.schedule_compaction()
     with ExitStack() as undo:
-        claim(table.context.state(), planned, undo)
+        claim(table._context.state(), planned, undo)
         found = decided(table, Service.COMPACTION)
         assert not found.is_due
         assert found.why.startswith(f"another process is running {planned.time}")

@@ -65,15 +65,15 @@ def test_an_entry_may_have_log_files_alone(tmp_path: Path) -> None:
 def test_slices_with_log_files_are_mergeable_until_a_plan_names_them(table: Table) -> None:
     table = logged(table)
     table.bulk_insert(rows(("z", 1, "y", 1)))  # has no log files
-    [found] = mergeable_slices(table.context.state())
+    [found] = mergeable_slices(table._context.state())
     assert found.partition_path == "x"
-    assert table.schedule_compaction() is not None
-    assert mergeable_slices(table.context.state()) == []
+    assert table.schedule_compaction()
+    assert mergeable_slices(table._context.state()) == []
 
 
 def planned(table: Table) -> tuple[Instant, CompactionPlan]:
     """A compaction of *table* that has begun, and its plan."""
-    state = table.context.state()
+    state = table._context.state()
     plan = CompactionPlan(tuple(map(compaction_operation, mergeable_slices(state))), missing_schedule_partitions=())
     requested = create_requested(state.storage, state.config, TIME, Action.COMPACTION, plan)
     return transition_inflight(state.storage, state.config, requested), plan
@@ -83,12 +83,12 @@ def test_the_plan_of_a_compaction_that_has_begun_is_in_its_requested_file(table:
     table = logged(table)
     instant, plan = planned(table)
     assert instant.state is State.INFLIGHT
-    assert compaction_plan_of(table.context.state(), instant) == plan
+    assert compaction_plan_of(table._context.state(), instant) == plan
 
 
 def test_an_instant_without_a_plan_is_damage(table: Table) -> None:
     instant = Instant(TIME, Action.COMPACTION, State.REQUESTED)
-    state = table.context.state()
+    state = table._context.state()
     create_requested(state.storage, state.config, TIME, Action.REPLACE_COMMIT)
     with pytest.raises(StorageError):
         compaction_plan_of(state, instant)
@@ -99,7 +99,7 @@ def test_an_instant_without_a_plan_is_damage(table: Table) -> None:
 def test_running_a_plan_merges_each_slice_and_completes_the_instant(table: Table) -> None:
     table = logged(table)
     instant, plan = planned(table)
-    create_marker(table.context.storage, TIME, "x/f-0_0-0-0_1.parquet")
+    create_marker(table._context.storage, TIME, "x/f-0_0-0-0_1.parquet")
     merged: list[tuple[FileSlice, WriteToken]] = []
 
     def merge(file_slice: FileSlice, _plan: WritePlan, _storage: Storage, token: WriteToken) -> Iterator[WriteStat]:
@@ -109,7 +109,7 @@ def test_running_a_plan_merges_each_slice_and_completes_the_instant(table: Table
         )
 
     (Path(table.path) / "x" / "f").touch()
-    state = table.context.state()
+    state = table._context.state()
     with claimed_by(state, instant) as claimed:
         commit = run_claimed(state, claimed, writing_plan(table), merge=merge, name="COMPACT")
     [(file_slice, token)] = merged
@@ -117,7 +117,7 @@ def test_running_a_plan_merges_each_slice_and_completes_the_instant(table: Table
     assert token == WriteToken(0, 0, 0)
     assert (commit.instant, commit.action, commit.num_writes) == (TIME, "commit", 2)
     [done] = [one for one in table.timeline.completed if one.time == TIME]
-    metadata = read_metadata(table.context.storage, table.config, done)
+    metadata = read_metadata(table._context.storage, table.config, done)
     assert (metadata.operation_type, metadata.compacted) == ("COMPACT", True)
     assert metadata.write_stats == commit.stats
     assert not (Path(table.path) / ".hoodie" / ".temp" / TIME).exists()
@@ -130,12 +130,12 @@ def test_a_plan_that_cannot_be_run_stays(table: Table) -> None:
     def fail(_slice: FileSlice, _plan: WritePlan, _storage: Storage, _token: WriteToken) -> Iterable[WriteStat]:
         raise CommitError("the disk is full", path=table.path)
 
-    state = table.context.state()
+    state = table._context.state()
     with claimed_by(state, instant) as claimed, pytest.raises(CommitError, match="the disk is full"):
         run_claimed(state, claimed, writing_plan(table), merge=fail, name="COMPACT")
     assert instant in table.timeline.pending
-    assert compaction_plan_of(table.context.state(), instant) == plan
+    assert compaction_plan_of(table._context.state(), instant) == plan
 
 
 def writing_plan(table: Table) -> WritePlan:
-    return write_plan(table.context.state(), Operation.UPSERT, TIME)
+    return write_plan(table._context.state(), Operation.UPSERT, TIME)

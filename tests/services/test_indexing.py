@@ -78,7 +78,7 @@ def test_all_indexes_can_be_built(tmp_path: Path, table_type: str, version: int)
         assert built.action is Action.INDEXING
         assert table.create_index(name) == []
         check(tmp_path / "t")
-    assert table.context.state().config.metadata_partitions == tuple(sorted(indexes))
+    assert table._context.state().config.metadata_partitions == tuple(sorted(indexes))
     assert content(open_table(tmp_path / "t")) == expected
     table.upsert(rows(("a", 5, "x", 7), ("f", 5, "y", 8)))
     table.delete(rows(("c", 9, "y")))
@@ -88,7 +88,7 @@ def test_all_indexes_can_be_built(tmp_path: Path, table_type: str, version: int)
 def test_what_an_index_needs_is_built_first(tmp_path: Path) -> None:
     table = grown(tmp_path / "t")
     built = table.create_index("partition_stats")
-    done = [read_content(table.context.storage, table.config, one) for one in built]
+    done = [read_content(table._context.storage, table.config, one) for one in built]
     infos = [one.index_partition_infos for one in done if isinstance(one, IndexCommitMetadata)]
     newest = table.timeline.completed_writes[-1].time
     found = [(info.metadata_partition_path, info.index_upto_instant) for group in infos for info in group or ()]
@@ -164,7 +164,7 @@ def test_indexes_of_others_can_be_dropped_by_either_name(tmp_path: Path) -> None
     assert table.drop_index("v")
     assert table.drop_index("record_index", dependents=True)
     assert open_table(path).config.metadata_partitions == ("column_stats", "files", "partition_stats")
-    assert set(load_definitions(table.context.storage, open_table(path).config)) == {"column_stats"}
+    assert set(load_definitions(table._context.storage, open_table(path).config)) == {"column_stats"}
     table.upsert(rows(("a", 2, "x", 1)))
     check(path)
 
@@ -218,7 +218,7 @@ def test_what_cannot_be_built_is_refused_before_anything_is_changed(tmp_path: Pa
 def test_a_write_that_began_before_an_index_is_written_again(tmp_path: Path) -> None:
     table = grown(tmp_path / "t")
     one, other = (open_table(tmp_path / "t", options=SHARED) for _ in range(2))
-    with begin_write(one.context, Operation.UPSERT) as write:
+    with begin_write(one._context, Operation.UPSERT) as write:
         other.create_index("record_index")
         with pytest.raises(WriteConflictError, match="an index of the metadata table was built"):
             write.commit([])
@@ -258,7 +258,7 @@ def test_a_process_that_dies_leaves_a_table_that_can_be_written(tmp_path: Path, 
     for moment in itertools.count(1, every(23, thorough=7)):
         path = Path(shutil.copytree(tmp_path / "t", tmp_path / "copy"))
         table = open_table(path, clock=Clock(), options={"hudiformat.sync": "false"})
-        faulty = replace(table.context, storage=FaultyStorage(table.context.storage, Dying(moment, after=after)))
+        faulty = replace(table._context, storage=FaultyStorage(table._context.storage, Dying(moment, after=after)))
         has_died = False
         try:
             create_index(faulty, "record_index")
@@ -299,7 +299,7 @@ def test_two_threads_build_the_same_index(tmp_path: Path) -> None:
 def test_progress_is_told_in_bytes(tmp_path: Path) -> None:
     table = grown(tmp_path / "t")
     told: list[tuple[str, int, int]] = []
-    create_index(table.context, "bloom_filters", progress=lambda *seen: told.append(seen))
+    create_index(table._context, "bloom_filters", progress=lambda *seen: told.append(seen))
     total = sum(one.size for one in table.file_slices())
     assert told[-1] == ("bloom_filters", total, total)
     assert {name for name, *_ in told} == {"bloom_filters"}

@@ -69,7 +69,7 @@ def test_services_follow_a_write(tmp_path: Path) -> None:
     assert Action.COMMIT in actions
     assert Action.CLEAN in actions
     assert len(table.timeline.completed_writes) <= 6
-    assert read_archived(table.context.storage, table.config, contents=False)
+    assert read_archived(table._context.storage, table.config, contents=False)
     assert content(table) == [("a", 11, "x", 11), ("b", 0, "y", 0)]
     assert len([file for file in data_files(Path(table.path)) if file.startswith("x/") and "parquet" in file]) <= 3
 

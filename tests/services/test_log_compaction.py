@@ -55,7 +55,7 @@ def test_its_blocks_take_the_place_of_those_they_were_made_of(tmp_path: Path) ->
     assert table.snapshot().sort_by("k").equals(before)  # meta fields too
     assert content(table) == LEFT
     requested = Instant(done.time, Action.LOG_COMPACTION, State.REQUESTED)
-    plan = read_content(table.context.storage, table.config, requested)
+    plan = read_content(table._context.storage, table.config, requested)
     assert isinstance(plan, CompactionPlan)
     assert plan.strategy is not None
     assert plan.preserve_hoodie_metadata
@@ -118,11 +118,11 @@ def test_files_that_cannot_be_written_are_let_go_of(tmp_path: Path, monkeypatch:
 def test_one_that_others_planned_is_run_unless_a_compaction_came_after_it(tmp_path: Path) -> None:
     table = grown(tmp_path)
     plan = CompactionPlan(tuple(map(compaction_operation, table.file_slices())))
-    instant = create_requested(table.context.storage, table.config, "20240229130000000", Action.LOG_COMPACTION, plan)
+    instant = create_requested(table._context.storage, table.config, "20240229130000000", Action.LOG_COMPACTION, plan)
     assert [commit.instant for commit in table.log_compact()] == [instant.time]
-    create_requested(table.context.storage, table.config, "20240229130000005", Action.LOG_COMPACTION, plan)
+    create_requested(table._context.storage, table.config, "20240229130000005", Action.LOG_COMPACTION, plan)
     table.upsert(rows(("a", 9, "x", 9), schema=FLAGGED))
-    create_requested(table.context.storage, table.config, "20240229130000900", Action.COMPACTION, CompactionPlan())
+    create_requested(table._context.storage, table.config, "20240229130000900", Action.COMPACTION, CompactionPlan())
     assert table.log_compact() == []
     assert [one.action for one in table.timeline.pending] == [Action.COMPACTION]
 
@@ -133,7 +133,7 @@ def test_a_slice_whose_blocks_are_all_gone_gets_no_file(tmp_path: Path) -> None:
     name = str(file_slice.log_files[0].name)
     (Path(table.path) / "x" / name).write_bytes(b"")
     plan = CompactionPlan((replace(compaction_operation(file_slice), delta_file_paths=(name,)),))
-    create_requested(table.context.storage, table.config, "20240229130000000", Action.LOG_COMPACTION, plan)
+    create_requested(table._context.storage, table.config, "20240229130000000", Action.LOG_COMPACTION, plan)
     assert [commit.stats for commit in table.log_compact()] == [()]
 
 

@@ -38,7 +38,7 @@ def test_a_compaction_that_nobody_finished_is_planned_anew_unless_another_writer
 ) -> None:
     chosen = {"hoodie.metadata.compact.max.delta.commits": "1", "hoodie.write.concurrency.mode": mode}
     table = with_metadata_table(new_table(tmp_path / "t"), chosen)
-    own = FolderStorage(table.context.storage, ".hoodie/metadata")
+    own = FolderStorage(table._context.storage, ".hoodie/metadata")
     create_requested(own, load_table_config(own), "20000101000000001", Action.COMPACTION)
     table.insert(rows(("a", 1, "x", 1)))
     table.insert(rows(("b", 1, "x", 1)))
@@ -64,7 +64,7 @@ def test_what_is_pending_may_be_recorded_after_many_writes_whose_keys_stay_known
     keys = [f"k{number}" for number in range(14)]
     for ts in (1, 2):
         table.upsert(rows((keys[0], ts, "x", ts)))
-    assert table.schedule_compaction() is not None
+    assert table.schedule_compaction()
     for key in keys[1:]:
         table.upsert(rows((key, 1, "x", 1)))
     table.compact()

@@ -100,10 +100,10 @@ def test_the_buckets_of_a_table_without_partitions_are_split_and_merged_too(tmp_
     table = ringed(tmp_path / "t", partition_by=[], version=version)
     before = content(table)
     assert counts(table) == {"": 2}
-    assert [one.name for one in table.context.storage.list(RINGS)] == ["00000000000000.hashing_meta"]
+    assert [one.name for one in table._context.storage.list(RINGS)] == ["00000000000000.hashing_meta"]
     opened(table, GROWS).schedule_clustering()
     table.rollback(table.timeline.pending[0])
-    assert [one.name for one in table.context.storage.list(RINGS)] == ["00000000000000.hashing_meta"]
+    assert [one.name for one in table._context.storage.list(RINGS)] == ["00000000000000.hashing_meta"]
     assert opened(table, GROWS).cluster()
     assert (counts(table), content(table)) == ({"": 4}, before)
     table.upsert(some(0, 5, 3))
@@ -127,13 +127,13 @@ def test_rows_of_a_bucket_are_sorted_where_that_is_asked_for(tmp_path: Path) -> 
 def test_nothing_is_planned_where_all_buckets_are_right(tmp_path: Path) -> None:
     table = ringed(tmp_path / "t")
     assert table.cluster() == []
-    assert table.schedule_clustering() is None
+    assert not table.schedule_clustering()
 
 
 def test_a_partition_with_a_plan_gets_no_other(tmp_path: Path) -> None:
     table = ringed(tmp_path / "t")
     assert opened(table, GROWS).schedule_clustering()
-    assert opened(table, GROWS).schedule_clustering() is None
+    assert not opened(table, GROWS).schedule_clustering()
 
 
 def test_writers_do_not_add_to_buckets_of_a_plan(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_resizing_that_is_rolled_back_is_as_if_it_had_not_been(tmp_path: Path)
     [commit] = opened(table, GROWS).cluster()
     table.rollback(commit.instant)
     assert (counts(table), content(table)) == ({"x": 2, "y": 2}, before)
-    state = table.context.state()
+    state = table._context.state()
     ring = ring_of(state.storage, "x", state.visibility)
     assert ring == HashRing.first("x", 2)
     assert not list(Path(table.path, ".hoodie/.bucket_index").rglob(f"{commit.instant}*"))
@@ -251,7 +251,7 @@ def test_a_write_that_a_resizing_overtakes_conflicts(tmp_path: Path) -> None:
     }
     table = opened(ringed(tmp_path / "t"), shared)
     before = content(table)
-    with begin_write(table.context, Operation.UPSERT) as write:
+    with begin_write(table._context, Operation.UPSERT) as write:
         opened(table, shared, GROWS).cluster()
         stats = write_keyed(write.plan, KeyedRows.of(RowKeys.of(write.plan.config), some(0, 100, 9)))
         with pytest.raises(WriteConflictError):

@@ -52,7 +52,7 @@ def test_a_write_that_is_to_be_compacted_is_not_rolled_back(table: Table) -> Non
     table = logged(table)
     newest = table.timeline.completed_writes[-1].time
     planned = table.schedule_compaction()
-    assert planned is not None
+    assert planned
     with pytest.raises(CommitError, match=f"while {planned.time} compaction .* is going to read its files"):
         table.rollback(newest)
     table.rollback(planned.time)
@@ -64,7 +64,7 @@ def test_in_version_6_a_write_below_a_planned_compaction_is_found_by_the_files_t
     table = new_table(tmp_path / "t", version=6, options={"hoodie.index.type": "INMEMORY"})
     table.insert(rows(("c", 1, "y", 1)))
     second = table.upsert(rows(("c", 2, "y", 2)))
-    assert table.schedule_compaction() is not None
+    assert table.schedule_compaction()
     with pytest.raises(CommitError, match="is going to read its files"):
         table.rollback(second.instant)
 
@@ -92,7 +92,7 @@ def test_in_version_6_the_log_files_of_a_slice_go_with_its_compaction(tmp_path: 
             table.rollback(write.instant)
     assert content(table) == [("a", 1, "x", 1), ("b", 1, "x", 1)]
     limits = {"hoodie.keep.max.commits": "3", "hoodie.keep.min.commits": "2", "hoodie.clean.commits.retained": "1"}
-    served = open_table(table.path, options={"hudiformat.sync": "false", **limits}, clock=table.context.clock)
+    served = open_table(table.path, options={"hudiformat.sync": "false", **limits}, clock=table._context.clock)
     for ts in range(10, 16):
         served.upsert(rows(("c", ts, "x", ts)))
     assert later[-1].instant < (served.timeline.first_active or "")
@@ -104,7 +104,7 @@ def test_the_last_write_that_is_not_archived_is_not_rolled_back(tmp_path: Path) 
     options = {"hoodie.archive.automatic": "false"}
     table = new_table(tmp_path / "t", table_type="COPY_ON_WRITE", options=options)
     writes = [table.upsert(rows((f"k{ts}", ts, "x", ts))) for ts in range(3)]
-    state = table.context.state()
+    state = table._context.state()
     archive(state.storage, state.config, ArchiveLimits(max_commits=2, min_commits=1))
     with pytest.raises(CommitError, match="all writes before it have been archived"):
         table.rollback(writes[-1].instant)

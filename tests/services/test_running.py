@@ -85,12 +85,12 @@ def test_an_unknown_service_is_an_error(table: Table) -> None:
 def test_plans_of_others_are_run(tmp_path: Path) -> None:
     table = grown(tmp_path / "t", commits=1)
     planned = table.schedule_compaction()
-    assert planned is not None
+    assert planned
     assert of(table.maintain(), "compaction").instants == (planned.time,)
     for number in range(2):
         table.bulk_insert(rows((f"k{number}", 1, "x", 1)))
     planned = table.schedule_clustering()
-    assert planned is not None
+    assert planned
     assert of(table.maintain(), "clustering").instants == (planned.time,)
     assert table.timeline.pending == ()
 
@@ -138,14 +138,14 @@ def test_a_service_that_fails_does_not_stop_the_others(tmp_path: Path, monkeypat
 def test_no_service_begins_once_it_is_to_stop(tmp_path: Path) -> None:
     table = opened(grown(tmp_path / "t"), **ALL)
     answers: Iterator[bool] = iter([False, False, True])
-    report = maintain(table.context, is_stopped=lambda: next(answers))
+    report = maintain(table._context, is_stopped=lambda: next(answers))
     assert [one.service for one in report.services] == ["rollback", "metadata"]
 
 
 @pytest.mark.parametrize("in_tasks", [False, True])
 def test_beside_a_single_writer_at_work_it_is_refused(tmp_path: Path, *, in_tasks: bool) -> None:
     table = grown(tmp_path / "t")
-    with begin_write(table.context, Operation.UPSERT, in_tasks=in_tasks) as write:
+    with begin_write(table._context, Operation.UPSERT, in_tasks=in_tasks) as write:
         with pytest.raises(LockError, match="maintenance beside a writer is refused.*OPTIMISTIC_CONCURRENCY_CONTROL"):
             table.maintain()
         assert write.instant in table.timeline.pending
@@ -158,10 +158,10 @@ def test_a_single_writer_that_begins_meanwhile_stops_what_is_left(tmp_path: Path
     begun: list[Transaction | None] = []
 
     def is_stopped() -> bool:
-        begun.append(begin_write(table.context, Operation.UPSERT, in_tasks=False) if len(begun) == 2 else None)
+        begun.append(begin_write(table._context, Operation.UPSERT, in_tasks=False) if len(begun) == 2 else None)
         return False
 
-    report = maintain(table.context, is_stopped=is_stopped)
+    report = maintain(table._context, is_stopped=is_stopped)
     assert [one.service for one in report.failed][:2] == ["ttl", "compaction"]
     assert "expected no write to be under way" in (of(report, "compaction").error or "")
     write = begun[2]
@@ -171,7 +171,7 @@ def test_a_single_writer_that_begins_meanwhile_stops_what_is_left(tmp_path: Path
 
 def test_beside_writers_with_a_lock_it_runs(tmp_path: Path) -> None:
     table = opened(grown(tmp_path / "t"), **OPTIMISTIC, **KEEP_FEW)
-    with begin_write(table.context, Operation.UPSERT, in_tasks=False) as write:
+    with begin_write(table._context, Operation.UPSERT, in_tasks=False) as write:
         report = table.maintain()
         assert report.failed == ()
         assert of(report, "compaction").done
@@ -181,7 +181,7 @@ def test_beside_writers_with_a_lock_it_runs(tmp_path: Path) -> None:
 
 def test_what_writers_that_died_have_left_is_rolled_back(tmp_path: Path) -> None:
     table = opened(grown(tmp_path / "t"), **OPTIMISTIC)
-    write = begin_write(table.context, Operation.UPSERT, in_tasks=False)
+    write = begin_write(table._context, Operation.UPSERT, in_tasks=False)
     assert not of(table.maintain(), "rollback").is_due
     write._heartbeat.stop()
     done = of(table.maintain(), "rollback")

@@ -111,11 +111,11 @@ def test_keys_of_one_field_that_a_complex_generator_made_are_refused(own_golden:
 def test_writes_go_on_in_every_version(tmp_path: Path, table_type: str, version: int, way: tuple[int, ...]) -> None:
     table = grown(tmp_path / "t", version, table_type=table_type)
     expected = content(table)
-    archived = {one.instant.time for one in read_archived(table.context.storage, table.config)}
+    archived = {one.instant.time for one in read_archived(table._context.storage, table.config)}
     for number, to in enumerate(way):
         table.change_version(to)
         assert content(table) == expected
-        assert {one.instant.time for one in read_archived(table.context.storage, table.config)} >= archived
+        assert {one.instant.time for one in read_archived(table._context.storage, table.config)} >= archived
         assert table.verify() == []
         table.upsert(rows((f"n{number}", 100, "x", number), ("a", 100 + number, "x", number)))
         expected = sorted(
@@ -203,7 +203,7 @@ def _compaction_meanwhile(table: Table) -> None:
     """A write that is committed after a compaction that was planned while it was pending."""
     table.upsert(rows(("b", 2, "x", 2)))
     write, stats = begun(table, ("b", 3, "x", 3))
-    other = open_table(table.context.storage.root, options=SHARED, clock=table.context.clock)
+    other = open_table(table._context.storage.root, options=SHARED, clock=table._context.clock)
     other.compact()
     with write:
         write.commit(stats)
@@ -296,7 +296,7 @@ def test_the_past_of_a_downgraded_table_has_its_rows_when_it_is_archived(
     before = [content(table, as_of=moment) for moment in moments]
     table.change_version(6)
     kept = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoodie.clean.automatic": "false"}
-    table = open_table(tmp_path / "t", options={"hoodie.index.type": index, **kept}, clock=table.context.clock)
+    table = open_table(tmp_path / "t", options={"hoodie.index.type": index, **kept}, clock=table._context.clock)
     for number in range(4):
         table.upsert(rows(("z", 10 + number, "x", number)))
     assert moments[1] < (table.timeline.first_active or "")
@@ -401,7 +401,9 @@ def test_a_process_that_dies_leaves_the_one_version_or_the_other(
     for moment in itertools.count(1, every(11, thorough=11)):
         path = Path(shutil.copytree(tmp_path / "t", tmp_path / "copy", dirs_exist_ok=False))
         table = open_table(path, clock=Clock())
-        faulty = Table(replace(table.context, storage=FaultyStorage(table.context.storage, Dying(moment, after=after))))
+        faulty = Table(
+            replace(table._context, storage=FaultyStorage(table._context.storage, Dying(moment, after=after)))
+        )
         has_died = False
         try:
             faulty.change_version(to)
@@ -413,7 +415,7 @@ def test_a_process_that_dies_leaves_the_one_version_or_the_other(
         now.upsert(rows(("later", 1, "x", 1)))
         assert content(now) == sorted([*expected, ("later", 1, "x", 1)], key=repr)
         now.change_version(to)
-        assert load_table_config(now.context.storage).version == to
+        assert load_table_config(now._context.storage).version == to
         assert content(now) == sorted([*expected, ("later", 1, "x", 1)], key=repr)
         assert now.verify() == []
         shutil.rmtree(path)
@@ -468,7 +470,7 @@ def test_other_writers_are_left_alone(tmp_path: Path) -> None:
     writer = open_table(tmp_path / "t", options=shared)
     changing = open_table(tmp_path / "t", options=shared)
     with (
-        begin_write(writer.context, Operation.UPSERT),
+        begin_write(writer._context, Operation.UPSERT),
         pytest.raises(CommitError, match="expected nothing to be under way, found"),
     ):
         changing.change_version(9)

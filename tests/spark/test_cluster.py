@@ -160,7 +160,7 @@ def objects_of(uri: str) -> list[str]:
 
 def committed_files(table: hf.Table) -> list[str]:
     """The files that commits name."""
-    found = [read_metadata(table.context.storage, table.config, one) for one in table.timeline.completed]
+    found = [read_metadata(table._context.storage, table.config, one) for one in table.timeline.completed]
     return sorted(
         {stat.path for one in found for stats in one.partition_to_write_stats.values() for stat in stats if stat.path}
     )

@@ -42,7 +42,7 @@ def test_keys_may_be_written_in_capitals(spark: SparkSession, table: hf.Table) -
     rows = spark.createDataFrame([("a", 1)], "id string, ts bigint").write.format("hudiformat").mode("append")
     rows.option("Hoodie.Datasource.Write.Operation", "insert").save(table.path)
     [done] = table.timeline.completed
-    assert read_metadata(table.context.storage, table.config, done).operation_type == "INSERT"
+    assert read_metadata(table._context.storage, table.config, done).operation_type == "INSERT"
 
 
 def options(**given: str) -> SourceOptions:

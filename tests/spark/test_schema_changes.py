@@ -40,7 +40,7 @@ def values(table: hf.Table, *columns: str) -> list[tuple[object, ...]]:
 
 
 def index_of(table: hf.Table) -> dict[str, str]:
-    kind = table.context.options.index_type.value
+    kind = table._context.options.index_type.value
     return {} if kind == "BUCKET" else {"hoodie.index.type": kind}
 
 

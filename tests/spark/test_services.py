@@ -139,10 +139,10 @@ def test_a_clean_s_files_are_deleted_by_tasks(spark: SparkSession, tmp_path: Pat
     before, files = content(table), len(list((tmp_path / "t").glob("*/*.parquet")))
     keep = {**options, "hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
     done = hudi_spark.clean(spark, table.path, options=keep)
-    assert done is not None
+    assert done
     assert (files, len(list((tmp_path / "t").glob("*/*.parquet")))) == (16, 4)
     assert content(table) == before
-    assert hudi_spark.clean(spark, table.path, options=keep) is None
+    assert not hudi_spark.clean(spark, table.path, options=keep)
 
 
 def test_damage_is_found_by_tasks(spark: SparkSession, tmp_path: Path) -> None:

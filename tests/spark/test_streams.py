@@ -152,7 +152,7 @@ def assert_every_batch_is_there(table: hf.Table, files: list[pa.Table]) -> None:
 
 def batches_in(table: hf.Table) -> list[int]:
     """The batches that commits of *table* name, archived ones too."""
-    storage, config = table.context.storage, table.config
+    storage, config = table._context.storage, table.config
     archived = {one.instant: one.metadata for one in read_archived(storage, config) if one.instant.action.is_write}
     found = archived | {one: read_metadata(storage, config, one) for one in table.timeline.completed_writes}
     written = [one for one in found.values() if isinstance(one, CommitMetadata)]

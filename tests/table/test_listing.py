@@ -110,7 +110,7 @@ def test_folders_of_other_partitions_are_not_entered(path: Path, folders_seen: l
 
 
 def test_the_metadata_table_lists_what_the_folders_hold(path: Path) -> None:
-    storage, state = LocalStorage(path), open_table(path).context.state()
+    storage, state = LocalStorage(path), open_table(path)._context.state()
     expected = {found: names(files) for found, files in list_files(storage, None)}
     opened = partial(listing, storage, state.config, state.timeline)
     found = list_metadata_table(opened, storage.root, None)
@@ -133,7 +133,7 @@ def test_the_metadata_table_is_opened_once_for_one_partition_after_the_other(
 
     map_file = LocalStorage.map
     monkeypatch.setattr(LocalStorage, "map", seen)
-    state = open_table(path).context.state()
+    state = open_table(path)._context.state()
     expected = {found: names(files) for found, files in list_files(LocalStorage(path), None)}
     first = names(state.partition_files("north"))
     once = len([name for name in opened if "metadata/files" in name])

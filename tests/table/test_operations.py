@@ -99,7 +99,7 @@ def test_a_table_that_is_made_with_operations_keeps_them(tmp_path: Path, kind: s
 
 def test_a_changelog_that_another_engine_began_is_kept_by_writes(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t")
-    begun = open_table(table.path, options={KEEP: "true"}, clock=table.context.clock)
+    begun = open_table(table.path, options={KEEP: "true"}, clock=table._context.clock)
     begun.insert(rows(("a", 1, "x", 1)))
     assert OPERATION not in table.snapshot().column_names  # no file is opened to find out
     commit = table.upsert(rows(("a", 2, "x", 2)))
@@ -155,7 +155,7 @@ def test_files_that_cannot_be_read_say_nothing(tmp_path: Path) -> None:
     )
     commit = table.insert(rows(("a", 1, "x", 1)))
     (stat,) = commit.stats
-    storage = table.context.storage
+    storage = table._context.storage
 
     def said(*stats: WriteStat) -> bool:
         metadata = CommitMetadata(operation_type="UPSERT", partition_to_write_stats={"": stats}, extra_metadata={})

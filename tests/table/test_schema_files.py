@@ -21,9 +21,9 @@ def files(path: Path) -> list[Path]:
 
 def test_a_table_that_keeps_none_has_no_history(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t", options=BY_IDS)
-    assert schema_history(table.context.state()) is None
+    assert schema_history(table._context.state()) is None
     table.upsert(rows(("a", 1, "x")))
-    assert schema_history(table.context.state()) is None
+    assert schema_history(table._context.state()) is None
     assert files(tmp_path / "t") == []
 
 
@@ -34,21 +34,21 @@ def test_every_commit_keeps_the_versions(tmp_path: Path, version: int, parts: in
     table.evolve(rename={"v": "w"})
     table.upsert(pa.table({"k": ["b"], "ts": [1], "p": ["x"], "w": pa.array([2], pa.int32())}))
     assert [len(file.name.split(".")[0].split("_")) for file in files(tmp_path / "t")] == [parts] * 2
-    history = schema_history(table.context.state())
+    history = schema_history(table._context.state())
     assert history is not None
     assert len(history.versions) == 3  # before, renamed, and a key that may be null
     if version > 6:
         table.compact()
-        assert schema_history(table.context.state()) == history
+        assert schema_history(table._context.state()) == history
 
 
 def test_a_file_of_a_write_that_never_completed_is_passed_over(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t", options=BY_IDS)
     table.upsert(rows(("a", 1, "x", 1)))
     table.evolve(rename={"v": "w"})
-    before = schema_history(table.context.state())
+    before = schema_history(table._context.state())
     (tmp_path / "t" / ".hoodie" / ".schema" / "20990101000000000_20990101000000001.schemacommit").write_text("{}")
-    assert schema_history(table.context.state()) == before
+    assert schema_history(table._context.state()) == before
 
 
 def test_without_a_file_the_newest_schema_stands_for_all(tmp_path: Path) -> None:

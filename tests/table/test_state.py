@@ -38,22 +38,22 @@ def test_the_schema_is_that_of_the_newest_commit(tmp_path: Path) -> None:
 def test_a_newer_commit_that_names_no_schema_is_passed_over(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t")
     table.insert(rows(("a", 1, "x", 1)))
-    storage, config = table.context.storage, table.config
-    later = table.context.state().next_instant
+    storage, config = table._context.storage, table.config
+    later = table._context.state().next_instant
     inflight = transition_inflight(storage, config, create_requested(storage, config, later, Action.DELTA_COMMIT))
     nothing = CommitMetadata(extra_metadata={"schema": ""})
-    complete(storage, config, inflight, nothing, completion_time=next_instant(table.context.clock(), later))
-    assert table.context.state().schema.arrow == SCHEMA
+    complete(storage, config, inflight, nothing, completion_time=next_instant(table._context.clock(), later))
+    assert table._context.state().schema.arrow == SCHEMA
 
 
 def test_a_table_without_commits_has_the_schema_it_was_created_with(tmp_path: Path) -> None:
-    assert new_table(tmp_path / "t").context.state().schema.arrow == SCHEMA
+    assert new_table(tmp_path / "t")._context.state().schema.arrow == SCHEMA
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_golden_table_has_a_schema_with_its_columns(name: str, tmp_path: Path) -> None:
     golden = unpack(name, tmp_path)
-    names = set(open_table(golden.table).context.state().schema.arrow.names)
+    names = set(open_table(golden.table)._context.state().schema.arrow.names)
     assert set(golden.manifest["record_key_fields"]) <= names
 
 
@@ -79,62 +79,62 @@ def test_without_a_clock_the_machines_is_taken(tmp_path: Path) -> None:
 def recorded(table: Table, **options: str) -> tuple[Table, RecordingStorage]:
     """*table*, opened anew on a storage that records its requests; none so far."""
     storage = RecordingStorage(open_storage(table.path))
-    found = open_table(storage, options={"hudiformat.sync": "false", **options}, clock=table.context.clock)
+    found = open_table(storage, options={"hudiformat.sync": "false", **options}, clock=table._context.clock)
     storage.clear()
     return found, storage
 
 
 def test_a_look_is_two_requests_and_parses_properties_that_have_not_changed_once(table: Table) -> None:
     found, storage = recorded(table)
-    states = [found.context.state() for _ in range(2)]
+    states = [found._context.state() for _ in range(2)]
     assert [request.kind for request in storage.requests] == ["read", "list"] * 2
     assert states[0].config is states[1].config
     assert states[0].timeline == states[1].timeline
 
 
 def test_properties_are_parsed_again_once_they_have_changed(table: Table) -> None:
-    before = table.context.state()
-    update_table_config(table.context.storage, {"hoodie.table.name": "other"}, saved_at=datetime.now(timezone.utc))
+    before = table._context.state()
+    update_table_config(table._context.storage, {"hoodie.table.name": "other"}, saved_at=datetime.now(timezone.utc))
     assert before.config.name == "t"
-    assert table.context.state().config.name == "other"
+    assert table._context.state().config.name == "other"
 
 
 def test_a_commit_is_read_once_by_all_looks_of_one_table_object(table: Table) -> None:
     table.insert(rows(("a", 1, "x", 1)))
     found, storage = recorded(table)
-    [done] = found.context.state().timeline.completed
-    metadata = found.context.state().metadata(done)
+    [done] = found._context.state().timeline.completed
+    metadata = found._context.state().metadata(done)
     storage.clear()
-    assert found.context.state().metadata(done) is metadata
-    assert found.context.state().schema.arrow == SCHEMA
+    assert found._context.state().metadata(done) is metadata
+    assert found._context.state().schema.arrow == SCHEMA
     assert [request.kind for request in storage.requests] == ["read", "list"] * 2
 
 
 def test_the_content_of_a_pending_instant_belongs_to_one_look(table: Table) -> None:
     pending = Instant("20990101000000000", Action.COMPACTION, State.REQUESTED)
-    create_requested(table.context.storage, table.config, pending.time, pending.action, CompactionPlan(()))
+    create_requested(table._context.storage, table.config, pending.time, pending.action, CompactionPlan(()))
     found, storage = recorded(table)
-    state = found.context.state()
+    state = found._context.state()
     storage.clear()
     assert state.content(pending) is state.content(pending)
     assert len(storage.requests) == 1
-    assert found.context.state().content(pending) is not state.content(pending)
+    assert found._context.state().content(pending) is not state.content(pending)
 
 
 def test_a_partition_is_listed_once_in_a_look(table: Table) -> None:
     table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
     found, storage = recorded(table)
-    state = found.context.state()
+    state = found._context.state()
     storage.clear()
     first = state.partition_files("x")
     table.upsert(rows(("a", 2, "x", 2)))
     assert state.partition_files("x") is first
     assert storage.requests == [Request("list", "x")]
-    assert len(found.context.state().partition_files("x")) == len(first) + 1
+    assert len(found._context.state().partition_files("x")) == len(first) + 1
 
 
 def test_a_look_is_taken_again_only_where_the_timeline_has_changed(table: Table) -> None:
-    state = table.context.state()
+    state = table._context.state()
     assert state.again() is state
     done = table.insert(rows(("a", 1, "x", 1)))
     again = state.again()
@@ -144,8 +144,8 @@ def test_a_look_is_taken_again_only_where_the_timeline_has_changed(table: Table)
 
 
 def test_a_look_that_is_taken_again_reads_the_properties_too(table: Table) -> None:
-    state = table.context.state()
-    update_table_config(table.context.storage, {"hoodie.table.name": "other"}, saved_at=datetime.now(timezone.utc))
+    state = table._context.state()
+    update_table_config(table._context.storage, {"hoodie.table.name": "other"}, saved_at=datetime.now(timezone.utc))
     assert state.again() is state  # whoever changes them writes to the timeline, too
     table.insert(rows(("a", 1, "x", 1)))
     assert state.again().config.name == "other"
@@ -154,7 +154,7 @@ def test_a_look_that_is_taken_again_reads_the_properties_too(table: Table) -> No
 def test_an_instant_that_this_process_adds_is_known_without_another_look(table: Table) -> None:
     table.insert(rows(("a", 1, "x", 1)))
     found, storage = recorded(table)
-    state = found.context.state()
+    state = found._context.state()
     storage.clear()
     added = Instant("20990101000000000", Action.DELTA_COMMIT, State.INFLIGHT)
     with_added = state.with_instant(added)
@@ -168,10 +168,10 @@ def test_an_instant_that_this_process_adds_is_known_without_another_look(table: 
 def test_a_clean_overtakes_a_look_that_lists_after_it(table: Table, of_the_past: bool) -> None:
     for number in range(3):
         table.insert(rows((f"k{number}", 1, "x", number)))
-    state = table.context.state()
+    state = table._context.state()
     assert not state.is_overtaken(of_the_past=of_the_past)
-    quick = open_table(table.path, options={"hoodie.clean.commits.retained": "1"}, clock=table.context.clock)
-    assert quick.clean() is not None
+    quick = open_table(table.path, options={"hoodie.clean.commits.retained": "1"}, clock=table._context.clock)
+    assert quick.clean()
     state.slices()
     # The newest slice of one partition is still there; slices of the past may be gone.
     assert state.is_overtaken(of_the_past=of_the_past) is of_the_past
@@ -180,7 +180,7 @@ def test_a_clean_overtakes_a_look_that_lists_after_it(table: Table, of_the_past:
 def test_a_rollback_overtakes_a_look_that_lists_several_partitions(table: Table) -> None:
     table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
     newest = table.upsert(rows(("a", 2, "x", 2)))
-    state = table.context.state()
+    state = table._context.state()
     table.rollback(newest.instant)
     assert not state.is_overtaken()
     state.slices()
@@ -189,7 +189,7 @@ def test_a_rollback_overtakes_a_look_that_lists_several_partitions(table: Table)
 
 def test_a_write_alone_overtakes_no_look(table: Table) -> None:
     table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
-    state = table.context.state()
+    state = table._context.state()
     table.upsert(rows(("a", 2, "x", 2)))
     assert len(state.slices()) == 2  # the newer log file is in no slice
     assert not state.is_overtaken(of_the_past=True)
@@ -198,7 +198,7 @@ def test_a_write_alone_overtakes_no_look(table: Table) -> None:
 def test_a_quiet_look_at_one_partition_asks_nothing_to_know_that_it_is_current(table: Table) -> None:
     table.insert(rows(("a", 1, "x", 1)))
     found, storage = recorded(table)
-    state = found.context.state()
+    state = found._context.state()
     assert state.schema.arrow == table.schema  # every query reads the newest write for it
     state.slices()
     storage.clear()
@@ -209,7 +209,7 @@ def test_a_quiet_look_at_one_partition_asks_nothing_to_know_that_it_is_current(t
 def test_a_rollback_overtakes_a_look_at_one_partition_that_misses_files_of_the_newest_write(table: Table) -> None:
     table.insert(rows(("a", 1, "x", 1)))
     newest = table.upsert(rows(("a", 2, "x", 2)))
-    state = table.context.state()
+    state = table._context.state()
     table.rollback(newest.instant)
     state.slices()
     assert state.is_overtaken()
@@ -217,7 +217,7 @@ def test_a_rollback_overtakes_a_look_at_one_partition_that_misses_files_of_the_n
 
 def test_a_look_that_finds_no_partition_any_more_is_overtaken(table: Table) -> None:
     first = table.insert(rows(("a", 1, "x", 1)))
-    state = table.context.state()
+    state = table._context.state()
     table.rollback(first.instant)
     assert state.slices() == []
     assert state.is_overtaken()
@@ -226,20 +226,20 @@ def test_a_look_that_finds_no_partition_any_more_is_overtaken(table: Table) -> N
 def test_archiving_overtakes_no_look(table: Table) -> None:
     for number in range(3):
         table.insert(rows((f"k{number}", 1, "x", number), (f"k{number}", 1, "y", number)))
-    state = table.context.state()
+    state = table._context.state()
     state.slices()
-    assert archive(table.context.storage, table.config, ArchiveLimits(2, 1, compaction_delta_commits=1))
+    assert archive(table._context.storage, table.config, ArchiveLimits(2, 1, compaction_delta_commits=1))
     assert not state.is_overtaken(of_the_past=True)
 
 
 def test_the_schema_of_a_moment_whose_write_was_archived_is_that_of_the_archive(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t", schema=FLAGGED, table_type="COPY_ON_WRITE")
     first = table.insert(rows(("a", 1, "x", 1), schema=FLAGGED))
-    update_table_config(table.context.storage, {"hoodie.table.create.schema": ""}, saved_at=datetime.now(timezone.utc))
+    update_table_config(table._context.storage, {"hoodie.table.create.schema": ""}, saved_at=datetime.now(timezone.utc))
     for number in range(3):
         table.insert(rows((f"k{number}", 1, "x", number), schema=FLAGGED))
-    assert archive(table.context.storage, table.config, ArchiveLimits(2, 1))
-    state = open_table(table.path).context.state()
+    assert archive(table._context.storage, table.config, ArchiveLimits(2, 1))
+    state = open_table(table.path)._context.state()
     assert state.timeline.first_active is not None
     assert state.timeline.first_active > first.instant
     assert state.schema_at(first.instant).arrow == FLAGGED
@@ -247,7 +247,7 @@ def test_the_schema_of_a_moment_whose_write_was_archived_is_that_of_the_archive(
 
 def test_what_was_parsed_stays_behind_where_a_look_travels(table: Table) -> None:
     table.insert(rows(("a", 1, "x", 1)))
-    state = table.context.state()
+    state = table._context.state()
     assert state.schema.arrow == SCHEMA  # out of the commit
     assert state.context.parsed.commits
     assert state.context.parsed.config is not None

@@ -136,7 +136,7 @@ class Sum:
 def test_a_merger_of_the_users_own_merges_in_place_of_the_properties(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t")
     table.insert(rows(("a", 9, "x", 1), ("b", 1, "x", 1)))
-    summing = open_table(table.path, merger=Sum(), clock=table.context.clock)
+    summing = open_table(table.path, merger=Sum(), clock=table._context.clock)
     for number in (10, 100):
         summing.upsert(rows(("a", 2, "x", number), ("c", 2, "x", number)))
     summing.delete(rows(("b", 0, "x")).select(["k", "p"]))
@@ -257,7 +257,7 @@ NON_BLOCKING = {
 def test_each_is_refused_by_name(
     tmp_path: Path, options: Mapping[str, str], operation: Operation, feature: str
 ) -> None:
-    state = new_table(tmp_path / "t", options=dict(options)).context.state()
+    state = new_table(tmp_path / "t", options=dict(options))._context.state()
     refuse_operation(state, Operation.UPSERT)
     with pytest.raises(UnsupportedFeatureError) as caught:
         refuse_operation(state, operation)

@@ -170,8 +170,8 @@ class Machine:
     def die(self, _: Side) -> None:
         """Leave a write of ours uncommitted; whoever comes next rolls it back."""
         self.by(self.ours)
-        state = self.table().context.state()
-        write = begin_write(self.table().context, Operation.UPSERT, state, in_tasks=False)
+        state = self.table()._context.state()
+        write = begin_write(self.table()._context, Operation.UPSERT, state, in_tasks=False)
         write_keyed(write.plan, prepare(state, Operation.UPSERT, self.columns.data(self.some()))[0])
         write._heartbeat.stop()
 
@@ -224,7 +224,7 @@ class Machine:
         by = self.but_hudi(side, can=(newest.completion_time or newest.time) > compacted)
         if self.allowed(lambda: by.roll_back(newest.time)):
             self.forget([newest.time])
-        if self.table().context.state().in_clustering:  # the plan of a clustering stays, and both refuse updates then
+        if self.table()._context.state().in_clustering:  # the plan of a clustering stays, and both refuse updates then
             self.ours.cluster()
 
     def savepoint(self, side: Side) -> None:

@@ -90,7 +90,7 @@ def test_rows_keep_their_values_under_new_names_and_types(tmp_path: Path, kind: 
         assert len(str(new["f"])) <= len("20.1")
         assert new["new"] is None
     assert "v" not in table.schema.names
-    assert '"doc":"a measure"' in table.context.state().schema.avro
+    assert '"doc":"a measure"' in table._context.state().schema.avro
     assert shown(table, columns=["k", "w"]) == [{"k": one["k"], "w": one["w"]} for one in after]
     wider = {"n": {"xx": 1, "y": "y", "c": 2}, "r": [{"z": 9}], "m": [], "f": 0.5, "q": None, "w": 7, "new": "N"}
     table.upsert(rows({"k": "a", "ts": 9, "p": "x", **wider}, schema=table.schema))
@@ -128,7 +128,7 @@ def test_changes_that_names_bear_need_no_ids(tmp_path: Path) -> None:
     before = shown(table)
     table.evolve(add={"z": pa.int32()}, widen={"v": pa.int64()}, nullable=["q"], comment={"v": "wide"})
     assert shown(table) == [{**one, "z": None} for one in before]
-    assert schema_history(table.context.state()) is None
+    assert schema_history(table._context.state()) is None
     assert not (tmp_path / "t" / ".hoodie" / ".schema").exists()
 
 
@@ -221,9 +221,9 @@ def test_a_write_that_changes_nothing_takes_over_what_another_has_changed(tmp_pa
     table_of(tmp_path / "t", options=shared)
     clock = Clock()
     first, second = (open_table(tmp_path / "t", options={**BY_IDS, **shared}, clock=clock) for _ in range(2))
-    state = first.context.state_with_schema()
+    state = first._context.state_with_schema()
     data, change = prepare(state, Operation.UPSERT, rows(row("b", 9, 9)))
-    with begin_write(first.context, Operation.UPSERT, state, change=change) as write:
+    with begin_write(first._context, Operation.UPSERT, state, change=change) as write:
         second.evolve(add={"y": pa.int32()})
         write.commit(write_keyed(write.plan, data))
     assert [(one["v"], one["y"]) for one in shown(first)] == [(1, None), (9, None), (3, None)]

@@ -31,11 +31,11 @@ def table(tmp_path: Path, clock: Clock) -> Table:
 
 
 def opened(table: Table, **options: str) -> Table:
-    return open_table(table.path, options={DAYS: "1", **options}, clock=table.context.clock)
+    return open_table(table.path, options={DAYS: "1", **options}, clock=table._context.clock)
 
 
 def expired(table: Table) -> list[str]:
-    return expired_partitions(table.context.state())
+    return expired_partitions(table._context.state())
 
 
 def test_the_newest_base_instant_counts(table: Table) -> None:
@@ -76,7 +76,7 @@ def test_a_table_without_partitions_has_nothing_to_expire(tmp_path: Path, clock:
 
 def test_expired_partitions_are_removed_in_one_commit(table: Table) -> None:
     chosen = opened(table)
-    done = expire_partitions(chosen.context.state())
+    done = expire_partitions(chosen._context.state())
     assert done is not None
     commit, after = done
     assert content(chosen) == [("x", 9, "x", 9)]
@@ -99,7 +99,7 @@ def test_a_pending_plan_keeps_its_partition(tmp_path: Path, clock: Clock) -> Non
     table = new_table(tmp_path / "mor", clock=clock, options={"hoodie.index.type": "INMEMORY"})
     table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
     table.upsert(rows(("a", 2, "x", 2)))
-    assert table.schedule_compaction() is not None
+    assert table.schedule_compaction()
     table = opened(table, **{f"{TTL}strategy.partition.selected": "x"})
     clock.now += timedelta(days=2)
     assert expired(table) == []

@@ -48,15 +48,15 @@ def test_statistics_are_what_the_files_hold(tmp_path: Path, any_index: dict[str,
             else:
                 _check_log_file(stat, file, commit)
         instant = next(done for done in table.timeline.completed if done.time == commit.instant)
-        metadata = read_metadata(table.context.storage, table.config, instant)
+        metadata = read_metadata(table._context.storage, table.config, instant)
         assert metadata.write_stats == commit.stats
         assert list(metadata.partition_to_write_stats) == sorted({stat.partition_path or "" for stat in commit.stats})
-        assert metadata.schema == table.context.state().schema.avro
+        assert metadata.schema == table._context.state().schema.avro
     assert sorted(listed) == data_files(tmp_path / "t")
     assert [commit.num_writes for commit in commits] == [300, 160, 0]
     assert commits[2].num_deletes == 10
     operations = [
-        read_metadata(table.context.storage, table.config, done).operation_type for done in table.timeline.completed
+        read_metadata(table._context.storage, table.config, done).operation_type for done in table.timeline.completed
     ]
     assert operations == ["INSERT", "UPSERT", "DELETE"]
 

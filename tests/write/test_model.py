@@ -76,7 +76,7 @@ class Tables(RuleBasedStateMachine):
     @rule(data=ROWS)
     def die(self, data: list[Row]) -> None:
         """A writer that never commits."""
-        write = begin_write(self.table.context, Operation.INSERT)
+        write = begin_write(self.table._context, Operation.INSERT)
         with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
             for batch in rows(*data, schema=FLAGGED).to_batches():
                 task.write_batch(batch)

@@ -40,7 +40,7 @@ def test_new_rows_go_to_the_groups_of_the_plan(small: Table) -> None:
     small.insert(some(3))
     [file_slice] = small.file_slices()
     data = some(17, 3)
-    with begin_write(small.context, Operation.UPSERT) as write:
+    with begin_write(small._context, Operation.UPSERT) as write:
         [plan] = small.plan_inserts({"x": 17})
         groups = groups_of_new(plan, data["k"].combine_chunks())
         expected = Counter(groups.to_pylist())
@@ -61,7 +61,7 @@ def test_updates_go_to_their_groups(small: Table) -> None:
     small.insert(some(3))
     [file_slice] = small.file_slices()
     data = rows(("k1", 5, "x", 9))
-    with begin_write(small.context, Operation.UPSERT) as write:
+    with begin_write(small._context, Operation.UPSERT) as write:
         with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
             [batch] = data.to_batches()
             task.write(LocatedRows("x", batch, batch["k"], (file_slice.file_id,)))
@@ -76,7 +76,7 @@ def test_no_rows_of_a_group_write_nothing(small: Table) -> None:
     [file_slice] = small.file_slices()
     [batch] = rows(("k1", 5, "x", 9)).to_batches()
     none = LocatedRows("x", batch, batch["k"], (file_slice.file_id,)).slice(0, 0)
-    with begin_write(small.context, Operation.UPSERT) as write, WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
+    with begin_write(small._context, Operation.UPSERT) as write, WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
         task.write(none)
         assert task.finish() == []
 
@@ -84,7 +84,7 @@ def test_no_rows_of_a_group_write_nothing(small: Table) -> None:
 def test_updates_of_a_pending_clustering_are_refused(small: Table) -> None:
     small.insert(some(3))
     [file_slice] = small.file_slices()
-    with begin_write(small.context, Operation.UPSERT) as write:
+    with begin_write(small._context, Operation.UPSERT) as write:
         plan = replace(write.plan, in_clustering=frozenset([("x", file_slice.file_id)]))
         [batch] = rows(("k1", 5, "x", 9)).to_batches()
         task = WriteTask(plan, WriteToken(0, 0, 0))

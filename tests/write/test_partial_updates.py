@@ -37,7 +37,7 @@ def partial(*names: str) -> str:
 def updating(table: Table, *names: str, **options: str) -> Table:
     """*table*, whose upserts bring the columns *names*."""
     chosen = {"hudiformat.sync": "false", PARTIAL_SCHEMA: partial(*names)} | options
-    return open_table(table.context.storage.root, options=chosen, clock=Clock())
+    return open_table(table._context.storage.root, options=chosen, clock=Clock())
 
 
 def some(values: dict[str, list[Any]], schema: pa.Schema = WIDE) -> pa.Table:
@@ -45,8 +45,8 @@ def some(values: dict[str, list[Any]], schema: pa.Schema = WIDE) -> pa.Table:
 
 
 def blocks_of(table: Table) -> list[LogBlock]:
-    names = [name for name in data_files(Path(table.context.storage.root)) if ".log." in name]
-    return [block for name in names for block in LogReader(Path(table.context.storage.root) / name)]
+    names = [name for name in data_files(Path(table._context.storage.root)) if ".log." in name]
+    return [block for name in names for block in LogReader(Path(table._context.storage.root) / name)]
 
 
 @pytest.fixture
@@ -223,6 +223,6 @@ class Newest:
 
 
 def test_a_merger_of_ones_own_gets_no_partial_rows(wide: Table) -> None:
-    table = open_table(wide.context.storage.root, options={PARTIAL_SCHEMA: partial("ts", "v")}, merger=Newest())
+    table = open_table(wide._context.storage.root, options={PARTIAL_SCHEMA: partial("ts", "v")}, merger=Newest())
     with pytest.raises(UnsupportedFeatureError, match="is not supported for a custom merger"):
         table.upsert(some({"k": ["b"], "p": ["x"], "ts": [6], "v": [1]}))

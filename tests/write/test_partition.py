@@ -92,7 +92,7 @@ def test_new_rows_go_to_no_group_that_a_clustering_is_going_to_replace(
     plan = RequestedReplaceMetadata(
         "CLUSTER", ClusteringPlan((ClusteringGroup((SliceInfo(file_id=found.file_id, partition_path="x"),)),))
     )
-    create_requested(table.context.storage, table.config, table.context.state().next_instant, Action.CLUSTERING, plan)
+    create_requested(table._context.storage, table.config, table._context.state().next_instant, Action.CLUSTERING, plan)
     commit = table.insert(rows(("b", 1, "x", 2)))
     assert found.file_id not in {stat.file_id for stat in commit.stats}
 
@@ -171,7 +171,7 @@ def test_groups_in_a_pending_clustering_are_neither_filled_nor_updated(own_golde
     completed = next(path / name for name in tree(path) if name.endswith(".replacecommit"))
     completed.unlink()  # as it was before the clustering completed
     table = open_table(path, options={"hoodie.metadata.enable": "false"})
-    clustered = table.context.state().in_clustering
+    clustered = table._context.state().in_clustering
     assert clustered
     before = table.snapshot()
     partition, file_id = min(clustered)
@@ -205,7 +205,7 @@ def test_two_tasks_may_enter_a_new_partition_at_once(table: Table, monkeypatch: 
     monkeypatch.setattr(LocalStorage, "create", slower)
     table.insert(rows(("a", 1, "x", 1)))
     assert content(table) == [("a", 1, "x", 1)]
-    assert [path for path, _ in list_partitions(table.context.storage)] == ["x"]
+    assert [path for path, _ in list_partitions(table._context.storage)] == ["x"]
     assert (Path(table.path) / "x" / ".hoodie_partition_metadata").read_text() == "of the faster task"
 
 

@@ -96,10 +96,10 @@ def write_everything(table: Table) -> None:
     for number in range(1, 4):
         table.upsert(batch(number))
     table.delete(batch(5, 10))
-    if table.context.config.table_type is TableType.MERGE_ON_READ:
+    if table._context.config.table_type is TableType.MERGE_ON_READ:
         table.compact()
     table.upsert(batch(6))
-    if table.context.options.index_type is not IndexType.BUCKET:
+    if table._context.options.index_type is not IndexType.BUCKET:
         table.bulk_insert(batch(7))
         table.cluster()
     table.insert_overwrite(batch(8, 5))

@@ -51,7 +51,7 @@ def test_many_small_inserts_make_few_groups(tmp_path: Path) -> None:
 def test_the_worked_example_on_disk(tmp_path: Path) -> None:
     schema = pa.schema([("k", pa.string()), ("ts", pa.int64()), ("p", pa.string()), ("payload", pa.string())])
     table = cow(tmp_path / "t", schema=schema, options=EXAMPLE)
-    whole = open_table(table.path, options={"hudiformat.sync": "false", **RAW}, clock=table.context.clock)
+    whole = open_table(table.path, options={"hudiformat.sync": "false", **RAW}, clock=table._context.clock)
     names = [
         whole.bulk_insert(kilobytes(number * 10_000, size)).stats[0].file_id or ""
         for number, size in enumerate([400, 800, 900, 1300, 1050])

@@ -45,7 +45,7 @@ def blocks(table: Table, name: LogFileName) -> list[tuple[BlockType, str | None]
 
 def die(table: Table, *values: Row) -> str:
     """A writer that is never heard of again; its instant."""
-    write = begin_write(table.context, Operation.UPSERT)
+    write = begin_write(table._context, Operation.UPSERT)
     with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
         task.write_batch(rows(*values).to_batches()[0])
         task.finish()
@@ -78,7 +78,7 @@ def test_the_timeline_is_that_of_layout_1(table: Table) -> None:
 def test_log_files_after_a_planned_compaction_are_named_by_it(table: Table) -> None:
     table.upsert(rows(("a", 2, "x", 2)))
     planned = table.schedule_compaction()
-    assert planned is not None
+    assert planned
     for ts in (3, 4):
         table.upsert(rows(("b", ts, "x", ts)))
     assert [(name.instant, name.version) for name in logs(table)][1:] == [(planned.time, 1), (planned.time, 2)]
@@ -94,16 +94,16 @@ def test_log_files_after_a_planned_compaction_are_named_by_it(table: Table) -> N
 
 def test_nothing_is_planned_while_a_write_is_pending(table: Table) -> None:
     table.upsert(rows(("a", 2, "x", 2)))
-    with begin_write(table.context, Operation.UPSERT) as write:
-        assert table.schedule_compaction() is None
+    with begin_write(table._context, Operation.UPSERT) as write:
+        assert not table.schedule_compaction()
         write.commit([])
-    assert table.schedule_compaction() is not None
+    assert table.schedule_compaction()
 
 
 def test_a_compaction_that_was_begun_leaves_the_log_files_of_its_name_alone(table: Table) -> None:
     table.upsert(rows(("a", 2, "x", 2)))
     planned = table.schedule_compaction()
-    assert planned is not None
+    assert planned
     table.upsert(rows(("b", 3, "x", 3)))
     Path(table.path, ".hoodie", f"{planned.time}.compaction.inflight").touch()
     assert len(table.compact()) == 1
@@ -125,7 +125,7 @@ def test_what_a_dead_writer_appended_is_taken_back_by_a_command_block(table: Tab
     assert blocks(table, added[0])[0][1] == rollback.time
     assert [name.version for name in logs(table)] == [1, 2, 3]
     folder = f"{table.path}/x"
-    context = table.context
+    context = table._context
     plan = read_content(context.storage, context.config, Instant(rollback.time, Action.ROLLBACK, State.REQUESTED))
     assert isinstance(plan, RollbackPlan)
     assert plan.rollback_requests is not None
@@ -151,7 +151,7 @@ def test_a_rollback_that_was_stopped_is_finished(table: Table) -> None:
     dead = die(table, ("a", 9, "x", 9))
     table.upsert(rows(("b", 2, "x", 2)))
     (rollback,) = (one for one in table.timeline.completed if one.action is Action.ROLLBACK)
-    storage, config = table.context.storage, table.context.config
+    storage, config = table._context.storage, table._context.config
     storage.delete(instant_path(config, rollback))
     assert Path(table.path, ".hoodie", f"{rollback.time}.rollback.inflight").exists()
     table.upsert(rows(("b", 3, "x", 3)))
@@ -189,9 +189,9 @@ def test_a_restore_leaves_a_compaction_that_was_planned_before(table: Table) -> 
 def test_files_of_failed_attempts_are_gone_before_the_commit_and_others_stay(table: Table) -> None:
     table.upsert(rows(("a", 2, "x", 2)))
     (theirs,) = logs(table)
-    with begin_write(table.context, Operation.UPSERT) as write:
+    with begin_write(table._context, Operation.UPSERT) as write:
         # A writer that finds a file of the name it had chosen has left a marker for it.
-        create_marker(table.context.storage, write.plan.instant, f"x/{theirs}", appends=True)
+        create_marker(table._context.storage, write.plan.instant, f"x/{theirs}", appends=True)
         for attempt in range(2):
             with WriteTask(write.plan, WriteToken(0, 0, attempt)) as task:
                 task.write_batch(rows(("a", 3, "x", 3)).to_batches()[0])
@@ -206,7 +206,7 @@ def test_files_of_failed_attempts_are_gone_before_the_commit_and_others_stay(tab
 def test_a_write_that_is_abandoned_leaves_nothing(table: Table) -> None:
     table.upsert(rows(("a", 2, "x", 2)))
     before = tree(Path(table.path))
-    with begin_write(table.context, Operation.UPSERT) as write, WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
+    with begin_write(table._context, Operation.UPSERT) as write, WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
         task.write_batch(rows(("a", 3, "x", 3), ("n", 1, "new", 1)).to_batches()[0])
         task.finish()
     assert tree(Path(table.path)) == before
@@ -227,7 +227,7 @@ def test_blocks_that_do_not_count_are_not_compacted_nor_looked_into(table: Table
         table.upsert(rows(("a", ts, "x", ts)))
     die(table, ("a", 9, "x", 9), ("n", 9, "x", 9))
     options = {"hoodie.log.compaction.blocks.threshold": "2", "hoodie.datasource.insert.dup.policy": "fail"}
-    again = open_table(table.path, options={"hoodie.index.type": "INMEMORY", **options}, clock=table.context.clock)
+    again = open_table(table.path, options={"hoodie.index.type": "INMEMORY", **options}, clock=table._context.clock)
     again.log_compact()
     assert content(table) == [("a", 3, "x", 3), ("b", 1, "x", 1)]
     again.insert(rows(("n", 1, "x", 1)))
@@ -237,7 +237,7 @@ def test_blocks_that_do_not_count_are_not_compacted_nor_looked_into(table: Table
 def test_compacted_logs_stay_in_their_slice(table: Table) -> None:
     for ts in (2, 3):
         table.upsert(rows(("a", ts, "x", ts)))
-    often = open_table(table.path, options={"hoodie.log.compaction.blocks.threshold": "2"}, clock=table.context.clock)
+    often = open_table(table.path, options={"hoodie.log.compaction.blocks.threshold": "2"}, clock=table._context.clock)
     (commit,) = often.log_compact()
     assert [name.version for name in logs(table)] == [1, 2, 3]
     assert [stat.log_version for stat in commit.stats] == [3]
@@ -320,4 +320,4 @@ def test_every_version_holds_the_same_rows(
     table.delete_partitions(["y"])
     assert content(table) == [("a", 3, "x", 3), ("e", 1, "z", 1)]
     assert open_table(table.path).config.version == version
-    assert isinstance(table.context.storage, LocalStorage)
+    assert isinstance(table._context.storage, LocalStorage)

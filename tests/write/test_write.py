@@ -318,7 +318,7 @@ def test_columns_of_every_kind_survive_base_file_and_log(tmp_path: Path, any_ind
 
 def test_a_batch_without_rows_makes_no_file(table: Table) -> None:
     empty = pa.RecordBatch.from_pylist([], SCHEMA)
-    with begin_write(table.context, Operation.UPSERT) as write, WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
+    with begin_write(table._context, Operation.UPSERT) as write, WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
         task.write_batch(empty)
         assert task.finish() == []
     assert [path for path in tree(Path(table.path)) if "deltacommit" in path] == []

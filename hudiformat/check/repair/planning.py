@@ -108,13 +108,13 @@ def repair_context(
 
 
 def _planned(look: _Look) -> Repair:
-    return Repair(look.storage.root, tuple(job.step for job in look.plan()), applied=False)
+    return Repair.of(look.storage.root, tuple(job.step for job in look.plan()), applied=False)
 
 
 def _repaired(look: _Look, told: Callable[[tuple[RepairStep, ...]], None]) -> Repair:
     taken = TakenAway(look.storage, format_instant(datetime.now(timezone.utc)))
     steps = tuple(_applied(look, taken, told))
-    return Repair(look.storage.root, steps, applied=True, taken_away=None if taken.is_empty else taken.folder)
+    return Repair.of(look.storage.root, steps, applied=True, taken_away=None if taken.is_empty else taken.folder)
 
 
 def _applied(look: _Look, taken: TakenAway, told: Callable[[tuple[RepairStep, ...]], None]) -> Iterator[RepairStep]:

@@ -9,6 +9,7 @@ from enum import Enum
 
 from hudiformat.check.repair.taking_away import TakenAway
 from hudiformat.errors import HudiFormatError
+from hudiformat.services.service_result import ServiceResult
 
 
 class RepairKind(Enum):
@@ -81,9 +82,11 @@ class RepairStep:
         return f"<RepairStep {self.state.value} {self.kind.value} {self.path}: {self.what}{lost}>"
 
 
-@dataclass(frozen=True, slots=True)
-class Repair:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Repair(ServiceResult[RepairStep]):
     """The steps of a repair of the table at ``path``; ``applied`` says whether they were carried out.
+
+    It is false if there are no steps.
 
     ``taken_away`` is the folder, relative to the table, with the files that were removed or replaced.  Its file
     ``taken.json`` says where each came from and why.  It is None if there are no such files.
@@ -91,16 +94,28 @@ class Repair:
     Source: docs/repair.md.
     """
 
-    path: str
-    steps: tuple[RepairStep, ...]
-    applied: bool
+    path: str = ""
+    applied: bool = False
     taken_away: str | None = None
 
+    @classmethod
+    def of(cls, path: str, steps: tuple[RepairStep, ...], *, applied: bool, taken_away: str | None = None) -> Repair:
+        """Return the repair of the table at *path* by these *steps*.
+
+        Source: docs/repair.md.
+        """
+        counts = Counter(step.state.value for step in steps)
+        done = ", ".join(f"{count} {state}" for state, count in counts.items())
+        return cls("repair", done, steps, path=path, applied=applied, taken_away=taken_away)
+
     def __repr__(self) -> str:
-        counts = Counter(step.state.value for step in self.steps)
-        steps = ", ".join(f"{count} {state}" for state, count in counts.items()) or "none"
         where = f"; files in {self.taken_away}" if self.taken_away else ""
-        return f"<Repair of {self.path}: steps: {steps}{where}>"
+        return f"<Repair of {self.path}: steps: {self.done or 'none'}{where}>"
+
+    @property
+    def steps(self) -> tuple[RepairStep, ...]:
+        """The steps in their order, which are ``items`` too."""
+        return self.items
 
     @property
     def left(self) -> tuple[RepairStep, ...]:

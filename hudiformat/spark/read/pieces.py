@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudiformat.api.reading import context_of
 from hudiformat.conditions.translation import as_expression
 from hudiformat.errors import DataError, OptionError
 from hudiformat.file_group.reader import SliceReader
@@ -55,7 +56,7 @@ def every_column(options: SourceOptions) -> pa.Schema:
     """Return all columns that the query can have, meta fields first."""
     if options.query == CDC:
         return CHANGE_SCHEMA
-    return slice_reader(options.table().context.state(), options.get(AS_OF)).output_schema
+    return slice_reader(context_of(options.table()).state(), options.get(AS_OF)).output_schema
 
 
 def output_schema(options: SourceOptions) -> pa.Schema:
@@ -66,7 +67,7 @@ def output_schema(options: SourceOptions) -> pa.Schema:
     """
     if options.query == CDC:
         return change_schema(options.columns)
-    return slice_reader(options.table().context.state(), options.get(AS_OF)).project(options.columns)
+    return slice_reader(context_of(options.table()).state(), options.get(AS_OF)).project(options.columns)
 
 
 def pieces(options: SourceOptions, columns: list[str]) -> list[Piece]:
@@ -83,7 +84,7 @@ def pieces(options: SourceOptions, columns: list[str]) -> list[Piece]:
             raise OptionError(f"a query with {QUERY}={query} needs {BEGIN}", option=BEGIN)
         return pieces_within(options, Span.of(table.config, begin, options.get(END)), columns)
     plan = plan_snapshot(
-        table.context,
+        context_of(table),
         as_of=options.get(AS_OF),
         columns=columns,
         filter=_condition(options),
@@ -106,10 +107,10 @@ def pieces_within(options: SourceOptions, span: Span, columns: list[str]) -> lis
         )
     table, condition = options.table(), _condition(options)
     if options.query == CDC:
-        changes = plan_changes(table.context, span)
+        changes = plan_changes(context_of(table), span)
         reader = changes.reader.reader
         return [ChangePiece(table.path, reader, write, columns, condition) for write in changes.writes]
-    return _pieces(table.path, plan_incremental(table.context, span, columns=columns, filter=condition))
+    return _pieces(table.path, plan_incremental(context_of(table), span, columns=columns, filter=condition))
 
 
 def _condition(options: SourceOptions) -> pc.Expression | None:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
+from hudiformat.api.reading import context_of
 from hudiformat.arguments import checks_arguments, one_or_more
 from hudiformat.conditions.translation import columns_named
 from hudiformat.read.plan import plan_snapshot
@@ -84,7 +85,7 @@ def _rows(spark: SparkSession, asked: SourceOptions, columns: list[str], conditi
     """Return the rows of a query, read by Spark's own reader if possible, and by tasks in Python otherwise."""
     if asked.query not in (SNAPSHOT, READ_OPTIMIZED):
         return _in_python(spark, pieces(asked, columns), every_column(asked), columns)
-    context = asked.table().context
+    context = context_of(asked.table())
     plan = plan_snapshot(
         context,
         as_of=asked.get(AS_OF),

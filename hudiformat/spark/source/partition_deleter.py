@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from hudiformat.api.reading import context_of
 from hudiformat.api.table import Table
 from hudiformat.schema.table_schema import RowKeys, TableSchema
 from hudiformat.spark.errors import brief
@@ -49,5 +50,5 @@ class PartitionDeleter(DataSourceArrowWriter):
         """Delete the partitions, in one commit."""
         table: Table = self._options.table()
         paths = {path for one in results_of(messages, Paths) for path in one.paths}
-        named = self._named
-        table.delete_partitions(sorted(paths) if named is None else matching_partitions(table.context.storage, named))
+        storage, named = context_of(table).storage, self._named
+        table.delete_partitions(sorted(paths) if named is None else matching_partitions(storage, named))

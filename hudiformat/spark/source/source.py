@@ -24,6 +24,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from hudiformat.api.reading import context_of
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.schema.table_schema import RowKeys, TableSchema
 from hudiformat.services.inline import after_write, before_write
@@ -78,7 +79,7 @@ class HudiDataSource(DataSource):
     @brief
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: FBT001 - Spark's signature
         operation = self._options.batch_operation(overwrite=overwrite)
-        context = table_for(self._options, arrow_schema(schema)).context
+        context = context_of(table_for(self._options, arrow_schema(schema)))
         if operation is Operation.DELETE_PARTITION:
             if self._options.partitions_to_delete is None:
                 check_has_paths(context.config, arrow_schema(schema))
@@ -108,7 +109,7 @@ class HudiDataSource(DataSource):
         if overwrite:
             raise UnsupportedFeatureError("output mode complete; use append", feature="output mode complete")
         options = self._options
-        state = table_for(options, arrow_schema(schema)).context.state()
+        state = context_of(table_for(options, arrow_schema(schema))).state()
         keeps = keeps_keys(state.config, options.operation, schema.names)
         checked = check_rows(state, options.operation, _as_written(schema, state))
         return HudiStreamWriter(options, checked.schema, keeps_keys=keeps)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
 
+from hudiformat.api.reading import context_of
 from hudiformat.errors import OptionError
 from hudiformat.read.incremental import Span, completion_times
 from hudiformat.spark.errors import brief, brief_iterator
@@ -51,7 +52,7 @@ class HudiStreamReader(Settling, DataSourceStreamReader, SupportsTriggerAvailabl
 
     @brief
     def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:  # noqa: N802
-        times = completion_times(self._options.table().context.state(), after=start[_OFFSET])
+        times = completion_times(context_of(self._options.table()).state(), after=start[_OFFSET])
         if self._last is not None:
             times = [time for time in times if time <= self._last]
         if isinstance(limit, ReadMaxFiles):
@@ -77,4 +78,4 @@ class HudiStreamReader(Settling, DataSourceStreamReader, SupportsTriggerAvailabl
         return read_piece(partition.value, self._target)
 
     def _newest(self) -> str | None:
-        return max(completion_times(self._options.table().context.state(), after=_BEFORE_ALL), default=None)
+        return max(completion_times(context_of(self._options.table()).state(), after=_BEFORE_ALL), default=None)

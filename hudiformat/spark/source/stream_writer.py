@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
+from hudiformat.api.reading import context_of
 from hudiformat.schema.table_schema import RowKeys, TableSchema
 from hudiformat.services.inline import after_write, before_write
 from hudiformat.spark.errors import brief
@@ -66,7 +67,7 @@ class HudiStreamWriter(DataSourceStreamArrowWriter):
     @brief
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         staged = results_of(messages, StagedRows)
-        context, operation = self._options.among(len(staged)).table().context, self._options.operation
+        context, operation = context_of(self._options.among(len(staged)).table()), self._options.operation
         writer = self._options.get(WRITER) or staged[0].query
 
         newest = newest_batch(context.state(), writer)

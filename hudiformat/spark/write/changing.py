@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions
 
 from hudiformat.api.changing import check_updated
+from hudiformat.api.reading import context_of
 from hudiformat.arguments import checks_arguments
 from hudiformat.conditions.translation import columns_named
 from hudiformat.file_group.partitions import list_partitions
@@ -96,7 +97,7 @@ def _changed(
     deletes: bool,
 ) -> Commit:
     """Apply *change* to the rows for which *where* is true and write them; with *deletes*, delete them."""
-    context = with_tasks(spark, open_for_tasks(path, options).context)
+    context = with_tasks(spark, context_of(open_for_tasks(path, options)))
 
     with reraised(), cut_by_rows(spark):
         state = before_write(context)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
+from hudiformat.api.reading import context_of
 from hudiformat.api.table import Table
 from hudiformat.arguments import checks_arguments
 from hudiformat.errors import OptionError
@@ -117,7 +118,7 @@ def delete_partitions(
     """
     with reraised():
         table = open_for_tasks(path, options)
-        return Table(with_tasks(spark, table.context)).delete_partitions(partitions)
+        return Table(with_tasks(spark, context_of(table))).delete_partitions(partitions)
 
 
 @checks_arguments
@@ -151,7 +152,7 @@ def write_batch(
             f"stream with {WRITER}",
             option=WRITER,
         )
-    newest = newest_batch(asked.table().context.state(), writer)
+    newest = newest_batch(context_of(asked.table()).state(), writer)
     if newest is not None and newest >= batch_id:
         return None
     return write_by(df, path, asked.operation, asked.of_table, checkpoint(writer, batch_id))
@@ -175,7 +176,7 @@ def write_by(
     Raises:
         HudiFormatError: as for :func:`insert`.
     """
-    context = with_tasks(df.sparkSession, open_for_tasks(path, options).context)
+    context = with_tasks(df.sparkSession, context_of(open_for_tasks(path, options)))
 
     with reraised(), cut_by_rows(df.sparkSession):
         state = before_write(context)

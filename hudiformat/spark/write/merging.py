@@ -18,6 +18,7 @@ from pyspark.sql import Column, DataFrame, functions
 from pyspark.sql.types import StructField
 
 from hudiformat.api.merging import check_clause, refuse_without_key
+from hudiformat.api.reading import context_of
 from hudiformat.arguments import checks_arguments
 from hudiformat.conditions.clauses import Clause, Delete, Insert, Update
 from hudiformat.errors import DataError
@@ -74,7 +75,7 @@ def merge(
     Source: MergeIntoHoodieTableCommand and ExpressionPayload, Hudi 1.2.0; spec/spark.md.
     """
     table = open_for_tasks(path, options)
-    context = with_tasks(source.sparkSession, table.context)
+    context = with_tasks(source.sparkSession, context_of(table))
     clauses = [*when_matched, *when_not_matched]
 
     def write_files(schema: TableSchema, plan: WritePlan) -> Iterator[WriteStat]:

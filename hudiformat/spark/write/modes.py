@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from hudiformat.api.from_keys import create_from_keys
+from hudiformat.api.reading import context_of
 from hudiformat.api.table import Table
 from hudiformat.arguments import checks_arguments, one_or_more
 from hudiformat.errors import NotATableError, OptionError, TableExistsError
@@ -88,8 +89,8 @@ def _to_delete(df: DataFrame, table: Table, asked: SourceOptions) -> list[str]:
     """Return the partition paths that the options name, or else those of the rows."""
     named = asked.partitions_to_delete
     if named is not None:
-        return matching_partitions(table.context.storage, named)
-    return paths_of(df, table.config, table.context.state().schema)
+        return matching_partitions(context_of(table).storage, named)
+    return paths_of(df, table.config, context_of(table).state().schema)
 
 
 def _table(asked: SourceOptions) -> Table | None:
@@ -111,7 +112,7 @@ def table_for(asked: SourceOptions, schema: pa.Schema, partition_by: Sequence[st
         with suppress(TableExistsError):  # another writer has just created it
             create_from_keys(asked.path, schema=schema, options=asked.of_table, partition_by=partition_by)
         table = asked.table()
-    own = table.context.config.partition_fields
+    own = context_of(table).config.partition_fields
     if partition_by is not None and tuple(partition_by) != own:
         raise OptionError(
             f"partition_by: the partition columns of the table are {', '.join(own) or 'none'}, and cannot be "

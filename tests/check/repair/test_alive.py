@@ -30,7 +30,7 @@ def table(tmp_path: Path) -> Table:
 
 
 def reason(table: Table, seconds: float = 600) -> str | None:
-    return Patience(table.context.storage, seconds).of_writers(table.context.state())
+    return Patience(table._context.storage, seconds).of_writers(table._context.state())
 
 
 def pending(table: Table, name: str) -> None:
@@ -52,7 +52,7 @@ def test_an_instant_is_alive_by_its_files(table: Table) -> None:
 def test_a_heartbeat_says_that_a_writer_is_alive(table: Table) -> None:
     pending(table, "deltacommit.requested")
     age(Path(table.path))
-    with Heartbeat(table.context.storage, "99990101000000000", interval=60) as heartbeat:
+    with Heartbeat(table._context.storage, "99990101000000000", interval=60) as heartbeat:
         heartbeat.start()
         assert "the heartbeat of 99990101000000000" in (reason(table, 0) or "")
     assert reason(table, 0) is None
@@ -60,7 +60,7 @@ def test_a_heartbeat_says_that_a_writer_is_alive(table: Table) -> None:
 
 def test_a_process_that_has_ended_is_dead_at_once(table: Table) -> None:
     pending(table, "deltacommit.requested")
-    heartbeat = Heartbeat(table.context.storage, "99990101000000000", interval=60)
+    heartbeat = Heartbeat(table._context.storage, "99990101000000000", interval=60)
     heartbeat.start()
     heartbeat.hand_over()
     assert reason(table) is None
@@ -69,7 +69,7 @@ def test_a_process_that_has_ended_is_dead_at_once(table: Table) -> None:
 def test_beside_other_writers_a_process_elsewhere_may_have_the_same_number(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t", options=LOCKED)
     pending(table, "deltacommit.requested")
-    heartbeat = Heartbeat(table.context.storage, "99990101000000000", interval=60)
+    heartbeat = Heartbeat(table._context.storage, "99990101000000000", interval=60)
     heartbeat.start()
     heartbeat.hand_over()
     assert "the heartbeat of 99990101000000000" in (reason(table, 0) or "")
@@ -77,7 +77,7 @@ def test_beside_other_writers_a_process_elsewhere_may_have_the_same_number(tmp_p
 
 def test_a_write_of_another_thread_is_alive(table: Table) -> None:
     begun: list[Transaction] = []
-    thread = threading.Thread(target=lambda: begun.append(begin_write(table.context, Operation.UPSERT)))
+    thread = threading.Thread(target=lambda: begun.append(begin_write(table._context, Operation.UPSERT)))
     thread.start()
     thread.join()
     age(Path(table.path))
@@ -95,7 +95,7 @@ def test_clusterings_are_no_writes_even_if_their_plans_are_damaged(table: Table)
 
 
 def test_a_file_is_recent_or_old_or_gone(tmp_path: Path, table: Table) -> None:
-    patience = Patience(table.context.storage, 600)
+    patience = Patience(table._context.storage, 600)
     assert "x/new was written 0 seconds ago" in (patience.of_file(touched(tmp_path, "x/new")) or "")
     os.utime(tmp_path / "t/x/new", (0, 0))
     assert patience.of_file("x/new") is None

@@ -18,7 +18,7 @@ V9, V6 = "v9-mor-archived-h120", "v6-mor-archived-h0150"
 
 def archived(path: Path) -> list[str]:
     table = hf.open_table(path)
-    return [one.instant.time for one in read_archived(table.context.storage, table.config)]
+    return [one.instant.time for one in read_archived(table._context.storage, table.config)]
 
 
 def folder(path: Path) -> Path:

@@ -33,7 +33,7 @@ def groups(metadata: CommitMetadata) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_commits_of_hudis_are_made_again(name: str, tmp_path: Path) -> None:
-    state = hf.open_table(unpack(name, tmp_path).table).context.state()
+    state = hf.open_table(unpack(name, tmp_path).table)._context.state()
     for done in state.timeline.completed_writes:
         real, found = state.metadata(done), made_again(state, done)
         if found is None:
@@ -67,7 +67,7 @@ def test_counts_are_those_of_the_files(table: Table) -> None:
     table.bulk_insert(rows(("a", 1, "x", 1), ("b", 1, "x", 1)))
     table.upsert(rows(("a", 2, "x", 2)))
     table.delete(rows(("b", 2, "x", 2)))
-    state = table.context.state()
+    state = table._context.state()
     for done in state.timeline.completed_writes:
         found, real = made_again(state, done), state.metadata(done)
         assert found is not None
@@ -142,7 +142,7 @@ def test_a_log_compaction_is_known_by_its_plan(tmp_path: Path) -> None:
     for ts in range(2, 5):
         table.upsert(rows(("a", ts, "x", ts)))
     (commit,) = table.log_compact()
-    state = table.context.state()
+    state = table._context.state()
     done = next(one for one in state.timeline.completed_writes if one.time == commit.instant)
     found = made_again(state, done)
     assert found is not None
@@ -151,16 +151,16 @@ def test_a_log_compaction_is_known_by_its_plan(tmp_path: Path) -> None:
 
 def test_a_savepoint_names_the_files_that_it_keeps(table: Table) -> None:
     table.upsert(rows(("a", 1, "x", 1)))
-    saved = table.savepoint(table.timeline.completed_writes[0].time)
+    (saved,) = table.savepoint(table.timeline.completed_writes[0].time)
     table.upsert(rows(("a", 2, "x", 2)))
-    state = table.context.state()
+    state = table._context.state()
     real = state.content(saved)
     assert isinstance(real, SavepointMetadata)
     assert saved_again(state, saved).partition_metadata == real.partition_metadata
     Path(table.path, instant_path(table.config, saved)).write_bytes(b"")
     age(Path(table.path))
     assert table.repair(apply=True).left == ()
-    again = table.context.state().content(saved)
+    again = table._context.state().content(saved)
     assert isinstance(again, SavepointMetadata)
     assert replace(again, savepointed_at=0, comments="") == replace(real, savepointed_at=0, comments="")
     assert saved.action is Action.SAVEPOINT

@@ -47,7 +47,7 @@ def test_keys_of_several_columns_and_escaped_partitions(tmp_path: Path) -> None:
     options = {"hoodie.datasource.write.partitionpath.urlencode": "true"}
     table = new_table(tmp_path / "t", record_key=["k", "ts"], options=options)
     table.bulk_insert(rows(("a", 1, "x/y", 7)))
-    found = of_files(table.context.storage)
+    found = of_files(table._context.storage)
     assert found["hoodie.table.recordkey.fields"] == "k,ts"
     assert found["hoodie.table.partition.fields"] == "p"
     assert found["hoodie.datasource.write.partitionpath.urlencode"] == "true"
@@ -56,16 +56,16 @@ def test_keys_of_several_columns_and_escaped_partitions(tmp_path: Path) -> None:
 def test_columns_that_have_the_same_values_are_not_told_apart(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t")
     table.bulk_insert(rows(("x", 1, "x", 1)))
-    found = of_files(table.context.storage)
+    found = of_files(table._context.storage)
     assert "hoodie.table.recordkey.fields" not in found
     assert "hoodie.table.partition.fields" not in found
 
 
 def test_a_table_without_partitions_or_rows(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t", partition_by=[])
-    assert of_files(table.context.storage) == {"hoodie.timeline.layout.version": "2"}
+    assert of_files(table._context.storage) == {"hoodie.timeline.layout.version": "2"}
     table.bulk_insert(rows(("a", 1, "x", 1)))
-    assert of_files(table.context.storage)["hoodie.table.partition.fields"] == ""
+    assert of_files(table._context.storage)["hoodie.table.partition.fields"] == ""
 
 
 def test_damaged_base_files_and_commits_are_passed_over(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_damaged_base_files_and_commits_are_passed_over(tmp_path: Path) -> None:
     table.bulk_insert(rows(("a", 1, "x", 1)))
     for path in [*Path(table.path).glob("x/*.parquet"), *Path(table.path).glob(".hoodie/timeline/*.deltacommit")]:
         path.write_bytes(b"no longer")
-    found = of_files(table.context.storage)
+    found = of_files(table._context.storage)
     assert found == {"hoodie.timeline.layout.version": "2", "hoodie.table.type": "MERGE_ON_READ"}
 
 

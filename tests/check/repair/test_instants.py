@@ -79,7 +79,7 @@ def test_a_clean_and_a_rollback_that_are_damaged_are_taken_off(table: Table) -> 
 def test_a_write_that_died_is_rolled_back_and_its_files_are_kept(version: int, tmp_path: Path) -> None:
     table = filled(tmp_path / "t", version=version)
     before = content(table)
-    write = begin_write(table.context, Operation.UPSERT)
+    write = begin_write(table._context, Operation.UPSERT)
     with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
         task.write_batch(rows(("a", 3, "x", 3), ("n", 1, "z", 1)).to_batches()[0])
         stats = task.finish()

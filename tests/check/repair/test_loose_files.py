@@ -56,7 +56,7 @@ def test_temporary_files_are_taken_away_and_not_found_again(table: Table) -> Non
 
 
 def test_what_is_outside_of_the_table_is_not_touched(table: Table, tmp_path: Path) -> None:
-    state, patience = table.context.state(), Patience(table.context.storage, 600)
+    state, patience = table._context.state(), Patience(table._context.storage, 600)
     finding = TableFinding(TableFindingKind.ORPHAN, str(tmp_path / "spill"), "a spill folder")
     (job,) = plan_loose_files(state, [finding], patience)
     assert (job.run, job.step.state) == (None, StepState.REFUSED)

@@ -16,8 +16,8 @@ def test_steps_and_repairs_show_what_counts() -> None:
     lost = RepairStep(RepairKind.FILES, "x", "is removed", "gone", "all rows", StepState.DONE)
     assert repr(STEP) == "<RepairStep planned log x/.a.log: is replaced>"
     assert repr(lost) == "<RepairStep done files x: is removed; lost: all rows>"
-    assert repr(Repair("/t", (STEP,), applied=False)) == "<Repair of /t: steps: 1 planned>"
-    done = Repair("/t", (STEP, lost), applied=True, taken_away=".hoodie/.repair/1")
+    assert repr(Repair.of("/t", (STEP,), applied=False)) == "<Repair of /t: steps: 1 planned>"
+    done = Repair.of("/t", (STEP, lost), applied=True, taken_away=".hoodie/.repair/1")
     assert repr(done) == "<Repair of /t: steps: 1 planned, 1 done; files in .hoodie/.repair/1>"
     assert done.left == (STEP,)
 

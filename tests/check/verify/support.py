@@ -33,7 +33,7 @@ def grown(path: Path, *, commits: int = 6, clock: Clock | None = None, **options
 
 
 def opened(table: Table, **options: str) -> Table:
-    return open_table(table.path, options={**OPTIONS, **options}, clock=table.context.clock)
+    return open_table(table.path, options={**OPTIONS, **options}, clock=table._context.clock)
 
 
 def of(report: MaintenanceReport, service: str) -> ServiceReport:

@@ -12,7 +12,7 @@ from tests.tables import new_table, rows, unpack
 
 
 def older(table: Table) -> dict[str, list[str]]:
-    return {one.file_slice.file_id: sorted(one.keys.to_pylist()) for one in duplicate_keys(table.context.state())}
+    return {one.file_slice.file_id: sorted(one.keys.to_pylist()) for one in duplicate_keys(table._context.state())}
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from tests.tables import new_table, rows, unpack
 
 
 def messages(table: Table) -> list[str]:
-    return [finding.message for finding in findings_of_metadata_table(table.context.state())]
+    return [finding.message for finding in findings_of_metadata_table(table._context.state())]
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_a_file_of_an_index_that_is_gone_or_has_lost_its_end(indexed: Table, lef
         newest.write_bytes(newest.read_bytes()[:left])
     said = "which a commit names, is not there" if left is None else f"has {left} of {size} bytes"
     for contents in (True, False):
-        (finding,) = findings_of_metadata_table(indexed.context.state(), contents=contents)
+        (finding,) = findings_of_metadata_table(indexed._context.state(), contents=contents)
         assert f"record_index/{newest.name}" in finding.message
         assert said in finding.message
         assert ("cannot be read" in finding.message) == (contents and left == 100)
@@ -131,9 +131,9 @@ def test_a_file_of_an_index_with_other_bytes_is_found_by_reading_it(indexed: Tab
     (base,) = [path for path in own_files(indexed, "record_index") if path.suffix == ".hfile"]
     data = base.read_bytes()
     base.write_bytes(bytes(20) + data[20:])
-    (finding,) = findings_of_metadata_table(indexed.context.state())
+    (finding,) = findings_of_metadata_table(indexed._context.state())
     assert f"its file record_index/{base.name} cannot be read: " in finding.message
-    assert list(findings_of_metadata_table(indexed.context.state(), contents=False)) == []
+    assert list(findings_of_metadata_table(indexed._context.state(), contents=False)) == []
 
 
 def test_an_index_without_files_and_a_commit_that_cannot_be_read(indexed: Table) -> None:
@@ -155,7 +155,7 @@ def test_a_schema_of_the_metadata_table_that_cannot_be_read(indexed: Table) -> N
 
 def test_files_of_an_index_that_was_dropped_and_built_again_with_fewer_groups(indexed: Table) -> None:
     indexed.drop_index("record_index")
-    again = open_table(indexed.path, options={**INDEXES, GROUPS: "1"}, clock=indexed.context.clock)
+    again = open_table(indexed.path, options={**INDEXES, GROUPS: "1"}, clock=indexed._context.clock)
     again.create_index("record_index")
     assert own_files(again, "record_index") == []
     assert messages(again) == []

@@ -22,15 +22,15 @@ def table(tmp_path: Path) -> Table:
 
 
 def of_properties(table: Table) -> list[tuple[str, str]]:
-    return [(one.kind.name, one.path) for one in findings_of_properties(table.context.storage)]
+    return [(one.kind.name, one.path) for one in findings_of_properties(table._context.storage)]
 
 
 def of_instants(table: Table) -> list[tuple[str, str]]:
-    return [(one.kind.name, one.message) for one in findings_of_instants(table.context.state())]
+    return [(one.kind.name, one.message) for one in findings_of_instants(table._context.state())]
 
 
 def of_archive(table: Table) -> list[tuple[str, str]]:
-    return [(one.kind.name, one.path) for one in findings_of_archive(table.context.storage, table.config)]
+    return [(one.kind.name, one.path) for one in findings_of_archive(table._context.storage, table.config)]
 
 
 def test_sound_properties(table: Table) -> None:

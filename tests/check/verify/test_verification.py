@@ -110,7 +110,7 @@ def test_a_damaged_commit(table: Table) -> None:
 
 
 def test_what_never_completed_and_what_is_nobodys(table: Table) -> None:
-    write = begin_write(table.context, Operation.UPSERT)
+    write = begin_write(table._context, Operation.UPSERT)
     with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
         task.write_batch(rows(("a", 3, "x", 3)).to_batches()[0])
         task.finish()

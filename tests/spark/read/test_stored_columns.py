@@ -15,7 +15,7 @@ NAMES = ["k", "ts", "p", "v"]
 
 def stored(table: hf.Table, columns: list[str] = NAMES) -> list[pa.Schema | None]:
     reader = table.slice_reader()
-    return [stored_columns(reader, table.context.storage, one, columns) for one in table.file_slices()]
+    return [stored_columns(reader, table._context.storage, one, columns) for one in table.file_slices()]
 
 
 def filled(path: Path, partition: str | None = "a") -> hf.Table:
@@ -44,7 +44,7 @@ def test_a_partition_column_that_the_path_alone_shows(tmp_path: Path) -> None:
     table = filled(tmp_path / "t")
     (tmp_path / "t" / "a").rename(tmp_path / "t" / "z")
     reader = table.slice_reader()
-    storage = table.context.storage
+    storage = table._context.storage
     moved = next(iter((tmp_path / "t" / "z").glob("*.parquet"))).name
     one = hf.open_table(filled(tmp_path / "other", "z").path).file_slices()[0]
     (tmp_path / "t" / "z" / moved).rename(tmp_path / "t" / "z" / str(one.base_file and one.base_file.name))

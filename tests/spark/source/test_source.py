@@ -97,7 +97,7 @@ def test_a_bulk_insert_makes_file_groups_of_its_own(spark: SparkSession, table: 
     key = {"hoodie.bulkinsert.sort.mode": sort, "operation": "bulk_insert"}
     write(things(spark, 20), table, **key)
     write(things(spark, 20), table, **key)
-    has_buckets = table.context.options.index_type is IndexType.BUCKET
+    has_buckets = table._context.options.index_type is IndexType.BUCKET
     assert table.snapshot().num_rows == (20 if has_buckets else 40)
     slices = table.file_slices()
     tasks = 2 if sort == "NONE" else 1  # a sorted one is written by the commit
@@ -158,7 +158,7 @@ def test_files_of_attempts_that_failed_are_taken_away(spark: SparkSession, table
     writer.commit([message])
     assert table.snapshot().num_rows == 4
     data = [path.name for path in Path(table.path).rglob("*k*") if ".log." in path.name or path.suffix == ".parquet"]
-    assert not [name for name in data if "0-0-0" in name and table.context.options.index_type is IndexType.BUCKET]
+    assert not [name for name in data if "0-0-0" in name and table._context.options.index_type is IndexType.BUCKET]
     assert not list((Path(table.path) / ".hoodie" / ".temp").glob("*"))
 
 

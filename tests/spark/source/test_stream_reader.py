@@ -52,7 +52,7 @@ def test_offsets_are_completion_times(table: hf.Table) -> None:
 
 def test_a_write_that_is_not_complete_ends_no_batch(table: hf.Table) -> None:
     [time] = write(table, 1)
-    with begin_write(table.context, Operation.UPSERT):
+    with begin_write(table._context, Operation.UPSERT):
         assert reader(table).latestOffset({"completed": "000"}, limits.ReadAllAvailable()) == {"completed": time}
 
 
@@ -68,7 +68,7 @@ def test_available_now_ends_with_what_was_there(table: hf.Table) -> None:
 def test_archived_commits_count_one_by_one_too(table: hf.Table) -> None:
     times = write(table, 8)
     table.compact()
-    archive(table.context.storage, table.config, ArchiveLimits(3, 2, compaction_delta_commits=1))
+    archive(table._context.storage, table.config, ArchiveLimits(3, 2, compaction_delta_commits=1))
     assert len(table.timeline.completed_writes) < 8
     offset = reader(table).latestOffset({"completed": "000"}, limits.ReadMaxFiles(1))
     assert offset == {"completed": times[0]}

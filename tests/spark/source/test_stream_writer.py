@@ -39,7 +39,7 @@ def test_every_batch_is_a_commit_that_names_it(spark: SparkSession, table: hf.Ta
     assert ids(table) == sorted(f"k{number}" for number in range(30))
     query = json.loads((tmp_path / "checkpoint" / "metadata").read_text())["id"]
     found = [
-        json.loads(read_metadata(table.context.storage, table.config, one).extra_metadata[
+        json.loads(read_metadata(table._context.storage, table.config, one).extra_metadata[
             "_hudi_streaming_sink_checkpoint"
         ])
         for one in table.timeline.completed
@@ -71,7 +71,7 @@ def test_a_batch_that_comes_again_is_known_from_the_archive(
     limits = ArchiveLimits(max_commits=3, min_commits=2, compaction_delta_commits=1)
     table.schedule_compaction()
     table.compact()
-    archive(table.context.storage, table.config, limits)
+    archive(table._context.storage, table.config, limits)
     assert first not in table.timeline.completed
     forget_commit(tmp_path / "in", 0)
     stream_in(spark, tmp_path / "in", table)
@@ -93,7 +93,7 @@ def test_a_writer_may_be_named(spark: SparkSession, table: hf.Table, tmp_path: P
     key = {"hoodie.datasource.write.streaming.checkpoint.identifier": "mine"}
     add_file(tmp_path / "in", 0, rows(0, 10))
     stream_in(spark, tmp_path / "in", table, **key)
-    assert newest_batch(table.context.state(), "mine") == 0
+    assert newest_batch(table._context.state(), "mine") == 0
     stream_in(spark, tmp_path / "in", table, checkpoint="another", **key)  # batch 0 of the same writer
     assert len(table.timeline.completed) == 1
 

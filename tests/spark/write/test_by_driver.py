@@ -172,7 +172,7 @@ def test_new_file_groups_of_few_rows_are_the_driver_s_where_spark_knows_their_nu
 
 def test_rows_are_asked_for_at_once_where_spark_knows_that_they_are_few(spark: SparkSession, tmp_path: Path) -> None:
     pair = Pair(spark, tmp_path, "MERGE_ON_READ", {})
-    with begin_write(pair.tables[0].context, Operation.UPSERT) as write:
+    with begin_write(pair.tables[0]._context, Operation.UPSERT) as write:
         plan = write.plan
         assert seems_small(spark.createDataFrame(as_table(rows_of(1))), plan)
         assert not seems_small(spark.range(1 << 40), plan)

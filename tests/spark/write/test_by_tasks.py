@@ -54,7 +54,7 @@ def create(folder: Path, table_type: str, index: str, **options: str) -> hf.Tabl
 
 
 def opened(table: hf.Table, **options: str) -> dict[str, str]:
-    index = table.context.options.index_type.value
+    index = table._context.options.index_type.value
     return {**SIZES, "hoodie.index.type": index, **options}
 
 
@@ -185,7 +185,7 @@ def test_a_bulk_insert_makes_new_file_groups(spark: SparkSession, tmp_path: Path
     else:
         for stat in commit.stats:
             item = next(one for one in table.file_slices() if one.file_id == stat.file_id)
-            rows = table.slice_reader().read(table.context.storage, item, columns=["_hoodie_record_key"])
+            rows = table.slice_reader().read(table._context.storage, item, columns=["_hoodie_record_key"])
             keys = rows["_hoodie_record_key"].to_pylist()
             assert keys == sorted(keys)
 

@@ -11,17 +11,17 @@ from hudiformat.write.commit.transaction import begin_write
 
 
 def commit(table: Table, extra: dict[str, str]) -> None:
-    with begin_write(table.context, Operation.UPSERT) as write:
+    with begin_write(table._context, Operation.UPSERT) as write:
         write.commit([], extra)
 
 
 def test_the_newest_batch_of_each_writer_is_found(table: Table) -> None:
-    assert newest_batch(table.context.state(), "a") is None
+    assert newest_batch(table._context.state(), "a") is None
     for extra in (checkpoint("a", 7), checkpoint("a", 8), {}, checkpoint("b", 0)):
         commit(table, extra)
-    assert newest_batch(table.context.state(), "a") == 8
-    assert newest_batch(table.context.state(), "b") == 0
-    assert newest_batch(table.context.state(), "c") is None
+    assert newest_batch(table._context.state(), "a") == 8
+    assert newest_batch(table._context.state(), "b") == 0
+    assert newest_batch(table._context.state(), "c") is None
 
 
 def test_the_checkpoint_is_hudis() -> None:
@@ -32,4 +32,4 @@ def test_the_checkpoint_is_hudis() -> None:
 def test_a_damaged_checkpoint_is_an_error(table: Table, text: str) -> None:
     commit(table, {"_hudi_streaming_sink_checkpoint": text})
     with pytest.raises(CorruptTableError, match="expected writers and batches, found"):
-        newest_batch(table.context.state(), "a")
+        newest_batch(table._context.state(), "a")

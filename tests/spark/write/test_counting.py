@@ -42,7 +42,7 @@ def owners_of_files(table: hf.Table) -> tuple[list[int], list[int]]:
 @pytest.mark.parametrize("options", [{}, TASKS])
 def test_each_partition_and_task_has_its_count(spark: SparkSession, tmp_path: Path, options: dict[str, str]) -> None:
     table = hf.open_table(new_table(tmp_path / "t").path, options=options)
-    with begin_write(table.context, Operation.INSERT) as write:
+    with begin_write(table._context, Operation.INSERT) as write:
         df = spark.createDataFrame([(f"k{number}", 1) for number in range(300)], "id string, ts long")
         counts = counts_of_inserts(df, write.plan, write.plan.schema)
     expected = OF_4.counts(pa.array([f"k{number}" for number in range(300)])) if options else {0: 300}
@@ -74,7 +74,7 @@ def test_the_batches_of_a_stream_fill_the_same_files(spark: SparkSession, tmp_pa
     assert by_file == by_key
     assert len(by_key) == 400
     assert len(table.file_slices()) == 4
-    written = [Counter(stat.file_id for stat in table.context.state().metadata(one).write_stats)
+    written = [Counter(stat.file_id for stat in table._context.state().metadata(one).write_stats)
                for one in table.timeline.completed]  # fmt: skip
     assert [set(counts.values()) for counts in written] == [{1}] * 4
 

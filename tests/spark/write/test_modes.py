@@ -36,7 +36,7 @@ def fares(path: Path) -> dict[str, float]:
 def test_the_first_write_makes_the_table(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "trips"
     hudi_spark.write(trips(spark, ("a", 1, "x", 1.0), ("b", 1, "y", 2.0)), str(path), options=KEYS)
-    config = hf.open_table(path).context.state().config
+    config = hf.open_table(path)._context.state().config
     assert (config.name, config.table_type.value, config.partition_fields) == ("trips", "COPY_ON_WRITE", ("city",))
     hudi_spark.write(trips(spark, ("a", 2, "x", 3.0)), str(path), options=KEYS)
     assert fares(path) == {"a": 3.0, "b": 2.0}
@@ -107,7 +107,7 @@ def test_a_table_can_be_made_of_a_data_frame_or_its_schema(spark: SparkSession, 
     made = hudi_spark.create_table(df, str(tmp_path / "one"), options=KEYS)
     assert made.snapshot().num_rows == 0
     assert (
-        hudi_spark.create_table(df.schema, str(tmp_path / "two"), options=KEYS).context.state().config.name == "trips"
+        hudi_spark.create_table(df.schema, str(tmp_path / "two"), options=KEYS)._context.state().config.name == "trips"
     )
     with pytest.raises(hf.TableExistsError):
         hudi_spark.create_table(df, str(tmp_path / "one"), options=KEYS)
@@ -117,7 +117,7 @@ def test_without_a_record_key_each_row_gets_a_key(spark: SparkSession, tmp_path:
     path = str(tmp_path / "trips")
     for _ in range(2):
         hudi_spark.write(trips(spark, ("a", 1, "x", 1.0)), path)
-        state = hf.open_table(path).context.state()
+        state = hf.open_table(path)._context.state()
         assert state.metadata(state.timeline.completed_writes[-1]).operation_type == "BULK_INSERT"
     found = hf.open_table(path).snapshot()
     assert len(set(found["_hoodie_record_key"].to_pylist())) == found.num_rows == 2
@@ -133,7 +133,7 @@ def test_the_data_source_makes_the_table(spark: SparkSession, tmp_path: Path, mo
         df = trips(spark, ("a", 1, "x", fare))
         df.write.format("hudiformat").options(**KEYS).mode(mode).save(str(path))
         assert fares(path) == {"a": fare}
-    config = hf.open_table(path).context.state().config
+    config = hf.open_table(path)._context.state().config
     assert (config.name, config.ordering_fields) == ("trips", ("ts",))
 
 

@@ -25,7 +25,7 @@ def test_slices_are_those_of_the_partitions_of_the_rows(spark: SparkSession, tmp
     pair.begin("upsert", rows_of(1))
     pair.begin("upsert", rows_of(2))
     rows = spark.createDataFrame([("x",), ("z",), ("x",)], f"{PATH} string")
-    with begin_write(pair.tables[0].context, Operation.UPSERT) as write:
+    with begin_write(pair.tables[0]._context, Operation.UPSERT) as write:
         found = newest_slices(rows, write.plan)
     assert sorted(one.partition_path for one in found) == ["x", "z"]
     newest = {file.name for name in "xz" for file in Path(pair.tables[0].path, name).glob("*.parquet")}

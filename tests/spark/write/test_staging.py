@@ -19,22 +19,22 @@ from tests.tables import SCHEMA, rows, tree
 
 
 def test_rows_put_aside_come_back(table: Table) -> None:
-    with begin_write(table.context, Operation.UPSERT) as write:
+    with begin_write(table._context, Operation.UPSERT) as write:
         data = rows(("a", 1, "x", 1), ("b", 1, "y", 2))
-        storage, folder = table.context.storage, write.plan.instant
+        storage, folder = table._context.storage, write.plan.instant
         paths = [
             stage(storage, folder, WriteToken(task, 0, 0), SCHEMA, data.slice(task, 1).to_batches())
             for task in range(2)
         ]
         assert read_staged(storage, SCHEMA, paths).equals(data)
         assert read_staged(storage, SCHEMA, []).num_rows == 0
-        assert list(marked_files(table.context.storage, write.plan.instant)) == []
+        assert list(marked_files(table._context.storage, write.plan.instant)) == []
     assert not any("staged" in path for path in tree(Path(table.path)))
 
 
 def test_a_task_that_comes_again_has_a_file_of_its_own(table: Table) -> None:
     """As in a stream that was killed in its first batch, and counts its tasks from 0 again."""
-    storage, token = table.context.storage, WriteToken(0, 1, 1)
+    storage, token = table._context.storage, WriteToken(0, 1, 1)
     found = [stage(storage, "f", token, SCHEMA, rows((key, 1, "x", 1)).to_batches()) for key in "ab"]
     assert read_staged(storage, SCHEMA, found)[SCHEMA.names[0]].to_pylist() == ["a", "b"]
 
@@ -45,7 +45,7 @@ def test_rows_that_cannot_be_read_to_their_end_leave_no_file(table: Table) -> No
         raise ValueError("the rows end here")
 
     with pytest.raises(ValueError, match="the rows end here"):
-        stage(table.context.storage, "f", WriteToken(0, 0, 0), SCHEMA, batches())
+        stage(table._context.storage, "f", WriteToken(0, 0, 0), SCHEMA, batches())
     assert not any("staged" in path for path in tree(Path(table.path)))
 
 
@@ -60,12 +60,12 @@ def test_rows_are_stored_as_they_come(table: Table) -> None:
             held.append(pa.total_allocated_bytes())
 
     before = pa.total_allocated_bytes()
-    stage(table.context.storage, "f", WriteToken(0, 0, 0), batch.schema, batches())
+    stage(table._context.storage, "f", WriteToken(0, 0, 0), batch.schema, batches())
     assert max(held) - before < 8 * batch.nbytes
 
 
 def test_stored_rows_that_are_damaged_are_named(table: Table) -> None:
-    storage = table.context.storage
+    storage = table._context.storage
     path = stage(storage, "f", WriteToken(0, 0, 0), SCHEMA, rows(("a", 1, "x", 1)).to_batches())
     sound = storage.read(path)
     offsets = sound.index(bytes(4) + (1).to_bytes(4, "little") + bytes(8))  # of the only string of a column
@@ -77,7 +77,7 @@ def test_stored_rows_that_are_damaged_are_named(table: Table) -> None:
 
 
 def test_stored_rows_of_other_columns_are_refused(table: Table) -> None:
-    storage = table.context.storage
+    storage = table._context.storage
     other = pa.table({"k": [1]})
     path = stage(storage, "f", WriteToken(0, 0, 0), other.schema, other.to_batches())
     with pytest.raises(CorruptTableError, match="expected rows of other columns"):
@@ -86,4 +86,4 @@ def test_stored_rows_of_other_columns_are_refused(table: Table) -> None:
 
 def test_stored_rows_that_are_gone_are_a_storage_error(table: Table) -> None:
     with pytest.raises(StorageError, match="No such file"):
-        read_staged(table.context.storage, SCHEMA, [".hoodie/.temp/f/none"])
+        read_staged(table._context.storage, SCHEMA, [".hoodie/.temp/f/none"])

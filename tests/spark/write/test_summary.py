@@ -28,7 +28,7 @@ def test_rows_are_counted_and_their_keys_are_taken_where_they_are_few(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: Operation, of_x: int
 ) -> None:
     table = Pair(spark, tmp_path, "MERGE_ON_READ", {"hoodie.index.type": "SIMPLE"}).tables[0]
-    with begin_write(table.context, operation) as write:
+    with begin_write(table._context, operation) as write:
         found = summarized(as_frame(spark, ROWS), write.plan, write.plan.schema)
         assert (found.rows, found.paths) == (4, ("x", "y"))
         assert {path: dict(tasks) for path, tasks in found.upserts.items()} == {"x": {0: of_x}, "y": {0: 1}}

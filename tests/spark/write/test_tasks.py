@@ -102,7 +102,7 @@ def test_one_task_writes_a_bucket_whatever_the_operation(
                 stats += decode_stats(message["stats"][0].as_py())
         return stats
 
-    for write in attempts(table.context.state(), operation):
+    for write in attempts(table._context.state(), operation):
         with write:
             write.commit(write_files(write.plan))
     found = hf.open_table(table.path).snapshot(columns=SCHEMA.names).sort_by("id")

@@ -53,7 +53,7 @@ def test_what_a_table_is_may_not_be_contradicted(tmp_path: Path, key: str) -> No
 def test_an_option_that_repeats_the_properties_is_fine(tmp_path: Path) -> None:
     create(tmp_path / "t", options={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"})
     table = open_table(tmp_path / "t", options={"hoodie.index.type": "bucket", "hoodie.bucket.index.num.buckets": "4"})
-    assert table.context.options.index_type is IndexType.BUCKET
+    assert table._context.options.index_type is IndexType.BUCKET
 
 
 def test_a_table_whose_index_cannot_be_written_with_can_be_read(tmp_path: Path) -> None:

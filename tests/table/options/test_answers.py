@@ -138,7 +138,7 @@ def test_a_creation_whose_options_contradict_its_arguments_writes_nothing(tmp_pa
 def test_the_index_stays_in_the_properties(tmp_path: Path) -> None:
     made = new_table(tmp_path / "t", options={"hoodie.index.type": "GLOBAL_SIMPLE"})
     made.upsert(rows(("a", 1, "x", 1)))
-    table = open_table(made.path, clock=made.context.clock)
+    table = open_table(made.path, clock=made._context.clock)
     table.upsert(rows(("a", 2, "y", 2)))
     assert content(table) == [("a", 2, "y", 2)]
     open_table(made.path, options={"hoodie.index.type": "GLOBAL_BLOOM"})

@@ -74,7 +74,7 @@ def test_options_that_are_what_happens_anyway(tmp_path: Path) -> None:
         "hoodie.parquet.compression.codec": "ZSTD",
         "hoodie.bucket.index.hash.field": "k",
     }
-    assert open_table(tmp_path / "t", options=options).context.options.index_type is IndexType.BLOOM
+    assert open_table(tmp_path / "t", options=options)._context.options.index_type is IndexType.BLOOM
 
 
 def test_a_key_of_hudis_that_means_nothing_here_warns_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

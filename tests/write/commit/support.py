@@ -36,7 +36,7 @@ def of_instant(root: Path, instant: str) -> list[str]:
 
 def abandoned(table: Table, data: pa.Table) -> Transaction:
     """A write whose writer has written its files, and then is never heard of again."""
-    write = begin_write(table.context, Operation.UPSERT)
+    write = begin_write(table._context, Operation.UPSERT)
     with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
         for batch in data.to_batches():
             task.write_batch(batch)
@@ -46,7 +46,7 @@ def abandoned(table: Table, data: pa.Table) -> Transaction:
 
 def begun_restore(table: Table, instant: str) -> Instant:
     """A restore to *instant* whose process has died before it removed the first write."""
-    state = table.context.state()
+    state = table._context.state()
     later = [one for one in reversed(state.timeline.completed_writes) if one.time > instant]
     plan = RestorePlan(
         tuple(InstantInfo(one.time, one.action.value) for one in later), savepoint_to_restore_timestamp=instant
@@ -62,7 +62,7 @@ def begun(
     table: Table, *values: tuple[object, ...], operation: Operation = Operation.UPSERT
 ) -> tuple[Transaction, list[WriteStat]]:
     """A write whose files are there, and that has yet to commit."""
-    write = begin_write(table.context, operation)
+    write = begin_write(table._context, operation)
     with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
         task.write_batch(rows(*values).combine_chunks().to_batches()[0])
         return write, task.finish()

@@ -26,7 +26,7 @@ LOCK = Path(".hoodie") / "lock"
 
 def impatient(table: Table) -> TableContext:
     """*table*'s context, which waits for the lock for a tenth of a second."""
-    context = table.context
+    context = table._context
     options = replace(context.options.concurrency, lock_retries=1, lock_retry_wait_ms=100)
     return replace(context, options=replace(context.options, concurrency=options))
 
@@ -37,7 +37,7 @@ def is_locked(table: Table) -> bool:
 
 def test_a_table_with_other_writers_is_locked_as_long_as_the_block_lasts(tmp_path: Path) -> None:
     table = shared_table(tmp_path)
-    with changing(table.context):
+    with changing(table._context):
         assert is_locked(table)
         with pytest.raises(LockError, match="the lock was not free for 0.1 seconds"), changing(impatient(table)):
             raise AssertionError("two writers have the lock")
@@ -46,32 +46,32 @@ def test_a_table_with_other_writers_is_locked_as_long_as_the_block_lasts(tmp_pat
 
 def test_the_lock_is_given_back_after_an_error(tmp_path: Path) -> None:
     table = shared_table(tmp_path)
-    with pytest.raises(ZeroDivisionError), changing(table.context):
+    with pytest.raises(ZeroDivisionError), changing(table._context):
         raise ZeroDivisionError
     assert not is_locked(table)
 
 
 def test_a_table_with_one_writer_has_no_lock(table: Table) -> None:
-    lock_of(table.context.storage, table.context.options.concurrency).try_acquire()  # somebody's
-    with exclusive(table.context), changing(impatient(table)) as state:
+    lock_of(table._context.storage, table._context.options.concurrency).try_acquire()  # somebody's
+    with exclusive(table._context), changing(impatient(table)) as state:
         assert state.timeline.instants == ()
 
 
 def test_beside_other_writers_the_look_is_one_that_was_made_under_the_lock(tmp_path: Path) -> None:
     table = shared_table(tmp_path)
-    seen = table.context.state()
-    with changing(table.context, seen) as state:
+    seen = table._context.state()
+    with changing(table._context, seen) as state:
         assert state.timeline is seen.timeline  # nothing has changed
     commit = table.insert(rows(("a", 1, "x", 1)))
-    with changing(table.context, seen) as state:
+    with changing(table._context, seen) as state:
         assert [done.time for done in state.timeline.completed] == [commit.instant]
-    with changing(table.context) as state:
+    with changing(table._context) as state:
         assert [done.time for done in state.timeline.completed] == [commit.instant]
 
 
 def test_a_single_writer_takes_the_look_that_it_has_unless_it_asks_for_another(table: Table) -> None:
     storage = RecordingStorage(open_storage(table.path))
-    context = open_table(storage).context
+    context = open_table(storage)._context
     seen = context.state()
     table.insert(rows(("a", 1, "x", 1)))
     storage.clear()
@@ -89,7 +89,7 @@ def test_a_metadata_table_that_cannot_be_kept_up_is_dropped_before_the_first_cha
     edit(tmp_path / "t", "hoodie.table.checksum", None)
     with ExitStack() as stack:
         with pytest.warns(HudiFormatWarning, match="and is dropped"):
-            state = stack.enter_context(changing(table.context))
+            state = stack.enter_context(changing(table._context))
         assert state.config.metadata_partitions == ()
         assert not (tmp_path / "t" / ".hoodie" / "metadata").exists()
     assert properties(tmp_path / "t")[PARTITIONS] == ""
@@ -99,7 +99,7 @@ def test_a_restore_that_was_stopped_half_way_is_finished_first(table: Table) -> 
     first = table.insert(rows(("a", 1, "x", 1)))
     table.upsert(rows(("a", 2, "x", 2)))
     begun_restore(table, first.instant)
-    with changing(table.context) as state:
+    with changing(table._context) as state:
         assert state.timeline.pending == ()
         assert [done.action for done in state.timeline.completed][-1] is Action.RESTORE
     assert content(table) == [("a", 1, "x", 1)]
@@ -109,12 +109,12 @@ def test_a_rollback_that_was_stopped_half_way_is_finished_first(table: Table) ->
     """A log compaction that came first would merge the blocks that the rollback is going to take away."""
     table.upsert(rows(("a", 1, "x", 1)))
     last = table.upsert(rows(("a", 2, "x", 2)))
-    state = table.context.state()
+    state = table._context.state()
     plan = RollbackPlan(
         InstantInfo(last.instant, "deltacommit"), tuple(rollback.rollback_requests(state.storage, last.instant))
     )
     announce(state, Action.ROLLBACK, plan)
-    with changing(table.context) as now:
+    with changing(table._context) as now:
         assert now.timeline.pending == ()
         assert last.instant not in {one.time for one in now.timeline.instants}
     assert content(table) == [("a", 1, "x", 1)]
@@ -123,7 +123,7 @@ def test_a_rollback_that_was_stopped_half_way_is_finished_first(table: Table) ->
 def test_a_rollback_whose_plan_is_gone_is_taken_off_the_timeline(table: Table) -> None:
     """It was begun by a writer that had lost the lock, after a restore had done it and deleted its instant."""
     table.upsert(rows(("a", 1, "x", 1)))
-    state = table.context.state()
+    state = table._context.state()
     dangling = Instant(state.next_instant, Action.ROLLBACK, State.INFLIGHT)
     state.storage.create(instant_path(state.config, dangling), b"")
     table.upsert(rows(("a", 2, "x", 2)))
@@ -133,9 +133,9 @@ def test_a_rollback_whose_plan_is_gone_is_taken_off_the_timeline(table: Table) -
 
 def test_the_context_says_whether_the_lock_is_still_held(tmp_path: Path) -> None:
     table = shared_table(tmp_path)
-    with changing(table.context) as state:
+    with changing(table._context) as state:
         state.context.confirm()
-    with changing(table.context) as state:
+    with changing(table._context) as state:
         (tmp_path / LOCK).write_text("another's")
         with pytest.raises(LockError, match="no longer this writer's"):
             state.context.confirm()

@@ -112,7 +112,7 @@ def test_a_group_that_is_being_clustered_is_not_written(tmp_path: Path) -> None:
     write, stats = begun(table, ("a", 2, "x", 2))
     info = SliceInfo(file_id=found.file_id, partition_path="x")
     plan = RequestedReplaceMetadata("CLUSTER", ClusteringPlan((ClusteringGroup((info,)),)))
-    create_requested(table.context.storage, table.config, "20990101000000000", Action.CLUSTERING, plan)
+    create_requested(table._context.storage, table.config, "20990101000000000", Action.CLUSTERING, plan)
     with pytest.raises(WriteConflictError, match="clustering"):
         write.commit(stats)
     write.abandon()
@@ -124,7 +124,7 @@ def test_logs_do_not_mind_a_compaction(tmp_path: Path) -> None:
     (found,) = table.file_slices()
     write, stats = begun(table, ("a", 2, "x", 2))
     plan = CompactionPlan((CompactionOperation(found.base_instant, file_id=found.file_id, partition_path="x"),))
-    create_requested(table.context.storage, table.config, "20990101000000000", Action.COMPACTION, plan)
+    create_requested(table._context.storage, table.config, "20990101000000000", Action.COMPACTION, plan)
     write.commit(stats)
     assert content(table) == [("a", 2, "x", 2)]
 
@@ -140,7 +140,7 @@ def test_in_version_6_logs_are_lost_to_a_compaction_that_was_planned_meanwhile(t
     names = tuple(str(log.name) for log in found.log_files)
     base = str(found.base_file.name) if found.base_file else None
     plan = CompactionPlan((CompactionOperation(found.base_instant, names, base, found.file_id, "x"),))
-    create_requested(table.context.storage, table.config, str(int(write.plan.instant) + 1), Action.COMPACTION, plan)
+    create_requested(table._context.storage, table.config, str(int(write.plan.instant) + 1), Action.COMPACTION, plan)
     if state is State.COMPLETED:
         table.compact()
     with pytest.raises(WriteConflictError, match=r"(compaction|commit) .* changes the file group"):

@@ -45,24 +45,24 @@ def test_failed_writes_stay_when_nobody_shall_clean(tmp_path: Path) -> None:
 
 def test_a_dead_write_is_named_and_the_state_after_its_rollback_has_it_no_more(tmp_path: Path) -> None:
     table = new_table(tmp_path)
-    assert roll_back_failed_writes(state := table.context.state()) is state
-    with begin_write(table.context, Operation.UPSERT) as write:
+    assert roll_back_failed_writes(state := table._context.state()) is state
+    with begin_write(table._context, Operation.UPSERT) as write:
         time_of = write.instant.time
-        assert [one.time for one in dead_writes(table.context.state())] == [time_of]  # of the thread that asks
-        after = roll_back_failed_writes(table.context.state())
+        assert [one.time for one in dead_writes(table._context.state())] == [time_of]  # of the thread that asks
+        after = roll_back_failed_writes(table._context.state())
     assert not after.timeline.pending
     assert dead_writes(after) == []
 
 
 def test_a_heartbeat_of_another_process_is_respected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = new_table(tmp_path / "t")
-    write = begin_write(table.context, Operation.UPSERT)
-    other = Heartbeat(table.context.storage, write.instant.time, interval=60)
+    write = begin_write(table._context, Operation.UPSERT)
+    other = Heartbeat(table._context.storage, write.instant.time, interval=60)
     other.start()
-    hasty = open_table(table.path, options=HASTY, clock=table.context.clock)
+    hasty = open_table(table.path, options=HASTY, clock=table._context.clock)
     with pytest.raises(LockError, match="another process writes to the table: .* has a heartbeat"):
         hasty.upsert(rows(("a", 1, "x")))
     assert [one.time for one in hasty.timeline.pending] == [write.instant.time]
     monkeypatch.setattr(time, "sleep", lambda _seconds: other.stop())
-    open_table(table.path, options=PATIENT, clock=table.context.clock).upsert(rows(("b", 1, "x")))
+    open_table(table.path, options=PATIENT, clock=table._context.clock).upsert(rows(("b", 1, "x")))
     assert content(table, ["k"]) == [("b",)]

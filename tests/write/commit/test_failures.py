@@ -50,7 +50,7 @@ class Faults:
 
 
 def failing(table: Table, faults: Faults) -> Table:
-    return Table(replace(table.context, storage=FaultyStorage(table.context.storage, faults)))
+    return Table(replace(table._context, storage=FaultyStorage(table._context.storage, faults)))
 
 
 @pytest.mark.filterwarnings("ignore:.*a service after it failed")  # the storage fails there, too
@@ -155,7 +155,7 @@ def test_a_process_that_is_killed(tmp_path: Path) -> None:
     assert killed.returncode == 9
     (pending,) = table.timeline.pending
     assert content(table) == BEFORE
-    table.context.clock.now = table.context.clock.now.replace(hour=14)  # type: ignore[attr-defined]
+    table._context.clock.now = table._context.clock.now.replace(hour=14)  # type: ignore[attr-defined]
     table.upsert(SECOND)
     assert content(table) == AFTER
     assert of_instant(tmp_path / "t", pending.time) == []

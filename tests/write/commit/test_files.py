@@ -90,7 +90,7 @@ def test_instants_have_markers_until_those_are_deleted(tmp_path: Path) -> None:
 def test_strays_are_files_with_a_marker_that_no_statistic_names(table: Table) -> None:
     commit = table.insert(rows(("a", 1, "x", 1)))
     [stat] = commit.stats
-    storage, stray = table.context.storage, f"x/f-0_0-0-1_{commit.instant}.parquet"
+    storage, stray = table._context.storage, f"x/f-0_0-0-1_{commit.instant}.parquet"
     for path in (str(stat.path), stray, "x/never-written.parquet"):
         create_marker(storage, commit.instant, path)
     storage.create(stray, b"of an attempt that failed")
@@ -102,7 +102,7 @@ def test_strays_are_files_with_a_marker_that_no_statistic_names(table: Table) ->
 def test_the_files_of_an_instant_go_with_the_partitions_that_it_made(table: Table) -> None:
     first = table.insert(rows(("a", 1, "x", 1)))
     second = table.insert(rows(("b", 1, "new", 1)))
-    storage = table.context.storage
+    storage = table._context.storage
     assert [path.rpartition("/")[0] for path in files_of(storage, second.instant)] == ["new"]
     delete_files(storage, table.config, second.instant)
     assert list(files_of(storage, second.instant)) == []
@@ -138,8 +138,8 @@ def test_a_log_file_has_its_marker_before_it_has_a_block(tmp_path: Path, version
 
 def target_of(table: Table, partition: str) -> GroupTarget:
     """The file group ``f-0`` of a partition, as the first task of a write has it."""
-    plan = write_plan(table.context.state(), Operation.UPSERT, "20990101000000000")
-    return GroupTarget(table.context.storage, plan, WriteToken(0, 0, 0), partition, "f-0")
+    plan = write_plan(table._context.state(), Operation.UPSERT, "20990101000000000")
+    return GroupTarget(table._context.storage, plan, WriteToken(0, 0, 0), partition, "f-0")
 
 
 def test_statistics_of_log_files_add_up_what_was_appended_to_each() -> None:

@@ -41,9 +41,9 @@ def test_the_metadata_file_tells_the_instant_and_the_depth() -> None:
 
 def test_a_partition_is_entered_once_and_left_by_who_made_it(tmp_path: Path) -> None:
     table = new_table(tmp_path)
-    storage, plan = table.context.storage, write_plan(table.context.state(), Operation.UPSERT, "5")
+    storage, plan = table._context.storage, write_plan(table._context.state(), Operation.UPSERT, "5")
     enter_partition(storage, plan, "x/y")
-    enter_partition(storage, write_plan(table.context.state(), Operation.UPSERT, "6"), "x/y")
+    enter_partition(storage, write_plan(table._context.state(), Operation.UPSERT, "6"), "x/y")
     leave_partition(storage, "x/y", "6")
     assert [path for path, _ in list_partitions(storage)] == ["x/y"]
     leave_partition(storage, "x/y", "5")
@@ -114,7 +114,7 @@ def test_a_metadata_file_that_cannot_be_made_is_an_error(tmp_path: Path) -> None
     table = new_table(tmp_path)
     (tmp_path / "x").write_text("in the way")
     with pytest.raises(StorageError):
-        enter_partition(table.context.storage, write_plan(table.context.state(), Operation.UPSERT, "5"), "x")
+        enter_partition(table._context.storage, write_plan(table._context.state(), Operation.UPSERT, "5"), "x")
 
 
 ORDERS: dict[str, tuple[str, str]] = {"outer first": ("a", "a/b/c"), "inner first": ("a/b/c", "a")}
@@ -169,9 +169,9 @@ def test_values_of_several_columns_that_nest_are_refused(tmp_path: Path) -> None
 def test_of_two_writers_that_nest_partitions_at_once_one_at_most_succeeds(tmp_path: Path) -> None:
     """Each looks, then makes its own, then looks again: the one that makes it second sees the other."""
     table = new_table(tmp_path, options=SHARED)
-    storage = table.context.storage
-    first = write_plan(table.context.state(), Operation.UPSERT, "5")
-    second = write_plan(table.context.state(), Operation.UPSERT, "6")
+    storage = table._context.storage
+    first = write_plan(table._context.state(), Operation.UPSERT, "5")
+    second = write_plan(table._context.state(), Operation.UPSERT, "6")
 
     class Both(LocalStorage):
         def create(self, path: str, data: bytes, *, overwrite: bool = False, sync: bool = True) -> None:

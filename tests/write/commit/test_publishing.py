@@ -44,9 +44,9 @@ def losing(state: TableState, times: int) -> TableState:
 
 def test_publishing_completes_an_instant_later_than_all_that_is_on_the_timeline(table: Table) -> None:
     table.insert(rows(("a", 1, "x", 1)))
-    newest = table.context.state().timeline.latest_instant_time
-    write = begin_write(table.context, Operation.UPSERT)
-    with changing(table.context) as state:
+    newest = table._context.state().timeline.latest_instant_time
+    write = begin_write(table._context, Operation.UPSERT)
+    with changing(table._context) as state:
         done = publish(state, write.instant, COMMIT)
     assert newest is not None
     assert (done.time, done.is_completed) == (write.instant.time, True)
@@ -55,9 +55,9 @@ def test_publishing_completes_an_instant_later_than_all_that_is_on_the_timeline(
 
 
 def test_an_instant_that_is_not_inflight_any_more_cannot_be_published(table: Table) -> None:
-    write = begin_write(table.context, Operation.UPSERT)
+    write = begin_write(table._context, Operation.UPSERT)
     write.abandon()
-    with changing(table.context) as state, pytest.raises(CommitError, match=write.instant.time):
+    with changing(table._context) as state, pytest.raises(CommitError, match=write.instant.time):
         publish(state, write.instant, COMMIT)
     assert table.timeline.instants == ()
 
@@ -65,10 +65,10 @@ def test_an_instant_that_is_not_inflight_any_more_cannot_be_published(table: Tab
 def test_the_metadata_table_is_written_before_the_timeline(tmp_path: Path) -> None:
     table = with_metadata_table(new_table(tmp_path / "t"))
     storage = RecordingStorage(open_storage(table.path))
-    recording = open_table(storage, options={"hudiformat.sync": "false"}, clock=table.context.clock)
-    write = begin_write(recording.context, Operation.UPSERT)
+    recording = open_table(storage, options={"hudiformat.sync": "false"}, clock=table._context.clock)
+    write = begin_write(recording._context, Operation.UPSERT)
     storage.clear()
-    with changing(recording.context) as state:
+    with changing(recording._context) as state:
         done = publish(state, write.instant, COMMIT)
     assert done.time in told(table)
     written = [request.path for request in storage.requests if request.kind in ("create", "open_new", "rename")]
@@ -84,26 +84,26 @@ def test_the_metadata_table_is_written_before_the_timeline(tmp_path: Path) -> No
 def test_without_the_lock_nothing_is_announced(table: Table, times: int) -> None:
     """Lost before the file appears, or just when it did."""
     with pytest.raises(LockError):
-        announce(losing(table.context.state(), times), Action.CLEAN, CleanerPlan())
+        announce(losing(table._context.state(), times), Action.CLEAN, CleanerPlan())
     assert table.timeline.instants == ()
 
 
 def test_without_the_lock_nothing_is_completed(table: Table) -> None:
-    write = begin_write(table.context, Operation.UPSERT)
+    write = begin_write(table._context, Operation.UPSERT)
     with pytest.raises(LockError):
-        publish(losing(table.context.state(), 0), write.instant, COMMIT)
+        publish(losing(table._context.state(), 0), write.instant, COMMIT)
     assert table.timeline.completed == ()
 
 
 def test_a_lock_that_nobody_else_has_used_since_it_was_lost_does_no_harm(table: Table) -> None:
-    write = begin_write(table.context, Operation.UPSERT)
-    publish(losing(table.context.state(), 1), write.instant, COMMIT)
+    write = begin_write(table._context, Operation.UPSERT)
+    publish(losing(table._context.state(), 1), write.instant, COMMIT)
     assert len(table.timeline.completed) == 1
 
 
 def test_an_instant_that_was_completed_beside_another_with_the_lock_is_taken_back(table: Table) -> None:
-    write = begin_write(table.context, Operation.UPSERT)
-    state = losing(table.context.state(), 1)
+    write = begin_write(table._context, Operation.UPSERT)
+    state = losing(table._context.state(), 1)
     other = open_table(table.path, options={"hoodie.clean.failed.writes.policy": "LAZY"})
     commit = other.insert(rows(("b", 1, "x", 1)))
     with pytest.raises(CommitError, match=f"{write.instant.time} .* is not committed: the lock is no longer"):
@@ -130,7 +130,7 @@ def truncate(path: Path) -> None:
 
 def test_an_object_store_is_asked_for_several_files_at_a_time(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     write, stats = begun(table, ("a", 2, "x", 2), ("b", 2, "y", 2))
-    state = table.context.state()
+    state = table._context.state()
     monkeypatch.setattr(type(state.storage), "capabilities", Capabilities(atomic_create=True))
     metadata = CommitMetadata(partition_to_write_stats={"": tuple(stats)})
     check_publishable(state, state, write.instant, metadata)

@@ -52,17 +52,17 @@ def test_so_does_the_next_restore_whatever_it_restores_to(table: Table) -> None:
 def test_one_that_is_requested_changes_nothing_yet(table: Table) -> None:
     first = written(table)
     begun_restore(table, first)
-    state = table.context.state()
+    state = table._context.state()
     state.storage.delete(f"{state.config.timeline_folder}/{state.timeline.pending[0].file_name}")
     [pending] = table.timeline.pending
     assert pending.state is State.REQUESTED
     assert len(table.timeline.completed_writes) == 3
-    finish_restores(table.context.state())
+    finish_restores(table._context.state())
     assert content(table) == ROW
 
 
 def test_one_without_a_plan_is_damage(table: Table) -> None:
-    state = table.context.state()
+    state = table._context.state()
     instant = create_requested(state.storage, state.config, "20990101000000000", Action.RESTORE)
     with pytest.raises(CorruptTableError, match=r"restore.requested: expected the plan of a restore, found nothing"):
         run_restore(state, instant)
@@ -71,6 +71,6 @@ def test_one_without_a_plan_is_damage(table: Table) -> None:
 def test_it_stops_when_the_lock_is_lost(table: Table) -> None:
     pending = begun_restore(table, written(table))
     with pytest.raises(LockError):
-        run_restore(losing(table.context.state(), 1), pending)
+        run_restore(losing(table._context.state(), 1), pending)
     assert [one.time for one in table.timeline.pending] == [pending.time]
     assert content(open_table(table.path)) == ROW

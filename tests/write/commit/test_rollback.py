@@ -25,7 +25,7 @@ def test_a_rollback_does_not_touch_what_others_wrote(table: Table) -> None:
     (Path(table.path) / "x" / "a-file-of-the-users").write_text("mine")
     (Path(table.path) / "x" / ".hidden").write_text("mine")
     before = tree(Path(table.path))
-    with begin_write(table.context, Operation.UPSERT) as write:
+    with begin_write(table._context, Operation.UPSERT) as write:
         abandoned_task = WriteTask(write.plan, WriteToken(0, 0, 0))
         abandoned_task.write_batch(rows(("a", 2, "x", 2), ("b", 2, "x", 2)).to_batches()[0])
         abandoned_task.finish()
@@ -96,7 +96,7 @@ def test_a_rollback_looks_at_names_that_are_not_hudis(table: Table) -> None:
 def test_a_task_that_goes_on_after_its_write_was_rolled_back_leaves_nothing(table: Table) -> None:
     """The next writer finds the markers of an instant that is nowhere, and takes the files away."""
     table.insert(rows(("a", 1, "x", 1)))
-    write = begin_write(table.context, Operation.UPSERT)
+    write = begin_write(table._context, Operation.UPSERT)
     write.abandon()
     with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
         task.write_batch(rows(("a", 2, "x", 2), ("b", 1, "new", 3)).to_batches()[0])
@@ -117,7 +117,7 @@ def test_a_task_that_goes_on_after_the_commit_leaves_nothing(
     table = new_table(tmp_path / "t", table_type=table_type, options=any_index)
     table.insert(rows(("a", 1, "x", 1)))
     data = rows(("a", 2, "x", 2), ("b", 1, "new", 3)).to_batches()[0]
-    with begin_write(table.context, Operation.UPSERT) as write:
+    with begin_write(table._context, Operation.UPSERT) as write:
         attempts = [WriteTask(write.plan, WriteToken(0, 0, number)) for number in range(2)]
         for task in attempts:
             task.write_batch(data)
@@ -126,7 +126,7 @@ def test_a_task_that_goes_on_after_the_commit_leaves_nothing(
     expected = [("a", 2, "x", 2), ("b", 1, "new", 3)]
     assert content(table) == expected
     assert len(of_instant(tmp_path / "t", commit.instant)) > len(commit.stats) + 3
-    planned = table_type == "MERGE_ON_READ" and table.schedule_compaction() is not None
+    planned = table_type == "MERGE_ON_READ" and bool(table.schedule_compaction())
     table.upsert(rows(("c", 1, "new", 3)))
     late = [path for path in of_instant(tmp_path / "t", commit.instant) if "0-0-1" in path]
     assert bool(late) is planned  # a plan may name them
@@ -140,7 +140,7 @@ def test_a_task_that_goes_on_after_the_commit_leaves_nothing(
 
 def test_markers_that_stayed_behind_a_commit_mean_nothing(table: Table) -> None:
     commit = table.insert(rows(("a", 1, "x", 1)))
-    create_marker(table.context.storage, commit.instant, commit.stats[0].path or "")
+    create_marker(table._context.storage, commit.instant, commit.stats[0].path or "")
     table.upsert(rows(("a", 2, "x", 2)))
     assert content(table) == [("a", 2, "x", 2)]
     assert content(table, as_of=commit.instant) == [("a", 1, "x", 1)]
@@ -149,7 +149,7 @@ def test_markers_that_stayed_behind_a_commit_mean_nothing(table: Table) -> None:
 def test_a_task_that_ends_after_its_write_was_given_up_deletes_its_files(table: Table) -> None:
     """Its marker was there before, the file comes after, so that nothing of it is found by others any more."""
     table.insert(rows(("a", 1, "x", 1)))
-    write = begin_write(table.context, Operation.UPSERT)
+    write = begin_write(table._context, Operation.UPSERT)
     task = WriteTask(write.plan, WriteToken(0, 0, 0))
     task.write_batch(rows(("a", 2, "x", 2), ("b", 1, "new", 3)).to_batches()[0])
     stats = task.finish()
@@ -160,23 +160,23 @@ def test_a_task_that_ends_after_its_write_was_given_up_deletes_its_files(table: 
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content_of)
     with pytest.raises(WriteConflictError, match="to wait for this task, found it over"):
-        check_awaited(table.context.storage, write.plan.config, write.plan.instant, stats)
+        check_awaited(table._context.storage, write.plan.config, write.plan.instant, stats)
     assert [path for path in paths if path.exists()] == []
     assert content(table) == [("a", 1, "x", 1)]
 
 
 def test_a_task_that_ends_after_its_write_was_committed_leaves_no_marker(table: Table) -> None:
     table.insert(rows(("a", 1, "x", 1)))
-    with begin_write(table.context, Operation.UPSERT) as write:
+    with begin_write(table._context, Operation.UPSERT) as write:
         first, slow = (WriteTask(write.plan, WriteToken(0, 0, attempt)) for attempt in range(2))
         for task in (first, slow):
             task.write_batch(rows(("a", 2, "x", 2)).to_batches()[0])
         commit = write.commit(first.finish())
     stats = slow.finish()
-    assert marked_instants(table.context.storage) == [commit.instant]
+    assert marked_instants(table._context.storage) == [commit.instant]
     with pytest.raises(WriteConflictError, match="to wait for this task, found it over"):
-        check_awaited(table.context.storage, write.plan.config, write.plan.instant, stats)
-    assert marked_instants(table.context.storage) == []
+        check_awaited(table._context.storage, write.plan.config, write.plan.instant, stats)
+    assert marked_instants(table._context.storage) == []
     assert content(table) == [("a", 2, "x", 2)]
     assert table.verify() == []
 
@@ -214,7 +214,7 @@ def test_a_folder_with_the_name_of_a_data_file_is_nobodys_to_delete(table: Table
 
 def test_a_task_that_begins_a_file_after_the_commit_deletes_it(table: Table) -> None:
     """It has made a marker of its own since, so that there are markers again."""
-    write = begin_write(table.context, Operation.UPSERT)
+    write = begin_write(table._context, Operation.UPSERT)
     slow, quick = (WriteTask(write.plan, WriteToken(0, 0, number)) for number in (1, 2))
     batch = rows(("a", 1, "x", 1)).to_batches()[0]
     quick.write_batch(batch)

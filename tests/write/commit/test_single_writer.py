@@ -120,8 +120,8 @@ def test_what_processes_are_told_is_committed_is_there_once(tmp_path: Path) -> N
 
 def test_a_thread_waits_until_the_write_of_another_is_over(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t")
-    hasty = open_table(table.path, options=HASTY, clock=table.context.clock)
-    with begin_write(table.context, Operation.UPSERT):
+    hasty = open_table(table.path, options=HASTY, clock=table._context.clock)
+    with begin_write(table._context, Operation.UPSERT):
         error = in_thread(lambda: hasty.upsert(rows(("a", 1, "x"))))
         assert isinstance(error, LockError)
         assert "another thread of this process has been writing to the table" in str(error)
@@ -131,15 +131,15 @@ def test_a_thread_waits_until_the_write_of_another_is_over(tmp_path: Path) -> No
 
 def test_a_write_that_was_dropped_keeps_nobody_waiting(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t")
-    begin_write(table.context, Operation.UPSERT)
+    begin_write(table._context, Operation.UPSERT)
     gc.collect()
-    hasty = open_table(table.path, options=HASTY, clock=table.context.clock)
+    hasty = open_table(table.path, options=HASTY, clock=table._context.clock)
     assert in_thread(lambda: hasty.upsert(rows(("a", 1, "x")))) is None
 
 
 def test_a_write_that_its_own_thread_left_open_is_rolled_back_and_says_so(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t")
-    with begin_write(table.context, Operation.UPSERT) as write:
+    with begin_write(table._context, Operation.UPSERT) as write:
         table.upsert(rows(("a", 1, "x")))
         with pytest.raises(CommitError, match="is no longer on the timeline"):
             write.commit([])
@@ -156,11 +156,11 @@ def test_of_two_that_begin_at_once_at_most_one_commits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: bool
 ) -> None:
     table = new_table(tmp_path / "t")
-    first = begin_write(table.context, Operation.UPSERT)
+    first = begin_write(table._context, Operation.UPSERT)
     begun_elsewhere(table, monkeypatch)
     if commits:
         table.upsert(rows(("a", 1, "x")))
-    second = None if commits else begin_write(table.context, Operation.UPSERT)
+    second = None if commits else begin_write(table._context, Operation.UPSERT)
     with (
         first,
         pytest.raises(WriteConflictError, match="another writer has begun .* in the meantime, and neither uses a lock"),
@@ -173,18 +173,18 @@ def test_of_two_that_begin_at_once_at_most_one_commits(
 def test_a_service_of_another_process_is_no_conflict(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t", options={"hoodie.index.type": "INMEMORY"})
     table.upsert(rows(("a", 1, "x")))
-    with begin_write(table.context, Operation.UPSERT) as write:
+    with begin_write(table._context, Operation.UPSERT) as write:
         table.compact()
         assert write.commit([]).instant == write.instant.time
 
 
 def test_a_commit_that_another_was_rolling_back_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = new_table(tmp_path / "t")
-    write = begin_write(table.context, Operation.UPSERT)
+    write = begin_write(table._context, Operation.UPSERT)
     complete = type(write)._complete
 
     def rolled_back_just_before(self: object, *arguments: object) -> object:
-        roll_back(table.context.state(), write.instant)
+        roll_back(table._context.state(), write.instant)
         return complete(self, *arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(type(write), "_complete", rolled_back_just_before)
@@ -195,8 +195,8 @@ def test_a_commit_that_another_was_rolling_back_raises(tmp_path: Path, monkeypat
 
 def test_a_write_that_commits_before_its_rollback_begins_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = new_table(tmp_path / "t")
-    write = begin_write(table.context, Operation.UPSERT)
-    state = table.context.state()
+    write = begin_write(table._context, Operation.UPSERT)
+    state = table._context.state()
     write.commit([])
     roll_back(state, write.instant)
     assert [done.time for done in table.timeline.completed] == [write.instant.time]

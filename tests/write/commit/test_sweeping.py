@@ -37,7 +37,7 @@ def test_what_a_writer_that_was_taken_for_dead_makes_afterwards_never_counts(
         (tmp_path / "t" / path).write_bytes(data)
     expected = [("a", 1, "x", 1), ("c", 1, "x", 1)]
     assert content(table) == expected
-    served = open_table(table.path, options={**SERVICES, "hoodie.index.type": index}, clock=table.context.clock)
+    served = open_table(table.path, options={**SERVICES, "hoodie.index.type": index}, clock=table._context.clock)
     for ts in range(2, 12):
         served.upsert(rows(("c", ts, "x", 1)))
         assert content(table) == [expected[0], ("c", ts, "x", 1)]
@@ -68,7 +68,7 @@ def test_a_writer_that_was_rolled_back_deletes_what_it_made_itself(table: Table)
 def test_nothing_is_listed_where_nothing_was_rolled_back(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     table.insert(rows(("a", 1, "x", 1)))
     monkeypatch.delattr("hudiformat.write.commit.sweeping.list_partitions")
-    state = table.context.state()
+    state = table._context.state()
     sweep_before_archiving(state, state.timeline.completed)
 
 

@@ -29,7 +29,7 @@ class StopError(Exception):
 
 def stop_after(table: Table, data: pa.Table, *, finish: bool) -> None:
     """A write that stops after its rows were handed over, or after the last file was closed."""
-    with begin_write(table.context, Operation.UPSERT) as write, WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
+    with begin_write(table._context, Operation.UPSERT) as write, WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
         for batch in data.to_batches():
             task.write_batch(batch)
         if finish:
@@ -48,11 +48,11 @@ def test_leaving_the_block_rolls_back(tmp_path: Path, any_index: dict[str, str],
 
 
 def test_abandoning_twice_and_after_the_commit_does_nothing(table: Table) -> None:
-    write = begin_write(table.context, Operation.INSERT)
+    write = begin_write(table._context, Operation.INSERT)
     for _ in range(2):
         write.abandon()
     assert table.timeline.instants == ()
-    write = begin_write(table.context, Operation.INSERT)
+    write = begin_write(table._context, Operation.INSERT)
     commit = write.commit([])
     write.abandon()
     assert [done.time for done in table.timeline.completed] == [commit.instant]
@@ -69,7 +69,7 @@ def test_a_write_that_was_rolled_back_by_another_cannot_commit(table: Table) -> 
 def test_files_of_failed_attempts_are_gone_before_the_commit(tmp_path: Path, any_index: dict[str, str]) -> None:
     table = new_table(tmp_path / "t", options=any_index)
     data = rows(("a", 1, "x", 1)).to_batches()[0]
-    with begin_write(table.context, Operation.UPSERT) as write:
+    with begin_write(table._context, Operation.UPSERT) as write:
         for attempt in range(2):
             with WriteTask(write.plan, WriteToken(0, 0, attempt)) as task:
                 task.write_batch(data)
@@ -124,7 +124,7 @@ def test_a_beginning_that_is_interrupted_leaves_no_instant_and_no_heartbeat(
     with monkeypatch.context() as patch:
         patch.setattr(f"hudiformat.write.commit.transaction.{moment}", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            begin_write(table.context, Operation.UPSERT)
+            begin_write(table._context, Operation.UPSERT)
     assert table.timeline.instants == ()
     assert list((tmp_path / ".hoodie").glob(".heartbeat/*")) == []
     assert not any(thread.name.startswith("heartbeat") for thread in threading.enumerate())
@@ -191,7 +191,7 @@ def test_what_a_slow_attempt_of_a_task_makes_until_the_commit_is_deleted(tmp_pat
 
     storage = RecordingStorage(open_storage(tmp_path / "t"), before=meanwhile)
     table = open_table(storage)
-    with begin_write(table.context, Operation.UPSERT) as write:
+    with begin_write(table._context, Operation.UPSERT) as write:
         write.commit(attempt(1))
     assert [name for name in data_files(tmp_path / "t") if "_0-0-2" in name] == []
     assert content(open_table(tmp_path / "t")) == [("a", 1, "x", 1)]
@@ -201,7 +201,7 @@ def test_what_a_slow_attempt_of_a_task_makes_until_the_commit_is_deleted(tmp_pat
 def test_what_is_kept_of_a_commit_is_what_its_file_says(tmp_path: Path, version: int) -> None:
     table = new_table(tmp_path / "t", version=version, options={"hoodie.metadata.enable": "true"})
     for commit in (table.insert(rows(("a", 1, "x", 1))), table.upsert(rows(("a", 2, "x", 2), ("b", 1, "y", 1)))):
-        kept = {done.time: metadata for done, metadata in table.context.parsed.commits.items()}
+        kept = {done.time: metadata for done, metadata in table._context.parsed.commits.items()}
         done = next(one for one in table.timeline.completed if one.time == commit.instant)
-        assert kept[commit.instant] == read_metadata(table.context.storage, table.config, done)
+        assert kept[commit.instant] == read_metadata(table._context.storage, table.config, done)
         assert all(stat.indexed is None for stat in kept[commit.instant].write_stats)

@@ -27,8 +27,8 @@ DELETABLE = pa.schema([*SCHEMA, pa.field("_hoodie_is_deleted", pa.bool_())])
 
 
 def blocks_of(table: Table) -> list[LogBlock]:
-    names = [name for name in data_files(Path(table.context.storage.root)) if ".log." in name]
-    return [block for name in names for block in LogReader(Path(table.context.storage.root) / name)]
+    names = [name for name in data_files(Path(table._context.storage.root)) if ".log." in name]
+    return [block for name in names for block in LogReader(Path(table._context.storage.root) / name)]
 
 
 def positions(block: LogBlock) -> list[int]:
@@ -222,7 +222,7 @@ def test_headers_of_blocks_name_instant_and_schema(tmp_path: Path) -> None:
     (block,) = LogReader(path)
     assert dict(block.header) == {
         HeaderKey.INSTANT_TIME: commit.instant,
-        HeaderKey.SCHEMA: table.context.state().schema.avro_with_meta,
+        HeaderKey.SCHEMA: table._context.state().schema.avro_with_meta,
     }
 
 

@@ -55,7 +55,7 @@ def test_every_mode_says_what_was_done(tmp_path: Path, mode: str, table_type: st
     assert content(table) == [("a", 6, "x", 2), ("b", 5, "x", 1), ("d", 5, "x", 1), ("n", 1, "x", 2), ("z", 1, "y", 2)]
     (block,) = LogReader(change_logs(table)[0])
     assert block.type is BlockType.CDC_DATA
-    assert block.schema == change_log_schema(table.context.state().schema.avro, CdcMode(mode))
+    assert block.schema == change_log_schema(table._context.state().schema.avro, CdcMode(mode))
     assert block.to_arrow()["op"].to_pylist() == ["u", "i"]
 
 
@@ -123,7 +123,7 @@ def test_cleaning_takes_the_logs_of_files_that_go(tmp_path: Path) -> None:
         table.upsert(rows(("a", number, "x", number)))
     assert len(change_logs(table)) == 3
     one = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
-    assert open_table(table.path, options=one, clock=table.context.clock).clean() is not None
+    assert open_table(table.path, options=one, clock=table._context.clock).clean()
     (left,) = change_logs(table)
     assert table.timeline.completed_writes[-1].time in left.name
 
@@ -132,7 +132,7 @@ def test_other_modes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="expected one of OP_KEY_ONLY, DATA_BEFORE, DATA_BEFORE_AFTER, found 'ALL'"):
         new_table(tmp_path / "bad", options={CDC: "true", MODE: "all".upper()})
     table = made(tmp_path)
-    update_table_config(table.context.storage, {MODE: "ALL"}, saved_at=table.context.clock())
+    update_table_config(table._context.storage, {MODE: "ALL"}, saved_at=table._context.clock())
     with pytest.raises(UnsupportedFeatureError, match="change data in the mode ALL"):
         open_table(table.path).insert(rows(("a", 6, "x", 2)))
 

@@ -40,10 +40,10 @@ def files_of(path: Path, *, count: int, expected: int, target: int) -> list[tupl
     """The rows and bytes of the files."""
     table = new_table(path)
     table.insert(rows(("a", 1, "x", 1)))
-    with begin_write(table.context, Operation.UPSERT) as write:
+    with begin_write(table._context, Operation.UPSERT) as write:
         token = WriteToken(0, 0, 0)
         files = ClusteredFiles(
-            GroupTarget(table.context.storage, write.plan, token, "x"),
+            GroupTarget(table._context.storage, write.plan, token, "x"),
             count=count,
             expected_size=expected,
             target_size=target,

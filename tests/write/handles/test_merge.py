@@ -28,7 +28,7 @@ def of_four(path: Path) -> Table:
 def newest(table: Table) -> pq.ParquetFile:
     (item,) = table.file_slices()
     assert item.base_file is not None
-    return pq.ParquetFile(Path(table.context.storage.root) / item.partition_path / str(item.base_file.name))
+    return pq.ParquetFile(Path(table._context.storage.root) / item.partition_path / str(item.base_file.name))
 
 
 def filter_of(file: pq.ParquetFile) -> str:
@@ -78,7 +78,7 @@ def test_a_filter_of_hudis_that_has_another_size_is_made_anew(own_golden: Callab
     table.upsert(table.snapshot(columns=table.schema.names))
     for item in table.file_slices():
         assert item.base_file is not None
-        file = pq.ParquetFile(Path(table.context.storage.root) / item.partition_path / str(item.base_file.name))
+        file = pq.ParquetFile(Path(table._context.storage.root) / item.partition_path / str(item.base_file.name))
         assert filter_of(file) == made_filter(file)
 
 

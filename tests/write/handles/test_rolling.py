@@ -19,14 +19,14 @@ from tests.write.handles.test_clustered import COUNT, stored
 
 def rolling(table: Table, plan: WritePlan, limits: list[int]) -> RollingBaseFiles:
     """Files of the file groups ``group-0``, ``group-1`` and so on, of so many bytes each."""
-    target = GroupTarget(table.context.storage, plan, WriteToken(0, 0, 0), "x")
+    target = GroupTarget(table._context.storage, plan, WriteToken(0, 0, 0), "x")
     return RollingBaseFiles(lambda number: target.of_group(f"group-{number}"), limits.__getitem__)
 
 
 def test_files_have_the_group_and_the_size_of_their_numbers(tmp_path: Path) -> None:
     table = new_table(tmp_path)
     table.insert(rows(("a", 1, "x", 1)))
-    with begin_write(table.context, Operation.UPSERT) as write:
+    with begin_write(table._context, Operation.UPSERT) as write:
         files = rolling(table, write.plan, [200_000, 100_000, 10**9])
         given = stored(write.plan.schema.arrow_with_meta)
         for start in range(0, COUNT, 1_000):
@@ -47,7 +47,7 @@ def test_files_have_the_group_and_the_size_of_their_numbers(tmp_path: Path) -> N
 def test_without_rows_there_is_no_file(tmp_path: Path, way: str) -> None:
     table = new_table(tmp_path)
     table.insert(rows(("a", 1, "x", 1)))
-    with begin_write(table.context, Operation.UPSERT) as write:
+    with begin_write(table._context, Operation.UPSERT) as write:
         files = rolling(table, write.plan, [])
         files.flush()
         assert files.waiting_bytes == 0

@@ -62,7 +62,7 @@ def test_what_another_process_has_committed_since_is_found(tmp_path: Path) -> No
     table = table_of(tmp_path / "t")
     for number in range(3):
         update(table, "k1", number)
-    other = open_table(tmp_path / "t", options=_SIMPLE | {"hudiformat.sync": "false"}, clock=table.context.clock)
+    other = open_table(tmp_path / "t", options=_SIMPLE | {"hudiformat.sync": "false"}, clock=table._context.clock)
     other.insert(
         rows(("new", 1, "x", 0), ("k0", 9, "x", 9))
     )  # another base file takes the place of the one that is kept
@@ -87,7 +87,7 @@ def test_a_log_file_that_is_rolled_back_is_not_counted_any_more(tmp_path: Path) 
 
 def test_in_version_6_log_files_of_others_are_read_every_time(tmp_path: Path, read: list[str]) -> None:
     tables = [new_table(tmp_path / "t", options=_SIMPLE, version=6)]
-    tables += [open_table(tmp_path / "t", options=_SIMPLE, clock=tables[0].context.clock)]
+    tables += [open_table(tmp_path / "t", options=_SIMPLE, clock=tables[0]._context.clock)]
     tables[0].insert(rows(("k1", 1, "x", 0), ("k2", 1, "x", 0)))
     for number in range(6):
         update(tables[number % 2], "k1", number)
@@ -149,7 +149,7 @@ def test_updates_are_not_taken_for_those_of_a_slice_that_another_has_compacted_s
     table = table_of(tmp_path / "t")
     update(table, "k1", 1)
     table.delete(rows(("k2", 1, "x", 0)))
-    other = open_table(tmp_path / "t", options=_SIMPLE | {"hudiformat.sync": "false"}, clock=table.context.clock)
+    other = open_table(tmp_path / "t", options=_SIMPLE | {"hudiformat.sync": "false"}, clock=table._context.clock)
     other.compact()
     for number in range(3):
         update(table, "k2", 20 + number)

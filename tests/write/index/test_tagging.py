@@ -131,9 +131,9 @@ def test_a_slice_is_kept_once_a_second_batch_asks_for_it(tmp_path: Path, index: 
     table = new_table(tmp_path / "t", options={"hoodie.index.type": index})
     table.upsert(rows(("a", 1, "x", 1), ("b", 1, "x", 1), ("c", 1, "x", 1)))
     table.upsert(rows(("b", 2, "x", 2)))
-    state = table.context.state()
+    state = table._context.state()
     plan = write_plan(state, Operation.UPSERT, "20991231000000000")
-    partition = PartitionIndex(table.context.storage, plan, "x")
+    partition = PartitionIndex(table._context.storage, plan, "x")
     asked = [["a", "new"], ["b", "c"], ["c"], ["new"]]
     found = [partition.tag(pa.array(keys)) for keys in asked]
     assert [[None if code == NEW else 0 for code in tags.codes] for tags in found] == [[0, None], [0, 0], [0], [None]]

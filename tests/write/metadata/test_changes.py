@@ -15,7 +15,7 @@ from tests.tables import rows
 
 
 def changes(table: Table) -> MetadataChanges:
-    found = MetadataTable.of(table.context.state())
+    found = MetadataTable.of(table._context.state())
     return MetadataChanges(found.outer, found.own, indexed_columns(found.outer))
 
 

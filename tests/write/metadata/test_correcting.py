@@ -18,7 +18,7 @@ OPTIONS = {"hoodie.metadata.record.index.enable": "true", "hoodie.index.type": "
 
 
 def corrected(table: Table, touched: set[RecordLocation], undone: set[str]) -> dict[str, KeyedRecords]:
-    found = MetadataTable.of(table.context.state())
+    found = MetadataTable.of(table._context.state())
     changes = MetadataChanges(found.outer, found.own, indexed_columns(found.outer))
     schema = found.own.schema.avro_with_meta
     correction = Correction(changes, found.opened(), schema, touched, changes.visibility_without(undone))

@@ -19,7 +19,7 @@ META = ("_hoodie_commit_time", "_hoodie_partition_path", "_hoodie_record_key")
 
 
 def named(table: Table) -> tuple[str, ...]:
-    return load_definitions(table.context.storage, table.context.state().config)[COLUMN_STATS].fields
+    return load_definitions(table._context.storage, table._context.state().config)[COLUMN_STATS].fields
 
 
 def wider(table: Table, name: str, value: int) -> None:

@@ -63,13 +63,13 @@ def test_files_that_are_read_are_as_those_that_are_written(
     for path, expected in written.items():
         folder, _, name = path.rpartition("/")
         read = reader.log_file if name.startswith(".") else reader.base_file
-        found = read(table.context.storage, folder, name)
+        found = read(table._context.storage, folder, name)
         assert found.bloom_filter == expected.bloom_filter
         assert repr(found.columns) == repr({name: expected.columns[name] for name in COLUMNS.split(",")}), path
 
 
 def reader_of(table: Table, *columns: str, filters: bool = False) -> FileReader:
-    return FileReader.of(table.context.state(), Indexes(columns, filters=filters))
+    return FileReader.of(table._context.state(), Indexes(columns, filters=filters))
 
 
 def test_keys_of_a_slice_are_those_of_its_rows(tmp_path: Path) -> None:
@@ -79,9 +79,9 @@ def test_keys_of_a_slice_are_those_of_its_rows(tmp_path: Path) -> None:
     table.delete(rows(("b", 9, "x")))
     reader = reader_of(table)
     slices = table.file_slices()
-    keys = [key for one in slices for batch in reader.keys(table.context.storage, one) for key in batch.to_pylist()]
+    keys = [key for one in slices for batch in reader.keys(table._context.storage, one) for key in batch.to_pylist()]
     assert sorted(keys) == ["a", "c"]
-    assert sum(reader.estimated_rows(table.context.storage, one) for one in slices) >= 2
+    assert sum(reader.estimated_rows(table._context.storage, one) for one in slices) >= 2
 
 
 def test_files_of_former_names_are_read_by_those(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_files_of_former_names_are_read_by_those(tmp_path: Path) -> None:
     table = open_table(tmp_path / "t", options={"hoodie.schema.on.read.enable": "true"})
     table.evolve(rename={"v": "w"}, add={"v": pa.int32()})
     [one] = table.file_slices()
-    storage, name = table.context.storage, str(one.base_file and one.base_file.name)
+    storage, name = table._context.storage, str(one.base_file and one.base_file.name)
     found = reader_of(table, "v", "w").base_file(storage, "x", name).columns
     assert (found["w"].lower, found["w"].upper) == (5, 5)
     assert (found["v"].values, found["v"].nulls) == (1, 1)
@@ -102,9 +102,9 @@ def test_columns_that_a_partial_update_lacks_may_have_any_value(tmp_path: Path) 
     fields = [{"name": name, "type": ["null", kind], "default": None} for name, kind in kinds.items()]
     partial = json.dumps({"type": "record", "name": "t", "fields": fields})
     options = {"hoodie.index.type": "INMEMORY", "hoodie.write.partial.update.schema": partial}
-    opened = open_table(tmp_path / "t", options=options, clock=table.context.clock)
+    opened = open_table(tmp_path / "t", options=options, clock=table._context.clock)
     opened.upsert(pa.table({"k": ["a"], "ts": [2], "p": ["x"]}))
     [one] = opened.file_slices()
-    found = reader_of(opened, "ts", "v").log_file(opened.context.storage, "x", str(one.log_files[0].name)).columns
+    found = reader_of(opened, "ts", "v").log_file(opened._context.storage, "x", str(one.log_files[0].name)).columns
     assert (found["ts"].lower, found["ts"].upper) == (2, 2)
     assert (found["v"].lower, found["v"].upper) == (-(2**31), 2**31 - 1)

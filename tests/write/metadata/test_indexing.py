@@ -31,7 +31,7 @@ def test_an_index_gets_more_file_groups_where_it_is_larger(tmp_path: Path, monke
 
 
 def test_only_column_statistics_have_columns_in_their_definition(tmp_path: Path) -> None:
-    state = new_table(tmp_path / "t").context.state()
+    state = new_table(tmp_path / "t")._context.state()
     found = {name: IndexBuild(state, name, state.options.indexing).definition for name in ("files", "column_stats")}
     assert found["files"] is None
     assert found["column_stats"] is not None
@@ -65,7 +65,7 @@ def test_files_are_read_by_tasks_where_there_are_some(
         there, received = pickle.loads(sent)  # noqa: S301 - our own
         return iter([pickle.loads(pickle.dumps(there(one))) for one in received])  # noqa: S301
 
-    create_index(replace(table.context, run_each=run_each), name)
+    create_index(replace(table._context, run_each=run_each), name)
     check(tmp_path / "t")
     reads = [] if name == "files" else [5] if at_once > 1 else []
     estimates = [5] if name in ("bloom_filters", "record_index") else []

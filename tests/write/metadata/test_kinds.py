@@ -33,7 +33,7 @@ def columns(path: Path, named: str, *, enabled: bool = True) -> tuple[str, ...]:
     if enabled:
         options["hoodie.metadata.enable"] = "true"
     create_table(path, name="t", schema=SCHEMA, record_key=["k"], options=options)
-    return indexed_columns(open_table(path).context.state())
+    return indexed_columns(open_table(path)._context.state())
 
 
 def test_those_of_the_definition_nested_ones_too(tmp_path: Path) -> None:
@@ -54,10 +54,10 @@ def test_a_write_collects_what_the_metadata_table_keeps(tmp_path: Path) -> None:
         "hoodie.metadata.index.bloom.filter.enable": "true",
         "hoodie.metadata.record.index.enable": "true",
     }
-    state = indexed_table(tmp_path / "t", options=chosen).context.state()
+    state = indexed_table(tmp_path / "t", options=chosen)._context.state()
     assert indexes_of(state) == Indexes((), filters=True, keys=True)
     assert not_kept_up(state) == []
-    assert indexes_of(new_table(tmp_path / "u").context.state()) is None
+    assert indexes_of(new_table(tmp_path / "u")._context.state()) is None
 
 
 def test_secondary_indexes_of_some_types_are_not_kept_up(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_secondary_indexes_of_some_types_are_not_kept_up(tmp_path: Path) -> None
     indexed_table(tmp_path / "t", schema=schema, partition_by=[], ordering=[], options=RECORDS)
     for column in ("k", "s.x", "f"):
         add_secondary_index(tmp_path / "t", column)
-    state = open_table(tmp_path / "t").context.state()
+    state = open_table(tmp_path / "t")._context.state()
     assert not_kept_up(state) == ["secondary_index_f"]
     found = indexes_of(state)
     assert found is not None
@@ -78,7 +78,7 @@ def test_expression_indexes_of_some_functions_are_not_kept_up(tmp_path: Path) ->
         add_expression_index(tmp_path / "t", "p", function)
     filters = IndexDefinition("expr_index_filters", "bloom_filters", "upper", ("p",))
     add_index(tmp_path / "t", filters, groups=1)
-    state = open_table(table.path).context.state()
+    state = open_table(table.path)._context.state()
     assert not_kept_up(state) == ["expr_index_split_p", "expr_index_filters"]
     found = indexes_of(state)
     assert found is not None
@@ -88,6 +88,6 @@ def test_expression_indexes_of_some_functions_are_not_kept_up(tmp_path: Path) ->
 def test_without_its_definition_an_index_is_not_kept_up(tmp_path: Path) -> None:
     table = indexed_table(tmp_path / "t", options=RECORDS)
     set_properties(tmp_path / "t", {PARTITIONS: ",".join([*table.config.metadata_partitions, "secondary_index_v"])})
-    state = open_table(tmp_path / "t").context.state()
+    state = open_table(tmp_path / "t")._context.state()
     assert not_kept_up(state) == ["secondary_index_v"]
     assert is_of_records("secondary_index_v")

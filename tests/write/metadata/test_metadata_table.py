@@ -221,7 +221,7 @@ def test_expression_indexes_are_kept_up(tmp_path: Path, version: int) -> None:
 
 def merged_ranges(table: Table, index: str) -> dict[str, tuple[Any, Any]]:
     """The bounds of each file and partition path in an index."""
-    own = MetadataTable.of(table.context.state())
+    own = MetadataTable.of(table._context.state())
     schema = own.own.schema.avro_with_meta
     (kind,) = (one for one in own.kinds() if one.name == index)
     _, values = merged_records(own.opened().parts(index), kind, schema)
@@ -383,7 +383,7 @@ def test_what_is_in_a_base_file_already_is_said_to_be_gone(tmp_path: Path, again
     else:
         table.restore(first.instant)
     check_listing(tmp_path / "t")
-    assert dict(listing(table.context.storage, table.config, table.timeline)).keys() == {"x"}
+    assert dict(listing(table._context.storage, table.config, table.timeline)).keys() == {"x"}
     table.insert(rows(("c", 1, "x", 1)))
     check_listing(tmp_path / "t")
 
@@ -425,7 +425,7 @@ def test_a_restore_that_goes_on_undoes_what_its_first_attempt_had_deleted(
         table = with_metadata_table(new_table(tmp_path / "t"), compacting)
     done = [table.upsert(rows(("k", step, "x", step))).instant for step in range(6)]
     fault = FailsOnce(f"delete_folder .hoodie/.temp/{done[1]}")
-    failing = open_table(FaultyStorage(table.context.storage, fault), clock=table.context.clock)
+    failing = open_table(FaultyStorage(table._context.storage, fault), clock=table._context.clock)
     with pytest.raises(StorageError, match="the storage fails"):
         failing.restore(done[0])
     own = Path(table.path) / ".hoodie" / "metadata" / ".hoodie" / "timeline"
@@ -433,7 +433,7 @@ def test_a_restore_that_goes_on_undoes_what_its_first_attempt_had_deleted(
     assert not any(done[2] in path.name for path in (tmp_path / "t").rglob("*") if "metadata" not in path.parts)
     table.restore(done[0])
     assert content(table) == [("k", 0, "x", 0)]
-    state = table.context.state()
+    state = table._context.state()
     listed = {file.name for _, files in listing(state.storage, state.config, state.timeline) for file in files}
     assert not any(time in name for name in listed for time in done[1:])
     check_metadata_table(tmp_path / "t")
@@ -452,7 +452,7 @@ def test_a_write_that_is_older_than_the_metadata_table_is_undone_in_it(tmp_path:
         (made,) = (tmp_path / "t" / "x").glob(f"*_{second.instant}.parquet")
         made.unlink()
     table.restore(first.instant)
-    state = table.context.state()
+    state = table._context.state()
     listed = {file.name for _, files in listing(state.storage, state.config, state.timeline) for file in files}
     assert not any(second.instant in name for name in listed)
     check_listing(tmp_path / "t")
@@ -483,7 +483,7 @@ STATES = {
 def test_one_in_no_known_state_is_dropped_with_a_warning(tmp_path: Path, reason: str) -> None:
     table = with_metadata_table(new_table(tmp_path / "t"))
     saved_at = datetime(2024, 2, 29, tzinfo=timezone.utc)
-    update_table_config(table.context.storage, STATES[reason], saved_at=saved_at)
+    update_table_config(table._context.storage, STATES[reason], saved_at=saved_at)
     assert_dropped(table, reason)
 
 
@@ -498,7 +498,7 @@ def assert_dropped(table: Table, reason: str) -> None:
 
 def test_one_of_another_version_is_dropped(tmp_path: Path) -> None:
     table = with_metadata_table(new_table(tmp_path / "t"))
-    own = FolderStorage(table.context.storage, ".hoodie/metadata")
+    own = FolderStorage(table._context.storage, ".hoodie/metadata")
     update_table_config(own, {"hoodie.table.version": "8"}, saved_at=datetime(2024, 2, 29, tzinfo=timezone.utc))
     assert_dropped(table, "has version 8, the table 9")
 
@@ -614,8 +614,8 @@ def test_a_torn_log_file_of_version_6_goes_with_the_write_of_the_writer_that_die
     table = indexed_table(path, version=6, options=OF_VERSION_6)
     table.upsert(rows(("a", 1, "x", 1)))
     last = own_logs(path)[-1]
-    write = begin_write(table.context, Operation.UPSERT)
-    own = MetadataTable.of(table.context.state()).own
+    write = begin_write(table._context, Operation.UPSERT)
+    own = MetadataTable.of(table._context.state()).own
     begin_instant(own.storage, own.config, write.instant.time, Action.DELTA_COMMIT)
     torn = last.with_name(last.name.replace(".log.2_", ".log.3_"))
     torn.write_bytes(last.read_bytes()[:100])

@@ -57,7 +57,7 @@ def test_statistics_of_partitions_go_with_those_of_files_and_with_their_definiti
 
 def test_nothing_is_dropped_while_it_may_be_compacted(tmp_path: Path) -> None:
     table = with_options(indexed_table(tmp_path / "t"), {DROP: "column_stats"})
-    own = FolderStorage(table.context.storage, ".hoodie/metadata")
+    own = FolderStorage(table._context.storage, ".hoodie/metadata")
     create_requested(own, load_table_config(own), "20000101000000001", Action.COMPACTION)
     with pytest.raises(UnsupportedFeatureError, match=r"cannot be dropped while 20000101000000001 compaction"):
         table.insert(rows(("a", 1, "x", 1)))

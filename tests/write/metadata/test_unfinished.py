@@ -31,7 +31,7 @@ def table(tmp_path: Path) -> Table:
 
 def begin(table: Table, *, builder: bool = True, build: bool = True) -> IndexBuild:
     """An indexing of ``bloom_filters`` that has made its files, and whose process has died then."""
-    state = table.context.state()
+    state = table._context.state()
     info = IndexPartitionInfo(metadata_partition_path="bloom_filters", extra_metadata=BUILDER if builder else {})
     plan = IndexPlan(index_partition_infos=(info,))
     pending = create_requested(state.storage, state.config, state.next_instant, Action.INDEXING, plan)
@@ -56,7 +56,7 @@ def test_what_the_properties_do_not_name_is_deleted(table: Table, build: bool) -
 
 def test_what_the_properties_name_is_finished(table: Table) -> None:
     built = begin(table)
-    update_table_config(table.context.storage, built.properties(), saved_at=datetime(2024, 2, 29, tzinfo=timezone.utc))
+    update_table_config(table._context.storage, built.properties(), saved_at=datetime(2024, 2, 29, tzinfo=timezone.utc))
     table.upsert(rows(("b", 1, "x", 1)))
     [done] = [one for one in table.timeline.instants if one.action is Action.INDEXING]
     assert done.state is State.COMPLETED
@@ -65,5 +65,5 @@ def test_what_the_properties_name_is_finished(table: Table) -> None:
 
 def test_what_hudi_has_begun_is_left_alone(table: Table) -> None:
     begin(table, builder=False, build=False)
-    with changing(replace(table.context)) as state:
+    with changing(replace(table._context)) as state:
         assert [one.action for one in state.timeline.pending] == [Action.INDEXING]

@@ -31,7 +31,7 @@ SMALL_GROUPS = {"hoodie.copyonwrite.record.size.estimate": "1000", "hoodie.parqu
 def plan_of(folder: Path, options: dict[str, str]) -> WritePlan:
     path = folder / "table"
     hf.create_table(path, name="t", schema=SCHEMA, record_key=["id"], partition_by=["p"])
-    context = hf.open_table(path, options=options).context
+    context = hf.open_table(path, options=options)._context
     return write_plan(context.state(), Operation.INSERT, "20260101000000000")
 
 
