@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import TypeVar
 
 from hudiformat.check.verify.verification import verify_table
 from hudiformat.errors import HudiFormatError
@@ -23,6 +22,7 @@ from hudiformat.report.log_blocks import MOST_SLICES, blocks_of, largest_log_sli
 from hudiformat.report.outlook import prospects_of, services_of
 from hudiformat.storage.local import LocalStorage
 from hudiformat.storage.protocol import FileInfo
+from hudiformat.table.executor import Given, Result, TaskAttempt
 from hudiformat.table.options.values import WriteOptions
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.commit_metadata import CommitMetadata
@@ -33,8 +33,6 @@ _ATTEMPTS = 3
 
 Bar = Callable[[int], AbstractContextManager[Callable[[int], None]]]
 """A progress bar: a function of the total of bytes, whose context gives a function for the bytes done so far."""
-_T = TypeVar("_T")
-_U = TypeVar("_U")
 
 
 def _no_bar(_size: int) -> AbstractContextManager[Callable[[int], None]]:
@@ -173,17 +171,30 @@ def _verified(context: TableContext, layout: Layout, bar: Bar) -> tuple[Findings
 
 def _counting(context: TableContext, progress: Callable[[int], None]) -> TableContext:
     """Return the context with *progress* called for each verified file slice; only for local, single-process tables."""
-    if context.run_each is not None or not isinstance(context.storage, LocalStorage):
+    if context.executor is not None or not isinstance(context.storage, LocalStorage):
         return context
+    return replace(context, executor=_CountingExecutor(progress))
 
-    def each(function: Callable[[_T], _U], given: Sequence[_T]) -> Iterator[_U]:
+
+@dataclass(frozen=True, slots=True)
+class _CountingExecutor:
+    """Makes the calls here, and tells *progress* after each how many bytes the file slices had so far."""
+
+    progress: Callable[[int], None]
+
+    def map(
+        self,
+        function: Callable[[Given, TaskAttempt], Result],
+        given: Sequence[Given],
+        *,
+        name: str,  # noqa: ARG002 - as Executor has it
+        alone: bool,  # noqa: ARG002
+    ) -> Iterator[Result]:
         done = 0
         for one in given:
-            yield function(one)
+            yield function(one, TaskAttempt(0, 0))
             done += one.size if isinstance(one, FileSlice) else 0
-            progress(done)
-
-    return replace(context, run_each=each)
+            self.progress(done)
 
 
 def _version() -> str:

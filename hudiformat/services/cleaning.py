@@ -8,6 +8,7 @@ Source: CleanPlanner, CleanerUtils, CleanPlanActionExecutor, CleanActionExecutor
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -306,7 +307,7 @@ def _delete(state: TableState, files: Sequence[tuple[str, str]]) -> None:
     If another process takes the lock over in between, it continues the same plan, so that does no harm.
     """
     context = state.context
-    if context.run_each is None:
+    if context.executor is None:
         for path, name in files:
             context.confirm()
             state.storage.delete(join_path(path, name))
@@ -315,8 +316,8 @@ def _delete(state: TableState, files: Sequence[tuple[str, str]]) -> None:
         context.confirm()
         some = files[start : start + _FILES_AT_ONCE]
         shares = [some[number::_SHARES] for number in range(_SHARES)]
-        for _ in context.each(partial(delete_files, state.storage.root), [share for share in shares if share]):
-            pass
+        delete = partial(delete_files, state.storage.root)
+        deque(context.each(delete, [one for one in shares if one], name=f"clean {state.config.name}"), maxlen=0)
 
 
 def delete_files(root: str, files: Sequence[tuple[str, str]]) -> None:

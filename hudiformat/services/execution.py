@@ -17,20 +17,30 @@ from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError
 from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile
 from hudiformat.naming.file_names import BaseFileName, LogFileName, WriteToken
 from hudiformat.services.claims import ServiceClaim
+from hudiformat.storage.opening import open_storage
 from hudiformat.storage.protocol import Storage
+from hudiformat.table.executor import TaskAttempt
 from hudiformat.table.schema_files import internal_schema_of
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudiformat.timeline.plans import CompactionOperation, CompactionPlan
 from hudiformat.timeline.timeline import Action, Instant, State
 from hudiformat.write.commit.changing import changing
-from hudiformat.write.commit.files import delete_markers, delete_strays
+from hudiformat.write.commit.files import (
+    check_awaited,
+    decode_write_stats,
+    delete_markers,
+    delete_strays,
+    encode_write_stats,
+)
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.commit.publishing import check_publishable, publish, refuse_new_indexes
 from hudiformat.write.commit.reporting import LOG, log_commit
 from hudiformat.write.commit.transaction import Commit
 
 _MIB = 1024 * 1024
+_TOKENS = 1 << 31
+"""The number of Java's non-negative integers."""
 
 Part = Callable[[WritePlan, Storage, WriteToken], Iterable[WriteStat]]
 """A function that writes the files of one part of a service, with the write token in their names, and returns their
@@ -43,15 +53,33 @@ Merge = Callable[[FileSlice, WritePlan, Storage, WriteToken], Iterable[WriteStat
 def run_parts(
     context: TableContext, claimed: ServiceClaim, writing: WritePlan, parts: Sequence[Part]
 ) -> Iterable[WriteStat]:
-    """Run *parts*, one after the other, or if there are several as the context runs them; yield their statistics.
+    """Run *parts*, one after the other, or if there are several by the executor of *context*; yield their statistics.
 
     The names of the files have the token and the attempt, which distinguish them from the files of a failed attempt.
     """
-    if context.run_parts is not None and len(parts) > 1 and context.merger is None:  # a merger may not be picklable
-        yield from context.run_parts(writing, parts, claimed.attempt)
+    if context.runs_elsewhere is None or len(parts) <= 1:
+        for number, part in enumerate(parts):
+            yield from part(writing, context.storage, WriteToken(number, 0, claimed.attempt))
         return
-    for number, part in enumerate(parts):
-        yield from part(writing, context.storage, WriteToken(number, 0, claimed.attempt))
+    run = partial(_run_part, writing, claimed.attempt)
+    numbered = list(enumerate(parts))
+    name = f"{writing.config.name}, rewrite file groups"
+    for message in context.runs_elsewhere.map(run, numbered, name=name, alone=True):
+        yield from decode_write_stats(message)
+
+
+def _run_part(writing: WritePlan, attempt: int, numbered: tuple[int, Part], task: TaskAttempt) -> bytes:
+    """Run a part in a task, and return the encoded statistics of its files.
+
+    Raises:
+        WriteConflictError: the service is over; the files are deleted.
+    """
+    number, part = numbered
+    storage = open_storage(writing.root)
+    # The token has the attempt of the service too: tasks of a driver that is believed dead may still be running.
+    stats = tuple(part(writing, storage, WriteToken(number, (task.stage + attempt) % _TOKENS, task.attempt)))
+    check_awaited(storage, writing.config, writing.instant, stats)
+    return encode_write_stats(stats)
 
 
 def run_claimed(state: TableState, claimed: ServiceClaim, writing: WritePlan, *, merge: Merge, name: str) -> Commit:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import cached_property, partial
-from typing import Any, TypeVar
 
 from hudiformat.errors import CorruptTableError, SchemaError, StorageError
 from hudiformat.file_group.former_slices import FormerSlices
@@ -31,12 +30,13 @@ from hudiformat.schema.table_schema import TableSchema
 from hudiformat.storage.protocol import FileInfo, Storage
 from hudiformat.table.cache import TableCache
 from hudiformat.table.effective import as_restored
+from hudiformat.table.executor import Executor, Given, Result, TaskAttempt
 from hudiformat.table.listing import PartitionFiles, Pruner, list_files, list_metadata_table
 from hudiformat.table.operations import keeps_operations
 from hudiformat.table.options.values import BY_RECORD_INDEX, IndexType, WriteOptions
 from hudiformat.timeline.archive.archived_times import ArchivedTimes
 from hudiformat.timeline.archive.archiving import read_archived
-from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudiformat.timeline.commit_metadata import CommitMetadata
 from hudiformat.timeline.config_files import (
     PROPERTIES_FILE,
     VERSION_WITH_COMPLETION_TIMES,
@@ -114,8 +114,8 @@ class Parsed:
         return Parsed, ()
 
 
-_Given = TypeVar("_Given")
-_Result = TypeVar("_Result")
+def _call(function: Callable[[Given], Result], given: Given, _attempt: TaskAttempt) -> Result:
+    return function(given)
 
 
 def _nothing_to_lose() -> None:
@@ -127,9 +127,7 @@ class TableContext:
     """What a table object holds for its whole life; ``config`` are the table's properties at the time it was opened.
 
     ``confirm`` raises a LockError if this writer has lost the table's lock; without a lock it does nothing.
-    ``run_parts`` runs the parts of a service elsewhere, as tasks of a cluster: see ``services.execution``.
-    ``run_each`` calls a function there for each of several arguments, in order; function and arguments must be
-    picklable.
+    ``executor`` runs parts of services elsewhere; without one they run here, one after the other.
     """
 
     storage: Storage
@@ -139,14 +137,18 @@ class TableContext:
     merger: RecordMerger | None = None
     parsed: Parsed = field(default_factory=Parsed, compare=False, repr=False)
     confirm: Callable[[], None] = field(default=_nothing_to_lose, compare=False, repr=False)
-    run_parts: Callable[..., Iterable[WriteStat]] | None = field(default=None, compare=False, repr=False)
-    run_each: Callable[..., Iterable[Any]] | None = field(default=None, compare=False, repr=False)
+    executor: Executor | None = field(default=None, compare=False, repr=False)
 
-    def each(self, function: Callable[[_Given], _Result], given: Sequence[_Given]) -> Iterable[_Result]:
-        """Return the results of *function* for each of *given*; several are computed by ``run_each`` if it is set."""
-        if self.run_each is None or len(given) <= 1:
+    @property
+    def runs_elsewhere(self) -> Executor | None:
+        """The executor, if it can run what reads rows: a custom merger may not be picklable."""
+        return self.executor if self.merger is None else None
+
+    def each(self, function: Callable[[Given], Result], given: Sequence[Given], *, name: str) -> Iterable[Result]:
+        """Return the results of *function* for each of *given*; the executor, if there is one, computes several."""
+        if self.executor is None or len(given) <= 1:
             return map(function, given)
-        return self.run_each(function, given)
+        return self.executor.map(partial(_call, function), given, name=name, alone=False)
 
     def state(self) -> TableState:
         """Read the current state of the table, its properties and its timeline, in two requests."""

@@ -94,14 +94,14 @@ def _of_files(state: TableState, *, contents: bool) -> Iterator[TableFinding]:
         slices = latest_slices(build_slices(partition, entries, state.visibility))
         yield from _missing(slices, files, named.pop(partition, {}))
         yield from _missing_changes(files, changes.get(partition, {}))
-        if contents and context.run_each is None:
+        if contents and context.executor is None:
             for item in slices:
                 yield from _of_slice(state.storage, stored_schema(state), history, item)
         elif contents:
             for_tasks += slices
     if for_tasks:
         look = partial(findings_of_slice, state.storage.root, stored_schema(state), history)
-        for findings in context.each(look, for_tasks):
+        for findings in context.each(look, for_tasks, name=f"verify {state.config.name}"):
             yield from findings
     for paths in named.values():  # partitions that no longer exist
         for path, instant in paths.items():

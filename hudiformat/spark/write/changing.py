@@ -19,9 +19,9 @@ from hudiformat.schema.meta_fields import is_meta_field
 from hudiformat.schema.table_schema import RowKeys, TableSchema
 from hudiformat.services.inline import after_write, before_write
 from hudiformat.spark.errors import reraised
+from hudiformat.spark.executor import with_tasks
 from hudiformat.spark.options import open_for_tasks
 from hudiformat.spark.read.conditions import pruning
-from hudiformat.spark.services import with_tasks
 from hudiformat.spark.write.batches import cut_by_rows
 from hudiformat.spark.write.by_tasks import write_placed
 from hudiformat.spark.write.literals import column_of

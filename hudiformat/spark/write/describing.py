@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from pyspark.sql import SparkSession
 
@@ -13,20 +13,25 @@ from hudiformat.write.commit.reporting import LOG
 _DESCRIPTION = "spark.job.description"
 
 
+def phase(spark: SparkSession, plan: WritePlan, name: str) -> AbstractContextManager[None]:
+    """Describe the jobs of a phase of a write as ``hudiformat: upsert flights, look up keys``, in its block."""
+    text = f"{plan.operation.value.lower()} {plan.config.name}, {name}"
+    LOG.debug("%s, instant %s", text, plan.instant)
+    return describe_jobs(spark, text)
+
+
 @contextmanager
-def phase(spark: SparkSession, plan: WritePlan, name: str) -> Iterator[None]:
-    """Describe the jobs of the block as ``hudiformat: upsert flights, look up keys``, then restore the description.
+def describe_jobs(spark: SparkSession, text: str) -> Iterator[None]:
+    """Describe the jobs of the block as ``hudiformat: <text>``, then restore the description.
 
     With Spark Connect, jobs have no descriptions.
     """
-    text = f"hudiformat: {plan.operation.value.lower()} {plan.config.name}, {name}"
-    LOG.debug("%s, instant %s", text, plan.instant)
     context = getattr(spark, "sparkContext", None)
     if context is None:
         yield
         return
     before = context.getLocalProperty(_DESCRIPTION)
-    context.setLocalProperty(_DESCRIPTION, text)
+    context.setLocalProperty(_DESCRIPTION, f"hudiformat: {text}")
     try:
         yield
     finally:

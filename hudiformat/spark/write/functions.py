@@ -12,8 +12,8 @@ from hudiformat.arguments import checks_arguments
 from hudiformat.errors import OptionError
 from hudiformat.services.inline import after_write, before_write
 from hudiformat.spark.errors import reraised
+from hudiformat.spark.executor import with_tasks
 from hudiformat.spark.options import WRITER, SourceOptions, open_for_tasks
-from hudiformat.spark.services import with_tasks
 from hudiformat.spark.write.batches import cut_by_rows, tasks_at_once
 from hudiformat.spark.write.by_tasks import write_shuffled
 from hudiformat.spark.write.checkpoints import checkpoint, newest_batch

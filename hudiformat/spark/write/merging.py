@@ -25,8 +25,8 @@ from hudiformat.errors import DataError
 from hudiformat.schema.table_schema import RowKeys, TableSchema
 from hudiformat.services.inline import after_write, before_write
 from hudiformat.spark.errors import reraised
+from hudiformat.spark.executor import with_tasks
 from hudiformat.spark.options import open_for_tasks
-from hudiformat.spark.services import with_tasks
 from hudiformat.spark.write.batches import cut_by_rows, planned_once
 from hudiformat.spark.write.by_tasks import write_found
 from hudiformat.spark.write.literals import column_of

@@ -174,9 +174,10 @@ class IndexBuild:
     def _each(self, function: Callable[[Storage, FileSlice], _Result], given: Sequence[FileSlice]) -> Iterable[_Result]:
         """Return what *function* returns for each of *given*; it is called here, or by tasks if there are any."""
         context = self.state.context
-        if context.run_each is None or context.merger is not None or len(given) <= 1:  # a merger may not be picklable
+        if context.runs_elsewhere is None or len(given) <= 1:
             return map(partial(function, context.storage), given)
-        return context.run_each(partial(_in_task, function, context.storage.root), given)
+        read = partial(_in_task, function, context.storage.root)
+        return context.each(read, given, name=f"read files of {self.state.config.name} for an index")
 
     def _listing(self) -> Change:
         """Return a change with all files of completed writes, including those of older slices."""

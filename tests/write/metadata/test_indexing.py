@@ -6,11 +6,11 @@ import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from hudiformat.services.indexing import create_index
+from hudiformat.table.executor import Given, Result, TaskAttempt
 from hudiformat.write.metadata import indexing
 from hudiformat.write.metadata.indexing import IndexBuild
 from tests.metadata_statistics import check_bloom_filters, check_metadata_table, check_record_index, check_statistics
@@ -59,13 +59,17 @@ def test_files_are_read_by_tasks_where_there_are_some(
     table.upsert(rows(*((f"k{number}", 2, f"p{number % 5}", number) for number in range(0, 40, 3))))
     calls: list[int] = []
 
-    def run_each(function: Callable[[Any], Any], given: Sequence[Any]) -> Iterator[Any]:
-        calls.append(len(given))
-        sent = pickle.dumps((function, given))
-        there, received = pickle.loads(sent)  # noqa: S301 - our own
-        return iter([pickle.loads(pickle.dumps(there(one))) for one in received])  # noqa: S301
+    class Elsewhere:
+        def map(
+            self, function: Callable[[Given, TaskAttempt], Result], given: Sequence[Given], *, name: str, alone: bool
+        ) -> Iterator[Result]:
+            assert (name, alone) == ("read files of t for an index", False)
+            calls.append(len(given))
+            sent = pickle.dumps((function, given))
+            there, received = pickle.loads(sent)  # noqa: S301 - our own
+            return iter([pickle.loads(pickle.dumps(there(one, TaskAttempt(0, 0)))) for one in received])  # noqa: S301
 
-    create_index(replace(table._context, run_each=run_each), name)
+    create_index(replace(table._context, executor=Elsewhere()), name)
     check(tmp_path / "t")
     reads = [] if name == "files" else [5] if at_once > 1 else []
     estimates = [5] if name in ("bloom_filters", "record_index") else []
