@@ -92,7 +92,7 @@ class _Look:
             problems=tuple(dict.fromkeys(self.problems)),
         )
 
-    def tried(self, ask: Callable[[], _T]) -> _T | None:
+    def tried(self, ask: Callable[[], Result]) -> Result | None:
         """Return the result of *ask*; if it raises a HudiFormatError, add the error to ``problems`` and return None."""
         try:
             return ask()
