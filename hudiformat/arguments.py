@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sized
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 
-from hudiformat.errors import ArgumentError, shown
+from hudiformat.errors import ArgumentError, format_value
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,18 +34,18 @@ ArrowRows: TypeAlias = "ArrowStream | Iterable[pa.RecordBatch]"
 _Check = tuple[str, Callable[[object], bool]]
 
 
-def one_or_more(names: str | Iterable[str]) -> list[str]:
+def as_name_list(names: str | Iterable[str]) -> list[str]:
     """Return the names as a list; a single text is one name, not the sequence of its letters.
 
     Raises:
         ArgumentError: *names* is something else.
     """
     if not _are_names(names):
-        raise ArgumentError(f"expected {_NAMES[0]}, found {shown(names)}")
+        raise ArgumentError(f"expected {_NAMES[0]}, found {format_value(names)}")
     return [names] if isinstance(names, str) else list(names)
 
 
-def checks_arguments(one: _T) -> _T:
+def check_arguments(one: _T) -> _T:
     """Return a function, or a class with all its public methods, that checks each argument before the call.
 
     Arguments are checked if the annotation of their parameter is in the table below.  All others are checked by the
@@ -87,7 +87,7 @@ def _check_of(parameter: inspect.Parameter) -> _Check | None:
 
 
 def _refuse(name: str, value: object, expected: str) -> None:
-    raise ArgumentError(f"{name}: expected {expected}, found {shown(value)}", argument=name)
+    raise ArgumentError(f"{name}: expected {expected}, found {format_value(value)}", argument=name)
 
 
 def _is_text(value: object) -> bool:

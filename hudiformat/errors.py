@@ -238,11 +238,11 @@ def without_warnings() -> Iterator[None]:
         _SILENT.reset(token)
 
 
-def unknown_column(name: str, known: Iterable[str], *, prefix: str = "") -> SchemaError:
+def unknown_column_error(name: str, known: Iterable[str], *, prefix: str = "") -> SchemaError:
     """Return the error about a column that is not among *known*, with the closest known name."""
     names = list(known)
     return SchemaError(
-        f"{prefix}no column {name!r}{did_you_mean(name, names)}; the columns are {', '.join(names) or 'none'}",
+        f"{prefix}no column {name!r}{suggest_names(name, names)}; the columns are {', '.join(names) or 'none'}",
         column=name,
     )
 
@@ -250,7 +250,7 @@ def unknown_column(name: str, known: Iterable[str], *, prefix: str = "") -> Sche
 _FAMILIES = ("hoodie", "hudiformat")
 
 
-def did_you_mean(name: str, known: Iterable[str], *, most: int = 1) -> str:
+def suggest_names(name: str, known: Iterable[str], *, most: int = 1) -> str:
     """Return the end of a sentence about an unknown *name*: at most *most* similar names of *known*; empty if none is.
 
     The prefix of a family of keys, such as ``hoodie.``, does not count when names are compared.
@@ -273,7 +273,7 @@ def did_you_mean(name: str, known: Iterable[str], *, most: int = 1) -> str:
 _MOST_SHOWN = 60
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """Return a value as a message shows it: its type and its first characters."""
     text = f"{type(value).__name__} {value!r}" if value is not None else "None"
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."

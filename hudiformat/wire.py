@@ -30,7 +30,7 @@ def is_below_root(path: str) -> bool:
     return not path or _NO_PATH.search(path) is None
 
 
-def plausible_rows(rows: int, groups: Sequence[int], size: int, *, per_byte: int = 2, few: int = 10_000) -> int:
+def check_row_count(rows: int, groups: Sequence[int], size: int, *, per_byte: int = 2, few: int = 10_000) -> int:
     """Return *rows*, after checking that a file of *size* bytes can have so many in the row groups *groups*.
 
     At most *few* rows, and *per_byte* rows per byte, are plausible.  A run of one value takes the same few bytes for
@@ -71,7 +71,7 @@ def int64(value: int) -> bytes:
 
 
 @contextlib.contextmanager
-def offsets_from(base: int) -> Iterator[None]:
+def shift_error_offsets(base: int) -> Iterator[None]:
     """Add *base* to the offsets of errors raised in the body, which decodes a part of a file that begins at *base*."""
     try:
         yield

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudiformat.errors import CorruptBlockError, EncodeError, TruncatedBlockError
-from hudiformat.wire import INT32_MAX, Cursor, int32, int64, offsets_from
+from hudiformat.wire import INT32_MAX, Cursor, int32, int64, shift_error_offsets
 
 VECTORS_32 = [
     (0, "00 00 00 00"),
@@ -89,14 +89,14 @@ def test_an_integer_cut_short_is_a_truncation(read: Callable[[Cursor], int]) -> 
 
 
 def test_errors_of_a_part_count_from_the_file() -> None:
-    with pytest.raises(CorruptBlockError, match="at byte 107: header: negative length -1"), offsets_from(100):
+    with pytest.raises(CorruptBlockError, match="at byte 107: header: negative length -1"), shift_error_offsets(100):
         cursor("00", base=7).take(-1, "header")
 
 
 def test_errors_at_the_front_or_without_an_offset_stay_as_they_are() -> None:
     for base, offset in ((0, 7), (100, None)):
         error = CorruptBlockError("length 5", offset=offset)
-        with pytest.raises(CorruptBlockError) as caught, offsets_from(base):
+        with pytest.raises(CorruptBlockError) as caught, shift_error_offsets(base):
             raise error
         assert caught.value is error
 

@@ -83,7 +83,7 @@ def functions_of(path: Path) -> Iterator[tuple[int, Path, str]]:
 
 
 def private_names(path: Path) -> Iterator[str]:
-    """Yield the modules, functions and classes whose names have a private word in them."""
+    """Yield the modules, functions and classes with a private word in their names; public names stay as they are."""
     names = [path.stem]
     names += [
         node.name
@@ -91,7 +91,7 @@ def private_names(path: Path) -> Iterator[str]:
         if isinstance(node, ast.FunctionDef | ast.ClassDef)
     ]
     for name in names:
-        if PRIVATE_WORDS & {word.lower() for word in _WORDS.findall(name)}:
+        if name not in hudiformat.__all__ and PRIVATE_WORDS & {word.lower() for word in _WORDS.findall(name)}:
             yield f"{path.relative_to(PACKAGE)}:{name}"
 
 

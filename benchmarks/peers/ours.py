@@ -124,7 +124,7 @@ class HudiFormat(Peer):
     def clean(self, table: hf.Table) -> bool:
         table.upsert(rows(0, CHANGED, ts=2, v=1))
         keep = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
-        return bool(hf.open_table(table.path, options=keep).clean())
+        return hf.open_table(table.path, options=keep).clean() is not None
 
     def restore(self, table: hf.Table) -> Any:
         before = table.savepoint(table.timeline.completed_writes[-1])

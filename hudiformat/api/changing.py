@@ -8,9 +8,9 @@ from functools import partial
 
 import pyarrow as pa
 
-from hudiformat.api.projecting import fit_rows, projected, value_expression
-from hudiformat.conditions.taken import Filter
-from hudiformat.errors import SchemaError, unknown_column
+from hudiformat.api.projecting import fit_rows, project, value_expression
+from hudiformat.conditions.filters import Filter
+from hudiformat.errors import SchemaError, unknown_column_error
 from hudiformat.read.plan import rows_of_state
 from hudiformat.schema.table_schema import RowKeys
 from hudiformat.table.options.values import Operation
@@ -32,7 +32,7 @@ def delete_where(state: TableState, *, where: Filter) -> Written:
         HudiFormatError: as for a delete by keys.
     """
     keys = RowKeys.of(state.config)
-    columns = keys.of_rows(state.schema).only(keys.columns).arrow
+    columns = keys.schema_of_rows(state.schema).only(keys.columns).arrow
     return _write(state, Operation.DELETE, columns, where, lambda rows: rows)
 
 
@@ -46,8 +46,8 @@ def update_where(state: TableState, *, values: Mapping[str, object], where: Filt
     """
     keys = RowKeys.of(state.config)
     check_updated(values, state.schema.arrow.names, keys.columns)
-    columns = keys.of_rows(state.schema).arrow
-    return _write(state, Operation.UPSERT, columns, where, partial(_changed, values=values))
+    columns = keys.schema_of_rows(state.schema).arrow
+    return _write(state, Operation.UPSERT, columns, where, partial(_set_columns, values=values))
 
 
 def _write(
@@ -67,10 +67,10 @@ def _write(
     for write in attempts(state, operation, in_tasks=False, change=checked.change):
         with write, local_task(write.plan, state.storage, cache=state.context.parsed.cache) as task:
             for one, shown, stored in rows_of_state(state.again(), columns.names, where):
-                rows = fit_rows(_with_stored(change(shown), stored), checked.schema).combine_chunks()
+                rows = fit_rows(_replace_by_stored(change(shown), stored), checked.schema).combine_chunks()
                 keyed = KeyedRows(rows, keys.record_keys(rows), pa.repeat(one.partition_path, len(rows)))
                 keyed = combine_keyed(write.plan, keyed)
-                for part in replace(keyed, rows=keys.stored(keyed.rows)).batches(_ROWS_AT_ONCE):
+                for part in replace(keyed, rows=keys.drop_key_fields(keyed.rows)).batches(_ROWS_AT_ONCE):
                     task.write(LocatedRows(one.partition_path, part.rows, part.keys, (one.file_id,)))
             write.commit(task.finish())
     return write.result
@@ -80,7 +80,7 @@ def check_updated(names: Iterable[str], known: Sequence[str], keys: Sequence[str
     """Raise a SchemaError if one of *names* is not among the columns *known*, or is one of the *keys*."""
     for name in names:
         if name not in known:
-            raise unknown_column(name, known, prefix="update: ")
+            raise unknown_column_error(name, known, prefix="update: ")
         if name in keys:
             raise SchemaError(
                 f"update: the column {name!r} is of the record key or partition path, which a row keeps; delete the "
@@ -89,11 +89,11 @@ def check_updated(names: Iterable[str], known: Sequence[str], keys: Sequence[str
             )
 
 
-def _changed(rows: pa.Table, values: Mapping[str, object]) -> pa.Table:
+def _set_columns(rows: pa.Table, values: Mapping[str, object]) -> pa.Table:
     """Return *rows* with columns set to *values*, which are literals or expressions over the rows before the update."""
     fields = [field for field in rows.schema if field.name in values]
     expressions = [value_expression(values[field.name], field, of="update") for field in fields]
-    changed = projected(rows, expressions, [field.name for field in fields], of="update")
+    changed = project(rows, expressions, [field.name for field in fields], of="update")
     try:
         new = {field.name: _cast(changed[field.name], field) for field in fields}
     except (pa.ArrowException, ValueError) as error:  # Arrow raises both
@@ -112,7 +112,7 @@ def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     return pa.table([column], names=[field.name]).cast(pa.schema([field])).column(0)
 
 
-def _with_stored(rows: pa.Table, stored: pa.Table) -> pa.Table:
+def _replace_by_stored(rows: pa.Table, stored: pa.Table) -> pa.Table:
     """Return *rows*, in which the columns of *stored* replace the columns with the same names."""
     for name in stored.schema.names:
         number = rows.schema.get_field_index(name)

@@ -8,9 +8,9 @@ from datetime import datetime, timezone
 import pyarrow as pa
 
 from hudiformat.api.table import Table, open_table
-from hudiformat.arguments import checks_arguments, one_or_more
-from hudiformat.errors import OptionError, SchemaError, TableExistsError, UnsupportedFeatureError, unknown_column
-from hudiformat.schema.meta_fields import refuse_other_flags
+from hudiformat.arguments import as_name_list, check_arguments
+from hudiformat.errors import OptionError, SchemaError, TableExistsError, UnsupportedFeatureError, unknown_column_error
+from hudiformat.schema.meta_fields import check_delete_column
 from hudiformat.schema.table_schema import RowKeys, TableSchema
 from hudiformat.storage.opening import Location, open_storage
 from hudiformat.storage.protocol import Storage
@@ -29,7 +29,7 @@ from hudiformat.write.made_keys import carried
 from hudiformat.write.metadata.setting_up import refuse_partitioned_index, set_up_metadata_table
 
 
-@checks_arguments
+@check_arguments
 def create_table(
     path: Location,
     *,
@@ -68,7 +68,7 @@ def create_table(
     """
     _refuse_unsupported(table_type, version)
     check_table_name(name)
-    record_key, ordering, partition_by = one_or_more(record_key), one_or_more(ordering), one_or_more(partition_by)
+    record_key, ordering, partition_by = as_name_list(record_key), as_name_list(ordering), as_name_list(partition_by)
     options = dict(options or {})
     parse_write_options(options)
     storage = open_storage(path, storage_options=storage_options)
@@ -149,7 +149,7 @@ def _check_columns(schema: pa.Schema, *groups: Sequence[str]) -> None:
     for group in groups:
         for name in group:
             if name not in there:
-                raise unknown_column(name, schema.names)
+                raise unknown_column_error(name, schema.names)
         if len(set(group)) < len(group):
             raise OptionError(f"a column is named twice: {', '.join(group)}")
 
@@ -159,7 +159,7 @@ def _check_types(schema: pa.Schema, ordering: Sequence[str]) -> None:
         kind = schema.field(name).type
         if pa.types.is_nested(kind) or pa.types.is_fixed_size_binary(kind):
             raise SchemaError(f"column {name} of type {kind} has no order that Hudi knows", column=name)
-    refuse_other_flags(schema)
+    check_delete_column(schema)
 
 
 def _merge_mode(options: Mapping[str, str], ordering: Sequence[str]) -> MergeMode:

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import dataset
 
-from hudiformat.arguments import one_or_more
-from hudiformat.errors import ArgumentError, shown
+from hudiformat.arguments import as_name_list
+from hudiformat.errors import ArgumentError, format_value
 from hudiformat.read.scan import Scan
 from hudiformat.read.time_travel import Moment
 
 
-class Scanned(Protocol):
+class ScannableTable(Protocol):
     """The methods of ``Table`` that a dataset calls."""
 
     def scan(self, *, as_of: Any = None, columns: Any = None, filter: Any = None) -> Scan:  # noqa: A002
@@ -36,7 +36,7 @@ class TableDataset(dataset.Dataset):  # type: ignore[misc]  # pyarrow has no typ
     Source: pyarrow.dataset.Dataset.
     """
 
-    def __init__(self, table: Scanned, as_of: Moment | None = None) -> None:
+    def __init__(self, table: ScannableTable, as_of: Moment | None = None) -> None:
         self._table = table
         self._as_of = as_of
         self._schema = table.scan(as_of=as_of).schema
@@ -67,8 +67,8 @@ class TableDataset(dataset.Dataset):  # type: ignore[misc]  # pyarrow has no typ
             SchemaError: there is no such column, or *filter* does not fit the columns.
         """
         if isinstance(columns, dict):
-            raise ArgumentError(f"columns: expected names, found {shown(columns)}", argument="columns")
-        names = None if columns is None else one_or_more(columns)
+            raise ArgumentError(f"columns: expected names, found {format_value(columns)}", argument="columns")
+        names = None if columns is None else as_name_list(columns)
         scan = self._table.scan(as_of=self._as_of, columns=names, filter=filter)
         return dataset.Scanner.from_batches(scan.reader())
 
@@ -98,7 +98,7 @@ class TableDataset(dataset.Dataset):  # type: ignore[misc]  # pyarrow has no typ
         **_hints: object,
     ) -> pa.Table:
         """Return the first *num_rows* rows that :meth:`scanner` reads; the rows after them are not read."""
-        return self._table.head(num_rows, None if columns is None else one_or_more(columns), filter)
+        return self._table.head(num_rows, None if columns is None else as_name_list(columns), filter)
 
     def count_rows(self, filter: pc.Expression | None = None, **_hints: object) -> int:  # noqa: A002
         """Return the number of rows, or of those for which *filter* is true."""

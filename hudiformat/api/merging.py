@@ -19,12 +19,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.api.projecting import fit_rows, projected, value_expression
+from hudiformat.api.projecting import fit_rows, project, value_expression
 from hudiformat.arguments import ArrowRows
-from hudiformat.codec.avro.incoming import suited
+from hudiformat.codec.avro.incoming import adapt_to_schema
 from hudiformat.conditions.clauses import Clause, Delete, Insert, Update
-from hudiformat.conditions.taken import Filter, as_filter
-from hudiformat.errors import DataError, OptionError, SchemaError, UnsupportedFeatureError, shown, unknown_column
+from hudiformat.conditions.filters import Filter, as_filter
+from hudiformat.errors import (
+    DataError,
+    OptionError,
+    SchemaError,
+    UnsupportedFeatureError,
+    format_value,
+    unknown_column_error,
+)
 from hudiformat.file_group.merging.keys import KeyIndex
 from hudiformat.read.scan import SliceQuery
 from hudiformat.schema.meta_fields import RECORD_KEY
@@ -59,14 +66,14 @@ def merge_rows(state: TableState, *, source: ArrowRows, clauses: Sequence[Clause
     fixed = list(keys.key_fields if is_global else keys.columns)
     for clause in clauses:
         check_clause(clause, checked.schema.arrow.names, fixed)
-    rows = suited(as_reader(source), checked.schema.arrow).read_all().combine_chunks()
+    rows = adapt_to_schema(as_reader(source), checked.schema.arrow).read_all().combine_chunks()
 
     for write in attempts(state, Operation.UPSERT, in_tasks=False, change=checked.change):
         with write, local_task(write.plan, state.storage, cache=state.context.parsed.cache) as task:
             plan = write.plan
             reader = plan.slice_reader(state.context.merger)
-            merge = _Merge(plan, state.storage, _of_source(rows, plan, fixed), tuple(clauses), tuple(fixed))
-            query = SliceQuery(reader, [*plan.schema.arrow.names, RECORD_KEY], merge.wanted())
+            merge = _Merge(plan, state.storage, _prepare_source(rows, plan, fixed), tuple(clauses), tuple(fixed))
+            query = SliceQuery(reader, [*plan.schema.arrow.names, RECORD_KEY], merge.match_filter())
             write.commit(merge.write(task, query))
     return write.result
 
@@ -81,7 +88,7 @@ def refuse_without_key(state: TableState) -> None:
         )
 
 
-def checked_clauses(*groups: object) -> list[Clause]:
+def flatten_clauses(*groups: object) -> list[Clause]:
     """Return the clauses of all *groups* in one list; a group is one clause, or a list or tuple of clauses.
 
     Raises:
@@ -91,7 +98,7 @@ def checked_clauses(*groups: object) -> list[Clause]:
     for group in groups:
         for one in group if isinstance(group, list | tuple) else [group]:
             if not isinstance(one, Clause):
-                raise OptionError(f"merge: expected clauses Update, Delete and Insert, found {shown(one)}")
+                raise OptionError(f"merge: expected clauses Update, Delete and Insert, found {format_value(one)}")
             clauses.append(one)
     return clauses
 
@@ -100,7 +107,7 @@ def check_clause(clause: Clause, known: Sequence[str], keys: Sequence[str]) -> N
     """Raise a SchemaError if *clause* sets a column that is not among *known*, or one of the *keys*."""
     for name in () if isinstance(clause, Delete) else clause.values or ():
         if name not in known:
-            raise unknown_column(name, known, prefix=f"{type(clause).__name__}: ")
+            raise unknown_column_error(name, known, prefix=f"{type(clause).__name__}: ")
         if name in keys:
             raise SchemaError(
                 f"{type(clause).__name__}: the column {name!r} is of the record key or partition path, which the "
@@ -109,7 +116,7 @@ def check_clause(clause: Clause, known: Sequence[str], keys: Sequence[str]) -> N
             )
 
 
-def _of_source(rows: pa.Table, plan: WritePlan, fixed: Sequence[str]) -> KeyedRows:
+def _prepare_source(rows: pa.Table, plan: WritePlan, fixed: Sequence[str]) -> KeyedRows:
     """Return the source's rows with their keys and partition paths, one row per key.
 
     Raises:
@@ -134,11 +141,11 @@ def _of_source(rows: pa.Table, plan: WritePlan, fixed: Sequence[str]) -> KeyedRo
     if kept is None:
         return prepared
     if not decides:
-        raise _double(prepared, kept, is_global=plan.options.is_global)
+        raise _duplicate_key_error(prepared, kept, is_global=plan.options.is_global)
     return prepared.take(kept)
 
 
-def _double(rows: KeyedRows, kept: Integers, *, is_global: bool) -> DataError:
+def _duplicate_key_error(rows: KeyedRows, kept: Integers, *, is_global: bool) -> DataError:
     one = int(np.setdiff1d(np.arange(len(rows.keys)), kept)[0])
     key, path = rows.keys[one].as_py(), rows.paths[one].as_py()
     alike = pc.equal(rows.keys, key) if is_global else pc.and_(pc.equal(rows.keys, key), pc.equal(rows.paths, path))
@@ -175,7 +182,7 @@ class _Merge:
     clauses: tuple[Clause, ...]
     fixed: tuple[str, ...]
 
-    def wanted(self) -> pc.Expression | None:
+    def match_filter(self) -> pc.Expression | None:
         """Return a filter that is true for every row of the table that matches, and for few others; None without keys.
 
         For the key columns ``a`` and ``b`` it is ``a in (values of a) and b in (values of b)``, which is also true for
@@ -194,14 +201,14 @@ class _Merge:
         matches = list(self._matches(task, query))
         written: list[pa.Table] = []
         for found in matches:
-            joined = self._joined((found.rows, found.stored), found.numbers)
-            deleted, updated = self._applied(joined, (Update, Delete))
+            joined = self._join((found.rows, found.stored), found.numbers)
+            deleted, updated = self._apply(joined, (Update, Delete))
             written += updated
             if len(deleted):
                 task.remove(found.path, found.group, found.keys.take(pa.array(deleted)))
         numbers = np.concatenate([np.empty(0, np.int64), *(found.numbers for found in matches)])
         new = np.setdiff1d(np.arange(len(self.source.keys)), numbers)
-        written += self._applied(self._joined(None, new), (Insert,))[1]
+        written += self._apply(self._join(None, new), (Insert,))[1]
         rows = pa.concat_tables([self.plan.schema.arrow.empty_table(), *written]).combine_chunks()
         if rows.num_rows:
             for located in task.locate(KeyedRows.of(RowKeys.of(self.plan.config), rows)):
@@ -212,7 +219,7 @@ class _Merge:
         """Yield for each file group the rows of the table that match source rows."""
         source, is_global = self.source, self.plan.options.is_global
         index = KeyIndex.of(pa.chunked_array([_identities(source.keys, None if is_global else source.paths)]))
-        for path, group in self._places(task):
+        for path, group in self._find_file_groups(task):
             slices = [one for one in task.tagger.partition(path).slices if one.file_id == group]
             pairs = list(query.batches_with_stored(self.storage, slices))
             rows = pa.Table.from_batches([shown for shown, _ in pairs], query.schema).combine_chunks()
@@ -225,7 +232,7 @@ class _Merge:
             rows = rows.drop_columns([RECORD_KEY]).take(chosen)
             yield _Matches(path, group, rows, stored.take(chosen), own, found.take(chosen))
 
-    def _places(self, task: WriteTask) -> list[tuple[str, str]]:
+    def _find_file_groups(self, task: WriteTask) -> list[tuple[str, str]]:
         """Return the pairs of partition path and file group that may hold the key of a source row, sorted."""
         source = self.source
         if self.plan.options.is_global:
@@ -237,12 +244,12 @@ class _Merge:
         located = task.tagger.locate(KeyedRows(keys_alone, source.keys, source.paths))
         return sorted({(one.path, group) for one in located if not one.is_new for group in one.present})
 
-    def _of_paths(self) -> pa.Schema:
+    def _partition_schema(self) -> pa.Schema:
         """Return the schema of the columns that partition paths are made of."""
         names = RowKeys.of(self.plan.config).partition_fields
         return pa.schema([field for field in self.plan.schema.arrow if field.name in names])
 
-    def _joined(self, target: tuple[pa.Table, pa.Table] | None, numbers: Integers) -> pa.Table:
+    def _join(self, target: tuple[pa.Table, pa.Table] | None, numbers: Integers) -> pa.Table:
         """Return the source rows *numbers*, and beside each the row of *target* that matches it, as structs.
 
         The columns are ``source``, ``target`` and ``stored``.  Without *target*, which is for source rows that match no
@@ -250,14 +257,14 @@ class _Merge:
         """
         source = _struct(self.source.rows.take(pa.array(numbers)))
         joined = {SOURCE: source}
-        kinds = (self.plan.schema.arrow, self._of_paths())
+        kinds = (self.plan.schema.arrow, self._partition_schema())
         for number, (name, schema) in enumerate(zip((TARGET, _STORED), kinds, strict=True)):
             if len(schema):  # Arrow cannot know the length of a struct array without fields
                 nothing = pa.struct(list(schema))
                 joined[name] = pa.nulls(len(numbers), nothing) if target is None else _struct(target[number])
         return pa.table(joined)
 
-    def _applied(self, joined: pa.Table, kinds: tuple[type[Clause], ...]) -> tuple[Integers, list[pa.Table]]:
+    def _apply(self, joined: pa.Table, kinds: tuple[type[Clause], ...]) -> tuple[Integers, list[pa.Table]]:
         """Apply the clauses of *kinds* to *joined*; return the numbers of the rows to delete, and the rows to write."""
         left = np.ones(joined.num_rows, np.bool_)
         deleted, written = [np.empty(0, np.int64)], []
@@ -275,7 +282,7 @@ class _Merge:
     def _values(self, clause: Update | Insert, joined: pa.Table) -> pa.Table:
         schema = self.plan.schema
         values = [self._value(clause, field) for field in schema.arrow]
-        rows = projected(joined, values, schema.arrow.names, of=type(clause).__name__)
+        rows = project(joined, values, schema.arrow.names, of=type(clause).__name__)
         return fit_rows(rows, schema)
 
     def _value(self, clause: Update | Insert, field: pa.Field) -> pc.Expression:
@@ -283,7 +290,7 @@ class _Merge:
         name = field.name
         if clause.values is not None and name in clause.values and name not in self.fixed:
             return value_expression(clause.values[name], field, of=type(clause).__name__)
-        kept = pc.field(_STORED if self._of_paths().get_field_index(name) >= 0 else TARGET, name)
+        kept = pc.field(_STORED if self._partition_schema().get_field_index(name) >= 0 else TARGET, name)
         if isinstance(clause, Update) and name in self.fixed:
             return kept
         in_source = self.source.rows.schema.get_field_index(name) >= 0
@@ -310,7 +317,7 @@ def _holds(clause: Clause, joined: pa.Table) -> np.ndarray[Any, np.dtype[np.bool
     joined = joined.select([SOURCE, TARGET])
     expression = as_filter(condition, joined.schema)
     assert expression is not None  # noqa: S101 - there is a condition
-    [holds] = projected(joined, [expression], ["holds"], of=type(clause).__name__).columns
+    [holds] = project(joined, [expression], ["holds"], of=type(clause).__name__).columns
     if not pa.types.is_boolean(holds.type):
         raise SchemaError(f"{type(clause).__name__}: expected a condition, found {expression} of type {holds.type}")
     return np.asarray(pc.fill_null(holds, False))

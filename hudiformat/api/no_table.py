@@ -25,11 +25,11 @@ def why_no_table(storage: Storage) -> str:
     tables = [name for name in inside if storage.exists(f"{name}/{PROPERTIES_FILE}")]
     if tables:
         meant = " or ".join(f"{storage.root}/{name}" for name in tables[:_MOST_NAMED])
-        return f"{storage.root} is not a Hudi table, but {_counted(len(tables))} inside it; did you mean {meant}?"
+        return f"{storage.root} is not a Hudi table, but {_count_tables(len(tables))} inside it; did you mean {meant}?"
     return f"{storage.root} is not a Hudi table: it has no folder .hoodie"
 
 
-def _counted(tables: int) -> str:
+def _count_tables(tables: int) -> str:
     return "there is one" if tables == 1 else f"there are {tables}"
 
 

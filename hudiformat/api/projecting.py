@@ -40,7 +40,7 @@ def _refuse_fraction(value: object, kind: pa.DataType) -> None:
             _refuse_fraction(value.get(field.name), field.type)
 
 
-def projected(rows: pa.Table, values: Sequence[pc.Expression], names: Sequence[str], *, of: str) -> pa.Table:
+def project(rows: pa.Table, values: Sequence[pc.Expression], names: Sequence[str], *, of: str) -> pa.Table:
     """Return the values of the expressions *values* over *rows* as the columns *names*; error messages begin with *of*.
 
     Raises:

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from hudiformat.api.history import history
 from hudiformat.api.stats import SMALL_FILE_LIMIT, slice_stats
-from hudiformat.arguments import checks_arguments
-from hudiformat.conditions.taken import Filter
+from hudiformat.arguments import check_arguments
+from hudiformat.conditions.filters import Filter
 from hudiformat.errors import OptionError, UnsupportedFeatureError
 from hudiformat.file_group.reader import SliceReader, refuse_unreadable
 from hudiformat.file_group.slices import FileSlice
@@ -31,7 +31,7 @@ from hudiformat.read.plan import (
 from hudiformat.read.scan import Scan
 from hudiformat.read.time_travel import Moment
 from hudiformat.schema.meta_fields import RECORD_KEY
-from hudiformat.table.one_state import on_one_state
+from hudiformat.table.one_state import run_on_stable_state
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.table_config import TableConfig
 from hudiformat.timeline.timeline import Timeline
@@ -84,25 +84,25 @@ class ReadableTable:
     @property
     def schema(self) -> pa.Schema:
         """The table's columns without the meta fields."""
-        return on_one_state(self._context, lambda state: state.schema.arrow, lists=False)
+        return run_on_stable_state(self._context, lambda state: state.schema.arrow, lists=False)
 
     def history(self) -> pa.Table:
         """Return one row for each completed write of the active timeline, newest first.
 
         A row has the write's instant, action and operation, its numbers of rows, files and bytes, and its seconds.
         """
-        return on_one_state(self._context, history, lists=False)
+        return run_on_stable_state(self._context, history, lists=False)
 
     def partitions(self) -> list[str]:
         """Return the partition paths that have file slices, sorted; ``[""]`` for a table without partitions."""
         return sorted({one.partition_path for one in self.file_slices()})
 
-    @checks_arguments
+    @check_arguments
     def files(self, partition: str | None = None) -> list[str]:
         """Return the base and log files of the newest file slices, as paths relative to the table's."""
         return [join_path(one.partition_path, name) for one in self.file_slices(partition) for name in one.file_names]
 
-    @checks_arguments
+    @check_arguments
     def stats(self, *, small_file_limit: int = SMALL_FILE_LIMIT) -> pa.Table:
         """Return one row for each partition path: the numbers of its file groups, base files and log files, and bytes.
 
@@ -120,7 +120,7 @@ class ReadableTable:
         key = [RECORD_KEY] if self.config.populate_meta_fields else list(self.config.record_key_fields[:1])
         return sum(batch.num_rows for batch in self.scan(columns=key, filter=filter))
 
-    @checks_arguments
+    @check_arguments
     def head(
         self,
         n: int = 5,
@@ -200,7 +200,7 @@ class ReadableTable:
         rows = self.scan(as_of=as_of, columns=columns, filter=filter).reader() if is_chosen else self.dataset(as_of)
         return (connection or _module("duckdb")).from_arrow(rows)
 
-    @checks_arguments
+    @check_arguments
     def file_slices(self, partition: str | None = None, *, as_of: Moment | None = None) -> list[FileSlice]:
         """Return the newest file slice of each file group, of one partition path or of all, as of an instant or now.
 
@@ -213,7 +213,7 @@ class ReadableTable:
             refuse_unreadable(state.config)
             return state.slices(partition, as_of=instant_of(state, as_of))
 
-        return on_one_state(self._context, slices, of_the_past=as_of is not None)
+        return run_on_stable_state(self._context, slices, of_the_past=as_of is not None)
 
     def snapshot(
         self,
@@ -233,7 +233,7 @@ class ReadableTable:
 
         Source: HoodieFileGroupReader; spec/merging.md.
         """
-        return read_rows(self._context, self._planned(as_of, columns, filter, with_logs=True))
+        return read_rows(self._context, self._planner(as_of, columns, filter, with_logs=True))
 
     def read_optimized(
         self,
@@ -248,9 +248,9 @@ class ReadableTable:
 
         Source: BaseFileOnlyRelation.
         """
-        return read_rows(self._context, self._planned(as_of, columns, filter, with_logs=False))
+        return read_rows(self._context, self._planner(as_of, columns, filter, with_logs=False))
 
-    @checks_arguments
+    @check_arguments
     def scan(
         self,
         *,
@@ -269,9 +269,9 @@ class ReadableTable:
         Source: HoodieFileGroupReader; spec/merging.md.
         """
         explain = partial(explain_snapshot, self._context, as_of=as_of, filter=filter, with_logs=with_logs)
-        return self._planned(as_of, columns, filter, with_logs=with_logs)().scan(self._context.storage, explain)
+        return self._planner(as_of, columns, filter, with_logs=with_logs)().scan(self._context.storage, explain)
 
-    def _planned(
+    def _planner(
         self,
         as_of: Moment | None,
         columns: str | Sequence[str] | None,
@@ -283,7 +283,7 @@ class ReadableTable:
             plan_snapshot, self._context, as_of=as_of, columns=columns, filter=condition, with_logs=with_logs
         )
 
-    @checks_arguments
+    @check_arguments
     def incremental(
         self,
         begin: Moment,
@@ -308,7 +308,7 @@ class ReadableTable:
         span = Span.of(self.config, begin, end)
         return read_rows(self._context, partial(plan_incremental, self._context, span, columns=columns, filter=filter))
 
-    @checks_arguments
+    @check_arguments
     def cdc(
         self,
         begin: Moment,
@@ -338,7 +338,7 @@ class ReadableTable:
         Raises:
             TableError: the rows of the table as of *as_of* are not known, or their files were cleaned.
         """
-        return on_one_state(self._context, lambda state: slice_reader(state, as_of), lists=False)
+        return run_on_stable_state(self._context, lambda state: slice_reader(state, as_of), lists=False)
 
 
 def context_of(table: ReadableTable) -> TableContext:

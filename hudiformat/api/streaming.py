@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.arguments import ArrowRows
-from hudiformat.errors import DataError, WriteConflictError, shown
+from hudiformat.errors import DataError, WriteConflictError, format_value
 from hudiformat.schema.table_schema import RowKeys, as_reader
 from hudiformat.table.options.values import Operation, SortMode
 from hudiformat.table.state import TableState
@@ -53,11 +53,11 @@ def write_stream(state: TableState, *, operation: Operation, data: ArrowRows) ->
     if size <= MOST_AT_ONCE or operation is Operation.DELETE or is_sorted:
         whole = pa.Table.from_batches([*head, *reader], reader.schema)
         return write_rows(state, operation=operation, data=whole)
-    every = chain(_emptied(head), reader)
+    every = chain(_drain(head), reader)
     return _write_large(state, operation, pa.RecordBatchReader.from_batches(reader.schema, every))
 
 
-def _emptied(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _drain(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the batches in order and remove each from the list, so that its memory can be freed."""
     batches.reverse()
     while batches:
@@ -69,7 +69,7 @@ def _reader(data: ArrowRows) -> pa.RecordBatchReader:
         return as_reader(data)
     first = next(data, None)
     if not isinstance(first, pa.RecordBatch):
-        raise DataError(f"expected an iterator of pyarrow.RecordBatch, found {shown(first)} in it")
+        raise DataError(f"expected an iterator of pyarrow.RecordBatch, found {format_value(first)} in it")
     return pa.RecordBatchReader.from_batches(first.schema, chain([first], data))
 
 
@@ -87,14 +87,14 @@ def _write_large(state: TableState, operation: Operation, reader: pa.RecordBatch
                     path=state.storage.root,
                 )
             is_read = True
-            for piece in _prepared(write.plan, checked, reader):
+            for piece in _prepare_pieces(write.plan, checked, reader):
                 for located in task.locate(piece):
                     task.write(located)
             write.commit(task.finish())
     return write.result
 
 
-def _prepared(plan: WritePlan, checked: CheckedColumns, reader: pa.RecordBatchReader) -> Iterator[KeyedRows]:
+def _prepare_pieces(plan: WritePlan, checked: CheckedColumns, reader: pa.RecordBatchReader) -> Iterator[KeyedRows]:
     """Yield the rows in pieces with keys and paths; if the write combines rows, each key occurs in one row only."""
     keys = RowKeys.of(plan.config)
     batches = (batch for piece in _pieces(reader) for batch in checked.fit(piece).combine_chunks().to_batches())

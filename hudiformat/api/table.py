@@ -10,20 +10,20 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from hudiformat.api.changing import delete_where, update_where
-from hudiformat.api.merging import checked_clauses, merge_rows
+from hudiformat.api.merging import flatten_clauses, merge_rows
 from hudiformat.api.no_table import why_no_table
 from hudiformat.api.reading import ReadableTable
 from hudiformat.api.streaming import write_stream
-from hudiformat.arguments import ArrowRows, checks_arguments, one_or_more
+from hudiformat.arguments import ArrowRows, as_name_list, check_arguments
 from hudiformat.check.repair.planning import DEAD_AFTER, repair_context
 from hudiformat.check.repair.steps import Repair
 from hudiformat.check.verify.finding import TableFinding
 from hudiformat.check.verify.verification import verify_table
 from hudiformat.conditions.clauses import Delete, Insert, Update
-from hudiformat.conditions.taken import Filter
+from hudiformat.conditions.filters import Filter
 from hudiformat.errors import NotATableError, OptionError
 from hudiformat.file_group.merging.rule import RecordMerger
-from hudiformat.read.time_travel import Written, named_instant
+from hudiformat.read.time_travel import Written, instant_text
 from hudiformat.report.writing import TableReport, report_table
 from hudiformat.schema.column_changes import ColumnChanges
 from hudiformat.services.cleaning import clean
@@ -34,7 +34,7 @@ from hudiformat.services.inline import after_write, before_write
 from hudiformat.services.log_compaction import log_compact
 from hudiformat.services.maintenance_report import MaintenanceReport
 from hudiformat.services.rolling_back import roll_back
-from hudiformat.services.running import maintain, services_named
+from hudiformat.services.running import maintain, parse_services
 from hudiformat.services.savepoints import delete_savepoint, restore, savepoint
 from hudiformat.services.service_result import ServiceResult
 from hudiformat.services.versions import change_version
@@ -57,7 +57,7 @@ Version: TypeAlias = int
 """A table version; the call that takes it checks whether it is supported."""
 
 
-@checks_arguments
+@check_arguments
 def open_table(
     path: Location,
     *,
@@ -95,7 +95,7 @@ def _config_of(storage: Storage) -> TableConfig:
         raise NotATableError(why_no_table(storage), path=storage.root) from None
 
 
-@checks_arguments
+@check_arguments
 class Table(ReadableTable):
     """A Hudi table: its timeline, its file slices, its rows, its writes and its services.
 
@@ -211,7 +211,7 @@ class Table(ReadableTable):
 
         Source: MergeIntoHoodieTableCommand and ExpressionPayload, Hudi 1.2.0.
         """
-        clauses = checked_clauses(when_matched, when_not_matched)
+        clauses = flatten_clauses(when_matched, when_not_matched)
         return after_write(merge_rows(before_write(self._context), source=source, clauses=clauses))
 
     def insert_overwrite(self, data: ArrowRows) -> Commit:
@@ -245,7 +245,7 @@ class Table(ReadableTable):
 
         Source: SparkDeletePartitionCommitActionExecutor.
         """
-        return after_write(delete_partitions(before_write(self._context), partitions=one_or_more(partitions)))
+        return after_write(delete_partitions(before_write(self._context), partitions=as_name_list(partitions)))
 
     def evolve(
         self,
@@ -279,8 +279,8 @@ class Table(ReadableTable):
             add=add or {},
             rename=rename or {},
             widen=widen or {},
-            nullable=one_or_more(nullable),
-            drop=one_or_more(drop),
+            nullable=as_name_list(nullable),
+            drop=as_name_list(drop),
             comment=comment or {},
         )
         return after_write(evolve_table(before_write(self._context), changes=changes))
@@ -305,7 +305,7 @@ class Table(ReadableTable):
 
         Source: RunIndexActionExecutor; spec/metadata-table.md.
         """
-        return create_index(self._context, name, columns=one_or_more(columns))
+        return create_index(self._context, name, columns=as_name_list(columns))
 
     def drop_index(self, name: str, *, dependents: bool = False) -> ServiceResult[Instant]:
         """Drop an index of the metadata table, also one that Spark SQL made, if it exists.
@@ -463,7 +463,7 @@ class Table(ReadableTable):
 
         Source: BaseHoodieTableServiceClient.runTableServicesInline; spec/services.md.
         """
-        return maintain(self._context, only=services_named(one_or_more(only)), dry_run=dry_run)
+        return maintain(self._context, only=parse_services(as_name_list(only)), dry_run=dry_run)
 
     def rollback(self, instant: str | Instant | Written) -> ServiceResult[Instant]:
         """Roll back the newest write, which is *instant*.
@@ -473,7 +473,7 @@ class Table(ReadableTable):
 
         Source: BaseRollbackActionExecutor; spec/services.md.
         """
-        return roll_back(self._context, named_instant(instant))
+        return roll_back(self._context, instant_text(instant))
 
     def savepoint(
         self, instant: str | Instant | Written, *, user: str = "", comment: str = ""
@@ -485,7 +485,7 @@ class Table(ReadableTable):
 
         Source: SavepointActionExecutor; spec/services.md.
         """
-        return savepoint(self._context, named_instant(instant), user=user, comment=comment)
+        return savepoint(self._context, instant_text(instant), user=user, comment=comment)
 
     def delete_savepoint(self, instant: str | Instant | Written) -> ServiceResult[Instant]:
         """Delete the savepoint of the commit *instant*; its files may be cleaned again.
@@ -495,7 +495,7 @@ class Table(ReadableTable):
 
         Source: SavepointHelpers; spec/services.md.
         """
-        return delete_savepoint(self._context, named_instant(instant))
+        return delete_savepoint(self._context, instant_text(instant))
 
     def restore(self, instant: str | Instant | Written) -> ServiceResult[Instant]:
         """Roll back every write that completed after the commit *instant*.
@@ -505,7 +505,7 @@ class Table(ReadableTable):
 
         Source: BaseRestoreActionExecutor; spec/services.md.
         """
-        return restore(self._context, named_instant(instant))
+        return restore(self._context, instant_text(instant))
 
     def change_version(self, to: Version) -> ServiceResult[Instant]:
         """Change the table to version *to* (6, 8 or 9), so that an older or newer Hudi can read and write it.

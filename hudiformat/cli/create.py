@@ -8,8 +8,8 @@ import click
 import pyarrow as pa
 
 from hudiformat.api.create import create_table
-from hudiformat.cli.files import file_format, opened_rows
-from hudiformat.cli.printing.output import print_json, print_line, printed_warnings
+from hudiformat.cli.files import file_format, open_rows
+from hudiformat.cli.printing.output import print_json, print_line, print_warnings
 from hudiformat.cli.source import column_types, json_option, key_and_value, split
 from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.errors import StorageError
@@ -69,7 +69,7 @@ def create(
     if bool(columns) == (like is not None):
         raise click.UsageError("expected either --column or --like")
     schema = _schema_of(like) if like is not None else pa.schema(list(column_types("--column", columns).items()))
-    with printed_warnings():
+    with print_warnings():
         made = create_table(
             table,
             name=name or table.rstrip("/").rpartition("/")[2],
@@ -93,7 +93,7 @@ def create(
 def _schema_of(path: str) -> pa.Schema:
     if path.endswith(".avsc"):
         return avro_to_arrow(_text(path))
-    with opened_rows(path, file_format(path, None, of="--like"), pa.schema([])) as rows:
+    with open_rows(path, file_format(path, None, of="--like"), pa.schema([])) as rows:
         return rows.schema
 
 

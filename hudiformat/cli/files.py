@@ -20,7 +20,7 @@ import pyarrow.csv as csv_files
 import pyarrow.json as json_files
 import pyarrow.parquet as pq
 
-from hudiformat.cli.json_texts import as_texts, from_texts, rewritten
+from hudiformat.cli.json_texts import as_texts, from_texts, rewrite_lines
 from hudiformat.cli.printing.values import rows_of
 from hudiformat.codec.parquet.rows import read_batches
 from hudiformat.errors import DataError, HudiFormatError, StorageError
@@ -60,7 +60,7 @@ def file_format(path: str, given: str | None, *, of: str = "") -> str:
 
 
 @contextmanager
-def opened_rows(path: str, format_: str, schema: pa.Schema) -> Iterator[pa.RecordBatchReader]:
+def open_rows(path: str, format_: str, schema: pa.Schema) -> Iterator[pa.RecordBatchReader]:
     """Open a file and yield a reader of its rows; rows of CSV and JSON have the types of *schema*.
 
     Raises:
@@ -76,10 +76,10 @@ def opened_rows(path: str, format_: str, schema: pa.Schema) -> Iterator[pa.Recor
             raise
         raise StorageError(f"cannot read {path}: {error.strerror or error}", path=path) from error
     except pa.ArrowException as error:
-        raise _misread(path, format_, error) from error
+        raise _read_error(path, format_, error) from error
 
 
-def _misread(path: str, format_: str, error: Exception) -> DataError:
+def _read_error(path: str, format_: str, error: Exception) -> DataError:
     return DataError(f"{path}: cannot be read as .{format_}: {error}")
 
 
@@ -87,7 +87,7 @@ def _readable(reader: pa.RecordBatchReader, path: str, format_: str) -> Batches:
     try:
         yield from reader
     except pa.ArrowException as error:
-        raise _misread(path, format_, error) from error
+        raise _read_error(path, format_, error) from error
 
 
 def _read_parquet(file: IO[bytes], _schema: pa.Schema) -> pa.RecordBatchReader:
@@ -118,7 +118,7 @@ def _read_csv(file: IO[bytes], schema: pa.Schema) -> pa.RecordBatchReader:
 
 
 def _read_jsonl(file: IO[bytes], schema: pa.Schema) -> pa.RecordBatchReader:
-    file = rewritten(file, schema)
+    file = rewrite_lines(file, schema)
     head = file.read(_HEAD)
     if not head.strip():
         return pa.RecordBatchReader.from_batches(schema, [])
@@ -225,19 +225,19 @@ def _complete_file(path: Path) -> Iterator[IO[bytes]]:
 
 def _to_parquet(file: IO[bytes], schema: pa.Schema, batches: Batches) -> int:
     with pq.ParquetWriter(file, schema) as writer:
-        return _counted(batches, writer.write_batch)
+        return _write_batches(batches, writer.write_batch)
 
 
 def _to_arrow(file: IO[bytes], schema: pa.Schema, batches: Batches) -> int:
     make = pa.ipc.new_stream if file is sys.stdout.buffer else pa.ipc.new_file
     with make(file, schema) as writer:
-        return _counted(batches, writer.write_batch)
+        return _write_batches(batches, writer.write_batch)
 
 
 def _to_csv(file: IO[bytes], schema: pa.Schema, batches: Batches) -> int:
     try:
         with csv_files.CSVWriter(file, schema) as writer:
-            return _counted(batches, writer.write_batch)
+            return _write_batches(batches, writer.write_batch)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise DataError(f"cannot be written as CSV: {error}; pick columns, or write .parquet or .jsonl") from error
 
@@ -259,7 +259,7 @@ _WRITERS: dict[str, Callable[[IO[bytes], pa.Schema, Batches], int]] = {
 }
 
 
-def _counted(batches: Batches, write: Callable[[pa.RecordBatch], Any]) -> int:
+def _write_batches(batches: Batches, write: Callable[[pa.RecordBatch], Any]) -> int:
     count = 0
     for batch in batches:
         write(batch)

@@ -9,7 +9,7 @@ import click
 
 from hudiformat.api.reading import context_of
 from hudiformat.api.table import open_table
-from hudiformat.cli.printing.output import print_json, print_line, printed_warnings
+from hudiformat.cli.printing.output import print_json, print_line, print_warnings
 from hudiformat.cli.printing.progress import progress_bar
 from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.services.indexing import create_index
@@ -56,7 +56,7 @@ def index(
         raise click.UsageError("expected --drop record_index with --dependents")
     opened = open_table(table, options=dict(map(key_and_value, options)))
     before = context_of(opened).state().config.metadata_partitions
-    with printed_warnings(), ExitStack() as bars:  # such as the warning that the metadata table is dropped
+    with print_warnings(), ExitStack() as bars:  # such as the warning that the metadata table is dropped
         if created:
             names = [name.strip() for name in columns.split(",") if name.strip()]
             create_index(context_of(opened), created, columns=names, progress=_Bars(bars))

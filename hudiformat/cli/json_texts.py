@@ -22,7 +22,7 @@ _NO_NUMBERS = (b'NaN"', b'Infinity"')
 _FLOATS = ("NaN", "Infinity", "-Infinity")
 
 
-def rewritten(file: IO[bytes], schema: pa.Schema) -> IO[bytes]:
+def rewrite_lines(file: IO[bytes], schema: pa.Schema) -> IO[bytes]:
     """Return *file* with its lines rewritten for pyarrow, which reads them with the columns of *schema*.
 
     A line that is not an object is not changed, and pyarrow refuses it.
@@ -31,7 +31,7 @@ def rewritten(file: IO[bytes], schema: pa.Schema) -> IO[bytes]:
     has_maps = _has(row, pat.is_map)
     if not has_maps and not _has(row, pat.is_floating):
         return file
-    return io.BufferedReader(_Lines(_rewritten_line(line, row, always=has_maps) for line in file))
+    return io.BufferedReader(_Lines(_rewrite_line(line, row, always=has_maps) for line in file))
 
 
 def _has(kind: pa.DataType, is_wanted: Any) -> bool:
@@ -40,7 +40,7 @@ def _has(kind: pa.DataType, is_wanted: Any) -> bool:
     return bool(is_wanted(kind)) or any(_has(child, is_wanted) for child in children)
 
 
-def _rewritten_line(line: bytes, row: pa.StructType, *, always: bool) -> bytes:
+def _rewrite_line(line: bytes, row: pa.StructType, *, always: bool) -> bytes:
     if not always and not any(text in line for text in _NO_NUMBERS):
         return line
     try:
@@ -49,7 +49,7 @@ def _rewritten_line(line: bytes, row: pa.StructType, *, always: bool) -> bytes:
         return line
     if not isinstance(found, dict):
         return line
-    return json.dumps(_as_read(found, row), ensure_ascii=False).encode() + b"\n"
+    return json.dumps(_to_readable(found, row), ensure_ascii=False).encode() + b"\n"
 
 
 def _finite(text: str) -> float:
@@ -59,17 +59,17 @@ def _finite(text: str) -> float:
     return value
 
 
-def _as_read(value: Any, kind: pa.DataType) -> Any:
+def _to_readable(value: Any, kind: pa.DataType) -> Any:
     """Convert *value* to the form that pyarrow reads for a column of *kind*; keep a value that does not fit."""
     if pat.is_floating(kind):
         return float(value) if isinstance(value, str) and value in _FLOATS else value
     if pat.is_map(kind) and isinstance(value, dict):
-        return [{"key": key, "value": _as_read(item, kind.item_type)} for key, item in value.items()]
+        return [{"key": key, "value": _to_readable(item, kind.item_type)} for key, item in value.items()]
     if pat.is_struct(kind) and isinstance(value, dict):
         kinds = {field.name: field.type for field in kind}
-        return {name: _as_read(item, kinds[name]) if name in kinds else item for name, item in value.items()}
+        return {name: _to_readable(item, kinds[name]) if name in kinds else item for name, item in value.items()}
     if pat.is_list(kind) and isinstance(value, list):
-        return [_as_read(item, kind.value_type) for item in value]
+        return [_to_readable(item, kind.value_type) for item in value]
     return value
 
 

@@ -15,13 +15,13 @@ import click
 
 from hudiformat.api.reading import context_of
 from hudiformat.api.table import open_table
-from hudiformat.cli.printing.output import Column, Table, print_json, print_line, printed_warnings, warn
+from hudiformat.cli.printing.output import Column, Table, print_json, print_line, print_warnings, warn
 from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.errors import LockError, StorageError
 from hudiformat.services.deciding import Service
 from hudiformat.services.maintenance_report import MaintenanceReport, ServiceReport, TableSize
 from hudiformat.services.running import maintain as run_maintenance
-from hudiformat.services.running import services_named
+from hudiformat.services.running import parse_services
 
 _COLUMNS = (
     Column("service", 14),
@@ -84,9 +84,9 @@ def maintain(
     Beside writers, the options of concurrency have to be theirs.  SIGTERM and Ctrl-C end it after the service that is
     running.
     """
-    chosen = services_named([name.strip() for name in (only or "").split(",") if name.strip()])
+    chosen = parse_services([name.strip() for name in (only or "").split(",") if name.strip()])
     opened = open_table(table, options=dict(map(key_and_value, options)))
-    with _stopped_by_signals() as is_stopped:
+    with _catch_stop_signals() as is_stopped:
         run = partial(run_maintenance, context_of(opened), only=chosen, dry_run=dry_run, is_stopped=is_stopped)
         if every is None:
             return _run(run, as_json=as_json)
@@ -95,7 +95,7 @@ def maintain(
 
 def _run(run: Callable[[], MaintenanceReport], *, as_json: bool) -> int:
     """Run the services once and print the report; return 1 if a service failed, else 0."""
-    with printed_warnings():
+    with print_warnings():
         report = run()
     print_report(report, as_json=as_json)
     return 1 if report.failed else 0
@@ -122,7 +122,7 @@ def _repeat(
 
 
 @contextmanager
-def _stopped_by_signals() -> Iterator[Callable[[], bool]]:
+def _catch_stop_signals() -> Iterator[Callable[[], bool]]:
     """Yield a function that tells whether SIGTERM or SIGINT has been received; a second signal interrupts at once."""
     received: list[int] = []
 

@@ -9,7 +9,7 @@ import click
 
 from hudiformat.api.table import Table as HudiTable
 from hudiformat.api.table import open_table
-from hudiformat.cli.printing.output import Column, Table, print_json, print_line, printed_warnings
+from hudiformat.cli.printing.output import Column, Table, print_json, print_line, print_warnings
 from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.sizing.spark import PartitionPlan
 from hudiformat.table.options.values import SizingEngine
@@ -52,7 +52,7 @@ def plan(table: str, *, inserts: int, partition: str | None, engine: str, option
     Sizes count log files by hoodie.logfile.to.parquet.compression.ratio.  Nothing is written.
     """
     opened = open_table(table, options={**dict(map(key_and_value, options)), "hudiformat.sizing": engine})
-    with printed_warnings():
+    with print_warnings():
         paths = [partition] if partition is not None else _partitions(opened)
     for planned in opened.plan_inserts(dict.fromkeys(paths, inserts)):
         if as_json:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from hudiformat.api.table import Table as HudiTable
 from hudiformat.api.table import open_table
 from hudiformat.cli.files import STANDARD, Batches, file_format, format_option, write_rows
-from hudiformat.cli.printing.output import print_json, print_line, printed_warnings
+from hudiformat.cli.printing.output import print_json, print_line, print_warnings
 from hudiformat.cli.printing.rows import print_rows
 from hudiformat.cli.printing.values import Row, rows_of
 from hudiformat.cli.source import json_option, key_and_value, split
@@ -76,12 +76,12 @@ def read(
         raise click.UsageError(f"--as-of goes with snapshot and read_optimized, not with {query}")
     if not changes and (begin or end):
         raise click.UsageError(f"--begin and --end go with incremental and cdc, not with {query}")
-    with printed_warnings():  # such as a metadata table that cannot be read, or damaged blocks that are skipped
+    with print_warnings():  # such as a metadata table that cannot be read, or damaged blocks that are skipped
         opened = open_table(table, options={_DAMAGE: damage, **dict(map(key_and_value, options))})
         schema, batches = _run_query(
             opened, query, as_of=as_of, begin=begin or _EVER, end=end, columns=columns, where=where
         )
-        limited = _limited(batches, limit)
+        limited = _limit(batches, limit)
         if output is None:
             _print(limited, as_json=as_json)
             return 0
@@ -115,7 +115,7 @@ def _run_query(
     return scan.schema, iter(scan)
 
 
-def _limited(batches: Batches, limit: int | None) -> Batches:
+def _limit(batches: Batches, limit: int | None) -> Batches:
     remaining = limit
     for batch in batches:
         if remaining is not None and remaining <= 0:

@@ -10,7 +10,7 @@ import click
 from hudiformat.check.repair.planning import DEAD_AFTER, repair_table
 from hudiformat.check.repair.steps import Repair, RepairStep, StepState
 from hudiformat.cli.maintain import seconds_of
-from hudiformat.cli.printing.output import Column, Table, print_json, print_line, printed_warnings
+from hudiformat.cli.printing.output import Column, Table, print_json, print_line, print_warnings
 from hudiformat.cli.source import json_option, key_and_value
 
 _COLUMNS = (Column("step", 10), Column("path", 60), Column("what"))
@@ -75,7 +75,7 @@ def repair(
     came and why.  What a writer that may be alive is at work on is refused.  Beside writers, the options of concurrency
     have to be theirs.
     """
-    with printed_warnings():
+    with print_warnings():
         repaired = repair_table(
             table,
             apply=apply,
@@ -108,7 +108,7 @@ def _print(repaired: Repair, *, as_json: bool) -> None:
         return
     if not repaired.applied:
         _print_plan(repaired.steps)
-        print_line(f"{_counted(repaired.steps)} to do; --apply does what is not refused")
+        print_line(f"{_format_counts(repaired.steps)} to do; --apply does what is not refused")
         return
     for step in repaired.steps:
         reason = f": {step.reason}" if step.reason else ""
@@ -125,6 +125,6 @@ def _print_step(printed: Table, step: RepairStep) -> None:
             print_line(f"  {name}: {text}", colour="yellow" if name != "why" else None)
 
 
-def _counted(steps: Iterable[RepairStep]) -> str:
+def _format_counts(steps: Iterable[RepairStep]) -> str:
     count = len(list(steps))
     return f"{count} step" if count == 1 else f"{count} steps"

@@ -11,7 +11,7 @@ import click
 from hudiformat.api.reading import context_of
 from hudiformat.api.table import open_table
 from hudiformat.cli.files import is_device
-from hudiformat.cli.printing.output import print_json, print_line, printable, printed_warnings
+from hudiformat.cli.printing.output import print_json, print_line, print_warnings, printable
 from hudiformat.cli.printing.progress import progress_bar
 from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.errors import StorageError
@@ -61,7 +61,7 @@ def report(table: str, *, output: str, force: bool, verify: bool, options: tuple
     if not as_json and output != _STANDARD_OUTPUT and not force and Path(output).exists():
         raise StorageError(f"{output} exists: --force replaces it, -o names another file", path=output)
     opened = open_table(table, options=dict(map(key_and_value, options)))
-    with printed_warnings():
+    with print_warnings():
         facts = gather(context_of(opened), verify=verify, bar=partial(progress_bar, "verifying"))
     if as_json:
         print_json(facts.as_json())

@@ -8,7 +8,7 @@ import click
 
 from hudiformat.api.reading import context_of
 from hudiformat.api.table import open_table
-from hudiformat.cli.printing.output import Column, Table, print_json, printed_warnings
+from hudiformat.cli.printing.output import Column, Table, print_json, print_warnings
 from hudiformat.cli.source import column_types, json_option, key_and_value, pairs
 from hudiformat.schema.table_schema import TableSchema
 
@@ -52,7 +52,7 @@ def schema(
     """
     opened = open_table(table, options=dict(map(key_and_value, options)))
     if add or rename or widen or nullable or drop or comment:
-        with printed_warnings():  # such as services that fail
+        with print_warnings():  # such as services that fail
             opened.evolve(
                 add=column_types("--add", add),
                 rename=pairs("--rename", rename),

@@ -10,7 +10,7 @@ from hudiformat.api.reading import context_of
 from hudiformat.api.table import Table as HudiTable
 from hudiformat.api.table import open_table
 from hudiformat.cli.printing.commits import print_commit
-from hudiformat.cli.printing.output import Column, Table, print_json, print_line, printed_warnings
+from hudiformat.cli.printing.output import Column, Table, print_json, print_line, print_warnings
 from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.naming.file_names import base_name
 from hudiformat.services.clustering_plan import SORT_COLUMNS
@@ -41,7 +41,7 @@ def compact(table: str, *, options: tuple[str, ...], schedule: bool, as_json: bo
     """
     opened = _open(table, options)
     plan = opened.schedule_compaction if schedule else None
-    return _planned_or_run(plan, opened.compact, "nothing to compact", as_json=as_json)
+    return _plan_or_run(plan, opened.compact, "nothing to compact", as_json=as_json)
 
 
 @click.command()
@@ -66,10 +66,10 @@ def cluster(
     asked = {SORT_COLUMNS: sort, "hoodie.layout.optimize.strategy": layout}
     opened = _open(table, (*options, *(f"{key}={value}" for key, value in asked.items() if value)))
     plan = opened.schedule_clustering if schedule else None
-    return _planned_or_run(plan, opened.cluster, "nothing to cluster", as_json=as_json)
+    return _plan_or_run(plan, opened.cluster, "nothing to cluster", as_json=as_json)
 
 
-def _planned_or_run(
+def _plan_or_run(
     plan: Callable[[], ServiceResult[Instant]] | None,
     run: Callable[[], ServiceResult[Commit]],
     nothing: str,
@@ -77,7 +77,7 @@ def _planned_or_run(
     as_json: bool,
 ) -> int:
     """Plan a service by *plan*, or run it by *run* if *plan* is None, and print the result."""
-    with printed_warnings():  # such as a metadata table that is dropped
+    with print_warnings():  # such as a metadata table that is dropped
         if plan is not None:
             _print_instant(plan(), "planned", nothing, as_json=as_json)
             return 0
@@ -96,7 +96,7 @@ def _planned_or_run(
 def clean(table: str, *, options: tuple[str, ...], as_json: bool) -> int:
     """Delete files of a TABLE that hoodie.clean.policy no longer keeps."""
     opened = _open(table, options)
-    with printed_warnings():
+    with print_warnings():
         completed = opened.clean()
     if not completed:
         _print_instant(completed, "", "nothing to clean", as_json=as_json)
@@ -116,7 +116,7 @@ def clean(table: str, *, options: tuple[str, ...], as_json: bool) -> int:
 def rollback(table: str, instant: str, *, options: tuple[str, ...], as_json: bool) -> int:
     """Take the write INSTANT, the newest one, out of a TABLE again."""
     opened = _open(table, options)
-    with printed_warnings():
+    with print_warnings():
         completed = opened.rollback(instant)
     content = read_content(context_of(opened).storage, opened.config, completed[-1])
     partitions = content.partition_metadata if isinstance(content, RollbackMetadata) else {}
@@ -138,7 +138,7 @@ def savepoint(
 ) -> int:
     """Keep the files of the commit INSTANT of a TABLE from being cleaned."""
     opened = _open(table, options)
-    with printed_warnings():
+    with print_warnings():
         if delete:
             opened.delete_savepoint(instant)
         else:
@@ -155,7 +155,7 @@ def savepoint(
 def restore(table: str, instant: str, *, options: tuple[str, ...], as_json: bool) -> int:
     """Roll back every write of a TABLE that was completed after the commit INSTANT."""
     opened = _open(table, options)
-    with printed_warnings():
+    with print_warnings():
         completed = opened.restore(instant)
     _say(completed.time, f"restored to {instant}", as_json=as_json)
     return 0

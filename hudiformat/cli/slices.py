@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from hudiformat.api.table import open_table
-from hudiformat.cli.printing.output import Column, Table, print_json, printed_warnings
+from hudiformat.cli.printing.output import Column, Table, print_json, print_warnings
 from hudiformat.cli.source import json_option
-from hudiformat.errors import OptionError, did_you_mean
+from hudiformat.errors import OptionError, suggest_names
 from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile
 
 _COLUMNS = (
@@ -59,12 +59,12 @@ def slices(table: str, *, partition: str | None, as_of: str | None, as_json: boo
 
 def newest_slices(table: str, *, partition: str | None = None, as_of: str | None = None) -> list[FileSlice]:
     """Return the newest file slices of the table at the path *table*; warnings are printed on standard error."""
-    with printed_warnings():  # such as a metadata table that cannot be read
+    with print_warnings():  # such as a metadata table that cannot be read
         opened = open_table(table)
         found = opened.file_slices(partition, as_of=as_of)
         if partition is not None and not found:
             known = {one.partition_path for one in opened.file_slices(as_of=as_of)}
-            raise OptionError(f"--partition: no partition {partition!r}{did_you_mean(partition, known)}")
+            raise OptionError(f"--partition: no partition {partition!r}{suggest_names(partition, known)}")
         return found
 
 

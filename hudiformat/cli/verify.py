@@ -13,7 +13,7 @@ from hudiformat.cli.printing.findings import FindingTable, finding_as_json
 from hudiformat.cli.printing.output import Column, Table, print_json, print_line
 from hudiformat.cli.printing.progress import progress_bar
 from hudiformat.cli.source import json_option, open_log
-from hudiformat.codec.log.verify import findings_of
+from hudiformat.codec.log.verify import scan_findings
 
 _COLUMNS = (Column("kind", 13), Column("instants", 17), Column("path", 76), Column("message"))
 _EPILOG = """\b
@@ -44,7 +44,7 @@ def verify(path: str, *, contents: bool, keys: bool, as_json: bool) -> int:
     size = open_log(path).size
     table, count = FindingTable(), 0
     with progress_bar("verifying", size) as progress:
-        for finding in findings_of(path, contents=contents, progress=progress):
+        for finding in scan_findings(path, contents=contents, progress=progress):
             count += 1
             if as_json:
                 print_json(finding_as_json(finding))

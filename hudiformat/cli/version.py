@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from hudiformat.api.table import open_table
-from hudiformat.cli.printing.output import print_json, print_line, printed_warnings
+from hudiformat.cli.printing.output import print_json, print_line, print_warnings
 from hudiformat.cli.source import json_option
 from hudiformat.timeline.config_files import SUPPORTED_VERSIONS
 
@@ -25,7 +25,7 @@ def version(table: str, *, wanted: str | None, as_json: bool) -> int:
     opened = open_table(table)
     before = opened.config.version
     if wanted is not None:
-        with printed_warnings():  # such as a metadata table that is deleted
+        with print_warnings():  # such as a metadata table that is deleted
             opened.change_version(int(wanted))
     now = opened.config.version
     if as_json:

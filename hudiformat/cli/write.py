@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from hudiformat.api.table import open_table
-from hudiformat.cli.files import file_format, format_option, opened_rows
+from hudiformat.cli.files import file_format, format_option, open_rows
 from hudiformat.cli.printing.commits import print_commit
-from hudiformat.cli.printing.output import printed_warnings
+from hudiformat.cli.printing.output import print_warnings
 from hudiformat.cli.source import json_option, key_and_value
 
 _OPERATIONS = ("upsert", "insert", "bulk_insert", "delete")
@@ -36,9 +36,9 @@ def write(
     digits and maps objects, as read prints them, and a line may lack columns that others have; of CSV, only an empty
     field is null.
     """
-    with printed_warnings():  # such as a metadata table that is dropped, or a service that fails
+    with print_warnings():  # such as a metadata table that is dropped, or a service that fails
         opened = open_table(table, options=dict(map(key_and_value, options)))
-        with opened_rows(input_, file_format(input_, format_), opened.schema) as rows:
+        with open_rows(input_, file_format(input_, format_), opened.schema) as rows:
             commit = getattr(opened, operation)(rows)
     print_commit(commit, as_json=as_json)
     return 0

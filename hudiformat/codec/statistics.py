@@ -79,7 +79,7 @@ def column_statistics(column: pa.Array | pa.ChunkedArray) -> ColumnStatistics:
     if pat.is_floating(values.type) and upper is not None and pc.any(pc.is_nan(values)).as_py():
         upper = math.nan
     if lower is not None and (pat.is_string(kind) or pat.is_binary(kind)):
-        lower, upper = shortened(lower, upper)
+        lower, upper = shorten_bounds(lower, upper)
     return ColumnStatistics(kind, lower, upper, len(column), column.null_count)
 
 
@@ -178,7 +178,7 @@ def _highest(left: Any, right: Any) -> Any:
     return left if left != left or left >= right else right  # noqa: PLR0124 - NaN
 
 
-def shortened(lower: str | bytes, upper: str | bytes) -> tuple[str | bytes, str | bytes]:
+def shorten_bounds(lower: str | bytes, upper: str | bytes) -> tuple[str | bytes, str | bytes]:
     """Return the bounds of texts or bytes as statistics keep them: long ones are cut so that they are still bounds."""
     return _short_lower(lower), _short_upper(upper)
 

@@ -131,7 +131,7 @@ def _parse_number(text: str) -> Decimal:
         raise FilterError(f"{text} is no number") from error
 
 
-def typed_literal(value: Any, kind: pa.DataType, zone: tzinfo = timezone.utc) -> pa.Scalar:
+def literal_scalar(value: Any, kind: pa.DataType, zone: tzinfo = timezone.utc) -> pa.Scalar:
     """Return *value*, a result of :func:`value_of`, as a scalar to compare with a column of type *kind*.
 
     Times without a zone are in *zone*.
@@ -145,13 +145,13 @@ def typed_literal(value: Any, kind: pa.DataType, zone: tzinfo = timezone.utc) ->
         value = _parse_time(value, kind, is_date=pat.is_date(kind), zone=zone)
     expected = _python_type(kind)
     if expected is None or not isinstance(value, expected) or isinstance(value, bool) != pat.is_boolean(kind):
-        raise FilterError(f"{_shown(value)} is not compared with a column of type {kind}")
+        raise FilterError(f"{_format_value(value)} is not compared with a column of type {kind}")
     if isinstance(value, Decimal):
         return _number_scalar(value, kind)
     return pa.scalar(value, kind)
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return str(value) if isinstance(value, Decimal) else repr(value)
 
 
@@ -218,7 +218,7 @@ def _parse_time(text: str, kind: pa.DataType, *, is_date: bool, zone: tzinfo) ->
     return (found if found.tzinfo is not None else found.replace(tzinfo=zone)).astimezone(timezone.utc)
 
 
-def after_prefix(prefix: str) -> str | None:
+def prefix_upper_bound(prefix: str) -> str | None:
     """Return the least text that is greater than all texts that begin with *prefix*; None if there is none."""
     for end in range(len(prefix), 0, -1):
         code = ord(prefix[end - 1]) + 1

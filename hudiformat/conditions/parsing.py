@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _COLUMN_NUMBER = re.compile(r"Line \d+, Col: (\d+)")
 
 
-def parsed(text: str) -> Expression:
+def parse_condition(text: str) -> Expression:
     """Parse a condition as Spark 4 does.
 
     Raises:
@@ -32,13 +32,13 @@ def parsed(text: str) -> Expression:
     return _parse(text, _spark_4())
 
 
-def means_the_same_to_all(text: str) -> bool:
+def is_same_in_spark_3(text: str) -> bool:
     """Return whether the condition *text* has the same meaning in Spark 3.5 as in Spark 4.
 
     Raises:
-        FilterError, UnsupportedFeatureError: as for :func:`parsed`.
+        FilterError, UnsupportedFeatureError: as for :func:`parse_condition`.
     """
-    return bool(parsed(text) == _parse(text, "spark"))
+    return bool(parse_condition(text) == _parse(text, "spark"))
 
 
 @cache

@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pat
 
-from hudiformat.conditions.literals import after_prefix, typed_literal, value_of
-from hudiformat.conditions.parsing import means_the_same_to_all, parsed
-from hudiformat.errors import FilterError, SchemaError, unknown_column
+from hudiformat.conditions.literals import literal_scalar, prefix_upper_bound, value_of
+from hudiformat.conditions.parsing import is_same_in_spark_3, parse_condition
+from hudiformat.errors import FilterError, SchemaError, unknown_column_error
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression
@@ -56,12 +56,12 @@ def as_expression(text: str, schema: pa.Schema) -> pc.Expression:
 
     Source: Spark SQL's conditions.
     """
-    found = _Translator(schema, timezone.utc).of(parsed(text), negated=False)
+    found = _Translator(schema, timezone.utc).of(parse_condition(text), negated=False)
     assert found is not None  # noqa: S101 - only a translator that skips parts returns None
     return found
 
 
-def implied(text: str, schema: pa.Schema, zone: tzinfo = timezone.utc) -> pc.Expression | None:
+def implied_condition(text: str, schema: pa.Schema, zone: tzinfo = timezone.utc) -> pc.Expression | None:
     """Return an expression that is true of all rows that Spark SQL finds by *text*; None if nothing is known of them.
 
     As in Spark, names of columns may be in another case; times without a time zone are in *zone*.
@@ -70,9 +70,9 @@ def implied(text: str, schema: pa.Schema, zone: tzinfo = timezone.utc) -> pc.Exp
         UnsupportedFeatureError: sqlglot is not installed.
     """
     try:
-        if not means_the_same_to_all(text):
+        if not is_same_in_spark_3(text):
             return None  # the Spark that evaluates it may be an older one
-        return _Translator(schema, zone, passes_over=True).of(parsed(text), negated=False)
+        return _Translator(schema, zone, passes_over=True).of(parse_condition(text), negated=False)
     except FilterError:
         return None  # if the condition is wrong, Spark raises the error
 
@@ -84,7 +84,7 @@ def columns_named(text: str, schema: pa.Schema) -> list[str] | None:
         UnsupportedFeatureError: sqlglot is not installed.
     """
     try:
-        tree = parsed(text)
+        tree = parse_condition(text)
     except FilterError:
         return None
     if any(type(node).__name__ == "Star" for node in tree.walk()):
@@ -154,7 +154,7 @@ class _Translator:
         if pat.is_floating(kind):
             each = [self._with_literal(node.this, "NEQ" if negated else "EQ", value) for value in values]
             return _combine(each, all_of=negated)
-        known = [typed_literal(value, kind, self.zone) for value in values if value is not None]
+        known = [literal_scalar(value, kind, self.zone) for value in values if value is not None]
         is_one = column.isin(pa.array([one.as_py() for one in known if _fits(one, kind)], kind))
         return ~is_one & column.is_valid() if negated else is_one
 
@@ -176,7 +176,7 @@ class _Translator:
         if pat.is_integer(kind) and isinstance(value, Decimal) and value != value.to_integral_value():
             return _with_fraction(column, op, value)
         try:
-            compared = _COMPARISONS[op](column, typed_literal(value, kind, self.zone))
+            compared = _COMPARISONS[op](column, literal_scalar(value, kind, self.zone))
         except FilterError as error:
             raise FilterError(f"the column {node.sql('spark')}: {error}") from error
         if pat.is_floating(kind) and op in _TRUE_OF_NAN:
@@ -202,7 +202,9 @@ class _Translator:
             return ~matches
         # 'ab%' also becomes column >= 'ab' and column < 'ac', by which Arrow can skip row groups.
         text = re.split("[%_]", pattern, maxsplit=1)[0]
-        within = _combine([column >= text, None if (end := after_prefix(text)) is None else column < end], all_of=True)
+        within = _combine(
+            [column >= text, None if (end := prefix_upper_bound(text)) is None else column < end], all_of=True
+        )
         return matches if not text or within is None else within & matches
 
     def _column(self, node: Expression) -> tuple[pc.Expression, pa.DataType]:
@@ -225,7 +227,7 @@ class _Translator:
             found = alike
         if len(found) == 1:
             return found[0]
-        raise unknown_column(".".join([*path, name]), [".".join([*path, field.name]) for field in fields])
+        raise unknown_column_error(".".join([*path, name]), [".".join([*path, field.name]) for field in fields])
 
 
 def _check_known(node: Expression) -> None:

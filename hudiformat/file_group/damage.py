@@ -37,7 +37,7 @@ def _is_sound(block: LogBlock, storage: Storage, group: str) -> bool:
     try:
         block.deletes() if block.type is BlockType.DELETE else block.to_arrow()
     except DecodeError as error:
-        warn_of_loss(f"{_named(block)}, damaged inside: {error}", storage, group)
+        warn_of_loss(f"{_describe_block(block)}, damaged inside: {error}", storage, group)
         return False
     return True
 
@@ -47,11 +47,13 @@ def _with_sound_positions(block: LogBlock, storage: Storage, group: str) -> LogB
     error = positions_error(block)
     if error is None:
         return block
-    warn_of_loss(f"the record positions of {_named(block)}, which is merged by keys instead: {error}", storage, group)
+    warn_of_loss(
+        f"the record positions of {_describe_block(block)}, which is merged by keys instead: {error}", storage, group
+    )
     return block.without_positions()
 
 
-def _named(block: LogBlock) -> str:
+def _describe_block(block: LogBlock) -> str:
     return f"the {block.type.name} block of the instant {block.instant}"
 
 

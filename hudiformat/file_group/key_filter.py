@@ -42,7 +42,7 @@ def key_filter(expression: pc.Expression | None, config: TableConfig) -> KeyFilt
     if len(config.record_key_fields) == 1 and config.key_generator in _PLAIN_KEYS:
         names.update(config.record_key_fields)
     try:
-        return _implied(_parsed(expression), names, _text)
+        return _derive_filter(_parse(expression), names, _text)
     except _UNKNOWN_FORM:
         return None
 
@@ -53,7 +53,7 @@ def value_filter(expression: pc.Expression, column: str) -> frozenset[str] | Non
     Return None if it can have any value.
     """
     try:
-        found = _implied(_parsed(expression), {column}, _indexed_text)
+        found = _derive_filter(_parse(expression), {column}, _indexed_text)
     except _UNKNOWN_FORM:
         return None
     return None if found is None else found.keys
@@ -72,7 +72,7 @@ _Node: TypeAlias = "_Call | str | pa.Scalar | None"
 """A call, the name of a column, a literal (or the options of a call), or something else."""
 
 
-def _parsed(expression: pc.Expression) -> _Node:
+def _parse(expression: pc.Expression) -> _Node:
     """Return the tree of an expression.
 
     Arrow exposes the tree only in the pickled form: an IPC file with one row, which holds the literals, and with
@@ -105,7 +105,7 @@ def _arguments(items: Iterator[tuple[str, str]], batch: pa.RecordBatch) -> Itera
         yield node
 
 
-def _implied(node: _Node, names: Container[str], text: _Texts) -> KeyFilter | None:
+def _derive_filter(node: _Node, names: Container[str], text: _Texts) -> KeyFilter | None:
     """Return a condition on the record key that is true wherever *node* is true; None if there is none.
 
     Columns called *names* hold the key; *text* converts a literal to a key.
@@ -113,17 +113,19 @@ def _implied(node: _Node, names: Container[str], text: _Texts) -> KeyFilter | No
     if not isinstance(node, _Call):
         return None
     if node.name in _AND or node.name in _OR:
-        one, other = (_implied(argument, names, text) for argument in node.arguments)
+        one, other = (_derive_filter(argument, names, text) for argument in node.arguments)
         if one is None or other is None:
             return (one or other) if node.name in _AND else None
         return one & other if node.name in _AND else one | other
     first, second, *_ = (*node.arguments, None)
     if isinstance(second, str):
-        return _compared(_MIRRORED.get(node.name, node.name), second, first, names, text)
-    return _compared(node.name, first, second, names, text)
+        return _derive_from_comparison(_MIRRORED.get(node.name, node.name), second, first, names, text)
+    return _derive_from_comparison(node.name, first, second, names, text)
 
 
-def _compared(name: str, column: _Node, value: _Node, names: Container[str], text: _Texts) -> KeyFilter | None:
+def _derive_from_comparison(
+    name: str, column: _Node, value: _Node, names: Container[str], text: _Texts
+) -> KeyFilter | None:
     if not isinstance(column, str) or column not in names or not isinstance(value, pa.Scalar):
         return None
     if name == "is_in":

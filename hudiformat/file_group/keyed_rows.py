@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.file_group.base_file.indexed import indexed_values
+from hudiformat.file_group.base_file.file_indexes import indexed_values
 from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.schema.meta_fields import RECORD_KEY

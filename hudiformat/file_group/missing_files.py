@@ -29,7 +29,7 @@ from hudiformat.timeline.timeline import Action, Instant, State, Timeline, load_
 
 
 @contextmanager
-def explaining(storage: Storage, config: TableConfig, files: Sequence[str]) -> Iterator[None]:
+def explain_missing_files(storage: Storage, config: TableConfig, files: Sequence[str]) -> Iterator[None]:
     """Raise a FilesGoneError if the body of the ``with`` fails because another writer deleted one of *files*.
 
     *files* are paths relative to the table.
@@ -41,7 +41,7 @@ def explaining(storage: Storage, config: TableConfig, files: Sequence[str]) -> I
     try:
         yield
     except (StorageError, CorruptTableError) as error:
-        reason = why_gone(storage, config, [path for path in files if not storage.exists(path)])
+        reason = describe_deletion(storage, config, [path for path in files if not storage.exists(path)])
         if reason is None:
             raise
         raise FilesGoneError(f"{storage.root}: {reason}", path=storage.root) from error
@@ -52,7 +52,7 @@ def files_of(file_slice: FileSlice) -> list[str]:
     return [join_path(file_slice.partition_path, name) for name in file_slice.file_names]
 
 
-def why_gone(storage: Storage, config: TableConfig, missing: Sequence[str]) -> str | None:
+def describe_deletion(storage: Storage, config: TableConfig, missing: Sequence[str]) -> str | None:
     """Return a sentence that says which action deleted one of the *missing* files; None if no action did."""
     if not missing:
         return None
@@ -60,9 +60,9 @@ def why_gone(storage: Storage, config: TableConfig, missing: Sequence[str]) -> s
     for path in missing:
         for clean, deleted in cleaned_files(storage, config, timeline):
             if path in deleted:
-                return _cleaned(path, clean)
+                return _describe_clean(path, clean)
         instant = _instant_of(path)
-        if instant is not None and _is_undone(timeline, instant):
+        if instant is not None and _is_rolled_back_or_pending(timeline, instant):
             return f"{path} is of the write {instant}, which was rolled back: ask again"
         if is_of_any_write(config, path) and not _is_of_commit(storage, config, timeline, base_name(path)):
             return f"{path} was of a write that was given up or rolled back: ask again"
@@ -82,10 +82,10 @@ def refuse_cleaned_groups(storage: Storage, config: TableConfig, partition: str,
             folder, _, name = path.rpartition("/")
             parsed = parse_data_file(name)
             if folder == partition and parsed is not None and parsed.file_id in file_ids:
-                raise FilesGoneError(f"{storage.root}: {_cleaned(path, clean)}", path=storage.root)
+                raise FilesGoneError(f"{storage.root}: {_describe_clean(path, clean)}", path=storage.root)
 
 
-def _cleaned(path: str, clean: Instant) -> str:
+def _describe_clean(path: str, clean: Instant) -> str:
     return f"{path} was deleted by the clean {clean.time}: ask again, for a later moment if one was named"
 
 
@@ -122,7 +122,7 @@ def cleaned_files(
 
 
 def _paths(content: object) -> frozenset[str]:
-    return frozenset(join_path(path, name) for path, name in _deleted(content))
+    return frozenset(join_path(path, name) for path, name in _list_deleted(content))
 
 
 def _content(storage: Storage, config: TableConfig, instant: Instant) -> object:
@@ -139,13 +139,13 @@ def _content(storage: Storage, config: TableConfig, instant: Instant) -> object:
 
 def deleted_files(content: object) -> Iterator[tuple[str, BaseFileName | LogFileName]]:
     """Yield the partition path and the name of each data file that a clean has deleted, or plans to delete."""
-    for path, name in _deleted(content):
+    for path, name in _list_deleted(content):
         parsed = parse_data_file(name)
         if parsed is not None:
             yield path, parsed
 
 
-def _deleted(content: object) -> Iterator[tuple[str, str]]:
+def _list_deleted(content: object) -> Iterator[tuple[str, str]]:
     if isinstance(content, CleanMetadata):
         for path, partition in content.partition_metadata.items():
             yield from ((path, base_name(name)) for name in partition.success_delete_files)
@@ -159,7 +159,7 @@ def _instant_of(path: str) -> str | None:
     return None if name is None else name.instant
 
 
-def _is_undone(timeline: Timeline, instant: str) -> bool:
+def _is_rolled_back_or_pending(timeline: Timeline, instant: str) -> bool:
     """Return whether a write is neither completed nor archived."""
     done = {one.time for one in timeline.completed_writes}
     return instant not in done and instant >= (timeline.first_active or "")

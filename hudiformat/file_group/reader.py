@@ -13,40 +13,40 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.codec.log.block import LogBlock
-from hudiformat.codec.log.damaged import naming_log_files
+from hudiformat.codec.log.damaged import add_log_file_to_errors
 from hudiformat.codec.log.frame import BlockType, HeaderKey
 from hudiformat.codec.log.reader import LogReader
-from hudiformat.conditions.taken import fits
+from hudiformat.conditions.filters import can_evaluate
 from hudiformat.errors import (
     CorruptBlockError,
     SchemaError,
     StorageError,
     UnsupportedFeatureError,
-    unknown_column,
+    unknown_column_error,
 )
 from hudiformat.file_group.base_file.filters import KeyFilter
 from hudiformat.file_group.base_file.read import (
     BaseRows,
-    as_base_rows,
     row_groups_to_read,
     scan_base_file,
     scan_base_rows,
+    to_base_rows,
 )
 from hudiformat.file_group.damage import DamageMode, sound_blocks, sound_rows, warn_of_loss
 from hudiformat.file_group.key_filter import key_filter
-from hudiformat.file_group.merging.candidates import counting_blocks, read_candidates
+from hudiformat.file_group.merging.candidates import blocks_to_merge, read_candidates
 from hudiformat.file_group.merging.rule import MergeRule, RecordMerger, merge_rule
-from hudiformat.file_group.merging.slice import merge_slice, survivors
+from hudiformat.file_group.merging.slice import merge_log_entries, merge_slice
 from hudiformat.file_group.merging.spill import merge_on_disk
-from hudiformat.file_group.missing_files import explaining, files_of
-from hudiformat.file_group.renamed_columns import named_block, scan_batches, scan_rows, stored_schema_of
+from hudiformat.file_group.missing_files import explain_missing_files, files_of
+from hudiformat.file_group.renamed_columns import rename_block_columns, scan_batches, scan_rows, stored_schema_of
 from hudiformat.file_group.slices import FileSlice, Visibility
 from hudiformat.naming.file_names import join_path
 from hudiformat.schema.internal_schema import SchemaHistory
 from hudiformat.schema.meta_fields import OPERATION, RECORD_KEY
 from hudiformat.schema.partition_columns import PartitionColumns
 from hudiformat.schema.table_schema import TableSchema
-from hudiformat.storage.mapping import give_back
+from hudiformat.storage.mapping import release_pages
 from hudiformat.storage.protocol import Storage
 from hudiformat.timeline.table_config import TableConfig
 
@@ -123,7 +123,7 @@ class SliceReader:
     @property
     def output_schema(self) -> pa.Schema:
         """The columns of a read without projection: the meta fields, if the table has them, then its own."""
-        return self.partition_columns.shown(self._stored_schema)
+        return self.partition_columns.query_schema(self._stored_schema)
 
     @property
     def partition_columns(self) -> PartitionColumns:
@@ -145,7 +145,7 @@ class SliceReader:
         known = set(full.names)
         for name in columns or ():
             if name not in known:
-                raise unknown_column(name, full.names)
+                raise unknown_column_error(name, full.names)
         if len(set(columns or ())) < len(columns or ()):
             raise SchemaError(f"a column is asked for twice: {', '.join(columns or ())}")
         return full if columns is None else pa.schema([full.field(name) for name in columns])
@@ -193,14 +193,17 @@ class SliceReader:
         where = None if may_hold is None else key_filter(may_hold, self.config)
         if merging:
             rule = self.merge_rule()
-            batches = self._merged(storage, file_slice, self._needed(shown, rule), rule, where)
+            batches = self._merge(storage, file_slice, self._schema_to_read(shown, rule), rule, where)
         else:
-            pushed = may_hold if may_hold is not None and self._of_files(may_hold) else None
-            batches = self._base_batches(storage, file_slice, self._stored(shown.names), where, may_hold=pushed)
+            pushed = may_hold if may_hold is not None and self._uses_stored_values(may_hold) else None
+            batches = self._base_batches(storage, file_slice, self._select_stored(shown.names), where, may_hold=pushed)
         partition_columns, path = self.partition_columns, file_slice.partition_path
-        with explaining(storage, self.config, files_of(file_slice)), naming_log_files(storage, file_slice.log_paths):
+        with (
+            explain_missing_files(storage, self.config, files_of(file_slice)),
+            add_log_file_to_errors(storage, file_slice.log_paths),
+        ):
             for batch in batches:
-                rows = partition_columns.show(batch, path, shown, merged=merging)
+                rows = partition_columns.to_query_rows(batch, path, shown, merged=merging)
                 for name in stored:
                     rows = rows.append_column(f"\0{name}", batch[name])  # cannot collide: Avro allows no such name
                 yield rows
@@ -216,7 +219,9 @@ class SliceReader:
         if file_slice.base_file is None:
             return 0, 0
         where = None if may_hold is None else key_filter(may_hold, self.config)
-        is_pushed = may_hold is not None and not (with_logs and file_slice.log_files) and self._of_files(may_hold)
+        is_pushed = (
+            may_hold is not None and not (with_logs and file_slice.log_files) and self._uses_stored_values(may_hold)
+        )
         path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
         schema = self._stored_schema
         is_pushed = is_pushed and (self.history is None or stored_schema_of(path, schema, self.history) is None)
@@ -230,9 +235,9 @@ class SliceReader:
         Raises:
             DecodeError, UnsupportedFeatureError: as :meth:`scan`.
         """
-        with naming_log_files(storage, file_slice.log_paths):
+        with add_log_file_to_errors(storage, file_slice.log_paths):
             if file_slice.log_files:
-                yield from self._merged(storage, file_slice, self._stored_schema, self.merge_rule())
+                yield from self._merge(storage, file_slice, self._stored_schema, self.merge_rule())
             else:
                 yield from self._base_batches(storage, file_slice, self._stored_schema)
 
@@ -244,27 +249,27 @@ class SliceReader:
         """
         return merge_rule(self.config, self.schema, self.merger)
 
-    def _of_files(self, expression: pc.Expression) -> bool:
+    def _uses_stored_values(self, expression: pc.Expression) -> bool:
         """Return whether an expression refers only to columns whose values queries show as the files store them."""
         columns = self.partition_columns
         hidden = {*columns.from_path, *columns.as_text}
-        return fits(expression, pa.schema([field for field in self._stored_schema if field.name not in hidden]))
+        return can_evaluate(expression, pa.schema([field for field in self._stored_schema if field.name not in hidden]))
 
-    def _needed(self, wanted: pa.Schema, rule: MergeRule) -> pa.Schema:
+    def _schema_to_read(self, wanted: pa.Schema, rule: MergeRule) -> pa.Schema:
         if rule.merger is not None:
             return self._stored_schema
-        return self._stored(dict.fromkeys([*wanted.names, *self._looked_at(rule)]))
+        return self._select_stored(dict.fromkeys([*wanted.names, *self._columns_for_merging(rule)]))
 
-    def _looked_at(self, rule: MergeRule) -> Iterable[str]:
+    def _columns_for_merging(self, rule: MergeRule) -> Iterable[str]:
         """Return the columns that merging needs."""
         keys = (RECORD_KEY,) if self.config.populate_meta_fields else self.config.record_key_fields
         return dict.fromkeys([*keys, *rule.columns])
 
-    def _stored(self, names: Iterable[str]) -> pa.Schema:
+    def _select_stored(self, names: Iterable[str]) -> pa.Schema:
         schema = self._stored_schema
         return pa.schema([schema.field(name) for name in names])
 
-    def _merged(
+    def _merge(
         self,
         storage: Storage,
         file_slice: FileSlice,
@@ -275,7 +280,7 @@ class SliceReader:
         # From table version 8 on, the name of a log file decides whether its blocks are merged.  But a log file written
         # in version 6, before an upgrade, may have blocks that are later than the moment of the query.
         counts = self._counts if self.visibility.logs_name_slices or self.as_of is not None else None
-        blocks = counting_blocks(self._blocks(storage, file_slice), counts=counts)
+        blocks = blocks_to_merge(self._blocks(storage, file_slice), counts=counts)
         if self.damage is DamageMode.SKIP:
             blocks = sound_blocks(blocks, storage, join_path(file_slice.partition_path, file_slice.file_id))
         names = needed.names
@@ -288,8 +293,8 @@ class SliceReader:
             merged = merge_on_disk(base, blocks, needed, rule, size=size, memory=self.merge_memory, where=where)
         else:
             instant = None if file_slice.base_file is None else str(file_slice.base_file.name.instant)
-            logs = survivors(read_candidates(blocks, needed, rule, base_instant=instant, where=where), rule)
-            give_back(block.content for block in blocks)  # the records have been copied to columns
+            logs = merge_log_entries(read_candidates(blocks, needed, rule, base_instant=instant, where=where), rule)
+            release_pages(block.content for block in blocks)  # the records have been copied to columns
             merged = merge_slice(base, logs, rule)
         for batch in merged:
             yield batch.select(names) if needed.names != names else batch
@@ -297,7 +302,9 @@ class SliceReader:
     def _blocks(self, storage: Storage, file_slice: FileSlice) -> Iterator[LogBlock]:
         for path in file_slice.log_paths:
             blocks = log_blocks(storage, path, damage=self.damage)
-            yield from blocks if self.history is None else (named_block(block, self.history) for block in blocks)
+            yield from (
+                blocks if self.history is None else (rename_block_columns(block, self.history) for block in blocks)
+            )
 
     def _base_batches(
         self,
@@ -326,10 +333,10 @@ class SliceReader:
         if file_slice.base_file is None:
             return
         if self.damage is DamageMode.SKIP:
-            yield from as_base_rows(self._base_batches(storage, file_slice, schema))
+            yield from to_base_rows(self._base_batches(storage, file_slice, schema))
             return
         path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
-        head = pa.schema([schema.field(name) for name in self._looked_at(rule)])
+        head = pa.schema([schema.field(name) for name in self._columns_for_merging(rule)])
         yield from self._rows_of_base(storage, path, schema, head, where=where)
 
     @property

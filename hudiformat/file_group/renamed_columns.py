@@ -11,7 +11,7 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.codec.avro.renaming import relabelled
+from hudiformat.codec.avro.renaming import rename_columns
 from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.build import data_block
@@ -43,7 +43,7 @@ def scan_batches(
         yield from scan_base_file(storage, path, schema, may_hold=may_hold)
         return
     for batch in scan_base_file(storage, path, stored):
-        yield SchemaHistory.shown(batch, schema)
+        yield SchemaHistory.rename_to(batch, schema)
 
 
 def scan_rows(
@@ -68,19 +68,21 @@ def scan_rows(
     stored, first = stored or schema, first or head
     for rows in scan_base_rows(storage, path, stored, first, where=where):
         shown = pa.schema([*head, *list(rows.head.schema)[len(head) :]])  # the key may have been added
-        yield BaseRows(SchemaHistory.shown(rows.head, shown), partial(_shown, rows, schema), rows.numbers)
+        yield BaseRows(SchemaHistory.rename_to(rows.head, shown), partial(_rename_batches, rows, schema), rows.numbers)
 
 
-def _shown(rows: BaseRows, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    return (SchemaHistory.shown(batch, schema) for batch in rows.read())
+def _rename_batches(rows: BaseRows, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    return (SchemaHistory.rename_to(batch, schema) for batch in rows.read())
 
 
 def stored_schema_of(path: str, schema: pa.Schema, history: SchemaHistory | None) -> pa.Schema | None:
     """Return *schema* with the column names of the base file at *path*; None if the names are the same."""
-    return None if history is None else history.stored(schema, BaseFileName.parse(path.rpartition("/")[2]).instant)
+    return (
+        None if history is None else history.stored_schema(schema, BaseFileName.parse(path.rpartition("/")[2]).instant)
+    )
 
 
-def named_block(block: LogBlock, history: SchemaHistory | None) -> LogBlock:
+def rename_block_columns(block: LogBlock, history: SchemaHistory | None) -> LogBlock:
     """Return a log block whose records have the column names of the query.
 
     An Avro block gets another schema in its header.  A Parquet block stores the names in its content, so it is
@@ -92,12 +94,12 @@ def named_block(block: LogBlock, history: SchemaHistory | None) -> LogBlock:
     instant = block.instant
     if history is None or instant is None or HeaderKey.SCHEMA not in block.header:
         return block
-    schema = history.written(block.schema, instant)
+    schema = history.rename_record_schema(block.schema, instant)
     if schema == block.schema:
         return block
     header = BlockHeader({**block.header, HeaderKey.SCHEMA: schema})
     if block.type is not BlockType.PARQUET_DATA:
         return block._replace(header=header)
-    records = relabelled(block.to_arrow(), avro_to_arrow(schema))
+    records = rename_columns(block.to_arrow(), avro_to_arrow(schema))
     content = data_block(records, instant=instant, schema=schema).content
     return block._replace(type=BlockType.AVRO_DATA, header=header, content=content)

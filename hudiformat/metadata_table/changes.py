@@ -102,7 +102,7 @@ class IndexKind(Protocol):
         """Return the records that the partition gets for *change*."""
         ...
 
-    def hashed(self, keys: pa.Array) -> pa.Array:
+    def part_to_hash(self, keys: pa.Array) -> pa.Array:
         """Return the part of each key whose hash determines the key's file group."""
         ...
 
@@ -110,6 +110,6 @@ class IndexKind(Protocol):
         """Merge two records with the same key."""
         ...
 
-    def compacted(self, key: str, record: Stored) -> bytes:
+    def encode_base_record(self, key: str, record: Stored) -> bytes:
         """Return the record in the form in which a base file stores it."""
         ...

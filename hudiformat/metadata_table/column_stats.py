@@ -123,7 +123,7 @@ def decode_partition_stats(value: bytes, schema: str) -> tuple[ColumnRange | Non
     Raises:
         CorruptBlockError: the record does not contain column statistics.
     """
-    stats = _decoded(value, schema)
+    stats = _decode(value, schema)
     return None if stats["isDeleted"] else _range(stats), bool(stats.get("isTightBound"))
 
 
@@ -174,14 +174,14 @@ def decode_column_stats(value: bytes, schema: str) -> _FileRange:
     Raises:
         CorruptBlockError: the record does not contain column statistics.
     """
-    stats = _decoded(value, schema)
+    stats = _decode(value, schema)
     return stats["fileName"], None if stats["isDeleted"] else _range(stats)
 
 
-def _decoded(value: bytes, schema: str) -> Mapping[str, Any]:
+def _decode(value: bytes, schema: str) -> Mapping[str, Any]:
     try:
         record: Any = decode_value(value, parse_value_schema(schema), names=True)
-        stats = dict(_unwrapped(record["ColumnStatsMetadata"]))
+        stats = dict(_unwrap(record["ColumnStatsMetadata"]))
         return {**stats, "fileName": str(stats["fileName"]), "isDeleted": bool(stats["isDeleted"])}
     except (DecodeError, SchemaError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise CorruptBlockError(f"expected column statistics, but the record cannot be decoded: {error!r}") from error
@@ -226,14 +226,14 @@ def _kind(stats: Mapping[str, Any]) -> pa.DataType | None:
 
 def _ordinal(stats: Mapping[str, Any]) -> int:
     value_type = stats.get("valueType")
-    return _WITHOUT_TYPES if value_type is None else int(_unwrapped(value_type)["typeOrdinal"])
+    return _WITHOUT_TYPES if value_type is None else int(_unwrap(value_type)["typeOrdinal"])
 
 
 def _value(wrapper: Any) -> Any:
-    return None if wrapper is None else _unwrapped(wrapper).get("value")
+    return None if wrapper is None else _unwrap(wrapper).get("value")
 
 
-def _unwrapped(named: Any) -> Mapping[str, Any]:
+def _unwrap(named: Any) -> Mapping[str, Any]:
     """Return the record of a union; fastavro returns (name, record) if the union has several branches of records."""
     record: Mapping[str, Any] = named[1] if isinstance(named, tuple) else named
     return record

@@ -72,7 +72,7 @@ def _of_lanes(data: bytes, seed: int) -> int:
     lanes = [(seed + start) & _MASK for start in (_P1 + _P2, _P2, 0, -_P1)]
     for words in _LANES.iter_unpack(data):
         lanes = [_round(lane, word) for lane, word in zip(lanes, words, strict=True)]
-    result = sum(_rotated(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True)) & _MASK
+    result = sum(_rotate_left(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True)) & _MASK
     for lane in lanes:
         result = ((result ^ _round(0, lane)) * _P1 + _P4) & _MASK
     return result
@@ -80,21 +80,21 @@ def _of_lanes(data: bytes, seed: int) -> int:
 
 def _with_eight(result: int, data: bytes, offset: int) -> int:
     (word,) = _EIGHT.unpack_from(data, offset)
-    return (_rotated(result ^ _round(0, word), 27) * _P1 + _P4) & _MASK
+    return (_rotate_left(result ^ _round(0, word), 27) * _P1 + _P4) & _MASK
 
 
 def _with_four(result: int, data: bytes, offset: int) -> int:
     (word,) = _FOUR.unpack_from(data, offset)
-    return (_rotated(result ^ (word * _P1 & _MASK), 23) * _P2 + _P3) & _MASK
+    return (_rotate_left(result ^ (word * _P1 & _MASK), 23) * _P2 + _P3) & _MASK
 
 
 def _with_one(result: int, data: bytes, offset: int) -> int:
-    return _rotated(result ^ (data[offset] * _P5 & _MASK), 11) * _P1 & _MASK
+    return _rotate_left(result ^ (data[offset] * _P5 & _MASK), 11) * _P1 & _MASK
 
 
 def _round(lane: int, word: int) -> int:
-    return _rotated((lane + word * _P2) & _MASK, 31) * _P1 & _MASK
+    return _rotate_left((lane + word * _P2) & _MASK, 31) * _P1 & _MASK
 
 
-def _rotated(value: int, by: int) -> int:
+def _rotate_left(value: int, by: int) -> int:
     return ((value << by) | (value >> (64 - by))) & _MASK

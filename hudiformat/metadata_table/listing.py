@@ -8,7 +8,7 @@ from hudiformat.errors import CorruptTableError, NameFormatError
 from hudiformat.metadata_table.file_entries import FileEntries, decode_file_entries, merge_file_entries
 from hudiformat.metadata_table.kinds.files import ALL_PARTITIONS, FILES, NO_PARTITION
 from hudiformat.metadata_table.partition import Deletes, Part, open_partition
-from hudiformat.naming.checks import checked_partition
+from hudiformat.naming.checks import check_partition_path
 from hudiformat.storage.protocol import FileInfo, Storage
 from hudiformat.timeline.table_config import TableConfig
 from hudiformat.timeline.timeline import Timeline
@@ -57,9 +57,9 @@ class Listing:
 
     def __iter__(self) -> Iterator[tuple[str, list[FileInfo]]]:
         """Iterate over partition paths and their files; the record of a partition is decoded when it is reached."""
-        stored = self._stored()
-        paths = self._paths(_merged(stored.pop(ALL_PARTITIONS, ())))
-        return ((path, _files(_merged(stored.pop(path or NO_PARTITION, ())))) for path in paths)
+        stored = self._read_records()
+        paths = self._paths(_merge(stored.pop(ALL_PARTITIONS, ())))
+        return ((path, _files(_merge(stored.pop(path or NO_PARTITION, ())))) for path in paths)
 
     def _paths(self, entries: FileEntries | None) -> list[str]:
         if entries is None:
@@ -67,7 +67,7 @@ class Listing:
                 f"{self._root}: expected the key {ALL_PARTITIONS} in the metadata table, found none", path=self._root
             )
         try:
-            paths = [path if path == NO_PARTITION else checked_partition(path) for path in _present(entries)]
+            paths = [path if path == NO_PARTITION else check_partition_path(path) for path in _present_files(entries)]
         except NameFormatError as error:
             raise CorruptTableError(f"{self._root}: the metadata table: {error}", path=self._root) from error
         return [""] if paths == [NO_PARTITION] else paths
@@ -80,9 +80,9 @@ class Listing:
                 found = [] if key in part.keys else found
             elif (value := part.file.get(key)) is not None:
                 found.append((value, part.schema))
-        return _merged(found)
+        return _merge(found)
 
-    def _stored(self) -> dict[str, list[_Stored]]:
+    def _read_records(self) -> dict[str, list[_Stored]]:
         """Return the stored records by record key, the oldest first, without records written before a deletion."""
         stored: dict[str, list[_Stored]] = {}
         for part in self._parts:
@@ -97,7 +97,7 @@ class Listing:
 _Stored = tuple[bytes, str]  # a record and the Avro schema with which it was written
 
 
-def _merged(stored: Iterable[_Stored]) -> FileEntries | None:
+def _merge(stored: Iterable[_Stored]) -> FileEntries | None:
     """Return the entries of the records of one key, the oldest first; None without a record."""
     entries: FileEntries | None = None
     for value, schema in stored:
@@ -107,8 +107,12 @@ def _merged(stored: Iterable[_Stored]) -> FileEntries | None:
 
 
 def _files(entries: FileEntries | None) -> list[FileInfo]:
-    return [] if entries is None else [FileInfo(name, entries[name].size, is_dir=False) for name in _present(entries)]
+    return (
+        []
+        if entries is None
+        else [FileInfo(name, entries[name].size, is_dir=False) for name in _present_files(entries)]
+    )
 
 
-def _present(entries: FileEntries) -> list[str]:
+def _present_files(entries: FileEntries) -> list[str]:
     return sorted(name for name, entry in entries.items() if not entry.is_deleted)

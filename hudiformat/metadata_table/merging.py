@@ -22,10 +22,10 @@ from hudiformat.errors import CorruptBlockError
 from hudiformat.metadata_table.changes import IndexKind, Stored
 from hudiformat.metadata_table.partition import Deletes, Part
 
-_GONE = -1
+_DROPPED = -1
 
 
-def merged_records(parts: Iterable[Part], kind: IndexKind, schema: str) -> tuple[pa.Array, pa.Array]:
+def merge_records(parts: Iterable[Part], kind: IndexKind, schema: str) -> tuple[pa.Array, pa.Array]:
     """Return the keys that are not dropped, in ascending order, and their records in the Avro schema *schema* (JSON).
 
     The entries of all parts are in memory.
@@ -41,22 +41,22 @@ def merged_records(parts: Iterable[Part], kind: IndexKind, schema: str) -> tuple
     keys = table["key"].combine_chunks()
     another = pc.not_equal(keys[1:], keys[:-1]).to_numpy(zero_copy_only=False)
     first = np.flatnonzero(np.append(True, another))
-    if kind.is_plain and all(_parsed(one) == _parsed(schema) for one in schemas):
+    if kind.is_plain and all(_parse_schema(one) == _parse_schema(schema) for one in schemas):
         return _newest(table, np.append(first[1:], len(keys)) - 1)
     counts = np.diff(np.append(first, len(keys)))
     merged = {
         int(start): value
         for start, count in zip(first[counts > 1], counts[counts > 1], strict=True)
-        if (value := _merged(table.slice(start, count), schemas, kind, schema)) is not None
+        if (value := _merge(table.slice(start, count), schemas, kind, schema)) is not None
     }
-    alone = first[(counts == 1) & (table["schema"].to_numpy()[first] != _GONE)]
+    alone = first[(counts == 1) & (table["schema"].to_numpy()[first] != _DROPPED)]
     kept = np.sort(np.concatenate([alone, np.fromiter(merged, np.int64, len(merged))]))
     single = set(alone.tolist())
     texts = keys.take(pa.array(kept)).cast(pa.string())
     numbers = table["schema"].to_numpy()
     values = table["value"]
     written = [
-        _compacted(kind, key, Stored(values[row].as_py(), schemas[numbers[row]]), schema)
+        _encode_base_record(kind, key, Stored(values[row].as_py(), schemas[numbers[row]]), schema)
         if row in single
         else merged[row]
         for key, row in zip(texts.to_pylist(), kept.tolist(), strict=True)
@@ -67,7 +67,7 @@ def merged_records(parts: Iterable[Part], kind: IndexKind, schema: str) -> tuple
 def _entries(parts: Iterable[Part], schema: str) -> tuple[pa.Table, list[str]]:
     """Return keys and values of all parts in merge order, and the schemas by which the values were written.
 
-    The column ``schema`` is the index of a value's schema, or ``_GONE`` for a key that is dropped.
+    The column ``schema`` is the index of a value's schema, or ``_DROPPED`` for a key that is dropped.
     """
     empty = pa.table(
         {"key": pa.array([], pa.binary()), "value": pa.array([], pa.binary()), "schema": pa.array([], pa.int64())}
@@ -76,7 +76,7 @@ def _entries(parts: Iterable[Part], schema: str) -> tuple[pa.Table, list[str]]:
     for part in parts:
         if isinstance(part, Deletes):
             keys = pa.array([key.encode() for key in part.keys], pa.binary())
-            columns = [keys, pa.nulls(len(keys), pa.binary()), pa.array(np.full(len(keys), _GONE))]
+            columns = [keys, pa.nulls(len(keys), pa.binary()), pa.array(np.full(len(keys), _DROPPED))]
             tables.append(pa.Table.from_arrays(columns, schema=empty.schema))
             continue
         if part.schema not in schemas:
@@ -91,41 +91,43 @@ def _entries(parts: Iterable[Part], schema: str) -> tuple[pa.Table, list[str]]:
 
 def _newest(table: pa.Table, last: npt.NDArray[np.int64]) -> tuple[pa.Array, pa.Array]:
     """Return the last entry of each key, unless it drops the key."""
-    kept = table.take(pa.array(last[table["schema"].to_numpy()[last] != _GONE]))
+    kept = table.take(pa.array(last[table["schema"].to_numpy()[last] != _DROPPED]))
     return kept["key"].combine_chunks().cast(pa.string()), kept["value"].combine_chunks()
 
 
-def _merged(rows: pa.Table, schemas: list[str], kind: IndexKind, schema: str) -> bytes | None:
+def _merge(rows: pa.Table, schemas: list[str], kind: IndexKind, schema: str) -> bytes | None:
     """Return the merged record of *rows*, which have the same key; None if the last of them drops the key."""
     found: Stored | None = None
     key = ""
-    for row in _stored(rows, schemas):
+    for row in _stored_records(rows, schemas):
         if row is None:
             found = None
         else:
             key, record = row
             found = record if found is None else kind.merge(key, found, record)
-    return None if found is None else _compacted(kind, key, found, schema)
+    return None if found is None else _encode_base_record(kind, key, found, schema)
 
 
-def _stored(rows: pa.Table, schemas: list[str]) -> Iterator[tuple[str, Stored] | None]:
+def _stored_records(rows: pa.Table, schemas: list[str]) -> Iterator[tuple[str, Stored] | None]:
     for row in rows.to_pylist():
         number = row["schema"]
-        yield None if number == _GONE else (row["key"].decode(errors="replace"), Stored(row["value"], schemas[number]))
+        yield (
+            None if number == _DROPPED else (row["key"].decode(errors="replace"), Stored(row["value"], schemas[number]))
+        )
 
 
-def _compacted(kind: IndexKind, key: str, record: Stored, schema: str) -> bytes:
-    if record.schema == schema or _parsed(record.schema) == _parsed(schema):
-        return kind.compacted(key, record)
-    return kind.compacted(key, Stored(_converted(record, schema), schema))
+def _encode_base_record(kind: IndexKind, key: str, record: Stored, schema: str) -> bytes:
+    if record.schema == schema or _parse_schema(record.schema) == _parse_schema(schema):
+        return kind.encode_base_record(key, record)
+    return kind.encode_base_record(key, Stored(_convert(record, schema), schema))
 
 
 @lru_cache(maxsize=16)
-def _parsed(schema: str) -> object:
+def _parse_schema(schema: str) -> object:
     return json.loads(schema)
 
 
-def _converted(record: Stored, schema: str) -> bytes:
+def _convert(record: Stored, schema: str) -> bytes:
     """Return the record in the schema *schema*, which a newer release of Hudi uses."""
     buffer = io.BytesIO()
     try:

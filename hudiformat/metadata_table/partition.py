@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 
 from hudiformat.codec.hfile.reader import HFileReader
 from hudiformat.codec.log.block import LogBlock
-from hudiformat.codec.log.damaged import naming_log_files
+from hudiformat.codec.log.damaged import add_log_file_to_errors
 from hudiformat.codec.log.frame import BlockType
 from hudiformat.codec.log.reader import LogReader
 from hudiformat.errors import CorruptBlockError, CorruptTableError, UnsupportedFeatureError
-from hudiformat.file_group.merging.candidates import counting_blocks
+from hudiformat.file_group.merging.candidates import blocks_to_merge
 from hudiformat.file_group.slices import FileSlice, Visibility, build_slices, latest_slices
 from hudiformat.metadata_table.instants import valid_instants
 from hudiformat.naming.file_names import parse_data_file
@@ -164,12 +164,12 @@ def _parts(storage: Storage, file_slice: FileSlice, visibility: Visibility, vali
         yield _base_records(storage, f"{file_slice.partition_path}/{file_slice.base_file.name}")
     paths = file_slice.log_paths
     blocks = (block for path in paths for block in _intact_blocks(storage, path))
-    for block in counting_blocks(blocks):
+    for block in blocks_to_merge(blocks):
         # In version 6 the name of a log file has the instant of the slice, so the instants of its blocks are checked
         # here.
         instant = block.instant or ""
         if instant in valid and visibility.is_committed(instant):
-            with naming_log_files(storage, paths):
+            with add_log_file_to_errors(storage, paths):
                 yield _block_part(block)
 
 

@@ -79,9 +79,9 @@ class RecordIndex:
 
     def find(self, storage: Storage, keys: pa.Array) -> FoundLocations:
         """Look up *keys* as :meth:`OpenRecordIndex.find` does; *storage* is that of the table."""
-        return self.opened(storage).find(keys)
+        return self.open(storage).find(keys)
 
-    def opened(self, storage: Storage) -> OpenRecordIndex:
+    def open(self, storage: Storage) -> OpenRecordIndex:
         """Return the index with its file groups; *storage* is that of the table.
 
         Raises:
@@ -150,7 +150,7 @@ def record_locations(
         CorruptTableError, DecodeError, StorageError: as ``open_partition``.
         UnsupportedFeatureError: the index is partitioned, or cannot be read yet.
     """
-    return _located(RecordIndex.of(storage, config, timeline).opened(storage), keys)
+    return _locate(RecordIndex.of(storage, config, timeline).open(storage), keys)
 
 
 def partitioned_locations(
@@ -161,16 +161,16 @@ def partitioned_locations(
     Raises:
         CorruptTableError, DecodeError, StorageError, UnsupportedFeatureError: as for :func:`record_locations`.
     """
-    index = RecordIndex.of(storage, config, timeline, partitioned=True).opened(storage)
-    return {place for path in paths for place in _located(index, keys, path).values()}
+    index = RecordIndex.of(storage, config, timeline, partitioned=True).open(storage)
+    return {place for path in paths for place in _locate(index, keys, path).values()}
 
 
 def locations_of(opened: OpenMetadata, keys: Collection[str]) -> dict[str, RecordLocation]:
     """Look up *keys* as :func:`record_locations` does, in a metadata table that is open already."""
-    return _located(OpenRecordIndex(opened, {"": opened.slices(RECORD_INDEX)}), keys)
+    return _locate(OpenRecordIndex(opened, {"": opened.slices(RECORD_INDEX)}), keys)
 
 
-def _located(index: OpenRecordIndex, keys: Collection[str], path: str = "") -> dict[str, RecordLocation]:
+def _locate(index: OpenRecordIndex, keys: Collection[str], path: str = "") -> dict[str, RecordLocation]:
     texts = sorted(keys)
     codes, places = index.find(pa.array(texts, pa.string()), path)
     return {key: places[code] for key, code in zip(texts, codes, strict=True) if code != NOWHERE}

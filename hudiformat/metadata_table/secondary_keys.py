@@ -48,7 +48,7 @@ def value_texts(values: pa.Array) -> pa.Array:
 
 def secondary_keys(values: pa.Array, record_keys: pa.Array) -> pa.Array:
     """Return the secondary key of each pair of a value and a record key."""
-    return pc.binary_join_element_wise(_prefixes(value_texts(values)), escaped(record_keys), "")
+    return pc.binary_join_element_wise(_prefixes(value_texts(values)), escape(record_keys), "")
 
 
 def prefixes_of_values(values: pa.Array) -> pa.Array:
@@ -66,7 +66,7 @@ def record_keys_of(keys: pa.Array) -> pa.Array:
     return pc.replace_substring_regex(pc.struct_field(pc.extract_regex(keys, _RECORD_KEY), "key"), _ESCAPE, r"\1")
 
 
-def escaped(texts: pa.Array) -> pa.Array:
+def escape(texts: pa.Array) -> pa.Array:
     """Return *texts* with a backslash before each character that is special in a secondary key."""
     for one in _ESCAPED:
         texts = pc.replace_substring(texts, one, f"\\{one}")
@@ -74,4 +74,4 @@ def escaped(texts: pa.Array) -> pa.Array:
 
 
 def _prefixes(texts: pa.Array) -> pa.Array:
-    return pc.binary_join_element_wise(pc.fill_null(escaped(texts), _NULL), "$", "")
+    return pc.binary_join_element_wise(pc.fill_null(escape(texts), _NULL), "$", "")

@@ -58,7 +58,7 @@ class StatEncoder:
         """
         return self._encode(_OF_PARTITION, path, column, statistics, is_tight=True)
 
-    def to_partition(self, path: str, column: str, statistics: ColumnStatistics) -> bytes:
+    def encode_for_partition(self, path: str, column: str, statistics: ColumnStatistics) -> bytes:
         """Encode the record of a column in some files of the partition *path*, which adds to older records.
 
         Raises:

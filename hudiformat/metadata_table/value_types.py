@@ -80,7 +80,7 @@ def wrap(kind: pa.DataType, value: Any, *, has_types: bool) -> Wrapper | None:
         return None
     if pat.is_decimal(kind):
         if has_types:
-            return _wrapper("Bytes", _unscaled(value, kind.scale))
+            return _wrapper("Bytes", _unscaled_bytes(value, kind.scale))
         return _wrapper("Decimal", value.quantize(Decimal(1).scaleb(-_WRAPPED_SCALE), context=_EXACT))
     if pat.is_fixed_size_binary(kind):
         return _wrapper("Bytes", value)
@@ -161,7 +161,7 @@ def _wrapper(name: str, value: Any) -> Wrapper:
     return f"{_NAMESPACE}.{name}Wrapper", {"value": value}
 
 
-def _unscaled(value: Decimal, scale: int) -> bytes:
+def _unscaled_bytes(value: Decimal, scale: int) -> bytes:
     """Return the unscaled number in as few bytes as possible.  Source: java.math.BigInteger.toByteArray."""
     number = int(value.scaleb(scale, context=_EXACT))
     bits = number.bit_length() if number >= 0 else (number + 1).bit_length()

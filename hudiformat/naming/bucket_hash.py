@@ -61,7 +61,7 @@ def record_key_buckets(record_keys: pa.Array, hash_fields: Sequence[str], bucket
     rows = composite_keys(record_keys)
     if len(rows):
         of_columns = partial(bucket_numbers, buckets=buckets)
-        numbers[rows] = of_composite(record_keys.take(pa.array(rows)), hash_fields, of_columns)
+        numbers[rows] = hash_composite_keys(record_keys.take(pa.array(rows)), hash_fields, of_columns)
     return numbers
 
 
@@ -148,7 +148,7 @@ def _utf8(text: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]
     return utf8, offsets[1:] - first
 
 
-def of_composite(
+def hash_composite_keys(
     keys: pa.Array, hash_fields: Sequence[str], of_columns: Callable[[Sequence[pa.Array]], Numbers]
 ) -> Numbers:
     """Return the result of *of_columns* for the values of the hash fields in keys with both separators.

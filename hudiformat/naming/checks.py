@@ -17,7 +17,7 @@ _FILE_ID = re.compile(r"[^._/\0]+")
 _META_FOLDER = ".hoodie"
 
 
-def checked_instant(text: str) -> str:
+def check_instant(text: str) -> str:
     """Return *text* if it is an instant.
 
     Raises:
@@ -28,7 +28,7 @@ def checked_instant(text: str) -> str:
     return text
 
 
-def checked_path_in_table(text: str) -> str:
+def check_path_in_table(text: str) -> str:
     """Return *text* if it is the path of something in the table, relative to it.
 
     Raises:
@@ -39,7 +39,7 @@ def checked_path_in_table(text: str) -> str:
     return text
 
 
-def checked_partition(text: str) -> str:
+def check_partition_path(text: str) -> str:
     """Return *text* if it can be the path of a partition: the empty path, or a folder of the table that holds data.
 
     Raises:
@@ -50,7 +50,7 @@ def checked_partition(text: str) -> str:
     return text
 
 
-def checked_data_file(text: str) -> str:
+def check_data_file(text: str) -> str:
     """Return *text* if it is Hudi's name of a data file, or a path or URI that ends in such a name.
 
     Raises:
@@ -62,7 +62,7 @@ def checked_data_file(text: str) -> str:
     return text
 
 
-def checked_file_id(text: str) -> str:
+def check_file_id(text: str) -> str:
     """Return *text* if it can be the id of a file group in the name of a file.
 
     Raises:

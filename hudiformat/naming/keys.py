@@ -49,7 +49,7 @@ def record_keys(columns: Sequence[pa.Array], fields: Sequence[str], *, complex_f
 
     Source: KeyGenerator.constructRecordKey, KeyGenUtils.getRecordKey and ComplexAvroKeyGenerator, Hudi 1.2.0.
     """
-    texts = [value_text(column, field) for column, field in zip(columns, fields, strict=True)]
+    texts = [format_values(column, field) for column, field in zip(columns, fields, strict=True)]
     _refuse_missing_keys(texts, fields)
     if not complex_form:
         return texts[0]
@@ -67,7 +67,7 @@ def _with_placeholders(text: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(present, ""), EMPTY_PLACEHOLDER, present)
 
 
-def shown_row(rows: pa.RecordBatch | pa.Table, number: int) -> str:
+def format_row(rows: pa.RecordBatch | pa.Table, number: int) -> str:
     """Return the beginning of the row with this *number*, for a message."""
     try:
         return str(rows.select(rows.schema.names[:_SHOWN_COLUMNS]).slice(number, 1).to_pylist()[0])[:_SHOWN_LETTERS]
@@ -178,7 +178,7 @@ def partition_paths(
 
     Source: as for :func:`format_partition_path`.
     """
-    texts = [value_text(column, field) for column, field in zip(columns, fields, strict=True)]
+    texts = [format_values(column, field) for column, field in zip(columns, fields, strict=True)]
     first_rows, codes = _distinct_rows(texts)
     distinct = zip(*(text.take(first_rows).to_pylist() for text in texts), strict=True)
     paths = [format_partition_path(row, fields, hive_style=hive_style, url_encode=url_encode) for row in distinct]
@@ -238,7 +238,7 @@ def _refuse_unsafe(path: str, fields: Sequence[str]) -> None:
         )
 
 
-def value_text(column: pa.Array, name: str) -> pa.Array:
+def format_values(column: pa.Array, name: str) -> pa.Array:
     """Return the values of a column as a string array; null stays null.
 
     Strings, signed integers, booleans and dates are supported, also dictionary-encoded.
@@ -250,7 +250,7 @@ def value_text(column: pa.Array, name: str) -> pa.Array:
     Source: HoodieAvroUtils.getNestedFieldValAsString, BuiltinKeyGenerator, Hudi 1.2.0.
     """
     if pa.types.is_dictionary(column.type):
-        return value_text(column.cast(column.type.value_type), name)
+        return format_values(column.cast(column.type.value_type), name)
     if pa.types.is_null(column.type):
         return column.cast(pa.string())
     if pa.types.is_date(column.type):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.naming.bucket_hash import composite_keys, of_composite
+from hudiformat.naming.bucket_hash import composite_keys, hash_composite_keys
 
 RING_END = 0x7FFFFFFF
 """The last position on a ring.
@@ -33,7 +33,7 @@ _LONG, _FEW = 512, 16
 """Up to _FEW texts of one length above _LONG bytes are hashed with Python's integers, which are faster then."""
 
 
-def ring_places(record_keys: pa.Array, hash_fields: Sequence[str]) -> npt.NDArray[np.int64]:
+def ring_positions(record_keys: pa.Array, hash_fields: Sequence[str]) -> npt.NDArray[np.int64]:
     """Return the position of each record key on the ring, from 0 to RING_END, from the key's text alone.
 
     If a key contains both ``,`` and ``:``, the values of its hash fields are joined and hashed.
@@ -43,7 +43,7 @@ def ring_places(record_keys: pa.Array, hash_fields: Sequence[str]) -> npt.NDArra
     places = _positions_of([record_keys])
     rows = composite_keys(record_keys)
     if len(rows):
-        places[rows] = of_composite(record_keys.take(pa.array(rows)), hash_fields, _positions_of)
+        places[rows] = hash_composite_keys(record_keys.take(pa.array(rows)), hash_fields, _positions_of)
     return places
 
 

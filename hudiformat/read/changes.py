@@ -13,19 +13,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.codec.log.block import LogBlock
-from hudiformat.codec.log.damaged import naming_log_files
+from hudiformat.codec.log.damaged import add_log_file_to_errors
 from hudiformat.codec.log.frame import BlockType
 from hudiformat.codec.log.reader import LogReader
-from hudiformat.conditions.taken import fits
-from hudiformat.errors import CorruptTableError, StorageError, UnsupportedFeatureError, unknown_column
-from hudiformat.file_group.base_file.filters import possible
-from hudiformat.file_group.missing_files import explaining, refuse_cleaned_groups
+from hudiformat.conditions.filters import can_evaluate
+from hudiformat.errors import CorruptTableError, StorageError, UnsupportedFeatureError, unknown_column_error
+from hudiformat.file_group.base_file.filters import can_match
+from hudiformat.file_group.missing_files import explain_missing_files, refuse_cleaned_groups
 from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile, build_slices, latest_slices
 from hudiformat.naming.file_names import BaseFileName, LogFileName, base_name, join_path
 from hudiformat.read.images import avro_images, row_images
 from hudiformat.read.incremental import Write
-from hudiformat.read.pruning import filtered
+from hudiformat.read.pruning import filter_batch
 from hudiformat.schema.meta_fields import FILE_NAME
 from hudiformat.storage.protocol import FileInfo, Storage
 from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
@@ -75,16 +75,16 @@ class ChangeReader:
             CorruptTableError: a change-data log is damaged, or contradicts its file group.
             SchemaError: *condition* does not fit the columns.
         """
-        for batch in self._changes(self._asked(writes, condition)):
-            found = batch if condition is None else filtered(batch, condition)
+        for batch in self._changes(self._select_writes(writes, condition)):
+            found = batch if condition is None else filter_batch(batch, condition)
             yield found if columns is None else found.select(list(columns))
 
-    def _asked(self, writes: Sequence[Write], condition: pc.Expression | None) -> Iterator[Write]:
-        if condition is None or not fits(condition, CHANGE_SCHEMA):
+    def _select_writes(self, writes: Sequence[Write], condition: pc.Expression | None) -> Iterator[Write]:
+        if condition is None or not can_evaluate(condition, CHANGE_SCHEMA):
             yield from writes
             return
         instants = [pc.field("ts_ms") == instant.time for instant, _ in writes]
-        for write, may_hold in zip(writes, possible(condition, CHANGE_SCHEMA, instants), strict=True):
+        for write, may_hold in zip(writes, can_match(condition, CHANGE_SCHEMA, instants), strict=True):
             if may_hold:
                 yield write
 
@@ -92,7 +92,7 @@ class ChangeReader:
         for instant, metadata in writes:
             if metadata.operation_type in _SILENT:
                 continue
-            with explaining(self.storage, self.reader.config, _read_for(metadata)):
+            with explain_missing_files(self.storage, self.reader.config, _read_for(metadata)):
                 for changes in self._of_write(instant, metadata):
                     rows = [(op, instant.time, before, after) for op, before, after in changes]
                     if rows:
@@ -110,18 +110,18 @@ class ChangeReader:
         for partition, stats in metadata.partition_to_write_stats.items():
             for stat in stats:
                 if stat.cdc_stats:
-                    yield self._logged(partition, stat, instant)
+                    yield self._read_change_logs(partition, stat, instant)
                 elif stat.path:
                     yield self._differences(partition, stat, instant)
 
-    def _logged(self, partition: str, stat: WriteStat, instant: Instant) -> list[_Change]:
+    def _read_change_logs(self, partition: str, stat: WriteStat, instant: Instant) -> list[_Change]:
         """Return the changes that a write's change-data logs record.
 
         The table's logging mode decides whether the logs hold the records before and after the write.  Records that
         they do not hold are read from the file slices.
         """
         paths = sorted(stat.cdc_stats or {})
-        with naming_log_files(self.storage, paths):
+        with add_log_file_to_errors(self.storage, paths):
             batches = [block.to_arrow() for path in paths for block in self._whole_blocks(path)]
         rows = pa.Table.from_batches(batches).combine_chunks()
         operations = rows["op"].to_pylist()
@@ -213,7 +213,9 @@ class ChangeReader:
         visibility = self.reader.visibility
         unreplaced = {key: by for key, by in visibility.replaced.items() if by < instant.time}
         return latest_slices(
-            build_slices(partition, _before(files, instant), visibility.with_replaced(unreplaced), as_of=instant.time)
+            build_slices(
+                partition, _files_before(files, instant), visibility.with_replaced(unreplaced), as_of=instant.time
+            )
         )
 
     def _files(self, partition: str) -> list[FileInfo]:
@@ -259,7 +261,7 @@ def change_schema(columns: Sequence[str] | None) -> pa.Schema:
     known = frozenset(CHANGE_SCHEMA.names)
     for name in columns or ():
         if name not in known:
-            raise unknown_column(name, CHANGE_SCHEMA.names, prefix="changes: ")
+            raise unknown_column_error(name, CHANGE_SCHEMA.names, prefix="changes: ")
     return CHANGE_SCHEMA if columns is None else pa.schema([CHANGE_SCHEMA.field(name) for name in columns])
 
 
@@ -288,7 +290,7 @@ def _is_older(name: str, own: LogFileName, instant: Instant) -> bool:
     return log.instant != own.instant or log.sort_key < own.sort_key
 
 
-def _before(files: Sequence[FileInfo], instant: Instant) -> list[FileInfo]:
+def _files_before(files: Sequence[FileInfo], instant: Instant) -> list[FileInfo]:
     return [info for info in files if f"_{instant.time}." not in info.name]
 
 

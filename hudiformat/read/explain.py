@@ -27,7 +27,7 @@ def explain(
     reasons = {} if pruner is None else _reasons(state, query, slices, pruner)
     return ScanExplanation(
         tuple(
-            ExplainedSlice(one, reasons[one]) if one in reasons else _opened(state, query, one, pruner)
+            ExplainedSlice(one, reasons[one]) if one in reasons else _explain_slice(state, query, one, pruner)
             for one in slices
         )
     )
@@ -43,7 +43,9 @@ def _reasons(
     return reasons | skipped_by_index(state, left, pruner, with_logs=query.with_logs, is_newest=query.is_newest)
 
 
-def _opened(state: TableState, query: SliceQuery, one: FileSlice, pruner: PartitionPruner | None) -> ExplainedSlice:
+def _explain_slice(
+    state: TableState, query: SliceQuery, one: FileSlice, pruner: PartitionPruner | None
+) -> ExplainedSlice:
     if one.base_file is None:
         return ExplainedSlice(one)
     condition = None if pruner is None else pruner.filter

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.codec.avro.arrays import mapped_type
+from hudiformat.codec.avro.arrays import map_leaf_types
 from hudiformat.codec.avro.java_text import java_float
 
 _ESCAPES = re.compile(r"\\(?:u([0-9a-f]{4})|.)")
@@ -46,7 +46,7 @@ def row_images(rows: pa.Table) -> list[str]:
 
 def _without_times(values: pa.Array | pa.ChunkedArray) -> Any:
     """Replace dates and times in *values* with their stored numbers: Python cannot represent all of them."""
-    kind = mapped_type(values.type, _numbers_of)
+    kind = map_leaf_types(values.type, _numbers_of)
     return values if kind == values.type else values.cast(kind)
 
 
@@ -84,7 +84,7 @@ class _Form:
         elif pa.types.is_decimal(kind):
             text = self.decimal(value, kind)
         else:
-            text = self.quoted(value) if isinstance(value, str) else _plain(value, kind)
+            text = self.quoted(value) if isinstance(value, str) else _format_plain(value, kind)
         return text
 
     def _object(self, members: Iterable[tuple[str, Any, pa.DataType]]) -> str:
@@ -96,7 +96,7 @@ class _Form:
         return "{" + self.comma.join(texts) + "}"
 
 
-def _plain(value: Any, kind: pa.DataType) -> str:
+def _format_plain(value: Any, kind: pa.DataType) -> str:
     """Return the text of a number or a boolean."""
     if pa.types.is_boolean(kind):
         return "true" if value else "false"
@@ -107,7 +107,7 @@ def _plain(value: Any, kind: pa.DataType) -> str:
     return str(value)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Return *text* as a JSON string whose Unicode escapes have upper-case digits, as Java writes them."""
     quoted = json.dumps(text, ensure_ascii=False)
     return _ESCAPES.sub(lambda match: f"\\u{match[1].upper()}" if match[1] else match[0], quoted)
@@ -119,11 +119,11 @@ def _fixed_bytes(value: Any, kind: pa.DataType) -> str:
     return str(np.frombuffer(unscaled, np.int8).tolist())
 
 
-def _quoted_by_avro(text: str) -> str:
-    return _ESCAPED_BY_AVRO.sub(lambda match: f"\\u{ord(match[0]):04X}", _quoted(text))
+def _quote_as_avro(text: str) -> str:
+    return _ESCAPED_BY_AVRO.sub(lambda match: f"\\u{ord(match[0]):04X}", _quote(text))
 
 
-_AVRO = _Form(", ", ": ", True, _quoted_by_avro, lambda value: _quoted_by_avro(value.decode("latin-1")), _fixed_bytes)
+_AVRO = _Form(", ", ": ", True, _quote_as_avro, lambda value: _quote_as_avro(value.decode("latin-1")), _fixed_bytes)
 _JACKSON = _Form(
-    ",", ":", False, _quoted, lambda value: _quoted(base64.b64encode(value).decode()), lambda value, _: str(value)
+    ",", ":", False, _quote, lambda value: _quote(base64.b64encode(value).decode()), lambda value, _: str(value)
 )

@@ -16,7 +16,7 @@ from hudiformat.errors import TableError, UnsupportedFeatureError
 from hudiformat.file_group.slices import FileSlice, build_slices, latest_slices
 from hudiformat.naming.file_names import base_name
 from hudiformat.naming.instants import is_instant
-from hudiformat.read.time_travel import Moment, Written, as_instant, first_pending_write, named_instant
+from hudiformat.read.time_travel import Moment, Written, as_instant, first_pending_write, instant_text
 from hudiformat.schema.meta_fields import COMMIT_TIME
 from hudiformat.storage.protocol import FileInfo
 from hudiformat.table.state import TableState
@@ -64,7 +64,7 @@ def _boundary(config: TableConfig, moment: Moment) -> str:
         return ""
     if isinstance(moment, Instant | Written):
         done = moment.completion_time if config.version >= VERSION_WITH_COMPLETION_TIMES else None
-        return done or named_instant(moment)
+        return done or instant_text(moment)
     # Digits of any length are accepted: queries of everything begin at 0 or 000.
     plain = isinstance(moment, str) and is_instant(moment)
     return str(moment) if plain else as_instant(moment, config.timeline_zone)
@@ -82,7 +82,7 @@ def writes_within(state: TableState, span: Span) -> list[Write]:
     if state.config.version < VERSION_WITH_COMPLETION_TIMES:
         _refuse_holes(state)
     instants = [done for done in state.timeline.completed_writes if span.holds(_moment(state, done))]
-    return _archived(state, span) + [(instant, state.metadata(instant)) for instant in instants]
+    return _archived_writes(state, span) + [(instant, state.metadata(instant)) for instant in instants]
 
 
 def _moment(state: TableState, done: Instant) -> str:
@@ -104,7 +104,7 @@ def completion_times(state: TableState, *, after: str) -> list[str]:
     return sorted({time for one in instants if (time := one.completion_time or one.time) > after})
 
 
-def _archived(state: TableState, span: Span) -> list[Write]:
+def _archived_writes(state: TableState, span: Span) -> list[Write]:
     timeline = state.timeline
     if timeline.first_active is None or span.begin >= timeline.first_active:
         return []  # archived writes completed before that
@@ -145,7 +145,7 @@ def written_slices(state: TableState, writes: Sequence[Write]) -> list[FileSlice
     if not writes:
         return []
     files = _written_files(writes)
-    if state.config.version >= VERSION_WITH_COMPLETION_TIMES and _are_gone(state, writes, files):
+    if state.config.version >= VERSION_WITH_COMPLETION_TIMES and _are_files_missing(state, writes, files):
         return None
     visibility, newest = state.visibility, writes[-1][0].time
     return [
@@ -166,7 +166,7 @@ def _written_files(writes: Sequence[Write]) -> dict[str, dict[str, FileInfo]]:
     return files
 
 
-def _are_gone(state: TableState, writes: Sequence[Write], files: Mapping[str, Mapping[str, FileInfo]]) -> bool:
+def _are_files_missing(state: TableState, writes: Sequence[Write], files: Mapping[str, Mapping[str, FileInfo]]) -> bool:
     active = {instant.time for instant in state.timeline.instants}
     return any(instant.time not in active for instant, _ in writes) or any(
         named.keys() - {"", *(info.name for info in state.partition_files(partition))}
@@ -174,7 +174,7 @@ def _are_gone(state: TableState, writes: Sequence[Write], files: Mapping[str, Ma
     )
 
 
-def written_by(config: TableConfig, root: str, span: Span, writes: Sequence[Write]) -> pc.Expression:
+def commit_time_condition(config: TableConfig, root: str, span: Span, writes: Sequence[Write]) -> pc.Expression:
     """Return the condition on the commit time that is true for the rows of *writes*.
 
     Raises:

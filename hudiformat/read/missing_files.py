@@ -57,14 +57,14 @@ def missing_base_files(state: TableState, slices: Sequence[FileSlice]) -> Iterat
         for group, stat in _stats(state, done[time]):
             found = newest.get(group)
             name = base_name((stat.path if stat.log_version is None else stat.base_file) or "")
-            if name and _misses(found, name):
+            if name and _is_missing(found, name):
                 yield join_path(group[0], name)
             elif found is not None and found.base_file is None and found.base_instant == time and not stat.num_inserts:
                 suspects.add(group)
-    yield from _before(state, suspects, newest)
+    yield from _older_base_files(state, suspects, newest)
 
 
-def _before(
+def _older_base_files(
     state: TableState, suspects: Container[tuple[str, str]], newest: Mapping[tuple[str, str], FileSlice]
 ) -> Iterator[str]:
     """Yield the base files of earlier writes in *suspects*: file groups whose newest slice begins with updates."""
@@ -82,7 +82,7 @@ def _stats(state: TableState, write: Instant) -> Iterator[tuple[tuple[str, str],
             yield group, stat
 
 
-def _misses(found: FileSlice | None, name: str) -> bool:
+def _is_missing(found: FileSlice | None, name: str) -> bool:
     """Return whether the base file *name* is missing: not in *found*, the newest slice of its file group, nor older."""
     parsed = parse_data_file(name)
     if not isinstance(parsed, BaseFileName):

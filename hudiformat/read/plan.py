@@ -12,22 +12,22 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.arguments import one_or_more
-from hudiformat.conditions.taken import Filter, as_filter, fits
+from hudiformat.arguments import as_name_list
+from hudiformat.conditions.filters import Filter, as_filter, can_evaluate
 from hudiformat.errors import FilesGoneError
 from hudiformat.file_group.reader import SliceReader, refuse_unreadable
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.read.changes import CHANGE_SCHEMA, ChangeReader, change_schema, refuse_without_changes
 from hudiformat.read.explain import explain
 from hudiformat.read.explanation import ScanExplanation
-from hudiformat.read.incremental import Span, Write, writes_within, written_by, written_slices
+from hudiformat.read.incremental import Span, Write, commit_time_condition, writes_within, written_slices
 from hudiformat.read.missing_files import refuse_missing
 from hudiformat.read.pruning import PartitionPruner
 from hudiformat.read.scan import Scan, SliceQuery
-from hudiformat.read.skipping import without_skipped
+from hudiformat.read.skipping import drop_skipped
 from hudiformat.read.time_travel import Moment, as_instant, check_as_of, refuse_cleaned
 from hudiformat.storage.protocol import Storage
-from hudiformat.table.one_state import MOST_ATTEMPTS, on_one_state
+from hudiformat.table.one_state import MOST_ATTEMPTS, run_on_stable_state
 from hudiformat.table.schema_files import schema_history
 from hudiformat.table.state import TableContext, TableState
 
@@ -124,7 +124,7 @@ def plan_snapshot(
             attempt.
         StorageError: a base file is missing that a commit names, unless ``hudiformat.damage`` is skip.
     """
-    names = None if columns is None else one_or_more(columns)
+    names = None if columns is None else as_name_list(columns)
 
     def plan(state: TableState) -> SlicePlan:
         refuse_unreadable(state.config)
@@ -136,9 +136,9 @@ def plan_snapshot(
             refuse_cleaned(state, slices, reader.as_of, pruner)
         else:
             refuse_missing(state, slices, reader.damage, pruner)
-        return _sliced(state, SliceQuery(reader, names, condition, with_logs), slices)
+        return _plan_slices(state, SliceQuery(reader, names, condition, with_logs), slices)
 
-    return on_one_state(context, plan, of_the_past=as_of is not None)
+    return run_on_stable_state(context, plan, of_the_past=as_of is not None)
 
 
 def explain_snapshot(
@@ -163,7 +163,7 @@ def explain_snapshot(
         slices = state.slices(as_of=query.reader.as_of)
         return explain(state, query, slices, _pruner(reader, condition))
 
-    return on_one_state(context, explained, of_the_past=as_of is not None)
+    return run_on_stable_state(context, explained, of_the_past=as_of is not None)
 
 
 def plan_incremental(
@@ -179,18 +179,18 @@ def plan_incremental(
         TableError: the table is of version 6, and a write older than completed ones is pending; or as for a snapshot.
         UnsupportedFeatureError: the table has no meta fields.
     """
-    names = None if columns is None else one_or_more(columns)
+    names = None if columns is None else as_name_list(columns)
 
     def plan(state: TableState) -> SlicePlan:
         refuse_unreadable(state.config)
         writes = writes_within(state, span)
-        written = written_by(state.config, state.storage.root, span, writes)
+        written = commit_time_condition(state.config, state.storage.root, span, writes)
         slices = written_slices(state, writes)
         reader = replace(slice_reader(state), incremental=True)
         query = SliceQuery(reader, names, as_filter(filter, reader.output_schema), written_by=written)
-        return _sliced(state, query, state.slices() if slices is None else slices)
+        return _plan_slices(state, query, state.slices() if slices is None else slices)
 
-    return on_one_state(context, plan)
+    return run_on_stable_state(context, plan)
 
 
 def plan_changes(
@@ -205,7 +205,7 @@ def plan_changes(
     Raises:
         UnsupportedFeatureError: the table keeps no change data.
     """
-    names = None if columns is None else one_or_more(columns)
+    names = None if columns is None else as_name_list(columns)
 
     def plan(state: TableState) -> ChangePlan:
         refuse_unreadable(state.config)
@@ -213,7 +213,7 @@ def plan_changes(
         reader = ChangeReader(state.storage, slice_reader(state))
         return ChangePlan(reader, writes_within(state, span), names, as_filter(filter, CHANGE_SCHEMA))
 
-    return on_one_state(context, plan, lists=False)
+    return run_on_stable_state(context, plan, lists=False)
 
 
 def rows_of_state(
@@ -231,7 +231,7 @@ def rows_of_state(
     """
     reader = slice_reader(state)
     query = SliceQuery(reader, columns, as_filter(filter, reader.output_schema))
-    for one in _sliced(state, query, state.slices(pruner=_pruner(reader, query.filter))).slices:
+    for one in _plan_slices(state, query, state.slices(pruner=_pruner(reader, query.filter))).slices:
         pairs = list(query.batches_with_stored(state.storage, [one]))
         stored = pa.Table.from_batches([part for _, part in pairs], query.stored_schema)
         yield one, pa.Table.from_batches([shown for shown, _ in pairs], query.schema), stored
@@ -254,16 +254,16 @@ def read_rows(context: TableContext, plan: Callable[[], SlicePlan]) -> pa.Table:
     raise AssertionError("the last attempt returns or raises")
 
 
-def _sliced(state: TableState, query: SliceQuery, slices: list[FileSlice]) -> SlicePlan:
+def _plan_slices(state: TableState, query: SliceQuery, slices: list[FileSlice]) -> SlicePlan:
     """Return the plan of a query, without the slices that indexes and statistics rule out."""
     pruner = _pruner(query.reader, query.filter)
     if pruner is not None:
-        slices = without_skipped(state, slices, pruner, with_logs=query.with_logs, is_newest=query.is_newest)
+        slices = drop_skipped(state, slices, pruner, with_logs=query.with_logs, is_newest=query.is_newest)
     return SlicePlan(query, slices)
 
 
 def _pruner(reader: SliceReader, condition: pc.Expression | None) -> PartitionPruner | None:
     """Return a pruner for the filter; None without one, or if it does not fit the columns, which reading reports."""
-    if condition is None or not fits(condition, reader.output_schema):
+    if condition is None or not can_evaluate(condition, reader.output_schema):
         return None
     return PartitionPruner(reader.partition_columns, reader.output_schema, condition)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.conditions.taken import matching
+from hudiformat.conditions.filters import filter_rows
 from hudiformat.errors import SchemaError
-from hudiformat.file_group.base_file.filters import possible
-from hudiformat.schema.partition_columns import PartitionColumns, typed
+from hudiformat.file_group.base_file.filters import can_match
+from hudiformat.schema.partition_columns import PartitionColumns, cast_text
 
 
-def filtered(rows: pa.RecordBatch, expression: pc.Expression) -> pa.RecordBatch:
+def filter_batch(rows: pa.RecordBatch, expression: pc.Expression) -> pa.RecordBatch:
     """Return the rows for which a filter is true.
 
     Raises:
@@ -21,7 +21,7 @@ def filtered(rows: pa.RecordBatch, expression: pc.Expression) -> pa.RecordBatch:
     """
     try:
         # Filtered as a table: pyarrow 19 cannot filter a batch when no row is left.
-        kept = matching(pa.Table.from_batches([rows]), expression)
+        kept = filter_rows(pa.Table.from_batches([rows]), expression)
     except pa.ArrowException as error:
         raise SchemaError(f"the filter {expression} does not fit the columns: {error}") from error
     return kept.combine_chunks().to_batches()[0] if kept.num_rows else rows.slice(0, 0)
@@ -38,21 +38,21 @@ class PartitionPruner:
 
     def may_hold(self, path: str) -> bool:
         """Return whether the partition at *path* can have rows for which the filter is true."""
-        known = self.known(path)
-        return known is None or possible(self.filter, self.schema, [known])[0]
+        known = self.condition_of(path)
+        return known is None or can_match(self.filter, self.schema, [known])[0]
 
     def may_enter(self, folder: str) -> bool:
         """Return whether *folder*, or a folder below it, can be a partition with rows for which the filter is true."""
         is_whole = self.columns.escaped and folder.count("/") + 1 == len(self.columns.fields)
         return not is_whole or self.may_hold(folder)
 
-    def known(self, path: str) -> pc.Expression | None:
+    def condition_of(self, path: str) -> pc.Expression | None:
         """Return the condition that the path implies for all rows of the partition; None if it implies nothing."""
         known: pc.Expression | None = None
         shown = set(self.schema.names)
         for name, text in zip(self.columns.fields, self.columns.texts(path), strict=True):
             if name in self.columns.from_path and name in shown:
-                value = typed(text, self.schema.field(name).type)
+                value = cast_text(text, self.schema.field(name).type)
                 is_value = pc.field(name) == value if value.is_valid else pc.field(name).is_null()
                 known = is_value if known is None else known & is_value
         return known

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.conditions.taken import fits
+from hudiformat.conditions.filters import can_evaluate
 from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.read.explanation import ScanExplanation
-from hudiformat.read.pruning import filtered
+from hudiformat.read.pruning import filter_batch
 from hudiformat.schema.meta_fields import COMMIT_TIME
 from hudiformat.storage.protocol import Storage
 
@@ -144,13 +144,13 @@ class SliceQuery:
                 storage, file_slice, columns=needed, with_logs=self.with_logs, may_hold=self.filter, stored=stored
             ):
                 for condition in conditions:
-                    rows = filtered(rows, condition)  # noqa: PLW2901
+                    rows = filter_batch(rows, condition)  # noqa: PLW2901
                 yield rows
 
     def _needed(self, names: list[str]) -> list[str]:
         """Return the columns to read: *names*, and those that only the conditions need."""
         every = self.reader.output_schema
-        if self.filter is not None and not fits(self.filter, pa.schema([every.field(name) for name in names])):
+        if self.filter is not None and not can_evaluate(self.filter, pa.schema([every.field(name) for name in names])):
             return list(every.names)
         missing = [COMMIT_TIME] if self.written_by is not None and COMMIT_TIME not in names else []
         return [*names, *missing]

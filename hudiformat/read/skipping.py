@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.codec.avro.casts import keeps_order
-from hudiformat.codec.avro.schema import resolve
-from hudiformat.conditions.taken import columns_of
+from hudiformat.codec.avro.schema import convert_to_schema
+from hudiformat.conditions.filters import columns_of
 from hudiformat.errors import DataError, HudiFormatError, SchemaError, warn
-from hudiformat.file_group.base_file.filters import possible
+from hudiformat.file_group.base_file.filters import can_match
 from hudiformat.file_group.key_filter import key_filter, value_filter
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.metadata_table.bloom_filters import BLOOM_FILTERS, bloom_filters
@@ -50,7 +50,7 @@ _MOST_RECORDS = 10_000
 """The largest number of records with the wanted values whose file groups are looked up."""
 
 
-def without_skipped(
+def drop_skipped(
     state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool, is_newest: bool = False
 ) -> list[FileSlice]:
     """Return the slices in which the pruner's filter can be true.
@@ -71,14 +71,18 @@ def skipped_by_index(
 ) -> dict[FileSlice, str]:
     """Return the slices in which the pruner's filter cannot be true, each with the metadata partition that shows it.
 
-    Arguments are those of :func:`without_skipped`.
+    Arguments are those of :func:`drop_skipped`.
     """
     skipped: dict[FileSlice, str] = {}
     if not state.options.data_skipping:
         return skipped
     for partition, find in _indexes(state):
         left = [one for one in slices if one not in skipped]
-        if not left or not state.has_metadata_partition(partition) or (_is_of_now(partition) and not is_newest):
+        if (
+            not left
+            or not state.has_metadata_partition(partition)
+            or (_covers_newest_only(partition) and not is_newest)
+        ):
             continue
         try:
             skipped |= dict.fromkeys(find(state, left, pruner, with_logs=with_logs), partition)
@@ -90,7 +94,7 @@ def skipped_by_index(
 
 def _columns_with_statistics(state: TableState, pruner: PartitionPruner) -> pa.Schema:
     """Return the columns of the filter whose statistics can be used."""
-    stored = _stored(pruner)
+    stored = _stored_columns(pruner)
     if state.context.merger is not None or schema_history(state) is not None:
         return pa.schema([])  # statistics are stored under the column's name at that time, which may have changed
     names, there = columns_of(pruner.filter, pruner.schema), set(stored.names)
@@ -114,7 +118,7 @@ def _by_partition_statistics(
         for path in paths
         for case in _cases(columns, {name: [found] for name, found in known[path].items()}, may_be_null=True)
     ]
-    gone = _impossible(pruner, cases, lambda path: path)
+    gone = _rule_out(pruner, cases, lambda path: path)
     return {one for one in slices if one.partition_path in gone}
 
 
@@ -128,7 +132,7 @@ def _by_statistics(
     asked = [one for one in slices if not (with_logs and one.log_files and grows)]
     stats = column_stats(state.storage, state.config, state.timeline)
     statistics = _SliceStatistics(stats, pruner, columns, with_logs)
-    return set(statistics.impossible(asked))
+    return set(statistics.rule_out(asked))
 
 
 def _by_bloom_filters(
@@ -178,7 +182,7 @@ def _by_secondary_index(
     definitions = load_definitions(state.storage, state.config)
     definition = None if is_partitioned(definitions.get(RECORD_INDEX)) else definitions.get(name)
     column = definition.fields[0] if definition is not None and len(definition.fields) == 1 else ""
-    stored = _stored(pruner)
+    stored = _stored_columns(pruner)
     if definition is None or stored.get_field_index(column) < 0 or not has_secondary_keys(stored.field(column).type):
         return set()
     if not (with_logs and _are_unique(state)) or state.context.merger is not None or schema_history(state) is not None:
@@ -204,12 +208,12 @@ def _indexes(state: TableState) -> Iterator[_Index]:
     yield BLOOM_FILTERS, _by_bloom_filters
 
 
-def _is_of_now(partition: str) -> bool:
+def _covers_newest_only(partition: str) -> bool:
     """Return whether a metadata partition describes only the newest rows, and not those of earlier slices."""
     return partition in (RECORD_INDEX, PARTITION_STATS) or partition.startswith(SECONDARY_INDEX)
 
 
-def _stored(pruner: PartitionPruner) -> pa.Schema:
+def _stored_columns(pruner: PartitionPruner) -> pa.Schema:
     """Return the columns whose values a query shows as the files store them."""
     hidden = {*pruner.columns.from_path, *pruner.columns.as_text}
     return pa.schema([field for field in pruner.schema if field.name not in hidden])
@@ -224,12 +228,12 @@ class _SliceStatistics:
     columns: pa.Schema
     with_logs: bool
 
-    def impossible(self, slices: Sequence[FileSlice]) -> Iterator[FileSlice]:
+    def rule_out(self, slices: Sequence[FileSlice]) -> Iterator[FileSlice]:
         """Yield the slices in which the filter cannot be true."""
         for path, group in groupby(slices, key=lambda one: one.partition_path):
             ranges = self.stats.ranges(path, self.columns.names)
             cases = [(one, case) for one in group for case in self._cases(one, ranges)]
-            yield from _impossible(self.pruner, cases, lambda one: one.partition_path)
+            yield from _rule_out(self.pruner, cases, lambda one: one.partition_path)
 
     def _cases(self, file_slice: FileSlice, ranges: Mapping[tuple[str, str], ColumnRange]) -> list[pc.Expression]:
         """Return conditions of which one is true for each row of a slice; an empty list if nothing is known."""
@@ -246,13 +250,13 @@ _Whole = TypeVar("_Whole", FileSlice, str)
 """A file slice, or a partition path."""
 
 
-def _impossible(
+def _rule_out(
     pruner: PartitionPruner, cases: Sequence[tuple[_Whole, pc.Expression]], path_of: Callable[[_Whole], str]
 ) -> set[_Whole]:
     """Return the slices or partition paths for which the filter can be true in none of their *cases*."""
-    known = {path: pruner.known(path) for path in {path_of(one) for one, _ in cases}}
+    known = {path: pruner.condition_of(path) for path in {path_of(one) for one, _ in cases}}
     guarantees = [case if (more := known[path_of(one)]) is None else more & case for one, case in cases]
-    flags = possible(pruner.filter, pruner.schema, guarantees)
+    flags = can_match(pruner.filter, pruner.schema, guarantees)
     return {one for one, _ in cases} - {one for (one, _), flag in zip(cases, flags, strict=True) if flag}
 
 
@@ -268,7 +272,7 @@ def _cases(columns: pa.Schema, known: Mapping[str, Sequence[ColumnRange]], *, ma
         cases = _of_column(field, known[field.name], may_be_null=may_be_null) if field.name in known else []
         if cases and len(cases) * _count(by_column) <= _MOST_CASES:
             by_column.append(cases)
-    return [_both(case) for case in product(*by_column)] if by_column else []
+    return [_conjunction(case) for case in product(*by_column)] if by_column else []
 
 
 def _count(cases: Sequence[Sequence[pc.Expression]]) -> int:
@@ -278,7 +282,7 @@ def _count(cases: Sequence[Sequence[pc.Expression]]) -> int:
     return count
 
 
-def _both(case: Sequence[pc.Expression]) -> pc.Expression:
+def _conjunction(case: Sequence[pc.Expression]) -> pc.Expression:
     first, *others = case
     for other in others:
         first &= other
@@ -305,7 +309,7 @@ def _of_column(field: pa.Field, ranges: Sequence[ColumnRange], *, may_be_null: b
     within += [column <= highest] if highest is not None else []
     if pa.types.is_floating(field.type):
         cases.append(column == pa.scalar(float("nan"), field.type))
-    return [_both(within), *cases]
+    return [_conjunction(within), *cases]
 
 
 def _bounds(field: pa.Field, known: ColumnRange) -> tuple[pa.Scalar, pa.Scalar]:
@@ -315,7 +319,7 @@ def _bounds(field: pa.Field, known: ColumnRange) -> tuple[pa.Scalar, pa.Scalar]:
         return nothing, nothing
     try:
         values = pa.array([known.lower, known.upper], known.kind)
-        fitted = resolve(
+        fitted = convert_to_schema(
             pa.RecordBatch.from_arrays([values], [field.name]), pa.schema([field.with_nullable(True)])
         ).column(0)
     except (SchemaError, DataError, pa.ArrowException):  # the column had another type then, or is nested now

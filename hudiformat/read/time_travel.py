@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta, timezone
 from typing import Protocol, runtime_checkable
 
-from hudiformat.errors import BeforeFirstCommitError, NameFormatError, TableError, shown
+from hudiformat.errors import BeforeFirstCommitError, NameFormatError, TableError, format_value
 from hudiformat.file_group.missing_files import deleted_files
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import BaseFileName, LogFileName, join_path
@@ -67,13 +67,13 @@ def as_instant(moment: Moment, zone: TimelineZone) -> str:
     if isinstance(moment, date):
         return format_instant(datetime(moment.year, moment.month, moment.day))  # noqa: DTZ001 - the table's own zone
     if not isinstance(moment, str):
-        return named_instant(moment)
+        return instant_text(moment)
     if match := _EPOCH.fullmatch(moment):
         seconds = datetime.fromtimestamp(int(match[1]), tz=timezone.utc)
         return format_instant(_wall_clock(seconds + timedelta(milliseconds=int(match[2] or 0)), zone))
     try:
         if match := _ISO.fullmatch(moment):
-            return format_instant(_wall_clock(_parsed(match), zone))
+            return format_instant(_wall_clock(_to_datetime(match), zone))
     except (ValueError, OverflowError) as error:
         raise NameFormatError(f"{moment!r} is no time: {error}", name=moment) from None
     if not is_instant(moment) and any(sign in moment for sign in "-:"):
@@ -90,10 +90,10 @@ def moment_text(moment: Moment) -> str:
     """Return a moment as text that :func:`as_instant` reads as the same moment."""
     if isinstance(moment, datetime):
         return moment.isoformat(timespec="microseconds")
-    return moment.isoformat() if isinstance(moment, date) else named_instant(moment)
+    return moment.isoformat() if isinstance(moment, date) else instant_text(moment)
 
 
-def named_instant(named: object) -> str:
+def instant_text(named: object) -> str:
     """Return the instant of a text, an ``Instant`` or a commit; a text is returned unchanged.
 
     Raises:
@@ -106,7 +106,9 @@ def named_instant(named: object) -> str:
     if isinstance(named, Written):
         return named.instant
     hint = "; columns are given as columns=" if isinstance(named, list | tuple) else ""
-    raise NameFormatError(f"expected an instant, a Commit, a date, a datetime or text, found {shown(named)}{hint}")
+    raise NameFormatError(
+        f"expected an instant, a Commit, a date, a datetime or text, found {format_value(named)}{hint}"
+    )
 
 
 def _wall_clock(moment: datetime, zone: TimelineZone) -> datetime:
@@ -116,7 +118,7 @@ def _wall_clock(moment: datetime, zone: TimelineZone) -> datetime:
     return moment.astimezone(timezone.utc if zone is TimelineZone.UTC else None)
 
 
-def _parsed(match: re.Match[str]) -> datetime:
+def _to_datetime(match: re.Match[str]) -> datetime:
     hours, minutes, seconds, fraction = match["hours"], match["minutes"], match["seconds"], match["fraction"]
     if hours is None:
         return datetime.fromisoformat(match["date"])

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from hudiformat.check.verify.finding import TableFindingKind
 from hudiformat.report.events import FAILED
 from hudiformat.report.facts import Advice, Prospect, ServiceState, TableFacts
-from hudiformat.report.numbers import count_text, counted, size_text
+from hudiformat.report.numbers import count_text, format_count, size_text
 from hudiformat.report.outlook import CLUSTERING, COMPACTION
 from hudiformat.services.deciding import Service
 
@@ -66,14 +66,16 @@ def _grave(facts: TableFacts) -> dict[str, int]:
 def _repairs(facts: TableFacts, table: str) -> Iterator[Advice]:
     wrong = _grave(facts)
     if wrong:
-        parts = [counted(count, _NOUNS.get(kind, kind.lower())) for kind, count in wrong.items()]
+        parts = [format_count(count, _NOUNS.get(kind, kind.lower())) for kind, count in wrong.items()]
         yield Advice("Repair", ", ".join(parts), f"hudiformat repair {table}")
     elif facts.problems:
         yield Advice("Repair", f"a part of the table cannot be read: {facts.problems[0]}", f"hudiformat repair {table}")
     dead = [event.time for event in facts.events if event.status == FAILED]
     if dead:
         show = "shows" if len(dead) == 1 else "show"
-        text = f"{counted(len(dead), 'write')} {show} no sign of life, the newest of {dead[-1]}; if nobody is writing"
+        text = (
+            f"{format_count(len(dead), 'write')} {show} no sign of life, the newest of {dead[-1]}; if nobody is writing"
+        )
         yield Advice("Roll back", text, f"hudiformat rollback {table} {dead[-1]}")
 
 
@@ -99,7 +101,7 @@ def _compaction(facts: TableFacts, service: ServiceState, table: str) -> Iterato
         return
     carry = "carries" if with_logs == 1 else "carry"
     text = (
-        f"{count_text(with_logs)} of {counted(totals.file_groups, 'file group')} {carry} log files, "
+        f"{count_text(with_logs)} of {format_count(totals.file_groups, 'file group')} {carry} log files, "
         f"{size_text(totals.log_bytes)} of logs against {size_text(totals.base_bytes)} of base files"
     )
     yield Advice("Compact", text, f"hudiformat compact {table}")
@@ -110,8 +112,9 @@ def _clustering(facts: TableFacts, service: ServiceState, prospect: Prospect | N
         yield Advice("Cluster", service.why, f"hudiformat cluster {table}")
     elif prospect is not None and _is_worth_it(prospect):
         text = (
-            f"{counted(prospect.groups_before, 'small file group')} would become about "
-            f"{count_text(prospect.groups_after)}, of {counted(facts.layout.totals.file_groups, 'file group')} in all"
+            f"{format_count(prospect.groups_before, 'small file group')} would become about "
+            f"{count_text(prospect.groups_after)}, "
+            f"of {format_count(facts.layout.totals.file_groups, 'file group')} in all"
         )
         yield Advice("Cluster", text, f"hudiformat cluster {table}")
 
@@ -124,5 +127,9 @@ def _tidying(facts: TableFacts, table: str) -> Iterator[Advice]:
     counts = {} if facts.findings is None else facts.findings.counts
     loose = sum(counts.get(kind, 0) for kind in _HARMLESS[1:])
     if loose:
-        text = f"{counted(loose, 'file')} that belong to no commit" if loose > 1 else "a file that belongs to no commit"
+        text = (
+            f"{format_count(loose, 'file')} that belong to no commit"
+            if loose > 1
+            else "a file that belongs to no commit"
+        )
         yield Advice("Tidy up", text, f"hudiformat repair {table}")

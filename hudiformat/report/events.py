@@ -23,7 +23,7 @@ def events_of(state: TableState, operations: Mapping[str, str], dead: Collection
     """
     found = [_event(one, operations, dead) for one in state.timeline.instants]
     known = {(one.time, one.action.completed_as.value) for one in state.timeline.instants}
-    gone = {(event.time, event.action): event for event in _gone(state)}
+    gone = {(event.time, event.action): event for event in _removed_instants(state)}
     found += [event for key, event in gone.items() if key not in known]
     return sorted(found, key=lambda event: (event.time, event.action))
 
@@ -37,7 +37,7 @@ def _event(one: Instant, operations: Mapping[str, str], dead: Collection[Instant
     return Event(one.time, one.action.value, PENDING, note=one.state.name.lower())
 
 
-def _gone(state: TableState) -> Iterator[Event]:
+def _removed_instants(state: TableState) -> Iterator[Event]:
     """Yield the instants that completed rollbacks and restores have removed from the timeline."""
     for one in state.timeline.completed:
         if one.action not in (Action.ROLLBACK, Action.RESTORE):
@@ -48,14 +48,14 @@ def _gone(state: TableState) -> Iterator[Event]:
             continue  # verify_table reports it
         note = f"by the {one.action.value} {one.time}"
         if isinstance(content, RollbackMetadata):
-            yield from _rolled_back(content, note)
+            yield from _events_of_rollback(content, note)
         elif isinstance(content, RestoreMetadata):
             for rollbacks in content.hoodie_restore_metadata.values():
                 for rollback in filter(None, rollbacks):
-                    yield from _rolled_back(rollback, note)
+                    yield from _events_of_rollback(rollback, note)
 
 
-def _rolled_back(content: RollbackMetadata, note: str) -> Iterator[Event]:
+def _events_of_rollback(content: RollbackMetadata, note: str) -> Iterator[Event]:
     named = {info.commit_time: info.action for info in content.instants_rollback}
     for time in content.commits_rollback:
         yield Event(time, named.get(time, "commit"), ROLLED_BACK, note=note)

@@ -49,18 +49,18 @@ def gather(context: TableContext, *, verify: bool = True, bar: Bar = _no_bar) ->
         CorruptTableError, StorageError: the timeline cannot be listed.
     """
     for _ in range(_ATTEMPTS):
-        look = _Look(context.state())
+        look = _FactReader(context.state())
         facts = look.facts()
         if not facts.problems or look.state.again() is look.state:
             break  # otherwise a file may have been archived or cleaned after the timeline was read
     if verify:
-        findings, problems = _verified(context, facts.layout, bar)
+        findings, problems = _verify(context, facts.layout, bar)
         facts = replace(facts, findings=findings, problems=(*facts.problems, *problems))
     return replace(facts, advice=advice_on(facts))
 
 
 @dataclass(eq=False)
-class _Look:
+class _FactReader:
     """The facts of one state of a table; a part that cannot be read does not stop the others."""
 
     state: TableState
@@ -68,11 +68,11 @@ class _Look:
 
     def facts(self) -> TableFacts:
         state = self.state
-        slices, stored = self.tried(partial(_listed, state)) or ([], [])
-        dead = self.tried(partial(dead_writes, state)) or []
+        slices, stored = self.attempt(partial(_list_slices, state)) or ([], [])
+        dead = self.attempt(partial(dead_writes, state)) or []
         operations, growth = self.commits(slices)
-        events = self.tried(partial(events_of, state, operations, dead)) or []
-        options = self.tried(lambda: state.options) or state.context.options
+        events = self.attempt(partial(events_of, state, operations, dead)) or []
+        options = self.attempt(lambda: state.options) or state.context.options
         limits = Limits(options.sizing.max_file_size, options.sizing.small_file_limit)
         return TableFacts(
             made_at=state.context.clock().isoformat(sep=" ", timespec="seconds"),
@@ -87,12 +87,12 @@ class _Look:
             blocks=tuple(blocks_of(state.storage, one) for one in largest_log_slices(slices)),
             blocks_left_off=max(sum(bool(one.log_files) for one in slices) - MOST_SLICES, 0),
             services=services_of(state),
-            prospects=self.tried(partial(prospects_of, state, slices)) or (),
+            prospects=self.attempt(partial(prospects_of, state, slices)) or (),
             findings=None,
             problems=tuple(dict.fromkeys(self.problems)),
         )
 
-    def tried(self, ask: Callable[[], Result]) -> Result | None:
+    def attempt(self, ask: Callable[[], Result]) -> Result | None:
         """Return the result of *ask*; if it raises a HudiFormatError, add the error to ``problems`` and return None."""
         try:
             return ask()
@@ -103,18 +103,18 @@ class _Look:
     def commits(self, slices: Sequence[FileSlice]) -> tuple[dict[str, str], GrowthCounter]:
         """Return the operations of the completed writes, and the growth; each commit is read once and not kept."""
         state = self.state
-        is_whole = not self.tried(partial(state.storage.list, state.config.history_folder))
+        is_whole = not self.attempt(partial(state.storage.list, state.config.history_folder))
         counter = GrowthCounter(slices, state.timeline.first_active, is_whole=is_whole)
         operations = {}
         for done in state.timeline.by_completion_time:
             if done.action.is_write:
-                metadata = self.tried(partial(state.metadata, done)) or CommitMetadata()
+                metadata = self.attempt(partial(state.metadata, done)) or CommitMetadata()
                 operations[done.time] = (metadata.operation_type or "").lower()
                 counter.add(done, metadata)
         return operations, counter
 
 
-def _listed(state: TableState) -> tuple[list[FileSlice], list[int]]:
+def _list_slices(state: TableState) -> tuple[list[FileSlice], list[int]]:
     """Return the newest file slices, and the sizes of all data files on storage."""
     found: list[FileSlice] = []
     stored: list[int] = []
@@ -153,14 +153,14 @@ def _last_commit(state: TableState, events: Sequence[Event]) -> Event | None:
     return next(is_newest, None)
 
 
-def _verified(context: TableContext, layout: Layout, bar: Bar) -> tuple[Findings, list[str]]:
+def _verify(context: TableContext, layout: Layout, bar: Bar) -> tuple[Findings, list[str]]:
     """Verify the table; return the findings, and the error if it stopped early."""
     counts: Counter[str] = Counter()
     first: list[Finding] = []
     problems = []
     with bar(layout.totals.base_bytes + layout.totals.log_bytes) as progress:
         try:
-            for one in verify_table(_counting(context, progress)):
+            for one in verify_table(_with_progress(context, progress)):
                 counts[one.kind.name] += 1
                 if len(first) < MOST_FINDINGS:
                     first.append(Finding(one.kind.value, one.path, one.message, one.instants))
@@ -169,7 +169,7 @@ def _verified(context: TableContext, layout: Layout, bar: Bar) -> tuple[Findings
     return Findings(dict(counts), tuple(first)), problems
 
 
-def _counting(context: TableContext, progress: Callable[[int], None]) -> TableContext:
+def _with_progress(context: TableContext, progress: Callable[[int], None]) -> TableContext:
     """Return the context with *progress* called for each verified file slice; only for local, single-process tables."""
     if context.executor is not None or not isinstance(context.storage, LocalStorage):
         return context

@@ -22,6 +22,6 @@ def count_text(count: int) -> str:
     return f"{count:,}".replace(",", _THIN)
 
 
-def counted(count: int, what: str) -> str:
+def format_count(count: int, what: str) -> str:
     """Format a count with the noun *what*, which gets an ``s`` unless the count is 1."""
     return f"{count_text(count)} {what}" if count == 1 else f"{count_text(count)} {what}s"

@@ -19,10 +19,10 @@ COMPACTION, CLUSTERING = Service.COMPACTION.value, Service.CLUSTERING.value
 
 def services_of(state: TableState) -> tuple[ServiceState, ...]:
     """Return for each service whether it is due, and why or why not."""
-    return tuple(_decided(state, service) for service in Service)
+    return tuple(_decide(state, service) for service in Service)
 
 
-def _decided(state: TableState, service: Service) -> ServiceState:
+def _decide(state: TableState, service: Service) -> ServiceState:
     try:
         decision = decide(state, service)
     except HudiFormatError as error:

@@ -29,11 +29,11 @@ def page_of(facts: TableFacts) -> str:
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
     )
-    parts = {"policy": policy, "style": style, "script": script, "data": embedded(facts.as_json())}
+    parts = {"policy": policy, "style": style, "script": script, "data": embed_json(facts.as_json())}
     return _PLACE.sub(lambda place: parts[place[1]], _asset("page.html"))
 
 
-def embedded(value: Mapping[str, object]) -> str:
+def embed_json(value: Mapping[str, object]) -> str:
     """Format *value* as JSON for a ``script`` element: it contains no tag, entity or line separator of JavaScript."""
     text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -20,13 +20,13 @@ from hudiformat.codec.avro.types import (
     Kind,
     Leaf,
     RecordType,
-    avro_types,
     inner_columns,
-    walk,
+    parse_avro_types,
+    walk_columns,
     with_inner_columns,
 )
-from hudiformat.errors import SchemaError, unknown_column
-from hudiformat.schema.evolution import SCHEMA_ON_READ, grows, may_become
+from hudiformat.errors import SchemaError, unknown_column_error
+from hudiformat.schema.evolution import SCHEMA_ON_READ, is_wider, may_become
 from hudiformat.schema.internal_schema import InternalSchema
 
 
@@ -60,7 +60,7 @@ class ColumnChanges:
         """
         editor = _Editor(schema.record)
         for path, kind in self.widen.items():
-            editor.change(path, partial(_widened, kind=kind, path=path, by_ids=by_ids))
+            editor.change(path, partial(_widen, kind=kind, path=path, by_ids=by_ids))
         for path in self.nullable:
             editor.change(path, partial(replace, nullable=True))
         for path, text in self.comment.items():
@@ -91,11 +91,11 @@ class _Editor:
 
     def __init__(self, record: RecordType) -> None:
         self.record = record
-        self._ids = {path: column.id for path, column in walk(record)}
+        self._ids = {path: column.id for path, column in walk_columns(record)}
 
     def change(self, path: str, change: Callable[[Column], Column | None]) -> None:
         """Replace a column with the result of *change*; drop the column if it is None."""
-        result = _changed(self.record, self._id(path), change)
+        result = _change_column(self.record, self._id(path), change)
         assert isinstance(result, RecordType)  # noqa: S101 - as it was
         self.record = result
 
@@ -115,7 +115,7 @@ class _Editor:
         if path.split(".", maxsplit=1)[0] in META_COLUMNS:
             raise SchemaError(f"{path} is one of Hudi's meta fields, which cannot be changed", column=path)
         if path not in self._ids:
-            raise unknown_column(path, (name for name in self._ids if name not in META_COLUMNS))
+            raise unknown_column_error(path, (name for name in self._ids if name not in META_COLUMNS))
         return self._ids[path]
 
 
@@ -130,20 +130,20 @@ def _parent(kind: Kind, number: int) -> Kind:
     return kind
 
 
-def _changed(kind: Kind, number: int, change: Callable[[Column], Column | None]) -> Kind:
+def _change_column(kind: Kind, number: int, change: Callable[[Column], Column | None]) -> Kind:
     columns = []
     for column in inner_columns(kind):
         result = change(column) if column.id == number else column
         if result is not None:
-            columns.append(replace(result, kind=_changed(result.kind, number, change)))
+            columns.append(replace(result, kind=_change_column(result.kind, number, change)))
     if len(columns) < len(inner_columns(kind)) and not (isinstance(kind, RecordType) and columns):
         raise SchemaError("a struct needs a field, a list its items and a map its values: drop the whole column")
     return with_inner_columns(kind, tuple(columns))
 
 
-def _widened(column: Column, *, kind: pa.DataType, path: str, by_ids: bool) -> Column:
+def _widen(column: Column, *, kind: pa.DataType, path: str, by_ids: bool) -> Column:
     wanted = _kind(path.rpartition(".")[2], kind)
-    fits = may_become if by_ids else grows
+    fits = may_become if by_ids else is_wider
     if column.kind == wanted:
         return column
     if not isinstance(wanted, Leaf) or not fits(column.kind, wanted):
@@ -153,13 +153,13 @@ def _widened(column: Column, *, kind: pa.DataType, path: str, by_ids: bool) -> C
 
 
 def _kind(name: str, kind: pa.DataType) -> Kind:
-    return avro_types(arrow_to_avro(pa.schema([pa.field(name, kind)]), name="new", namespace="")).columns[0].kind
+    return parse_avro_types(arrow_to_avro(pa.schema([pa.field(name, kind)]), name="new", namespace="")).columns[0].kind
 
 
 def _with_new(record: RecordType, path: str, kind: pa.DataType, first: int) -> tuple[RecordType, int]:
     """Return the tree with a new nullable column at the end of its struct, and the next free id."""
     above, _, name = path.rpartition(".")
-    there = dict(walk(record))
+    there = dict(walk_columns(record))
     if path.lower() in {at.lower() for at in there}:
         raise SchemaError(f"column {path} cannot be added: there is such a column", column=path)
     parent: Kind | None = record if not above else there[above].kind if above in there else None
@@ -171,7 +171,7 @@ def _with_new(record: RecordType, path: str, kind: pa.DataType, first: int) -> t
     if not above:
         return replace(record, columns=(*record.columns, *follower.record.columns)), follower.max_id + 1
     number = there[above].id
-    result = _changed(
+    result = _change_column(
         record,
         number,
         lambda column: replace(column, kind=replace(parent, columns=(*parent.columns, *follower.record.columns))),

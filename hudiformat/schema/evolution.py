@@ -1,7 +1,7 @@
 """Schema evolution: how the columns of a write change the columns of a table.  Pure.
 
-:func:`evolved` computes the table's new columns from its old ones, the write's columns and the options, or refuses the
-write:
+:func:`evolve_columns` computes the table's new columns from its old ones, the write's columns and the options, or
+refuses the write:
 
 1. The write's columns are aligned with the table's: they get the table's order, with new columns at the end.  A column
    is nullable if it is so in either.  It gets the table's type if its own can be promoted to that.
@@ -66,13 +66,13 @@ class EvolutionOptions:
     schema_on_read: bool = False
 
 
-def evolved(table: RecordType, incoming: RecordType, options: EvolutionOptions) -> RecordType:
+def evolve_columns(table: RecordType, incoming: RecordType, options: EvolutionOptions) -> RecordType:
     """Return the columns of a table after a write of rows with the columns *incoming*.
 
     Raises:
         SchemaError: the rows cannot be written, or rows already in the table could no longer be read.
     """
-    own = _in_line(incoming, table, reorders=not options.reconcile)
+    own = _align(incoming, table, reorders=not options.reconcile)
     assert isinstance(own, RecordType)  # noqa: S101 - both are
     if options.reconcile and _is_projection(own, table):
         result = table
@@ -87,7 +87,7 @@ def evolved(table: RecordType, incoming: RecordType, options: EvolutionOptions) 
     return table if result == table else result
 
 
-def _in_line(kind: Kind, table: Kind, *, reorders: bool) -> Kind:
+def _align(kind: Kind, table: Kind, *, reorders: bool) -> Kind:
     """Return a type of the write aligned with the table's: with its order, nullability and types, where they fit.
 
     Source: AvroSchemaEvolutionUtils.reconcileSchemaRequirements.
@@ -95,17 +95,17 @@ def _in_line(kind: Kind, table: Kind, *, reorders: bool) -> Kind:
     if isinstance(kind, Leaf) or isinstance(table, Leaf) or type(kind) is not type(table):
         return table if kind == table or may_become(kind, table) else kind
     known = {column.name: column for column in inner_columns(table)}
-    columns = [_column_in_line(one, known.get(one.name), reorders=reorders) for one in inner_columns(kind)]
+    columns = [_align_column(one, known.get(one.name), reorders=reorders) for one in inner_columns(kind)]
     if reorders:
         places = {name: place for place, name in enumerate(known)}
         columns.sort(key=lambda column: places.get(column.name, len(places)))
     return with_inner_columns(table, tuple(columns))
 
 
-def _column_in_line(column: Column, known: Column | None, *, reorders: bool) -> Column:
+def _align_column(column: Column, known: Column | None, *, reorders: bool) -> Column:
     if known is None:
         return column
-    kind = _in_line(column.kind, known.kind, reorders=reorders)
+    kind = _align(column.kind, known.kind, reorders=reorders)
     return replace(known, kind=kind, nullable=column.nullable or known.nullable)
 
 
@@ -147,7 +147,7 @@ def _is_projection(own: Kind, table: Kind) -> bool:
             for column in own.columns
         )
     if isinstance(own, Leaf) or type(own) is not type(table):
-        return own == table or _reads(own, table)
+        return own == table or _can_read(own, table)
     ours, theirs = inner_columns(own)[0], inner_columns(table)[0]
     return ours.nullable == theirs.nullable and _is_projection(ours.kind, theirs.kind)
 
@@ -157,19 +157,19 @@ def _with_missing(kind: Kind, table: Kind) -> RecordType:
 
     Source: AvroSchemaEvolutionUtils.reconcileSchema.
     """
-    result = _joined(kind, table)
+    result = _merge_types(kind, table)
     assert isinstance(result, RecordType)  # noqa: S101 - both are
     return result
 
 
-def _joined(kind: Kind, table: Kind) -> Kind:
+def _merge_types(kind: Kind, table: Kind) -> Kind:
     if isinstance(kind, Leaf) or type(kind) is not type(table):
         return kind
     given = {column.name: column for column in inner_columns(kind)}
     columns = []
     for known in inner_columns(table):
         one = given.pop(known.name, None)
-        joined = replace(known, nullable=True) if one is None else replace(one, kind=_joined(one.kind, known.kind))
+        joined = replace(known, nullable=True) if one is None else replace(one, kind=_merge_types(one.kind, known.kind))
         columns.append(joined)
     return with_inner_columns(kind, (*columns, *given.values()))
 
@@ -179,7 +179,7 @@ def _refuse_missing(table: RecordType, result: RecordType, *, nested: bool) -> N
 
     Source: HoodieSchemaCompatibility.checkValidEvolution, HoodieTable.validateSchema.
     """
-    paths = list(_missing(table, result, "", nested=nested))
+    paths = list(_missing_columns(table, result, "", nested=nested))
     if paths:
         named = ", ".join(paths)
         raise SchemaError(
@@ -190,7 +190,7 @@ def _refuse_missing(table: RecordType, result: RecordType, *, nested: bool) -> N
         )
 
 
-def _missing(table: Kind, result: Kind, above: str, *, nested: bool) -> Iterator[str]:
+def _missing_columns(table: Kind, result: Kind, above: str, *, nested: bool) -> Iterator[str]:
     if type(table) is not type(result):
         return
     found = {column.name: column for column in inner_columns(result)}
@@ -199,7 +199,7 @@ def _missing(table: Kind, result: Kind, above: str, *, nested: bool) -> Iterator
         if column.name not in found:
             yield path
         elif nested:
-            yield from _missing(column.kind, found[column.name].kind, f"{path}.", nested=nested)
+            yield from _missing_columns(column.kind, found[column.name].kind, f"{path}.", nested=nested)
 
 
 def _refuse_unreadable(reader: Kind, writer: Kind, above: str) -> None:
@@ -217,7 +217,7 @@ def _refuse_unreadable(reader: Kind, writer: Kind, above: str) -> None:
         if old.nullable and not column.nullable:
             raise SchemaError(f"column {path} may be null in the table and is required in the rows", column=path)
         if isinstance(column.kind, Leaf) or type(column.kind) is not type(old.kind):
-            if column.kind != old.kind and not _reads(column.kind, old.kind):
+            if column.kind != old.kind and not _can_read(column.kind, old.kind):
                 raise _type_error(path, old.kind, column.kind)
         else:
             _refuse_unreadable(column.kind, old.kind, f"{path}.")
@@ -246,12 +246,12 @@ def _refuse_unwritable(own: Kind, result: Kind, above: str) -> None:
             _refuse_unwritable(one.kind, column.kind, f"{path}.")
 
 
-def grows(written: Kind, kind: Kind) -> bool:
+def is_wider(written: Kind, kind: Kind) -> bool:
     """Return whether *kind* is wider than *written*: values stored as *written* can be read as *kind*."""
-    return _reads(kind, written)
+    return _can_read(kind, written)
 
 
-def _reads(kind: Kind, written: Kind) -> bool:
+def _can_read(kind: Kind, written: Kind) -> bool:
     """Return whether values stored as type *written* can be read as the different type *kind*.
 
     Source: HoodieSchemaCompatibilityChecker.calculateCompatibility.

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from hudiformat.codec.avro.renaming import relabelled, renamed_schema, same_names, stored_schema
+from hudiformat.codec.avro.renaming import have_same_names, rename_columns, rename_schema, to_stored_names
 from hudiformat.codec.avro.types import (
     Column,
     Kind,
@@ -23,11 +23,11 @@ from hudiformat.codec.avro.types import (
     ListType,
     MapType,
     RecordType,
-    avro_of,
-    avro_types,
+    format_avro_types,
     inner_columns,
-    leaf_of,
-    walk,
+    parse_avro_types,
+    parse_leaf,
+    walk_columns,
     with_inner_columns,
 )
 from hudiformat.errors import CorruptTableError, SchemaError
@@ -55,7 +55,7 @@ class InternalSchema:
     @classmethod
     def first(cls, avro: str) -> InternalSchema:
         """Return the internal schema of a table that had none, with ids as Hudi assigns them and version 0."""
-        record = avro_types(avro)
+        record = parse_avro_types(avro)
         return cls(0, max(_ids(record), default=-1), record)
 
     @classmethod
@@ -65,7 +65,7 @@ class InternalSchema:
         Raises:
             CorruptTableError: the text is not a schema.
         """
-        return _parsed(text, _schema)
+        return _parse_json(text, _schema)
 
     @property
     def text(self) -> str:
@@ -78,16 +78,16 @@ class InternalSchema:
 
     def avro(self, name: str) -> str:
         """Return the Avro schema of the columns; *name* is the record's full name."""
-        return avro_of(replace(self.record, name=name))
+        return format_avro_types(replace(self.record, name=name))
 
-    def followed_by(self, avro: str, version: int) -> InternalSchema:
+    def evolve(self, avro: str, version: int) -> InternalSchema:
         """Return the internal schema of the table after its columns changed to those of *avro*.
 
         Columns keep the ids of columns with the same name; others get new ids.  If nothing has changed, *self* is
         returned.
         """
-        fresh = _Fresh(self.max_id + 1)
-        record = fresh.like(avro_types(avro), self.record)
+        fresh = _IdAssigner(self.max_id + 1)
+        record = fresh.like(parse_avro_types(avro), self.record)
         assert isinstance(record, RecordType)  # noqa: S101 - both are
         if record == self.record and _docs(record) == _docs(self.record):
             return self
@@ -95,24 +95,24 @@ class InternalSchema:
 
     def with_new_ids(self, record: RecordType) -> InternalSchema:
         """Return a schema of *record*, whose columns are all new, with ids after ``max_id``."""
-        fresh = _Fresh(self.max_id + 1)
+        fresh = _IdAssigner(self.max_id + 1)
         result = fresh.like(record, None)
         assert isinstance(result, RecordType)  # noqa: S101 - as it was
         return InternalSchema(self.version, fresh.next - 1, result)
 
 
 def _ids(record: RecordType) -> Iterable[int]:
-    for _, column in walk(record):
+    for _, column in walk_columns(record):
         yield column.id
         if isinstance(column.kind, MapType):
             yield column.kind.key_id
 
 
 def _docs(record: RecordType) -> list[str | None]:
-    return [column.doc for _, column in walk(record)]
+    return [column.doc for _, column in walk_columns(record)]
 
 
-class _Fresh:
+class _IdAssigner:
     """Assigns ids: known columns keep theirs, which are found by name; other columns get the next free ids."""
 
     def __init__(self, first: int) -> None:
@@ -164,22 +164,22 @@ class SchemaHistory:
             return None
         found = [one for one in self.versions if one.version <= int(instant)]
         record = max(found, key=lambda one: one.version).record if found else None
-        return None if record is None or same_names(self.query.record, record) else record
+        return None if record is None or have_same_names(self.query.record, record) else record
 
-    def stored(self, schema: pa.Schema, instant: str) -> pa.Schema | None:
+    def stored_schema(self, schema: pa.Schema, instant: str) -> pa.Schema | None:
         """Return *schema* with the column names of files written at *instant*; None if the names are the same."""
         record = self.at(instant)
-        return None if record is None else stored_schema(schema, self.query.record, record)
+        return None if record is None else to_stored_names(schema, self.query.record, record)
 
-    def written(self, avro: str, instant: str) -> str:
+    def rename_record_schema(self, avro: str, instant: str) -> str:
         """Return the Avro schema *avro* of records written at *instant*, with the column names of the query."""
         record = self.at(instant)
-        return avro if record is None else renamed_schema(avro, self.query.record, record)
+        return avro if record is None else rename_schema(avro, self.query.record, record)
 
     @staticmethod
-    def shown(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-        """Return a batch that was read with the schema from :meth:`stored`, with the column names of *schema*."""
-        return relabelled(batch, schema)
+    def rename_to(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+        """Return a batch, read with the schema from :meth:`stored_schema`, with the column names of *schema*."""
+        return rename_columns(batch, schema)
 
 
 def parse_versions(text: str) -> tuple[InternalSchema, ...]:
@@ -188,7 +188,7 @@ def parse_versions(text: str) -> tuple[InternalSchema, ...]:
     Raises:
         CorruptTableError: the text is not a history.
     """
-    return _parsed(text, lambda content: tuple(_schema(one) for one in content["schemas"]))
+    return _parse_json(text, lambda content: tuple(_schema(one) for one in content["schemas"]))
 
 
 def format_versions(versions: Iterable[InternalSchema]) -> str:
@@ -197,7 +197,7 @@ def format_versions(versions: Iterable[InternalSchema]) -> str:
     return json.dumps(contents, separators=(",", ":"), ensure_ascii=False)
 
 
-def _parsed(text: str, parse: Callable[[Any], _Parsed]) -> _Parsed:
+def _parse_json(text: str, parse: Callable[[Any], _Parsed]) -> _Parsed:
     try:
         return parse(json.loads(text))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, SchemaError) as error:
@@ -214,7 +214,7 @@ def _schema(content: Any) -> InternalSchema:
 
 def _kind(content: Any) -> Kind:
     if isinstance(content, str):
-        return leaf_of(content)
+        return parse_leaf(content)
     if content["type"] == "record":
         return RecordType(tuple(_column(one) for one in content["fields"]))
     if content["type"] == "array":

@@ -29,7 +29,7 @@ FILE_NAME = "_hoodie_file_name"
 OPERATION = "_hoodie_operation"
 
 INSERTED, UPDATED = "I", "U"
-DELETED = ("D", "-U")
+DELETE_OPERATIONS = ("D", "-U")
 """The operations of rows that queries do not return."""
 
 DELETED_FIELD = "_hoodie_is_deleted"
@@ -62,7 +62,7 @@ def without_meta_fields(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field for field in schema if not is_meta_field(field.name)])
 
 
-def refuse_other_flags(schema: pa.Schema) -> None:
+def check_delete_column(schema: pa.Schema) -> None:
     """Refuse a column ``_hoodie_is_deleted`` that is not a boolean, as Hudi expects it.
 
     Raises:

@@ -60,17 +60,17 @@ class PartitionColumns:
         """The columns that show the values in the path."""
         return tuple(name for name in self.fields if name not in self.stored)
 
-    def shown(self, schema: pa.Schema) -> pa.Schema:
+    def query_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema that a query shows for the files' *schema*."""
         for name in self.as_text & set(schema.names):
             schema = schema.set(schema.get_field_index(name), pa.field(name, pa.string()))
         return schema
 
-    def show(self, rows: pa.RecordBatch, path: str, schema: pa.Schema, *, merged: bool) -> pa.RecordBatch:
+    def to_query_rows(self, rows: pa.RecordBatch, path: str, schema: pa.Schema, *, merged: bool) -> pa.RecordBatch:
         """Return *rows* of the partition at *path* as a query shows them, with the columns of *schema*.
 
-        *schema* is a part of what :meth:`shown` returned.  *merged* says whether log files were merged into *rows*,
-        which changes the text of timestamps, as in Hudi.
+        *schema* is a part of what :meth:`query_schema` returned.  *merged* says whether log files were merged into
+        *rows*, which changes the text of timestamps, as in Hudi.
         """
         if not self.fields or not len(schema):  # without columns, the row count is kept only by the batch itself
             return rows.select(schema.names)
@@ -78,7 +78,7 @@ class PartitionColumns:
         columns = []
         for field in schema:
             if field.name in self.from_path:
-                columns.append(pa.repeat(typed(texts[field.name], field.type), rows.num_rows))
+                columns.append(pa.repeat(cast_text(texts[field.name], field.type), rows.num_rows))
             elif field.name in self.as_text:
                 columns.append(_as_text(rows[field.name], merged=merged))
             else:
@@ -103,7 +103,7 @@ class PartitionColumns:
         return [None] * len(self.fields)
 
 
-def typed(text: str | None, kind: pa.DataType) -> pa.Scalar:
+def cast_text(text: str | None, kind: pa.DataType) -> pa.Scalar:
     """Convert the text of a path to the column's type; return null if it cannot be converted, as Spark's casts do."""
     try:
         return pa.scalar(text, pa.string()).cast(kind)

@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.codec.avro.schema import arrow_to_avro, avro_to_arrow, resolve
-from hudiformat.codec.avro.types import avro_of, avro_types
-from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError, did_you_mean
-from hudiformat.naming.keys import partition_paths, record_keys, shown_row
-from hudiformat.schema.evolution import EvolutionOptions, evolved
+from hudiformat.codec.avro.schema import arrow_to_avro, avro_to_arrow, convert_to_schema
+from hudiformat.codec.avro.types import format_avro_types, parse_avro_types
+from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError, suggest_names
+from hudiformat.naming.keys import format_row, partition_paths, record_keys
+from hudiformat.schema.evolution import EvolutionOptions, evolve_columns
 from hudiformat.schema.meta_fields import (
-    DELETED,
+    DELETE_OPERATIONS,
     DELETED_FIELD,
     META_FIELDS,
     OPERATION,
@@ -70,7 +70,7 @@ class TableSchema:
     @property
     def arrow(self) -> pa.Schema:
         """The table's own columns, followed by the two meta fields of the keys if ``with_keys`` is set."""
-        return pa.schema([*_own_columns(self.avro), *CARRIED]) if self.with_keys else _own_columns(self.avro)
+        return pa.schema([*_own_columns(self.avro), *KEY_META_FIELDS]) if self.with_keys else _own_columns(self.avro)
 
     @property
     def arrow_with_meta(self) -> pa.Schema:
@@ -88,11 +88,11 @@ class TableSchema:
     @property
     def record_name(self) -> str:
         """The full name of the Avro record."""
-        return avro_types(self.avro).name
+        return parse_avro_types(self.avro).name
 
     def is_like(self, other: TableSchema) -> bool:
         """Return whether both have the same columns with the same types, in the same order."""
-        return self.avro == other.avro or avro_types(self.avro) == avro_types(other.avro)
+        return self.avro == other.avro or parse_avro_types(self.avro) == parse_avro_types(other.avro)
 
     @property
     def delete_column(self) -> str | None:
@@ -121,7 +121,7 @@ class TableSchema:
         avro = json.dumps(schema | {"fields": chosen}, separators=(",", ":"))
         return replace(self, avro=avro)
 
-    def evolved(self, rows: pa.Schema, options: EvolutionOptions) -> TableSchema:
+    def evolve(self, rows: pa.Schema, options: EvolutionOptions) -> TableSchema:
         """Return the schema of the table after a write of rows with the columns *rows*, whose meta fields are ignored.
 
         Raises:
@@ -132,11 +132,11 @@ class TableSchema:
         own = without_meta_fields(rows)
         if own.equals(self.arrow):  # the usual case
             return self
-        table = avro_types(self.avro)
+        table = parse_avro_types(self.avro)
         scope, _, name = table.name.rpartition(".")
-        incoming = avro_types(arrow_to_avro(own, name=name, namespace=scope))
-        result = evolved(table, incoming, options)
-        return self if result is table else replace(self, avro=avro_of(result))
+        incoming = parse_avro_types(arrow_to_avro(own, name=name, namespace=scope))
+        result = evolve_columns(table, incoming, options)
+        return self if result is table else replace(self, avro=format_avro_types(result))
 
     def fit(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return *batch* with the table's own columns, in the table's order and types, without meta fields.
@@ -149,10 +149,10 @@ class TableSchema:
             DataError: ``_hoodie_operation`` marks a row as a delete.
         """
         _refuse_deletes(batch)
-        carried = CARRIED_NAMES if self.with_keys else ()
+        carried = KEY_META_NAMES if self.with_keys else ()
         own = batch.select([name for name in batch.schema.names if not is_meta_field(name) or name in carried])
         self.check(own.schema)
-        return resolve(own, self.arrow)
+        return convert_to_schema(own, self.arrow)
 
     def check(self, schema: pa.Schema) -> None:
         """Raise a SchemaError if rows of *schema* cannot be written to the table; no row is read."""
@@ -162,12 +162,12 @@ class TableSchema:
         for name in incoming.names:
             if name not in known:
                 raise SchemaError(
-                    f"the column {name!r} is not in the table{did_you_mean(name, table.names)}; its columns are "
+                    f"the column {name!r} is not in the table{suggest_names(name, table.names)}; its columns are "
                     f"{', '.join(table.names)}",
                     column=name,
                 )
         empty = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in incoming], schema=incoming)
-        resolve(empty, table)
+        convert_to_schema(empty, table)
 
 
 def as_reader(data: Any) -> pa.RecordBatchReader:
@@ -198,8 +198,8 @@ def _refuse_deletes(batch: pa.RecordBatch) -> None:
     kind = batch.schema.field(OPERATION).type if OPERATION in batch.schema.names else None
     if kind not in (None, pa.string(), pa.large_string()):
         raise SchemaError(f"column {OPERATION} of type {kind}: Hudi takes it for a text", column=OPERATION)
-    if kind is not None and pc.any(pc.is_in(batch[OPERATION], value_set=pa.array(DELETED, kind))).as_py():
-        kinds = " or ".join(DELETED)
+    if kind is not None and pc.any(pc.is_in(batch[OPERATION], value_set=pa.array(DELETE_OPERATIONS, kind))).as_py():
+        kinds = " or ".join(DELETE_OPERATIONS)
         raise DataError(f"a row whose {OPERATION} is {kinds} cannot be written: pass the keys of such rows to delete()")
 
 
@@ -238,8 +238,8 @@ def _avro_with_meta(avro: str, *, operation: bool) -> str:
 
 _Rows = TypeVar("_Rows", pa.Table, pa.RecordBatch)
 
-CARRIED_NAMES = (RECORD_KEY, PARTITION_PATH)
-CARRIED = pa.schema([pa.field(name, pa.string()) for name in CARRIED_NAMES])
+KEY_META_NAMES = (RECORD_KEY, PARTITION_PATH)
+KEY_META_FIELDS = pa.schema([pa.field(name, pa.string()) for name in KEY_META_NAMES])
 """The meta fields that rows written to a table without record key fields contain."""
 
 _SUPPORTED_GENERATORS = (KeyGenerator.SIMPLE, KeyGenerator.COMPLEX, KeyGenerator.NON_PARTITION, None)
@@ -281,26 +281,26 @@ class RowKeys:
         )
 
     @property
-    def carried(self) -> tuple[str, ...]:
+    def key_meta_fields(self) -> tuple[str, ...]:
         """The meta fields in which rows contain their keys; none if the keys are made from the table's columns."""
-        return CARRIED_NAMES if self.key_fields == (RECORD_KEY,) else ()
+        return KEY_META_NAMES if self.key_fields == (RECORD_KEY,) else ()
 
     @property
     def columns(self) -> list[str]:
         """The columns that record keys and partition paths are made of, without duplicates."""
-        return list(dict.fromkeys([*self.key_fields, *self.partition_fields, *self.carried]))
+        return list(dict.fromkeys([*self.key_fields, *self.partition_fields, *self.key_meta_fields]))
 
-    def of_rows(self, table: TableSchema) -> TableSchema:
+    def schema_of_rows(self, table: TableSchema) -> TableSchema:
         """Return the schema of the rows that are written to a table with the schema *table*."""
-        return replace(table, with_keys=bool(self.carried))
+        return replace(table, with_keys=bool(self.key_meta_fields))
 
-    def stored(self, rows: _Rows) -> _Rows:
+    def drop_key_fields(self, rows: _Rows) -> _Rows:
         """Return *rows* without the meta fields of ``carried``, which are not written as columns of their own.
 
         Rows of a delete may have no other columns; they are returned unchanged.
         """
-        own = [name for name in rows.schema.names if name not in self.carried]
-        return rows.select(own) if own and self.carried else rows
+        own = [name for name in rows.schema.names if name not in self.key_meta_fields]
+        return rows.select(own) if own and self.key_meta_fields else rows
 
     def record_keys(self, rows: pa.RecordBatch | pa.Table) -> pa.Array:
         """Return the record key of each row.
@@ -314,7 +314,7 @@ class RowKeys:
         except DataError as error:
             if error.first is None:
                 raise
-            text = f"{error}, such as {shown_row(rows, error.first)}; fill it, or leave these rows out"
+            text = f"{error}, such as {format_row(rows, error.first)}; fill it, or leave these rows out"
             raise DataError(
                 text, column=error.column, missing=error.missing, rows=error.rows, first=error.first
             ) from None
@@ -326,7 +326,7 @@ class RowKeys:
             DataError: a partition column is missing.
             SchemaError: Hudi does not define a text for the type of a partition column.
         """
-        if self.carried and rows.schema.get_field_index(PARTITION_PATH) >= 0:
+        if self.key_meta_fields and rows.schema.get_field_index(PARTITION_PATH) >= 0:
             [known] = self._columns(rows, (PARTITION_PATH,))
             if known.null_count:
                 known = pc.coalesce(known, self.partition_paths(rows.drop_columns([PARTITION_PATH])))
@@ -360,7 +360,7 @@ class RowKeys:
             if name not in there:
                 raise DataError(
                     f"the column {name!r}, which the table's keys are made of, is missing"
-                    f"{did_you_mean(name, rows.schema.names)}; the columns are {', '.join(rows.schema.names)}",
+                    f"{suggest_names(name, rows.schema.names)}; the columns are {', '.join(rows.schema.names)}",
                     column=name,
                 )
             if rows.schema.names.count(name) > 1:

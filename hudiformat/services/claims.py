@@ -39,7 +39,7 @@ def is_running(state: TableState, instant: Instant) -> bool:
     return options.has_other_writers or not is_of_ended_process(state.storage, instant.time)
 
 
-def claim(state: TableState, instant: Instant, undo: ExitStack) -> ServiceClaim:
+def claim_service(state: TableState, instant: Instant, undo: ExitStack) -> ServiceClaim:
     """Begin a planned service, or take over one whose process has died; it must be called under the table's lock.
 
     Files of the dead process are deleted.  The heartbeat stops when *undo* is closed.

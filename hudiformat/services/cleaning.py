@@ -17,7 +17,7 @@ from itertools import groupby
 
 from hudiformat.errors import CorruptTableError
 from hudiformat.file_group.slices import FileSlice, build_slices
-from hudiformat.naming.checks import checked_data_file
+from hudiformat.naming.checks import check_data_file
 from hudiformat.naming.file_names import LogFileName, base_name, join_path, parse_data_file
 from hudiformat.naming.instants import format_instant
 from hudiformat.services.leftovers import delete_leftovers
@@ -60,12 +60,12 @@ def clean(context: TableContext, seen: TableState | None = None) -> ServiceResul
     """
     if seen is None:
         delete_leftovers(context.storage)
-    elif not _pending(seen) and (_is_as_clean_as_before(seen) or plan_clean(seen) is None):
+    elif not _pending_cleans(seen) and (_is_as_clean_as_before(seen) or plan_clean(seen) is None):
         _FoundNothing.remember(seen)
         return _result([])
     done = []
     with changing(context, seen) as state:
-        for pending in _pending(state):
+        for pending in _pending_cleans(state):
             done.append(_run(state, pending, _read_plan(state, pending)))
             state = context.state()  # noqa: PLW2901 - the clean has changed the table
         plan = plan_clean(state)
@@ -121,7 +121,7 @@ class _FoundNothing:
             state.context.parsed.cache.put(_KEY, found, _INSTANT_BYTES * len(found.completed))
 
 
-def _pending(state: TableState) -> list[Instant]:
+def _pending_cleans(state: TableState) -> list[Instant]:
     return [pending for pending in state.timeline.pending if pending.action is Action.CLEAN]
 
 
@@ -280,7 +280,7 @@ def _run(state: TableState, instant: Instant, plan: CleanerPlan) -> tuple[Instan
     if instant.state is State.REQUESTED:
         instant = transition_inflight(state.storage, state.config, instant)
     planned = plan.file_paths_to_be_deleted_per_partition or {}
-    names = {path: _checked_names(info.file_path or "" for info in files) for path, files in planned.items()}
+    names = {path: _check_names(info.file_path or "" for info in files) for path, files in planned.items()}
     partitions = {path: _partition_metadata(path, plan.policy, found) for path, found in names.items()}
     _delete(state, [(path, name) for path, found in names.items() for name in found])
     sync_deletions(state, names)  # if a file came back after the clean is completed, nobody would delete it again
@@ -297,8 +297,8 @@ def _run(state: TableState, instant: Instant, plan: CleanerPlan) -> tuple[Instan
     return publish(state, instant, metadata), metadata.total_files_deleted
 
 
-def _checked_names(paths: Iterable[str]) -> tuple[str, ...]:
-    return tuple(base_name(checked_data_file(path)) for path in paths)
+def _check_names(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(base_name(check_data_file(path)) for path in paths)
 
 
 def _delete(state: TableState, files: Sequence[tuple[str, str]]) -> None:

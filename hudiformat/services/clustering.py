@@ -19,7 +19,7 @@ from hudiformat.errors import UnsupportedFeatureError, WriteConflictError
 from hudiformat.file_group.merging.rule import RecordMerger
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import WriteToken, base_name
-from hudiformat.services.claims import ServiceClaim, claim, is_running
+from hudiformat.services.claims import ServiceClaim, claim_service, is_running
 from hudiformat.services.clustering_plan import SORT_COLUMNS, plan_clustering, resizes_buckets
 from hudiformat.services.execution import Part, by_partition, complete_claimed, run_parts
 from hudiformat.services.ordering import RowOrder, row_order
@@ -76,11 +76,11 @@ def cluster(context: TableContext, seen: TableState | None = None) -> ServiceRes
         CommitError: a clustering could not be completed; it stays planned.
     """
     seen = _check(context.state() if seen is None else seen)
-    if not _planned(seen) and _schedule(context, seen) is None:
+    if not _pending_clusterings(seen) and _schedule(context, seen) is None:
         return commits_result(_SERVICE, [])
     with ExitStack() as undo:
         with changing(context) as state:
-            waiting = [instant for instant in _planned(state) if not is_running(state, instant)]
+            waiting = [instant for instant in _pending_clusterings(state) if not is_running(state, instant)]
             overtaken = [instant for instant in waiting if _slices_of(state, instant) is None]
             for instant in overtaken:
                 forget(state.storage, instant.time)
@@ -88,7 +88,7 @@ def cluster(context: TableContext, seen: TableState | None = None) -> ServiceRes
                 remove_pending(state.storage, state.config, instant)
             if overtaken:
                 state = state.context.state()  # noqa: PLW2901 - removing the plans has changed the timeline
-            claimed = [claim(state, instant, undo) for instant in waiting if instant not in overtaken]
+            claimed = [claim_service(state, instant, undo) for instant in waiting if instant not in overtaken]
         return commits_result(_SERVICE, [_run(state, one) for one in claimed])
 
 
@@ -104,7 +104,7 @@ def _check(state: TableState) -> TableState:
     return state
 
 
-def _planned(state: TableState) -> list[Instant]:
+def _pending_clusterings(state: TableState) -> list[Instant]:
     return [instant for instant in state.timeline.pending if state.is_clustering(instant)]
 
 

@@ -16,7 +16,7 @@ from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import join_path
 from hudiformat.services.resizing import EXECUTION as _RESIZING
-from hudiformat.services.resizing import resized
+from hudiformat.services.resizing import plan_resize_groups
 from hudiformat.table.options.buckets import BucketEngine
 from hudiformat.table.options.clustering import ClusteringOptions, PartitionFilter, SliceOrder
 from hudiformat.table.options.values import IndexType
@@ -43,8 +43,8 @@ def plan_clustering(state: TableState) -> ClusteringPlan | None:
         if resizes:
             groups += _resizes(state, path)
             continue
-        slices = eligible(state.slices(path), state.busy_groups, options)
-        groups += (_group(state, *one) for one in grouped(slices, options, state.options.sizing.max_file_size))
+        slices = eligible_slices(state.slices(path), state.busy_groups, options)
+        groups += (_group(state, *one) for one in group_slices(slices, options, state.options.sizing.max_file_size))
     if not groups:
         return None
     sort = {SORT_COLUMNS: ",".join(options.sort_columns)} if options.sort_columns else {}
@@ -71,7 +71,7 @@ def _resizes(state: TableState, path: str) -> Iterator[ClusteringGroup]:
     if any(busy == path for busy, _ in state.in_clustering):
         return
     free = [one for one in state.slices(path) if (path, one.file_id) not in state.busy_groups]
-    for slices, files, buckets in resized(state, path, free):
+    for slices, files, buckets in plan_resize_groups(state, path, free):
         yield replace(_group(state, slices, files), extra_metadata=buckets)
 
 
@@ -87,7 +87,7 @@ def chosen_partitions(paths: Sequence[str], options: ClusteringOptions, now: dat
     return list(paths)
 
 
-def eligible(
+def eligible_slices(
     slices: Iterable[FileSlice], busy: frozenset[tuple[str, str]], options: ClusteringOptions
 ) -> list[FileSlice]:
     """Return the slices that are small, or have no base file, and that no pending plan names."""
@@ -99,7 +99,7 @@ def eligible(
     ]
 
 
-def grouped(
+def group_slices(
     slices: Sequence[FileSlice], options: ClusteringOptions, file_size: int
 ) -> Iterator[tuple[list[FileSlice], int]]:
     """Yield *slices* of one partition in groups, with the number of files that each group becomes.

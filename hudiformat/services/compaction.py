@@ -21,9 +21,9 @@ from hudiformat.file_group.merging.rule import RecordMerger
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import WriteToken
 from hudiformat.schema.meta_fields import FILE_NAME, add_file_name
-from hudiformat.services.claims import ServiceClaim, claim, is_running
+from hudiformat.services.claims import ServiceClaim, claim_service, is_running
 from hudiformat.services.execution import compaction_operation, mergeable_slices, run_claimed
-from hudiformat.services.lost_plans import lost_plans, mend_lost_plans
+from hudiformat.services.lost_plans import find_lost_plans, mend_lost_plans
 from hudiformat.services.service_result import ServiceResult, commits_result, plan_result
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.state import TableContext, TableState
@@ -75,18 +75,18 @@ def compact(context: TableContext, seen: TableState | None = None) -> ServiceRes
         CommitError: a compaction could not be completed; it stays planned.
     """
     seen = _check(context.state() if seen is None else seen)
-    if lost_plans(seen):
+    if find_lost_plans(seen):
         seen = mend_lost_plans(context)
-    if not _planned(seen) and _schedule(context, seen) is None:
+    if not _pending_compactions(seen) and _schedule(context, seen) is None:
         return commits_result(_SERVICE, [])
     with ExitStack() as undo:
         with changing(context) as state:
-            waiting = [instant for instant in _planned(state) if not is_running(state, instant)]
-            claimed = [claim(state, instant, undo) for instant in waiting]
+            waiting = [instant for instant in _pending_compactions(state) if not is_running(state, instant)]
+            claimed = [claim_service(state, instant, undo) for instant in waiting]
         return commits_result(_SERVICE, [_run(state, one) for one in claimed])
 
 
-def _planned(state: TableState) -> list[Instant]:
+def _pending_compactions(state: TableState) -> list[Instant]:
     return [instant for instant in state.timeline.pending if instant.action is Action.COMPACTION]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hudiformat.table.state import TableContext, TableState
-from hudiformat.timeline.archive.archiving import ArchiveLimits, archive, instants_to_archive
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive_instants, instants_to_archive
 from hudiformat.timeline.timeline import Action, Instant, Timeline
 from hudiformat.write.commit.changing import exclusive
 from hudiformat.write.commit.sweeping import sweep_before_archiving
@@ -31,7 +31,7 @@ def since_clustering(state: TableState) -> int:
     return sum(one.time > newest for one in state.timeline.completed_writes)
 
 
-def archivable(state: TableState) -> tuple[Instant, ...]:
+def archivable_instants(state: TableState) -> tuple[Instant, ...]:
     """Return the instants that archiving would take off the active timeline."""
     if len(state.timeline.completed_writes) <= state.options.services.archive_max_commits:
         return ()
@@ -49,7 +49,7 @@ def archive_table(context: TableContext) -> tuple[Instant, ...]:
         limits = _limits(state)
         # Once an instant is off the timeline, nothing distinguishes its files from those of an archived commit.
         sweep_before_archiving(state, instants_to_archive(state.storage, state.config, limits))
-        return archive(state.storage, state.config, limits, confirm=owning.confirm)
+        return archive_instants(state.storage, state.config, limits, confirm=owning.confirm)
 
 
 def _limits(state: TableState) -> ArchiveLimits:

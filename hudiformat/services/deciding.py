@@ -14,7 +14,7 @@ from hudiformat.metadata_table.kinds.files import FILES
 from hudiformat.services.claims import is_running
 from hudiformat.services.cleaning import plan_clean
 from hudiformat.services.clustering_plan import plan_clustering, resizes_buckets
-from hudiformat.services.counting import archivable, since_clustering, since_compaction
+from hudiformat.services.counting import archivable_instants, since_clustering, since_compaction
 from hudiformat.services.metadata_services import may_serve_metadata_table
 from hudiformat.table.options.values import IndexType
 from hudiformat.table.state import TableState
@@ -63,7 +63,7 @@ def _rollback(state: TableState) -> Decision:
     dead = dead_writes(state)
     if not dead:
         return Decision(False, "no write was left by a writer that died")
-    return Decision(True, f"writers that died have left {_listed(dead)}")
+    return Decision(True, f"writers that died have left {_format_instants(dead)}")
 
 
 def _metadata(state: TableState) -> Decision:
@@ -79,7 +79,7 @@ def _metadata(state: TableState) -> Decision:
 def _compaction(state: TableState) -> Decision:
     if state.config.table_type is TableType.COPY_ON_WRITE:
         return Decision(False, "a copy-on-write table has no log files")
-    planned = _planned(state, Action.COMPACTION)
+    planned = _decide_on_plans(state, Action.COMPACTION)
     if planned is not None:
         return planned
     count, enough = len(since_compaction(state.timeline)), state.options.services.compact_delta_commits
@@ -92,7 +92,7 @@ def _log_compaction(state: TableState) -> Decision:
     options = state.options.services
     if state.config.table_type is TableType.COPY_ON_WRITE:
         return Decision(False, "a copy-on-write table has no log files")
-    if (planned := _planned(state, Action.LOG_COMPACTION)) is not None:
+    if (planned := _decide_on_plans(state, Action.LOG_COMPACTION)) is not None:
         return planned
     if not options.log_compaction:
         return Decision(False, "hoodie.log.compaction.enable is false")
@@ -120,7 +120,7 @@ def _clustering(state: TableState) -> Decision:
     options = state.options.clustering
     if state.options.index_type is IndexType.BUCKET and not resizes_buckets(state):
         return Decision(False, "the hash of a record key names its file group, which clustering would change")
-    if (planned := _planned(state, Action.CLUSTERING)) is not None:
+    if (planned := _decide_on_plans(state, Action.CLUSTERING)) is not None:
         return planned
     if not (options.inline or options.schedule_inline or options.is_async):
         return Decision(False, "hoodie.clustering.async.enabled and hoodie.clustering.inline are false")
@@ -147,7 +147,9 @@ def _expiry(state: TableState) -> Decision:
     partitions = tuple(expired_partitions(state))
     if not partitions:
         return Decision(False, f"no partition is older than {age}")
-    return Decision(True, f"{_number(len(partitions), 'partition')} older than {age}: {_few(partitions)}", partitions)
+    return Decision(
+        True, f"{_number(len(partitions), 'partition')} older than {age}: {_format_few(partitions)}", partitions
+    )
 
 
 def _cleaning(state: TableState) -> Decision:
@@ -172,13 +174,13 @@ def _archiving(state: TableState) -> Decision:
     if commits <= most:
         return Decision(False, f"{commits} commits on the active timeline, up to {most} stay (hoodie.keep.max.commits)")
     why = f"{commits} commits on the active timeline, more than {most} (hoodie.keep.max.commits)"
-    count = len(archivable(state))
+    count = len(archivable_instants(state))
     if not count:
         return Decision(False, f"{why}, but cleans, savepoints or pending instants need them")
     return Decision(True, f"{why}; {_number(count, 'instant')} can go")
 
 
-def _planned(state: TableState, action: Action) -> Decision | None:
+def _decide_on_plans(state: TableState, action: Action) -> Decision | None:
     """Return the decision for plans that are on the timeline; None if there are none."""
     pending = state.timeline.pending
     if action is Action.CLUSTERING:
@@ -187,9 +189,9 @@ def _planned(state: TableState, action: Action) -> Decision | None:
         planned = [one for one in pending if one.action is action]
     waiting = [one for one in planned if not is_running(state, one)]
     if waiting:
-        return Decision(True, f"planned and not run: {_listed(waiting)}")
+        return Decision(True, f"planned and not run: {_format_instants(waiting)}")
     if planned:
-        return Decision(False, f"another process is running {_listed(planned)}")
+        return Decision(False, f"another process is running {_format_instants(planned)}")
     return None
 
 
@@ -202,13 +204,13 @@ def _by_count(count: int, enough: int, what: str, key: str) -> Decision:
 _FEW = 5
 
 
-def _few(names: tuple[str, ...]) -> str:
+def _format_few(names: tuple[str, ...]) -> str:
     more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
     return ", ".join(names[:_FEW]) + more
 
 
-def _listed(instants: list[Instant]) -> str:
-    return _few(tuple(str(one) for one in instants))
+def _format_instants(instants: list[Instant]) -> str:
+    return _format_few(tuple(str(one) for one in instants))
 
 
 def _number(count: int, what: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 
 from hudiformat.codec.statistics import kind_of
-from hudiformat.errors import HudiFormatError, OptionError, SchemaError, UnsupportedFeatureError, unknown_column
+from hudiformat.errors import HudiFormatError, OptionError, SchemaError, UnsupportedFeatureError, unknown_column_error
 from hudiformat.metadata_table.column_stats import COLUMN_STATS, PARTITION_STATS
 from hudiformat.metadata_table.definitions import has_value_types, load_definitions
 from hudiformat.metadata_table.kinds.expression_index import EXPRESSION_INDEX
@@ -67,7 +67,7 @@ def create_index(
         _refuse(current, name, columns)
         if name == RECORD_INDEX and name not in current.config.metadata_partitions:
             refuse_partitioned_index(current.config, indexing)
-        missing = _missing(current, name)
+        missing = _missing_partitions(current, name)
         for one in missing:
             built += [_build(IndexBuild(current, one, indexing), progress)]
             current = current.context.state()
@@ -208,7 +208,7 @@ def _check_columns(state: TableState, columns: Sequence[str]) -> None:
     for column in columns:
         kind = kind_of(schema, column)
         if kind is None:
-            raise unknown_column(column, schema.names)
+            raise unknown_column_error(column, schema.names)
         if not _is_indexable(state, column):
             raise SchemaError(
                 f"column {column} of type {kind} has no statistics in Hudi: leave the column out", column=column
@@ -220,7 +220,7 @@ def _is_indexable(state: TableState, column: str) -> bool:
     return kind is not None and is_indexable(kind, has_types=has_value_types(None, state.config))
 
 
-def _missing(state: TableState, name: str) -> list[str]:
+def _missing_partitions(state: TableState, name: str) -> list[str]:
     """Return the partitions that the index *name* needs and the metadata table lacks, in the order of building."""
     needed = {FILES, name} | ({COLUMN_STATS} if name == PARTITION_STATS else set())
     return [one for one in KEPT_UP if one in needed and one not in state.config.metadata_partitions]
@@ -236,7 +236,7 @@ def _build(build: IndexBuild, progress: Progress | None) -> Instant:
         extra_metadata=BUILDER,
     )
     pending = announce(state, Action.INDEXING, IndexPlan(index_partition_infos=(info,)))
-    with _undoing(state):
+    with _undo_on_failure(state):
         inflight = transition_inflight(state.storage, state.config, pending)
         build.run(pending.time, lambda done, total: progress(name, done, total) if progress else None)
         state.context.confirm()
@@ -245,7 +245,7 @@ def _build(build: IndexBuild, progress: Progress | None) -> Instant:
 
 
 @contextmanager
-def _undoing(state: TableState) -> Iterator[None]:
+def _undo_on_failure(state: TableState) -> Iterator[None]:
     """Delete what the block has created if it fails; until its end, the table is as before."""
     try:
         yield

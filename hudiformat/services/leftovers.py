@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.naming.file_names import join_path
 from hudiformat.storage.protocol import TEMPORARY_PREFIX, FileInfo, Storage
-from hudiformat.storage.spill_folders import delete_spill_folder, old_spill_folders
+from hudiformat.storage.spill_folders import delete_spill_folder, find_old_spill_folders
 from hudiformat.timeline.config_files import META_FOLDER
 
 REPAIR_FOLDER = ".repair"
@@ -40,7 +40,7 @@ def delete_leftovers(storage: Storage) -> None:
     for path, file in list(temporary_files(storage)):
         if is_old(file):
             storage.delete(path)
-    for folder in old_spill_folders(seconds=OLD):
+    for folder in find_old_spill_folders(seconds=OLD):
         delete_spill_folder(folder)
 
 

@@ -15,17 +15,17 @@ import numpy as np
 import pyarrow as pa
 
 from hudiformat.codec.log.block import LogBlock
-from hudiformat.codec.log.damaged import naming_log_files
+from hudiformat.codec.log.damaged import add_log_file_to_errors
 from hudiformat.codec.log.reader import LogReader
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.file_group.merging.candidates import counting_blocks, read_candidates
+from hudiformat.file_group.merging.candidates import blocks_to_merge, read_candidates
 from hudiformat.file_group.merging.keys import KeyIndex
 from hudiformat.file_group.merging.rule import merge_rule
-from hudiformat.file_group.merging.slice import merge_slice, survivors
-from hudiformat.file_group.renamed_columns import named_block
+from hudiformat.file_group.merging.slice import merge_log_entries, merge_slice
+from hudiformat.file_group.renamed_columns import rename_block_columns
 from hudiformat.file_group.slices import FileSlice, Visibility
 from hudiformat.naming.file_names import WriteToken
-from hudiformat.services.claims import ServiceClaim, claim, is_running
+from hudiformat.services.claims import ServiceClaim, claim_service, is_running
 from hudiformat.services.execution import compaction_operation, mergeable_slices, run_claimed
 from hudiformat.services.service_result import ServiceResult, commits_result
 from hudiformat.storage.protocol import Storage
@@ -76,7 +76,7 @@ def log_compact(context: TableContext) -> ServiceResult[Commit]:
             if not planned or overtaken == planned:
                 waiting = _plan(state)
                 state = state.context.state() if waiting else state  # noqa: PLW2901
-            claimed = [claim(state, instant, undo) for instant in waiting if instant not in overtaken]
+            claimed = [claim_service(state, instant, undo) for instant in waiting if instant not in overtaken]
         return commits_result(_SERVICE, [_run(state, one) for one in claimed])
 
 
@@ -122,7 +122,7 @@ def _choose(state: TableState) -> Iterator[FileSlice]:
 
 def _blocks(storage: Storage, file_slice: FileSlice, visibility: Visibility) -> list[LogBlock]:
     blocks = (block for path in file_slice.log_paths for block in LogReader(path, storage=storage))
-    return counting_blocks(blocks, counts=visibility.counts_block)
+    return blocks_to_merge(blocks, counts=visibility.counts_block)
 
 
 def _run(state: TableState, claimed: ServiceClaim) -> Commit:
@@ -133,7 +133,7 @@ def _run(state: TableState, claimed: ServiceClaim) -> Commit:
 
 def _compact(file_slice: FileSlice, plan: WritePlan, storage: Storage, token: WriteToken) -> list[WriteStat]:
     """Write one log file from the log files of a slice; none if all of their blocks have been rolled back."""
-    blocks = [named_block(block, plan.history) for block in _blocks(storage, file_slice, plan.visibility)]
+    blocks = [rename_block_columns(block, plan.history) for block in _blocks(storage, file_slice, plan.visibility)]
     instants = list(dict.fromkeys(block.instant or "" for block in reversed(blocks)))
     if not blocks:
         return []
@@ -143,7 +143,7 @@ def _compact(file_slice: FileSlice, plan: WritePlan, storage: Storage, token: Wr
         below=file_slice if plan.logs_name_slices else None,
     )
     try:
-        with naming_log_files(storage, file_slice.log_paths):
+        with add_log_file_to_errors(storage, file_slice.log_paths):
             _write(plan, blocks, handle)
         return handle.close()
     except BaseException:
@@ -153,7 +153,7 @@ def _compact(file_slice: FileSlice, plan: WritePlan, storage: Storage, token: Wr
 
 def _write(plan: WritePlan, blocks: list[LogBlock], handle: AppendHandle) -> None:
     rule = merge_rule(plan.config, plan.schema, None)
-    left = survivors(read_candidates(blocks, plan.schema.arrow_with_meta, rule), rule)
+    left = merge_log_entries(read_candidates(blocks, plan.schema.arrow_with_meta, rule), rule)
     for batch in merge_slice([], left, rule):
         handle.keep(batch)
     assert isinstance(left.keys, KeyIndex)  # noqa: S101 - positions are used with a base file only
@@ -162,5 +162,5 @@ def _write(plan: WritePlan, blocks: list[LogBlock], handle: AppendHandle) -> Non
         if len(numbers):
             entries = pa.array(left.entry[numbers])
             values = [column.take(entries).combine_chunks() for column in left.ordering] if fields else []
-            keys = left.keys.texts(numbers).combine_chunks()
+            keys = left.keys.keys_of(numbers).combine_chunks()
             handle.delete(keys, delete_ordering(values, fields) if values else None)

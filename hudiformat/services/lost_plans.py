@@ -15,7 +15,7 @@ from hudiformat.write.commit.changing import changing
 from hudiformat.write.commit.files import delete_files
 
 
-def lost_plans(state: TableState) -> list[Instant]:
+def find_lost_plans(state: TableState) -> list[Instant]:
     """Return the pending compactions without a plan that nobody runs."""
     pending = (one for one in state.timeline.pending if one.action is Action.COMPACTION)
     return [one for one in pending if state.plan(one) is None and not is_running(state, one)]
@@ -28,7 +28,7 @@ def mend_lost_plans(context: TableContext) -> TableState:
     until it is completed, so it cannot be removed.
     """
     with changing(context) as state:
-        for instant in lost_plans(state):
+        for instant in find_lost_plans(state):
             delete_files(state.storage, state.config, instant.time)
             operations = tuple(_begun_slices(state, instant)) if state.logs_name_slices else ()
             if operations:

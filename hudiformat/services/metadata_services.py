@@ -13,7 +13,7 @@ from dataclasses import replace
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.metadata_table.changes import IndexKind
 from hudiformat.metadata_table.kinds.files import FILES
-from hudiformat.metadata_table.merging import merged_records
+from hudiformat.metadata_table.merging import merge_records
 from hudiformat.metadata_table.partition import OpenMetadata
 from hudiformat.metadata_table.updates import encode_base_file
 from hudiformat.naming.file_names import BaseFileName, WriteToken, parse_data_file
@@ -21,9 +21,9 @@ from hudiformat.services.cleaning import clean
 from hudiformat.services.execution import compaction_operation, compaction_plan_of, slice_of
 from hudiformat.table.options.values import CleanPolicy, WriteOptions
 from hudiformat.table.state import TableState
-from hudiformat.timeline.archive.archiving import ArchiveLimits, archive
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive_instants
 from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
-from hudiformat.timeline.contents import complete, create_requested, remove_pending, transition_inflight
+from hudiformat.timeline.contents import complete_instant, create_requested, remove_pending, transition_inflight
 from hudiformat.timeline.plans import CompactionPlan
 from hudiformat.timeline.timeline import Action, Instant, State, Timeline
 from hudiformat.write.commit.changing import changing
@@ -63,7 +63,7 @@ def serve_metadata_table(seen: TableState) -> bool:
                 # instants after it that were archived would be missing from the timeline, and count as unfinished.
                 retain_from=min((one.time for one in table.outer.timeline.pending), default=None),
             )
-            archive(table.own.storage, table.own.config, limits)
+            archive_instants(table.own.storage, table.own.config, limits)
         return True
 
 
@@ -144,7 +144,7 @@ def _compact(table: MetadataTable) -> MetadataTable:
         stat = _merge(table, opened, one, kinds[one.partition_path], begun.time)
         stats[one.partition_path] += (stat,)
     metadata = CommitMetadata("COMPACT", stats, {"schema": schema.avro}, compacted=True)
-    complete(storage, config, begun, metadata, completion_time=table.refreshed().next_instant)
+    complete_instant(storage, config, begun, metadata, completion_time=table.refreshed().next_instant)
     return table.refreshed()
 
 
@@ -176,7 +176,7 @@ def _resume(table: MetadataTable, planned: Instant) -> tuple[Instant, list[FileS
 def _merge(table: MetadataTable, opened: OpenMetadata, one: FileSlice, kind: IndexKind, time: str) -> WriteStat:
     """Write the next base file of a file group; its entries are in memory."""
     schema = table.own.schema.avro_with_meta
-    keys, values = merged_records(opened.parts_of(one), kind, schema)
+    keys, values = merge_records(opened.parts_of(one), kind, schema)
     content = encode_base_file(keys, values, schema=schema, partition=kind.name)
     path = f"{kind.name}/{BaseFileName(one.file_id, str(WriteToken(0, 0, 0)), time, 'hfile')}"
     table.own.storage.create(path, content)

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from hudiformat.errors import SchemaError
 from hudiformat.services.curves import Cells, hilbert, z_order
-from hudiformat.storage.spill_folders import spill_folder, spilling
+from hudiformat.storage.spill_folders import convert_spill_errors, spill_folder
 from hudiformat.table.options.clustering import Layout
 from hudiformat.write.metadata.kinds import column_type
 
@@ -51,7 +51,7 @@ class RowOrder:
     layout: Layout = Layout.LINEAR
     memory: int = _MEMORY
 
-    def sorted(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    def sort(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         """Yield the rows of *batches* in this order; the sort is stable.
 
         Raises:
@@ -103,7 +103,7 @@ class RowOrder:
     def _keys_for(self, sample: pa.Table) -> Keys:
         """Return the function that makes the sort columns; *sample* is a sample of the rows, or all of them."""
         if self.layout is Layout.LINEAR or len(self.columns) == 1:
-            return _unchanged
+            return _keep_columns
         return _Curve.of(sample, self.layout)
 
 
@@ -182,7 +182,7 @@ class _Files:
         self._bytes: dict[str, int] = {}
         self._samples: dict[str, _Sample] = {}
 
-    @spilling()
+    @convert_spill_errors()
     def add(self, name: str, batch: pa.RecordBatch) -> None:
         """Add *batch* to the file *name*."""
         if name not in self._writers:
@@ -206,7 +206,7 @@ class _Files:
         if writer is None:
             return
         path = self._folder / name
-        with spilling():
+        with convert_spill_errors():
             writer.close()
             with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
                 yield from reader
@@ -225,7 +225,7 @@ def _take_batches(batches: Iterator[pa.RecordBatch], memory: int) -> tuple[list[
     return taken, size
 
 
-def _unchanged(columns: pa.Table) -> pa.Table:
+def _keep_columns(columns: pa.Table) -> pa.Table:
     return columns
 
 

@@ -36,7 +36,7 @@ _GROUP = "clustering.group."
 _PARTITION, _CHILDREN, _SEQUENCE = f"{_GROUP}partition", f"{_GROUP}child.node", f"{_GROUP}sequence.no"
 
 
-def resized(
+def plan_resize_groups(
     state: TableState, path: str, slices: Sequence[FileSlice]
 ) -> Iterator[tuple[Sequence[FileSlice], int, dict[str, str]]]:
     """Yield file slices of a partition that are rewritten together, the number of new files, and the plan's entry."""
@@ -144,5 +144,5 @@ def rows_of(
     every = (reader.scan_stored(target.storage, one) for one in slices)
     batches = (batch.drop_columns([FILE_NAME]) for found in every for batch in found)
     if order is not None:
-        return iter(order.sorted(batches))
+        return iter(order.sort(batches))
     return (pa.Table.from_batches([batch]) for batch in batches)

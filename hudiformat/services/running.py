@@ -173,7 +173,7 @@ _RUNNERS: dict[Service, Callable[[TableState, Decision], ServiceResult[Commit | 
 }
 
 
-def services_named(names: Sequence[str]) -> tuple[Service, ...]:
+def parse_services(names: Sequence[str]) -> tuple[Service, ...]:
     """Return the services with these *names*.
 
     Raises:

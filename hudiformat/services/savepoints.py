@@ -13,7 +13,7 @@ from hudiformat.services.rolling_back import find_write, refuse_former_layout, r
 from hudiformat.services.service_result import ServiceResult
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.cleans import CleanerPlan, CleanMetadata
-from hudiformat.timeline.contents import Content, complete, create_requested, remove_pending
+from hudiformat.timeline.contents import Content, complete_instant, create_requested, remove_pending
 from hudiformat.timeline.rollbacks import InstantInfo, RestorePlan, SavepointMetadata, SavepointPartitionMetadata
 from hudiformat.timeline.timeline import Action, Instant, State, instant_path
 from hudiformat.write.commit.changing import changing, exclusive
@@ -42,7 +42,7 @@ def savepoint(context: TableContext, instant: str, *, user: str = "", comment: s
         remove_pending(state.storage, state.config, Instant(instant, Action.SAVEPOINT, State.INFLIGHT))
         state.context.confirm()
         begun = create_requested(state.storage, state.config, instant, Action.SAVEPOINT)
-        done = complete(state.storage, state.config, begun, metadata, completion_time=state.next_instant)
+        done = complete_instant(state.storage, state.config, begun, metadata, completion_time=state.next_instant)
         return ServiceResult("savepoint", f"the files of {instant} are kept", (done,))
 
 

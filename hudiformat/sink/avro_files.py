@@ -21,10 +21,10 @@ from hudiformat.codec.avro.container import (
 from hudiformat.codec.avro.encode import encode_records
 from hudiformat.codec.avro.schema import arrow_to_avro
 from hudiformat.errors import EncodeError, SchemaError
-from hudiformat.sink.gathering import GatheredRows
+from hudiformat.sink.gathering import BufferedRowWriter
 from hudiformat.sink.options import Codec
 from hudiformat.storage.protocol import OutputFile, Storage
-from hudiformat.storage.streams import reading
+from hudiformat.storage.streams import open_ranges
 from hudiformat.wire import INT32_MAX
 
 BLOCK = 1 << 20
@@ -55,7 +55,7 @@ class AvroSchema:
         return encode_header({SCHEMA_KEY: self.text.encode(), CODEC_KEY: self.codec.value.encode()})
 
 
-class AvroRows(GatheredRows):
+class AvroRows(BufferedRowWriter):
     """Writes rows to *file* in blocks.
 
     *label* is different for each file of a writer.  The sync marker is made of it, so that the same rows give the same
@@ -72,7 +72,7 @@ class AvroRows(GatheredRows):
 
     @property
     def written(self) -> int:
-        """As :attr:`GatheredRows.written`."""
+        """As :attr:`BufferedRowWriter.written`."""
         return self._file.size
 
     def close(self) -> int:
@@ -106,7 +106,7 @@ def merge_files(storage: Storage, sources: Sequence[str], target: str) -> None:
     with storage.open_new(target) as file:
         first: ContainerReader | None = None
         for source in sources:
-            with reading(storage, source) as opened:
+            with open_ranges(storage, source) as opened:
                 found = ContainerReader(opened, source)
                 if first is None:
                     first = found

@@ -44,7 +44,7 @@ from hudiformat.sink.partition_commit import (
     commit_policies,
     commit_trigger,
 )
-from hudiformat.sink.plan import BatchPlan, Group, Progress, missing_tasks, plan_batch, plan_end
+from hudiformat.sink.plan import BatchPlan, MergeGroup, Progress, missing_tasks, plan_batch, plan_end
 from hudiformat.sink.rolling import Clock, now_milliseconds
 from hudiformat.storage.protocol import Storage
 
@@ -76,7 +76,7 @@ class Compactor:
                     raise
 
 
-def merged_path(layout: Layout, plan: BatchPlan, group: Group) -> str:
+def merged_path(layout: Layout, plan: BatchPlan, group: MergeGroup) -> str:
     """Return the path of a group's file before it becomes visible: a merged file, or the only file of the group."""
     return layout.merged(plan.label, group.number) if len(group.sources) > 1 else group.sources[0]
 
@@ -183,7 +183,7 @@ class FileSink:
             self._delete_leftovers(progress)
             return None
         if self._options.holds or progress.held:
-            due = self._due(plan, progress) if self._options.holds else None
+            due = self._due_partitions(plan, progress) if self._options.holds else None
             plan = plan_batch(messages, self._options, held=progress.held, due=due, layout=self._layout)
         self._storage.create(self._layout.plan(plan.batch), plan.to_json())
         progress, commit = self._carry_out(plan, progress)
@@ -244,17 +244,17 @@ class FileSink:
 
         now = self._clock()
         watermark = _latest(before.watermark, plan.watermark)
-        pending = self._pending(plan, before, now)
+        pending = self._pending_partitions(plan, before, now)
         committed = plan.due
         if committed is None:
             committed = tuple(self._trigger.committable(pending, now=now, watermark=watermark))
         self._commit_partitions(committed)
         left = {name: since for name, since in pending.items() if name not in committed}
-        after = Progress(plan.batch, watermark, left, before.skipped_before(plan.batch), self._held(plan))
+        after = Progress(plan.batch, watermark, left, before.skipped_before(plan.batch), self._hidden_files(plan))
         self._storage.create(self._layout.done(plan.batch), after.to_json(), overwrite=plan.ending)
         return after, BatchCommit(plan.batch, plan.targets, tuple(filter(None, committed)))
 
-    def _pending(self, plan: BatchPlan, before: Progress, now: int) -> dict[str, int]:
+    def _pending_partitions(self, plan: BatchPlan, before: Progress, now: int) -> dict[str, int]:
         """Return the partitions that wait, each with the time since when.
 
         An output without partitions waits only if its files are hidden.
@@ -263,11 +263,11 @@ class FileSink:
         new = {name: now for name in names if (name or self._options.holds) and name not in before.pending}
         return {**before.pending, **new}
 
-    def _due(self, plan: BatchPlan, before: Progress) -> list[str]:
+    def _due_partitions(self, plan: BatchPlan, before: Progress) -> list[str]:
         """Return the partitions that are committed with the batch of *plan*, before any of its files is visible."""
         now = self._clock()
         watermark = _latest(before.watermark, plan.watermark)
-        pending = self._pending(plan, before, now)
+        pending = self._pending_partitions(plan, before, now)
         named = {name: since for name, since in pending.items() if name}
         due = self._trigger.committable(named, now=now, watermark=watermark)
         if "" in pending:  # an output without partitions has no time, only a delay
@@ -275,7 +275,7 @@ class FileSink:
             due += ProcessTimeTrigger(self._options.delay).committable(whole, now=now, watermark=watermark)
         return [name for name in due if now >= pending[name] + self._options.merge_wait]
 
-    def _held(self, plan: BatchPlan) -> tuple[StagedFile, ...]:
+    def _hidden_files(self, plan: BatchPlan) -> tuple[StagedFile, ...]:
         """Return the files that wait after *plan*; files that it has merged get their actual sizes."""
         if not any(group.hidden for group in plan.groups):
             return plan.held

@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from hudiformat.codec.avro.arrays import mapped_type
+from hudiformat.codec.avro.arrays import map_leaf_types
 from hudiformat.sink import avro_files, parquet
-from hudiformat.sink.gathering import GatheredRows
+from hudiformat.sink.gathering import BufferedRowWriter
 from hudiformat.sink.options import Format, SinkOptions
 from hudiformat.storage.protocol import OutputFile, Storage
 
 _PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 
-def rows_writer(schema: pa.Schema, options: SinkOptions) -> Callable[[OutputFile, str], GatheredRows]:
+def rows_writer(schema: pa.Schema, options: SinkOptions) -> Callable[[OutputFile, str], BufferedRowWriter]:
     """Return a function that starts a file of *schema*; it takes the file and a label that is unique in the task.
 
     Raises:
@@ -31,7 +31,7 @@ def rows_writer(schema: pa.Schema, options: SinkOptions) -> Callable[[OutputFile
 
 def without_views(kind: pa.DataType) -> pa.DataType:
     """Return *kind* with plain texts and bytes for views: Arrow neither picks rows of views nor slices nested ones."""
-    return mapped_type(kind, lambda leaf: _PLAIN.get(leaf, leaf))
+    return map_leaf_types(kind, lambda leaf: _PLAIN.get(leaf, leaf))
 
 
 def file_kind(schema: pa.Schema, options: SinkOptions) -> str:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import pyarrow as pa
 
 
-class GatheredRows(ABC):
+class BufferedRowWriter(ABC):
     """Writes rows to a file, one piece (a row group or block) for every *enough* bytes of rows in memory.
 
     ``rows`` is the number of rows.  ``waiting`` and ``flushed`` are sizes in Arrow's memory, in bytes: of the rows that

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from hudiformat.errors import OptionError, did_you_mean
+from hudiformat.errors import OptionError, suggest_names
 from hudiformat.sink.packing import Packing
 from hudiformat.sink.partition_time import DateTimeFormat, parse_time_zone
 
@@ -123,7 +123,7 @@ def parse_sink_options(options: Mapping[str, str] | None) -> SinkOptions:
 def _unknown_option_error(key: str) -> OptionError:
     if key in _JAVA_CLASSES:
         return OptionError(f"option {key!r} names a Java class: {_JAVA_CLASSES[key]}", option=key)
-    hint = did_you_mean(key, _KEYS, most=3) or f"; known are {', '.join(sorted(_KEYS))}"
+    hint = suggest_names(key, _KEYS, most=3) or f"; known are {', '.join(sorted(_KEYS))}"
     return OptionError(f"unknown option {key!r} of the file sink{hint}", option=key, is_unknown=True)
 
 

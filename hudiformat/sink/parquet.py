@@ -10,18 +10,18 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudiformat.codec.parquet.bounds import with_infinity
+from hudiformat.codec.parquet.bounds import set_infinite_bounds
 from hudiformat.codec.parquet.copying import RowGroupCopier
 from hudiformat.codec.parquet.rows import close_writer, columns_with_nan, read_batches
 from hudiformat.codec.parquet.source import ParquetSource
 from hudiformat.errors import DataError, SchemaError
-from hudiformat.sink.gathering import GatheredRows
+from hudiformat.sink.gathering import BufferedRowWriter
 from hudiformat.storage.protocol import OutputFile, Storage
-from hudiformat.storage.streams import ArrowSink, reading
+from hudiformat.storage.streams import ArrowSink, open_ranges
 
 ROW_GROUP = 64 << 20
 """The size of a row group in Arrow's memory, in bytes."""
-COPIED = 4 << 20
+MIN_COPIED_GROUP_SIZE = 4 << 20
 """When files are merged, a row group of at least this many bytes, before compression, is copied as it is."""
 _READ_ROWS = 1 << 16
 
@@ -44,7 +44,7 @@ def _check_type(field: pa.Field) -> None:
         raise SchemaError(message, column=field.name) from None
 
 
-class ParquetRows(GatheredRows):
+class ParquetRows(BufferedRowWriter):
     """Writes rows to *file* in row groups."""
 
     def __init__(self, file: OutputFile, schema: pa.Schema) -> None:
@@ -56,7 +56,7 @@ class ParquetRows(GatheredRows):
 
     @property
     def written(self) -> int:
-        """As :attr:`GatheredRows.written`."""
+        """As :attr:`BufferedRowWriter.written`."""
         size: int = self._stream.tell()
         return size
 
@@ -70,7 +70,7 @@ class ParquetRows(GatheredRows):
         self._with_nan.append(columns_with_nan(table))
 
 
-class MergedRows(GatheredRows):
+class MergingRowWriter(BufferedRowWriter):
     """Writes a file of row groups: large ones are copied as they are, small ones decoded and combined.
 
     The rows stay in the order in which they are added.  A combined row group is first written to memory, and copied
@@ -99,7 +99,7 @@ class MergedRows(GatheredRows):
             )
         source: ParquetSource | None = None
         for number in range(parquet.num_row_groups):
-            if parquet.metadata.row_group(number).total_byte_size >= COPIED:
+            if parquet.metadata.row_group(number).total_byte_size >= MIN_COPIED_GROUP_SIZE:
                 source = source or ParquetSource.open(stream, path)
                 if self._written_here.difference(source) is None:
                     self.flush()
@@ -110,7 +110,7 @@ class MergedRows(GatheredRows):
 
     @property
     def written(self) -> int:
-        """As :attr:`GatheredRows.written`."""
+        """As :attr:`BufferedRowWriter.written`."""
         return self._file.size
 
     def close(self) -> int:
@@ -129,24 +129,24 @@ def _parquet_in_memory(table: pa.Table) -> ParquetSource:
         writer.write_table(table, row_group_size=max(table.num_rows, 1))
     data, with_nan = sink.getvalue(), columns_with_nan(table)
     if with_nan:
-        data = pa.py_buffer(with_infinity(data.to_pybytes(), [with_nan]))
+        data = pa.py_buffer(set_infinite_bounds(data.to_pybytes(), [with_nan]))
     return ParquetSource.open(pa.BufferReader(data), "rows in memory")
 
 
 def merge_files(storage: Storage, sources: Sequence[str], target: str) -> None:
     """Write the rows of *sources*, in their order, to the new file *target*.
 
-    Row groups of at least :data:`COPIED` bytes are copied byte for byte; smaller ones are decoded and put together,
-    because copies of small row groups would stay small.  Memory holds one row group.
+    Row groups of at least :data:`MIN_COPIED_GROUP_SIZE` bytes are copied byte for byte; smaller ones are decoded and
+    put together, because copies of small row groups would stay small.  Memory holds one row group.
 
     Raises:
         SchemaError: the files have different schemas.
     """
     with storage.open_new(target) as file:
-        merged: MergedRows | None = None
+        merged: MergingRowWriter | None = None
         for source in sources:
-            with reading(storage, source) as stream:
-                merged = merged or MergedRows(file, pq.read_schema(stream))
+            with open_ranges(storage, source) as stream:
+                merged = merged or MergingRowWriter(file, pq.read_schema(stream))
                 merged.add(stream, source)
         if merged is None:
             raise DataError(f"{target}: expected files to merge, found none")

@@ -13,9 +13,9 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from hudiformat.errors import CorruptTableError, DataError
-from hudiformat.naming.checks import checked_partition, checked_path_in_table
+from hudiformat.naming.checks import check_partition_path, check_path_in_table
 from hudiformat.naming.file_names import join_path
-from hudiformat.sink.holding import arrange, with_batch
+from hudiformat.sink.hidden_files import arrange_files, with_batch
 from hudiformat.sink.layout import Layout, StagedFile, TaskCommit
 from hudiformat.sink.options import Format, SinkOptions
 from hudiformat.sink.packing import pack
@@ -26,7 +26,7 @@ _SKIPPED = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class MergeGroup:
     """Files that become the visible file *target*: a single file is renamed, several files are merged.
 
     The files of a *hidden* group are merged into a hidden file, which becomes visible later.
@@ -54,7 +54,7 @@ class BatchPlan:
     """
 
     batch: int
-    groups: tuple[Group, ...]
+    groups: tuple[MergeGroup, ...]
     compactors: int
     watermark: int | None = None
     held: tuple[StagedFile, ...] = ()
@@ -76,7 +76,7 @@ class BatchPlan:
         """The files that become visible."""
         return tuple(group.target for group in self.groups if not group.hidden)
 
-    def share(self, compactor: int) -> list[Group]:
+    def share(self, compactor: int) -> list[MergeGroup]:
         """Return the groups that *compactor* has to merge."""
         own = [group for group in self.groups if group.number % self.compactors == compactor]
         return [group for group in own if len(group.sources) > 1]
@@ -102,7 +102,9 @@ class BatchPlan:
             if fields["compactors"] < 1:
                 raise ValueError("expected a compactor")
             held = tuple(map(_parse_file, more["held"] or ()))
-            due = None if more["due"] is None else tuple(checked_partition(_expect(str, name)) for name in more["due"])
+            due = (
+                None if more["due"] is None else tuple(check_partition_path(_expect(str, name)) for name in more["due"])
+            )
             return cls(groups=groups, held=held, due=due, ending=more["ending"] or False, **fields)
 
 
@@ -149,7 +151,7 @@ class Progress:
                 _expect(int, first)
                 _expect(int, last)
             for partition, since in fields["pending"].items():
-                checked_partition(partition)
+                check_partition_path(partition)
                 _expect(int, since)
             held = _parse_optional_fields(text, held=list)["held"] or ()
             return cls(held=tuple(map(_parse_file, held)), **fields)
@@ -183,20 +185,20 @@ def _parse_optional_fields(text: bytes, **kinds: type) -> dict[str, Any]:
 def _parse_file(value: Any) -> StagedFile:
     found = _expect(dict, value)
     partition, name, path, kind = (_expect(str, found[field]) for field in ("partition", "name", "path", "kind"))
-    checked_partition(partition)
-    if not checked_path_in_table(path) or not checked_path_in_table(name) or "/" in name:
+    check_partition_path(partition)
+    if not check_path_in_table(path) or not check_path_in_table(name) or "/" in name:
         raise ValueError(f"expected the name and path of a file, found {name!r} and {path!r}")
     size, rows, merged = _expect(int, found["size"]), _expect(int, found["rows"]), _expect(bool, found["merged"])
     return StagedFile(partition, name, path, size, rows, kind, merged)
 
 
-def _parse_group(value: Any) -> Group:
+def _parse_group(value: Any) -> MergeGroup:
     found = _expect(dict, value)
-    group = Group(
+    group = MergeGroup(
         _expect(int, found["number"]),
-        checked_partition(_expect(str, found["partition"])),
-        tuple(checked_path_in_table(_expect(str, source)) for source in _expect(list, found["sources"])),
-        checked_path_in_table(_expect(str, found["target"])),
+        check_partition_path(_expect(str, found["partition"])),
+        tuple(check_path_in_table(_expect(str, source)) for source in _expect(list, found["sources"])),
+        check_path_in_table(_expect(str, found["target"])),
         _expect(bool, found.get("hidden", False)),
     )
     if group.target.rpartition("/")[0] != group.partition or not all(group.sources) or not group.sources:
@@ -275,11 +277,11 @@ def plan_end(progress: Progress, options: SinkOptions) -> BatchPlan:
 
 def _add_files(plan: BatchPlan, files: Sequence[StagedFile], options: SinkOptions, layout: Layout | None) -> BatchPlan:
     """Return the plan with groups of hidden files; with a *layout*, files of partitions that are not due wait."""
-    groups: list[Group] = []
+    groups: list[MergeGroup] = []
     held: list[StagedFile] = []
     for partition in sorted({file.partition for file in files}):
         own = [file for file in files if file.partition == partition]
-        found = arrange(own, options, is_due=layout is None or partition in (plan.due or ()))
+        found = arrange_files(own, options, is_due=layout is None or partition in (plan.due or ()))
         groups += [_make_group(len(groups) + number, group) for number, group in enumerate(found.published)]
         held += found.waiting
         for group in found.merged:
@@ -313,9 +315,9 @@ def _pack_group(files: list[StagedFile], options: SinkOptions) -> list[list[Stag
     return pack(files, lambda file: file.size, options.compaction_target, options.packing)
 
 
-def _make_group(number: int, files: Sequence[StagedFile]) -> Group:
+def _make_group(number: int, files: Sequence[StagedFile]) -> MergeGroup:
     partition = files[0].partition
     is_merged = len(files) > 1 or files[0].merged
     name = f"{'compacted-part' if is_merged else 'part'}-{files[0].name}"
     sources = tuple(file.path for file in files)
-    return Group(number, partition, sources, join_path(partition, name))
+    return MergeGroup(number, partition, sources, join_path(partition, name))

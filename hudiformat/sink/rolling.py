@@ -11,16 +11,16 @@ from types import TracebackType
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.arguments import one_or_more
+from hudiformat.arguments import as_name_list
 from hudiformat.errors import SchemaError
 from hudiformat.naming.keys import partition_paths
 from hudiformat.sink.formats import file_kind, rows_writer, without_views
-from hudiformat.sink.gathering import GatheredRows
+from hudiformat.sink.gathering import BufferedRowWriter
 from hudiformat.sink.layout import Layout, StagedFile, TaskCommit
 from hudiformat.sink.options import SinkOptions
 from hudiformat.storage.protocol import OutputFile, Storage
 
-WAITING = 256 << 20
+MAX_BYTES_IN_MEMORY = 256 << 20
 """The limit of the bytes that the rows of all open files of a task have in Arrow's memory together."""
 _PIECE = 10_000
 """The number of rows after which the size of a file is checked."""
@@ -40,7 +40,7 @@ class _OpenFile:
     name: str
     path: str
     file: OutputFile
-    rows: GatheredRows
+    rows: BufferedRowWriter
     opened: int
     last_write: int
 
@@ -77,7 +77,7 @@ class TaskWriter:
         self._options = options or SinkOptions()
         self._layout = layout or Layout()
         self._schema = schema
-        self._partition_by = one_or_more(partition_by)
+        self._partition_by = as_name_list(partition_by)
         self._file_schema = file_schema(schema, self._partition_by)
         self._begin = rows_writer(self._file_schema, self._options)
         self._kind = file_kind(self._file_schema, self._options)
@@ -161,10 +161,10 @@ class TaskWriter:
         self._measure(open_file.rows)
         if open_file.rows.written + open_file.rows.waiting * self._ratio > self._options.file_size:
             self._close(partition)
-        elif sum(other.rows.waiting for other in self._open.values()) > WAITING:
+        elif sum(other.rows.waiting for other in self._open.values()) > MAX_BYTES_IN_MEMORY:
             max(self._open.values(), key=lambda other: other.rows.waiting).rows.flush()
 
-    def _measure(self, rows: GatheredRows) -> None:
+    def _measure(self, rows: BufferedRowWriter) -> None:
         if rows.flushed >= _MEASURED:
             self._ratio = rows.written / rows.flushed
 

@@ -12,7 +12,7 @@ except ModuleNotFoundError as error:
     message = "hudiformat.spark needs PySpark: pip install 'hudiformat[spark]'"
     raise ModuleNotFoundError(message, name=error.name) from error
 
-from hudiformat.arguments import checks_arguments
+from hudiformat.arguments import check_arguments
 from hudiformat.conditions.clauses import Delete, Insert, Update
 from hudiformat.spark.files.catalog import CatalogMetastore
 from hudiformat.spark.files.sink import file_sink
@@ -62,7 +62,7 @@ __all__ = [
 ]
 
 
-@checks_arguments
+@check_arguments
 def register(spark: SparkSession) -> None:
     """Register the data sources ``hudiformat`` (tables) and ``hudiformat-files`` (plain files of streams) in *spark*.
 

@@ -1,7 +1,8 @@
 """Errors that pass through Spark, which turns an exception of a Python process into the text of a traceback.
 
-In the driver, :func:`reraised` raises the errors of tasks again, which ``spark.write.raised`` encodes in these texts.
-An error of the data source reaches users only as text: :func:`brief` removes the frames of this package from it.
+In the driver, :func:`reraise_task_errors` raises the errors of tasks again, which ``spark.write.task_errors`` encodes
+in these texts.  An error of the data source reaches users only as text: :func:`hide_frames` removes the frames of this
+package from it.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import ParamSpec, TypeVar
 from pyspark.errors import PySparkException
 
 from hudiformat import errors
-from hudiformat.spark.write.raised import decode_error
-from hudiformat.spark.write.workers import settle
+from hudiformat.spark.write.task_errors import decode_error
+from hudiformat.spark.write.workers import prepare_worker
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
@@ -40,55 +41,55 @@ class SparkError(Exception):
 
 
 @contextmanager
-def reraised() -> Iterator[None]:
+def reraise_task_errors() -> Iterator[None]:
     """Raise the HudiFormatError that stopped a task, instead of Spark's error."""
     try:
         yield
     except Exception as error:
-        if (ours := _ours(error)) is None:
+        if (ours := _decode(error)) is None:
             raise
         raise ours from SparkError.of(error)
 
 
-def brief(method: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
+def hide_frames(method: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
     """Wrap *method* so that a HudiFormatError has no frames of this package; a note names the cause of the error.
 
-    Spark calls the method in a worker process, which is prepared first: see :func:`settle`.
+    Spark calls the method in a worker process, which is prepared first: see :func:`prepare_worker`.
     """
 
     @wraps(method)
     def called(*given: _Given.args, **named: _Given.kwargs) -> _Result:
-        settle()
+        prepare_worker()
         try:
             return method(*given, **named)
         except errors.HudiFormatError as error:
-            raise _noted(error) from None
+            raise _add_note(error) from None
 
     return called
 
 
-def brief_iterator(method: Callable[_Given, Iterator[_Result]]) -> Callable[_Given, Iterator[_Result]]:
-    """Wrap a method that returns an iterator as :func:`brief` does; errors may come while the iterator is used."""
+def hide_iterator_frames(method: Callable[_Given, Iterator[_Result]]) -> Callable[_Given, Iterator[_Result]]:
+    """Wrap a method that returns an iterator as :func:`hide_frames` does; errors may come while it is used."""
 
     @wraps(method)
     def called(*given: _Given.args, **named: _Given.kwargs) -> Generator[_Result]:
-        settle()
+        prepare_worker()
         try:
             yield from method(*given, **named)
         except errors.HudiFormatError as error:
-            raise _noted(error) from None
+            raise _add_note(error) from None
 
     return called
 
 
-def _noted(error: errors.HudiFormatError) -> errors.HudiFormatError:
+def _add_note(error: errors.HudiFormatError) -> errors.HudiFormatError:
     cause = error.__cause__
     if cause is not None and hasattr(error, "add_note"):  # Python 3.11
         error.add_note(f"caused by {type(cause).__name__}: {str(cause).partition(chr(10))[0]}")
     return error.with_traceback(None)
 
 
-def _ours(error: BaseException) -> errors.HudiFormatError | None:
+def _decode(error: BaseException) -> errors.HudiFormatError | None:
     if isinstance(error, errors.HudiFormatError) or not isinstance(error, PySparkException):
         return None
     return decode_error(str(error))

@@ -57,7 +57,7 @@ def open_for_tasks(path: str, options: Mapping[str, str] | None) -> Table:
     return table
 
 
-def _meant(option: str) -> str | None:
+def _closest_option(option: str) -> str | None:
     """Return the option of this module that is closest to the misspelt *option*; None if none is close."""
     known = {key.lower(): key for key in (*_OF_QUERIES, WRITER, TO_DELETE, *_OPERATION_KEYS)}
     close = difflib.get_close_matches(option.lower(), known, n=1, cutoff=0.8)
@@ -108,7 +108,7 @@ class SourceOptions:
         try:
             return open_for_tasks(self.path, self.of_table)
         except OptionError as error:
-            if not error.is_unknown or (meant := _meant(error.option or "")) is None:
+            if not error.is_unknown or (meant := _closest_option(error.option or "")) is None:
                 raise
             raise OptionError(
                 f"unknown option {error.option!r}; did you mean {meant!r}?", option=error.option, is_unknown=True
@@ -198,7 +198,7 @@ class SourceOptions:
             )
         return operation or Operation.INSERT_OVERWRITE_TABLE
 
-    def for_rows(self, operation: Operation, config: TableConfig, names: Sequence[str]) -> Operation:
+    def operation_for(self, operation: Operation, config: TableConfig, names: Sequence[str]) -> Operation:
         """Return *operation*; if the options name none and rows have no key, return bulk_insert, as all rows are new.
 
         Source: HoodieSparkSqlWriter.deduceOperation, Hudi 1.2.0.
@@ -214,7 +214,7 @@ class SourceOptions:
             return None if text is None else known[text.lower()]
         raise OptionError(f"operation: expected one of {', '.join(known)}, found {text!r}", option="operation")
 
-    def among(self, tasks: int) -> SourceOptions:
+    def with_sizing_tasks(self, tasks: int) -> SourceOptions:
         """Return these options for a stream whose new rows *tasks* tasks share, unless an option sets the number."""
         return SourceOptions({SIZING_TASKS: str(tasks), **self.given})
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import SparkSession
 
 from hudiformat.api.reading import context_of
-from hudiformat.arguments import checks_arguments, one_or_more
+from hudiformat.arguments import as_name_list, check_arguments
 from hudiformat.check.verify.finding import TableFinding
 from hudiformat.check.verify.verification import verify_table
 from hudiformat.services import cleaning, clustering, compaction, indexing, log_compaction
 from hudiformat.services.service_result import ServiceResult
-from hudiformat.spark.errors import reraised
+from hudiformat.spark.errors import reraise_task_errors
 from hudiformat.spark.executor import with_tasks
 from hudiformat.spark.options import open_for_tasks
 from hudiformat.table.state import TableContext
@@ -20,7 +20,7 @@ from hudiformat.timeline.timeline import Instant
 from hudiformat.write.commit.transaction import Commit
 
 
-@checks_arguments
+@check_arguments
 def cluster(spark: SparkSession, path: str, *, options: Mapping[str, str] | None = None) -> ServiceResult[Commit]:
     """Cluster the table at *path*, as ``hudiformat.Table.cluster`` does: a task rewrites one group of file slices.
 
@@ -29,11 +29,11 @@ def cluster(spark: SparkSession, path: str, *, options: Mapping[str, str] | None
 
     Source: RunClusteringProcedure, MultipleSparkJobExecutionStrategy, Hudi 1.2.0.
     """
-    with reraised():
+    with reraise_task_errors():
         return clustering.cluster(_by_tasks(spark, path, options))
 
 
-@checks_arguments
+@check_arguments
 def compact(spark: SparkSession, path: str, *, options: Mapping[str, str] | None = None) -> ServiceResult[Commit]:
     """Compact the table at *path*, as ``hudiformat.Table.compact`` does: a task merges one file slice.
 
@@ -42,22 +42,22 @@ def compact(spark: SparkSession, path: str, *, options: Mapping[str, str] | None
 
     Source: RunCompactionProcedure, HoodieCompactor, Hudi 1.2.0.
     """
-    with reraised():
+    with reraise_task_errors():
         return compaction.compact(_by_tasks(spark, path, options))
 
 
-@checks_arguments
+@check_arguments
 def log_compact(spark: SparkSession, path: str, *, options: Mapping[str, str] | None = None) -> ServiceResult[Commit]:
     """Merge log files of the table at *path*, as ``hudiformat.Table.log_compact`` does: a task merges one file slice.
 
     Raises:
         HudiFormatError: as for ``hudiformat.Table.log_compact``; the log compaction stays planned.
     """
-    with reraised():
+    with reraise_task_errors():
         return log_compaction.log_compact(_by_tasks(spark, path, options))
 
 
-@checks_arguments
+@check_arguments
 def clean(spark: SparkSession, path: str, *, options: Mapping[str, str] | None = None) -> ServiceResult[Instant]:
     """Clean the table at *path*, as ``hudiformat.Table.clean`` does: tasks delete the files.
 
@@ -66,11 +66,11 @@ def clean(spark: SparkSession, path: str, *, options: Mapping[str, str] | None =
 
     Source: RunCleanProcedure, CleanActionExecutor, Hudi 1.2.0.
     """
-    with reraised():
+    with reraise_task_errors():
         return cleaning.clean(_by_tasks(spark, path, options))
 
 
-@checks_arguments
+@check_arguments
 def verify(
     spark: SparkSession, path: str, *, contents: bool = True, options: Mapping[str, str] | None = None
 ) -> list[TableFinding]:
@@ -81,11 +81,11 @@ def verify(
 
     Source: spec/services.md.
     """
-    with reraised():
+    with reraise_task_errors():
         return list(verify_table(_by_tasks(spark, path, options), contents=contents))
 
 
-@checks_arguments
+@check_arguments
 def create_index(
     spark: SparkSession,
     path: str,
@@ -103,8 +103,8 @@ def create_index(
 
     Source: RunIndexActionExecutor, Hudi 1.2.0.
     """
-    with reraised():
-        return indexing.create_index(_by_tasks(spark, path, options), name, columns=one_or_more(columns))
+    with reraise_task_errors():
+        return indexing.create_index(_by_tasks(spark, path, options), name, columns=as_name_list(columns))
 
 
 def _by_tasks(spark: SparkSession, path: str, options: Mapping[str, str] | None) -> TableContext:

@@ -17,9 +17,9 @@ from hudiformat.errors import StorageError, UnsupportedFeatureError
 from hudiformat.storage.credentials import missing_credentials
 from hudiformat.storage.fetching import fetch
 from hudiformat.storage.local import remove_empty_folder
-from hudiformat.storage.paths import checked_path
+from hudiformat.storage.paths import check_path
 from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile
-from hudiformat.storage.putting import fsspec_of, put_of
+from hudiformat.storage.putting import fsspec_of, make_put
 
 _OBJECT_STORE = Capabilities()
 _FILES = Capabilities(append=True, rename=True)
@@ -66,7 +66,7 @@ class ArrowStorage:
         kind = _scheme_of(filesystem)
         self._is_local = kind == "local"
         self._root = root or (self._base if kind == "local" else f"{kind}://{self._base.lstrip('/')}")
-        self._put = put_of(filesystem)
+        self._put = make_put(filesystem)
         self._capabilities = capabilities or _capabilities(kind, can_put=self._put is not None)
 
     @property
@@ -205,7 +205,7 @@ class ArrowStorage:
         self._filesystem.delete_dir(target)
 
     def _path(self, path: str) -> str:
-        target = f"{self._base}/{checked_path(path, self._root)}" if path else self._base
+        target = f"{self._base}/{check_path(path, self._root)}" if path else self._base
         if self._fsspec is not None:
             self._fsspec.invalidate_cache(target)  # otherwise fsspec returns old listings
         return target

@@ -24,7 +24,7 @@ _MOST_WAITING = 2
 """The number of calls that wait for the other thread; each keeps the rows of a batch in memory."""
 
 
-class CompleteFiles:
+class FileCloser:
     """Closes files that are completely written, added from any thread; they are on disk when :meth:`finish` returns.
 
     Without *sync* they are only closed.  As a context manager it calls :meth:`finish` or, after an error,
@@ -60,10 +60,10 @@ class CompleteFiles:
         files = self._take_waiting()
         if len(files) <= 1:
             for file in files:
-                close_synced(file)
+                sync_and_close(file)
             return
         with ThreadPoolExecutor(min(_AT_ONCE, len(files))) as pool:
-            for closed in [pool.submit(close_synced, file) for file in files]:
+            for closed in [pool.submit(sync_and_close, file) for file in files]:
                 closed.result()
 
     def abandon(self) -> None:
@@ -73,7 +73,7 @@ class CompleteFiles:
             with suppress(StorageError):
                 file.abandon()
 
-    def __enter__(self) -> CompleteFiles:
+    def __enter__(self) -> FileCloser:
         return self
 
     def __exit__(
@@ -90,7 +90,7 @@ class CompleteFiles:
         return files
 
 
-def close_synced(file: OutputFile) -> None:
+def sync_and_close(file: OutputFile) -> None:
     """Close *file* once its data is on disk.
 
     Raises:
@@ -104,7 +104,7 @@ def close_synced(file: OutputFile) -> None:
     file.close()
 
 
-class Behind:
+class BackgroundCalls:
     """Makes calls in their order: within its body, with *apart* in another thread, otherwise at once.
 
     What a call raises, a later call or :meth:`finish` raises.  If the body ends with an error, calls that wait are
@@ -129,7 +129,7 @@ class Behind:
         while self._waiting:
             self._waiting.popleft().result()
 
-    def __enter__(self) -> Behind:
+    def __enter__(self) -> BackgroundCalls:
         return self
 
     def __exit__(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from hudiformat.storage.paths import checked_path
+from hudiformat.storage.paths import check_path
 from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile, Storage
 
 
@@ -84,4 +84,4 @@ class FolderStorage:
         return self.storage.delete(self._below(path))
 
     def _below(self, path: str) -> str:
-        return f"{self.folder}/{checked_path(path, self.root)}" if path else self.folder
+        return f"{self.folder}/{check_path(path, self.root)}" if path else self.folder

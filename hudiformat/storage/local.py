@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from hudiformat.errors import StorageError
 from hudiformat.storage.mapping import map_file
-from hudiformat.storage.paths import checked_path
+from hudiformat.storage.paths import check_path
 from hudiformat.storage.protocol import TEMPORARY_PREFIX, Capabilities, FileInfo, OutputFile
 from hudiformat.wire import is_below_root
 
@@ -50,7 +50,7 @@ class LocalStorage:
         except OSError as error:  # there is no current folder any more
             raise _storage_error("open", Path(root), error) from error
         if not is_below_root(str(self._root)[1:]):
-            checked_path(str(self._root)[1:], "/")
+            check_path(str(self._root)[1:], "/")
 
     @property
     def root(self) -> str:
@@ -61,9 +61,9 @@ class LocalStorage:
         return Capabilities(atomic_create=True, append=True, sync=True, rename=True, map=True)
 
     def _path(self, path: str, *, itself: bool = False) -> Path:
-        return Path(self._checked_place(path, itself=itself))
+        return Path(self._resolve(path, itself=itself))
 
-    def _checked_place(self, path: str, *, itself: bool = False) -> str:
+    def _resolve(self, path: str, *, itself: bool = False) -> str:
         """Return the absolute path of *path*; links on the way are checked.
 
         A link at *path* is checked too, unless *itself* says that the link is meant, not its target.
@@ -73,7 +73,7 @@ class LocalStorage:
         """
         root = str(self._root)
         if not is_below_root(path):
-            checked_path(path, root)  # raises
+            check_path(path, root)  # raises
         target = f"{root}/{path}" if path else root
         at, last = len(root), target.rfind("/") if itself else len(target)
         while at < last:  # each name below the root
@@ -89,7 +89,7 @@ class LocalStorage:
         return target
 
     def list(self, path: str) -> list[FileInfo]:
-        folder = self._checked_place(path)
+        folder = self._resolve(path)
         try:
             with os.scandir(folder) as entries:
                 infos = [info for entry in entries if (info := _file_info(entry))]
@@ -114,7 +114,7 @@ class LocalStorage:
             raise _storage_error("read", target, error) from error
 
     def map(self, path: str) -> memoryview:
-        target = self._checked_place(path)
+        target = self._resolve(path)
         try:
             return map_file(target)
         except OSError as error:

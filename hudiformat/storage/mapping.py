@@ -50,7 +50,7 @@ def _map_of(data: memoryview) -> Any:
     return found if found is data.obj else None
 
 
-class Trail:
+class PageReleaser:
     """Releases the memory of a mapped file behind a reader that walks through it, in either direction.
 
     Without it every page that was read counts as memory of the process until the system runs short.  Views of the file
@@ -61,7 +61,7 @@ class Trail:
         self._map = _map_of(data)
         self._last = start
 
-    def reach(self, position: int) -> None:
+    def advance_to(self, position: int) -> None:
         """Report that the reader has come to *position*, in bytes from the start of the file."""
         if self._map is None or abs(position - self._last) < _STRIDE:
             return
@@ -71,7 +71,7 @@ class Trail:
         self._last = position
 
 
-def give_back(views: Iterable[bytes | memoryview]) -> None:
+def release_pages(views: Iterable[bytes | memoryview]) -> None:
     """Release the memory of the mapped files that *views* are parts of; the views stay valid.
 
     For bytes outside of mapped files it does nothing.

@@ -10,10 +10,10 @@ from urllib.parse import urlsplit, urlunsplit
 import pyarrow as pa
 from pyarrow import fs
 
-from hudiformat.errors import ArgumentError, OptionError, StorageError, shown
+from hudiformat.errors import ArgumentError, OptionError, StorageError, format_value
 from hudiformat.storage.arrow import ArrowStorage
 from hudiformat.storage.local import LocalStorage
-from hudiformat.storage.options import filesystem_of
+from hudiformat.storage.options import make_filesystem
 from hudiformat.storage.protocol import Capabilities, Storage
 
 if TYPE_CHECKING:
@@ -55,10 +55,10 @@ def open_storage(
     Source: spec/storage.md.
     """
     if not isinstance(path, str | os.PathLike | Storage) or path == "":
-        raise ArgumentError(f"path: expected a path, a URI or a Storage, found {shown(path)}", argument="path")
+        raise ArgumentError(f"path: expected a path, a URI or a Storage, found {format_value(path)}", argument="path")
     options: object = storage_options or {}
     if not isinstance(options, Mapping):
-        message = f"storage_options: expected a dict of texts, found {shown(storage_options)}"
+        message = f"storage_options: expected a dict of texts, found {format_value(storage_options)}"
         raise ArgumentError(message, argument="storage_options")
     # Not isinstance(path, Storage), which takes 0.1 ms for a protocol.
     is_uri = isinstance(path, str | os.PathLike) and filesystem is None and "://" in os.fspath(path)
@@ -122,7 +122,7 @@ def _with_limit(uri: str) -> str:
 def _with_options(uri: str, options: Mapping[str, str]) -> tuple[fs.FileSystem, str]:
     scheme, rest = uri.split("://", 1)
     try:
-        opened = filesystem_of(_HADOOP_SCHEMES.get(scheme, scheme), _with_account(uri, options))
+        opened = make_filesystem(_HADOOP_SCHEMES.get(scheme, scheme), _with_account(uri, options))
     except (OSError, TypeError, ValueError, pa.ArrowException) as error:
         if isinstance(error, OptionError):
             raise

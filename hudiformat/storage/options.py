@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from pyarrow import fs
 
-from hudiformat.errors import OptionError, did_you_mean
+from hudiformat.errors import OptionError, suggest_names
 
 _S3 = {
     "aws_access_key_id": "access_key",
@@ -57,7 +57,7 @@ _MAKERS: Mapping[str, tuple[str, Mapping[str, str]]] = {
 _FLAGS = ("anonymous",)
 
 
-def filesystem_of(scheme: str, options: Mapping[str, str]) -> fs.FileSystem | None:
+def make_filesystem(scheme: str, options: Mapping[str, str]) -> fs.FileSystem | None:
     """Return pyarrow's file system for URIs of *scheme*, with *options*; None if pyarrow has none for the scheme.
 
     Raises:
@@ -75,7 +75,7 @@ def _arguments(scheme: str, options: Mapping[str, str], known: Mapping[str, str]
     for option, value in options.items():
         name = known.get(option.lower())
         if name is None:
-            hint = did_you_mean(option.lower(), known) or f"; known are {', '.join(known)}"
+            hint = suggest_names(option.lower(), known) or f"; known are {', '.join(known)}"
             raise OptionError(
                 f"storage_options: unknown option {option!r} of {scheme}://{hint}", option=option, is_unknown=True
             )

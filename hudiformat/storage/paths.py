@@ -12,7 +12,7 @@ from hudiformat.wire import is_below_root
 _SHOWN = 200
 
 
-def checked_path(path: str, root: str) -> str:
+def check_path(path: str, root: str) -> str:
     """Return *path* if it names the root (the empty path) or something below it, and can be a path.
 
     Raises:

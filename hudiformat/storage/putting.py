@@ -1,7 +1,7 @@
 """Create an object in one request and, if required, only if it does not exist yet.
 
 pyarrow has no conditional put, so other clients are used: botocore for pyarrow's S3, and fsspec's own call for file
-systems of fsspec.  :func:`put_of` returns None for all other file systems.
+systems of fsspec.  :func:`make_put` returns None for all other file systems.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Put(Protocol):
         ...
 
 
-def put_of(filesystem: fs.FileSystem) -> Put | None:
+def make_put(filesystem: fs.FileSystem) -> Put | None:
     """Return the function that puts objects of *filesystem*; None if there is none."""
     if isinstance(filesystem, fs.S3FileSystem):
         return _s3_put(filesystem)

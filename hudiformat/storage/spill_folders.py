@@ -23,14 +23,14 @@ def spill_folder() -> Iterator[str]:
     Raises:
         StorageError: the folder cannot be created.
     """
-    with spilling():
+    with convert_spill_errors():
         made = TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True)
     with made as folder:
         yield folder
 
 
 @contextmanager
-def spilling() -> Iterator[None]:
+def convert_spill_errors() -> Iterator[None]:
     """Convert errors of the file system in the body, such as a full disk, to a StorageError.
 
     Raises:
@@ -45,7 +45,7 @@ def spilling() -> Iterator[None]:
         ) from error
 
 
-def old_spill_folders(*, seconds: float) -> Iterator[Path]:
+def find_old_spill_folders(*, seconds: float) -> Iterator[Path]:
     """Yield the spill folders of this machine that no process has written to for *seconds*."""
     newest = time.time() - seconds
     for folder in sorted(Path(gettempdir()).glob(f"{_PREFIX}*")):

@@ -14,7 +14,7 @@ _BUFFER = 1 << 16
 
 
 @contextmanager
-def reading(storage: Storage, path: str) -> Iterator[pa.NativeFile]:
+def open_ranges(storage: Storage, path: str) -> Iterator[pa.NativeFile]:
     """Open a file whose ranges are read within the body.
 
     Raises:
@@ -61,7 +61,7 @@ class ArrowSink:
             self._file.write(memoryview(data))
 
     @contextmanager
-    def holding(self) -> Iterator[bytearray]:
+    def capture(self) -> Iterator[bytearray]:
         """Collect the bytes that are written within the body in a bytearray, instead of writing them to the file."""
         self._held = bytearray()
         try:

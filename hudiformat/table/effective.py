@@ -14,7 +14,7 @@ from hudiformat.timeline.table_config import TableConfig
 from hudiformat.timeline.timeline import Action, Instant, State, Timeline, instant_path
 
 
-def as_restored(storage: Storage, config: TableConfig, timeline: Timeline) -> Timeline:
+def without_restored_writes(storage: Storage, config: TableConfig, timeline: Timeline) -> Timeline:
     """Return *timeline* without the writes that a restore in progress removes.
 
     Raises:

@@ -51,14 +51,14 @@ def list_metadata_table(
             return [(partition, found.files(partition))]
         if pruner is not None:
             return [(path, found.files(path)) for path in found.partitions() if pruner.may_hold(path)]
-        return _each_once(list(found))
+        return _drain(list(found))
     except HudiFormatError as error:
         message = f"{root}: the metadata table is not used, as it cannot be read: {error}"
         warn(message)
         return None
 
 
-def _each_once(found: list[PartitionFiles]) -> Iterator[PartitionFiles]:
+def _drain(found: list[PartitionFiles]) -> Iterator[PartitionFiles]:
     """Yield each item of *found* in order, and drop it from the list, so that its memory can be reused."""
     found.reverse()
     while found:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from hudiformat.errors import OptionError
-from hudiformat.timeline.config_files import SUPPORTED_VERSIONS, VERSION_WITH_COMPLETION_TIMES, config_of
+from hudiformat.timeline.config_files import SUPPORTED_VERSIONS, VERSION_WITH_COMPLETION_TIMES, config_from_properties
 from hudiformat.timeline.table_config import (
     CHECKSUM_KEY,
     KeyGenerator,
@@ -99,7 +99,7 @@ def new_table_config(
     if version != VERSION_WITH_COMPLETION_TIMES:  # Hudi 1.0.2 does not write these keys
         extractor = _extractor(partition_fields, hive_style=hive_style_partitioning)
         properties |= {"hoodie.table.format": "native", "hoodie.table.partition_extractor_class": extractor}
-    return config_of({**properties, **(extra or {})}, path="hoodie.properties")
+    return config_from_properties({**properties, **(extra or {})}, path="hoodie.properties")
 
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)

@@ -19,7 +19,7 @@ MOST_ATTEMPTS = 5
 """The number of attempts before a TableError, if other writers delete files during each of them."""
 
 
-def on_one_state(
+def run_on_stable_state(
     context: TableContext, ask: Callable[[TableState], T], *, of_the_past: bool = False, lists: bool = True
 ) -> T:
     """Return the result of *ask* on a state of the table during which no clean, rollback or restore deleted files.

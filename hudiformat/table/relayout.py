@@ -115,10 +115,10 @@ def _convert_archive(storage: Storage, old: TableConfig, new: TableConfig, confi
         if new.layout_version == 1:
             add_archive_log(storage, new, fresh)
         else:
-            add_history(storage, new, [_completed_later(one) for one in fresh])
+            add_history(storage, new, [_set_completion_time(one) for one in fresh])
 
 
-def _completed_later(archived: ArchivedInstant) -> ArchivedInstant:
+def _set_completion_time(archived: ArchivedInstant) -> ArchivedInstant:
     """Return *archived* with a completion time after its instant, as layout 2 requires."""
     instant = archived.instant
     if instant.completion_time is not None and instant.completion_time > instant.time:

@@ -69,9 +69,9 @@ def internal_schema_of(
     history = schema_history(state)
     if changed is not None:
         new = replace(changed, version=int(instant))
-        versions = _so_far(state) if history is None else history.versions
+        versions = _initial_versions(state) if history is None else history.versions
     elif history is not None:
-        new = history.query.followed_by(schema.avro_with_meta, int(instant))
+        new = history.query.evolve(schema.avro_with_meta, int(instant))
         versions = history.versions
     else:
         return {}
@@ -83,6 +83,6 @@ def internal_schema_of(
     return {LATEST_SCHEMA: new.text}
 
 
-def _so_far(state: TableState) -> tuple[InternalSchema, ...]:
+def _initial_versions(state: TableState) -> tuple[InternalSchema, ...]:
     """Return the versions of a table that had no internal schema: the one that describes all of its files."""
     return (InternalSchema.first(state.schema.avro_with_meta),)

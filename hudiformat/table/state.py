@@ -29,7 +29,7 @@ from hudiformat.schema.internal_schema import LATEST_SCHEMA
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.storage.protocol import FileInfo, Storage
 from hudiformat.table.cache import TableCache
-from hudiformat.table.effective import as_restored
+from hudiformat.table.effective import without_restored_writes
 from hudiformat.table.executor import Executor, Given, Result, TaskAttempt
 from hudiformat.table.listing import PartitionFiles, Pruner, list_files, list_metadata_table
 from hudiformat.table.operations import keeps_operations
@@ -192,7 +192,7 @@ def _timeline_of(storage: Storage, config: TableConfig) -> Timeline:
     """Return the active timeline as queries see it: without the writes that a restore in progress removes."""
     timeline = load_timeline(storage, config)
     is_restored = any(one.action is Action.RESTORE for one in timeline.pending)
-    return as_restored(storage, config, timeline) if is_restored else timeline
+    return without_restored_writes(storage, config, timeline) if is_restored else timeline
 
 
 @dataclass(frozen=True, eq=False)

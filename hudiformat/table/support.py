@@ -54,14 +54,14 @@ def refuse_unwritable(state: TableState) -> None:
             and (options.index_type is not IndexType.BUCKET or config.table_type is TableType.COPY_ON_WRITE)
         ),
     }
-    refused |= _refused_buckets(config, options)
+    refused |= _consistent_hashing_conflicts(config, options)
     for feature, present in refused.items():
         if present:
             raise UnsupportedFeatureError(f"{state.storage.root}: cannot write {feature} yet", feature=feature)
     merge_mode(config)
 
 
-def _refused_buckets(config: TableConfig, options: WriteOptions) -> dict[str, bool]:
+def _consistent_hashing_conflicts(config: TableConfig, options: WriteOptions) -> dict[str, bool]:
     """Return the features that cannot be combined with consistent hashing, and whether the table has them.
 
     Hudi refuses the first two as well.
@@ -81,8 +81,8 @@ def refuse_operation(state: TableState, operation: Operation) -> None:
         UnsupportedFeatureError: the table, or the concurrency mode, does not allow the operation.
     """
     _refuse_replacing(state, operation)
-    _refuse_looking_up(state, operation)
-    _refuse_reopening(state, operation)
+    _refuse_duplicate_policy(state, operation)
+    _refuse_group_removal(state, operation)
 
 
 def _refuse_replacing(state: TableState, operation: Operation) -> None:
@@ -95,7 +95,7 @@ def _refuse_replacing(state: TableState, operation: Operation) -> None:
         )
 
 
-def _refuse_looking_up(state: TableState, operation: Operation) -> None:
+def _refuse_duplicate_policy(state: TableState, operation: Operation) -> None:
     """Refuse an insert that treats duplicates specially with a bucket index, which cannot look up keys.
 
     To such an insert, each key of a bucket that has rows would be a duplicate.
@@ -110,7 +110,7 @@ def _refuse_looking_up(state: TableState, operation: Operation) -> None:
         )
 
 
-def _refuse_reopening(state: TableState, operation: Operation) -> None:
+def _refuse_group_removal(state: TableState, operation: Operation) -> None:
     """Refuse to remove the file groups of buckets with consistent hashing.
 
     The file ids of its buckets are fixed.  After a replace commit removed them, rows written to them later would be

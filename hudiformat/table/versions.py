@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES, config_of
+from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES, config_from_properties
 from hudiformat.timeline.table_config import KeyGenerator, MergeMode, TableConfig, TableType
 
 Properties: TypeAlias = dict[str, str]
@@ -63,14 +63,14 @@ def config_of_version(config: TableConfig, version: int, *, path: str) -> TableC
         following, change = step[config.version]
         properties = change(config)
         properties |= {_VERSION: str(following), _LAYOUT: "1" if following < VERSION_WITH_COMPLETION_TIMES else "2"}
-        config = config_of(properties, path=path)
+        config = config_from_properties(properties, path=path)
     return config
 
 
 def config_of_other_layout(config: TableConfig, *, path: str) -> TableConfig:
     """Return a configuration that locates the timeline as in the other timeline layout."""
     version, layout = ("8", "2") if config.layout_version == 1 else ("6", "1")
-    return config_of({**config.properties, _VERSION: version, _LAYOUT: layout}, path=path)
+    return config_from_properties({**config.properties, _VERSION: version, _LAYOUT: layout}, path=path)
 
 
 def _refuse_keys(config: TableConfig) -> None:
@@ -134,7 +134,7 @@ def _from_8_to_9(config: TableConfig) -> Properties:
         properties.pop(_PAYLOAD, None)
     if payload in (_PARTIAL, _PARTIAL_LATEST):
         properties |= {_PARTIAL_UPDATES: "IGNORE_DEFAULTS", _OLD_STRATEGY: _STRATEGY_OF[_MODE_OF[payload]]}
-    return _renamed(properties, _PRECOMBINE, _ORDERING, config)
+    return _rename_property(properties, _PRECOMBINE, _ORDERING, config)
 
 
 def _from_9_to_8(config: TableConfig) -> Properties:
@@ -159,7 +159,7 @@ def _from_9_to_8(config: TableConfig) -> Properties:
             f"{', '.join(config.ordering_fields)}",
             feature="downgrade of tables with several ordering fields",
         )
-    return _renamed(properties, _ORDERING, _PRECOMBINE, config)
+    return _rename_property(properties, _ORDERING, _PRECOMBINE, config)
 
 
 def _from_8_to_6(config: TableConfig) -> Properties:
@@ -183,7 +183,7 @@ def _strategy(identity: str) -> Mapping[str, str]:
     return {_STRATEGY: identity, _OLD_STRATEGY: identity}  # Hudi also writes the older name of the key
 
 
-def _renamed(properties: Properties, old: str, new: str, config: TableConfig) -> Properties:
+def _rename_property(properties: Properties, old: str, new: str, config: TableConfig) -> Properties:
     if config.ordering_fields:
         properties[new] = ",".join(config.ordering_fields)
         properties.pop(old, None)

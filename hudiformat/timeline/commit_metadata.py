@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 from hudiformat.codec.avro.container import MAGIC, decode_avro_file, encode_avro_file
 from hudiformat.errors import CorruptTableError, NameFormatError
-from hudiformat.naming.checks import checked_partition, checked_path_in_table
+from hudiformat.naming.checks import check_partition_path, check_path_in_table
 from hudiformat.timeline.indexed_file import IndexedFile
-from hudiformat.timeline.records import avro_name, parsed_schema, schema_text
+from hudiformat.timeline.records import avro_name, fastavro_schema, schema_text
 
 SCHEMA_KEY = "schema"
 NO_PREVIOUS_COMMIT = "null"  # the word, not a null: HoodieWriteStat.NULL_COMMIT
@@ -134,7 +134,7 @@ def encode_commit_metadata(metadata: CommitMetadata) -> bytes:
     Source: CommitMetadataSerDeV2, MetadataConversionUtils.convertCommitMetadataToAvro, Hudi 1.2.0.
     """
     name = commit_record_name(metadata)
-    return encode_avro_file(schema_text(name), parsed_schema(name), commit_record(metadata))
+    return encode_avro_file(schema_text(name), fastavro_schema(name), commit_record(metadata))
 
 
 def commit_record_name(metadata: CommitMetadata) -> str:
@@ -200,10 +200,10 @@ def decode_commit_metadata(data: bytes, *, path: str) -> CommitMetadata:
     if not data:
         return CommitMetadata()
     record = decode_avro_file(data, path=path) if data.startswith(MAGIC) else _decode_json(data, path)
-    return commit_of_record(record, path=path)
+    return parse_commit_record(record, path=path)
 
 
-def commit_of_record(record: object, *, path: str) -> CommitMetadata:
+def parse_commit_record(record: object, *, path: str) -> CommitMetadata:
     """Return the metadata in a decoded record of Avro or JSON.
 
     Raises:
@@ -232,7 +232,7 @@ def _decode_json(data: bytes, path: str) -> dict[str, Any]:
 def _parse_metadata(record: dict[str, Any]) -> CommitMetadata:
     stats, extra_metadata, replaced = {}, {}, None
     for partition, values in _expect_mapping(record.get("partitionToWriteStats"), "partitionToWriteStats").items():
-        stats[checked_partition(partition)] = tuple(
+        stats[check_partition_path(partition)] = tuple(
             map(_parse_stat, _expect(list, values, partition), repeat(partition))
         )
     for key, value in _expect_mapping(record.get("extraMetadata"), "extraMetadata").items():
@@ -240,7 +240,7 @@ def _parse_metadata(record: dict[str, Any]) -> CommitMetadata:
             extra_metadata[key] = _expect(str, value, key)
     if record.get(_REPLACED) is not None:
         replaced = {
-            checked_partition(key): _parse_texts(file_ids, key)
+            check_partition_path(key): _parse_texts(file_ids, key)
             for key, file_ids in _expect_mapping(record[_REPLACED], _REPLACED).items()
         }
     operation = record.get("operationType")
@@ -265,7 +265,7 @@ def _parse_stat(value: object, what: str) -> WriteStat:
         elif name in _TEXT_FIELDS:
             values[name] = _expect(str, record[json_name], name)
             if name == "partition_path":
-                checked_partition(values[name])
+                check_partition_path(values[name])
         else:
             values[name] = _PARSERS.get(name, _parse_count)(record[json_name], name)
     return WriteStat(**values, extra={key: item for key, item in record.items() if key not in _STAT_KEYS})
@@ -289,10 +289,10 @@ def _parse_texts(value: object, what: str) -> tuple[str, ...]:
 def _parse_cdc_sizes(value: object, what: str) -> dict[str, int]:
     """Return the sizes of the change log files by path; Hudi 0.13 wrote one path without its size."""
     if isinstance(value, str):
-        return {checked_path_in_table(value): 0}
+        return {check_path_in_table(value): 0}
     sizes = _expect(dict, value, what)
     for path, size in sizes.items():
-        _parse_count(size, checked_path_in_table(path))
+        _parse_count(size, check_path_in_table(path))
     return sizes
 
 

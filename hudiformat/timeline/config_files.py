@@ -123,7 +123,7 @@ def update_table_config(storage: Storage, changes: Mapping[str, str | None], *, 
     properties[CHECKSUM_KEY] = str(
         table_checksum(properties.get("hoodie.table.name", ""), properties.get("hoodie.database.name", ""))
     )
-    config = config_of(properties, path=f"{storage.root}/{PROPERTIES_FILE}")
+    config = config_from_properties(properties, path=f"{storage.root}/{PROPERTIES_FILE}")
     storage.create(PROPERTIES_FILE, format_table_config(config, saved_at=saved_at), overwrite=True)
     return config
 
@@ -164,10 +164,10 @@ def parse_table_config(text: bytes | str, *, path: str) -> TableConfig:
         properties = parse_properties(text)
     except ValueError as error:
         raise CorruptTableError(f"{path}: not a Java properties file: {error}", path=path) from error
-    return config_of(properties, path=path)
+    return config_from_properties(properties, path=path)
 
 
-def config_of(properties: Mapping[str, str], *, path: str) -> TableConfig:
+def config_from_properties(properties: Mapping[str, str], *, path: str) -> TableConfig:
     """Return the configuration with these properties.
 
     Raises:

@@ -174,7 +174,7 @@ def begin_instant(
     return inflight
 
 
-def complete(
+def complete_instant(
     storage: Storage,
     config: TableConfig,
     instant: Instant,

@@ -26,7 +26,7 @@ import fastavro
 
 from hudiformat.codec.avro.container import decode_avro_file, encode_avro_file
 from hudiformat.errors import CorruptTableError, NameFormatError
-from hudiformat.naming.checks import checked_data_file, checked_file_id, checked_instant, checked_partition
+from hudiformat.naming.checks import check_data_file, check_file_id, check_instant, check_partition_path
 
 _NAMESPACE = "org.apache.hudi.avro.model"
 _JAVA_STRING = {"avro.java.string": "String"}
@@ -70,7 +70,7 @@ def metadata_record_schema() -> str:
 
 
 @cache
-def parsed_schema(name: str) -> Any:
+def fastavro_schema(name: str) -> Any:
     """Return the schema of the record *name* in fastavro's parsed form."""
     return fastavro.parse_schema(json.loads(schema_text(name)))
 
@@ -87,10 +87,10 @@ CHECK = "check"
 Those are the value itself, the items of a tuple, or the keys of a mapping.  None and the empty text are not checked.
 """
 
-INSTANT = {CHECK: checked_instant}
-PARTITION = {CHECK: checked_partition}
-DATA_FILE = {CHECK: checked_data_file}
-FILE_ID = {CHECK: checked_file_id}
+INSTANT = {CHECK: check_instant}
+PARTITION = {CHECK: check_partition_path}
+DATA_FILE = {CHECK: check_data_file}
+FILE_ID = {CHECK: check_file_id}
 
 _T = TypeVar("_T")
 
@@ -102,7 +102,7 @@ def encode_record_file(value: object) -> bytes:
         EncodeError: a value does not fit its field.
     """
     name = f"Hoodie{type(value).__name__}"
-    return encode_avro_file(schema_text(name), parsed_schema(name), to_record(value))
+    return encode_avro_file(schema_text(name), fastavro_schema(name), to_record(value))
 
 
 def decode_record_file(kind: type[_T], data: bytes, *, path: str) -> _T:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudiformat.file_group.merging.keys import KeyIndex, all_differ
-from hudiformat.file_group.merging.rule import comparable
+from hudiformat.file_group.merging.rule import comparable_integers
 from hudiformat.file_group.merging.spill import KeyParts
 from hudiformat.storage.spill_folders import spill_folder
 from hudiformat.write.commit.plan import WritePlan
@@ -57,7 +57,7 @@ def rows_to_keep(rows: pa.Table, groups: Sequence[pa.Array], ordering_fields: Se
     for group in groups:
         known = KeyIndex.of(pa.chunked_array([group]))
         codes = codes * len(known) + known.numbers()
-    ranks = comparable(tuple(rows[name] for name in ordering_fields), rows.num_rows)
+    ranks = comparable_integers(tuple(rows[name] for name in ordering_fields), rows.num_rows)
     order = np.lexsort((np.arange(rows.num_rows), ranks, codes))
     last = np.flatnonzero(np.diff(codes[order], append=-1))
     return None if len(last) == rows.num_rows else np.sort(order[last])

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from hudiformat.errors import DataError
 from hudiformat.schema.meta_fields import PARTITION_PATH, RECORD_KEY
-from hudiformat.schema.table_schema import CARRIED, CARRIED_NAMES
+from hudiformat.schema.table_schema import KEY_META_FIELDS, KEY_META_NAMES
 from hudiformat.table.options.values import Operation
 from hudiformat.table.state import TableState
 from hudiformat.timeline.table_config import TableConfig
@@ -35,7 +35,7 @@ def carried(config: TableConfig, schema: pa.Schema) -> pa.Schema:
     """Return *schema*, followed for a table without a record key by the meta fields that the rows of a write carry."""
     if config.record_key_fields:
         return schema
-    return pa.schema([*(field for field in schema if field.name not in CARRIED_NAMES), *CARRIED])
+    return pa.schema([*(field for field in schema if field.name not in KEY_META_NAMES), *KEY_META_FIELDS])
 
 
 def keeps_keys(config: TableConfig, operation: Operation, names: Sequence[str]) -> bool:
@@ -45,7 +45,7 @@ def keeps_keys(config: TableConfig, operation: Operation, names: Sequence[str]) 
         DataError: a delete of rows that do not carry their record keys and partition paths.
     """
     there = set(names)
-    if operation is Operation.DELETE and not (config.record_key_fields or there >= {*CARRIED_NAMES}):
+    if operation is Operation.DELETE and not (config.record_key_fields or there >= {*KEY_META_NAMES}):
         raise DataError(
             f"the table has no record key: the rows to delete need {RECORD_KEY} and {PARTITION_PATH}, as a query "
             "returns them; add both columns, or delete by a condition",
@@ -78,10 +78,10 @@ def batches_with_keys(batches: Iterable[pa.RecordBatch], name: str, *, keeps: bo
 
 def _add_keys(batch: pa.RecordBatch, prefix: str, first: int, *, keeps: bool) -> pa.RecordBatch:
     made = pc.binary_join_element_wise(prefix, pa.array(np.arange(first, first + len(batch))).cast(pa.string()), "_")
-    own = [name for name in batch.schema.names if name not in CARRIED_NAMES]
-    keys, paths = (_text_column(batch, name) if keeps else pa.nulls(len(batch), pa.string()) for name in CARRIED_NAMES)
+    own = [name for name in batch.schema.names if name not in KEY_META_NAMES]
+    keys, paths = (_text_column(batch, name) if keeps else pa.nulls(len(batch), pa.string()) for name in KEY_META_NAMES)
     paths = pc.if_else(pc.is_valid(keys), paths, pa.scalar(None, pa.string()))
-    schema = pa.schema([*(batch.schema.field(name) for name in own), *CARRIED])
+    schema = pa.schema([*(batch.schema.field(name) for name in own), *KEY_META_FIELDS])
     return pa.RecordBatch.from_arrays([*(batch[name] for name in own), pc.coalesce(keys, made), paths], schema=schema)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from hudiformat.errors import OptionError, SchemaError, UnsupportedFeatureError, did_you_mean
+from hudiformat.errors import OptionError, SchemaError, UnsupportedFeatureError, suggest_names
 from hudiformat.file_group.merging.rule import merge_mode
 from hudiformat.schema.evolution import PARTIAL_SCHEMA
 from hudiformat.schema.table_schema import RowKeys, TableSchema
@@ -72,7 +72,7 @@ def _check_schema(state: TableState, partial: TableSchema) -> None:
     for field in columns:
         if table.arrow.get_field_index(field.name) < 0 or table.arrow.field(field.name).type != field.type:
             known = ", ".join(f"{column.name} ({column.type})" for column in table.arrow)
-            hint = did_you_mean(field.name, table.arrow.names) if table.arrow.get_field_index(field.name) < 0 else ""
+            hint = suggest_names(field.name, table.arrow.names) if table.arrow.get_field_index(field.name) < 0 else ""
             raise _schema_error(f"the table has no column {field.name!r} of type {field.type}{hint}; it has {known}")
     if {table.delete_column}.intersection(columns.names):  # Hudi writes such a delete as an update
         raise _schema_error(f"the column {table.delete_column} cannot be in a partial update: delete by key instead")

@@ -61,7 +61,7 @@ class KeyedRows:
     def take(self, indices: Integers) -> KeyedRows:
         """Return the rows at *indices*, in that order, as a table."""
         chosen = pa.array(indices)
-        taken = RowSource(self.table.combine_chunks()).at(indices)
+        taken = RowSource(self.table.combine_chunks()).take(indices)
         return KeyedRows(taken, self.keys.take(chosen), self.paths.take(chosen))
 
     def batches(self, most_rows: int) -> Iterator[KeyedRows]:

@@ -25,12 +25,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.codec.avro.incoming import suited
+from hudiformat.codec.avro.incoming import adapt_to_schema
 from hudiformat.errors import SchemaError
 from hudiformat.naming.file_names import WriteToken
-from hudiformat.schema.meta_fields import refuse_other_flags
+from hudiformat.schema.meta_fields import check_delete_column
 from hudiformat.schema.table_schema import RowKeys, SchemaChange, TableSchema, as_reader
-from hudiformat.storage.closing import CompleteFiles
+from hudiformat.storage.closing import FileCloser
 from hudiformat.storage.opening import open_storage
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.cache import TableCache
@@ -117,8 +117,8 @@ def check_rows(state: TableState, operation: Operation, schema: pa.Schema) -> Ch
     keys = RowKeys.of(state.config)
     keys.check(schema)
     if operation is Operation.DELETE:  # a row that carries its key and path needs no partition columns
-        names = [name for name in keys.columns if not keys.carried or schema.get_field_index(name) >= 0]
-        table = keys.of_rows(state.schema).only(names)
+        names = [name for name in keys.columns if not keys.key_meta_fields or schema.get_field_index(name) >= 0]
+        table = keys.schema_of_rows(state.schema).only(names)
         table.check(pa.schema([schema.field(name) for name in table.arrow.names]))
         return CheckedColumns(table)
     partial = partial_schema(operation, state.options)
@@ -126,9 +126,9 @@ def check_rows(state: TableState, operation: Operation, schema: pa.Schema) -> Ch
         table = partial_rows(state, partial, schema)
         table.check(schema)
         return CheckedColumns(table)
-    table = state.schema.evolved(schema, state.options.evolution)
+    table = state.schema.evolve(schema, state.options.evolution)
     table.check(schema)
-    rows = keys.of_rows(table)
+    rows = keys.schema_of_rows(table)
     keys.check(rows.arrow)
     refuse_new_kinds(state, table)
     return CheckedColumns(rows, SchemaChange(state.schema, table))
@@ -148,7 +148,7 @@ def refuse_new_kinds(state: TableState, table: TableSchema) -> None:
     keys, old, new = RowKeys.of(state.config), state.schema.arrow, table.arrow
     kinds = {one.name: one.type for one in new}
     changed = {one.name: one.type for one in old if kinds.get(one.name, one.type) != one.type}
-    refuse_other_flags(pa.schema([one for one in new if old.get_field_index(one.name) < 0]))
+    check_delete_column(pa.schema([one for one in new if old.get_field_index(one.name) < 0]))
     for name in (*keys.key_fields, *keys.partition_fields):
         if name in changed and not _has_the_same_text(changed[name], new.field(name).type):
             raise _type_change_error(name, changed[name], new, "existing rows would get other keys")
@@ -199,7 +199,7 @@ def incoming(state: TableState, operation: Operation, data: Any) -> pa.RecordBat
     """
     reader = as_reader(data)
     if not reader.schema.equals(state.schema.arrow):
-        reader = suited(reader, state.schema.arrow)
+        reader = adapt_to_schema(reader, state.schema.arrow)
     return reader if state.config.record_key_fields else with_keys(state, operation, reader)
 
 
@@ -229,7 +229,7 @@ class WriteTask:
         self._counter = 1
         self._buffered = 0
         self._threads = threads
-        self._complete_files = CompleteFiles(sync=plan.options.sync and self._storage.capabilities.sync)
+        self._complete_files = FileCloser(sync=plan.options.sync and self._storage.capabilities.sync)
 
     def write(self, located: LocatedRows) -> None:
         """Write rows that have the table's own columns; in a delete, the columns that keys are made of.
@@ -258,7 +258,7 @@ class WriteTask:
         """
         plan = self.plan
         rows = combine_keyed(plan, rows)
-        rows = replace(rows, rows=self._keys.stored(rows.rows))
+        rows = replace(rows, rows=self._keys.drop_key_fields(rows.rows))
         if plan.looks_everywhere:
             routes = route(plan, self._storage, rows)
             for (path, file_id), keys in routes.moved.items():
@@ -278,7 +278,7 @@ class WriteTask:
             UnsupportedFeatureError: as for :meth:`write`.
         """
         keyed = KeyedRows.of(self._keys, batch)
-        for located in self.tagger.locate(replace(keyed, rows=self._keys.stored(batch))):
+        for located in self.tagger.locate(replace(keyed, rows=self._keys.drop_key_fields(batch))):
             self.write(located)
 
     def remove(self, path: str, file_id: str, record_keys: pa.Array) -> None:

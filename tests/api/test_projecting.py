@@ -5,7 +5,7 @@ import pyarrow.compute as pc
 import pytest
 
 from hudiformat import SchemaError
-from hudiformat.api.projecting import projected, value_expression
+from hudiformat.api.projecting import project, value_expression
 
 ROWS = pa.table({"v": [1, 2], "w": ["x", "y"]})
 
@@ -13,7 +13,7 @@ ROWS = pa.table({"v": [1, 2], "w": ["x", "y"]})
 def test_columns_get_literals_and_expressions() -> None:
     field = pa.field("v", pa.int64())
     values = [value_expression(5, field, of="update"), value_expression(pc.field("v") * 2, field, of="update")]
-    assert projected(ROWS, values, ["a", "b"], of="update").to_pydict() == {"a": [5, 5], "b": [2, 4]}
+    assert project(ROWS, values, ["a", "b"], of="update").to_pydict() == {"a": [5, 5], "b": [2, 4]}
 
 
 @pytest.mark.parametrize(
@@ -38,4 +38,4 @@ def test_what_does_not_fit_is_named() -> None:
         value_expression("x", pa.field("v", pa.int64()), of="update")
     assert caught.value.column == "v"
     with pytest.raises(SchemaError, match="^update: No match for FieldRef"):
-        projected(ROWS, [pc.field("nothing")], ["a"], of="update")
+        project(ROWS, [pc.field("nothing")], ["a"], of="update")

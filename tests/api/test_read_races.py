@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pytest
 
 from hudiformat import HudiFormatError, Table, TableError, create_table, open_storage, open_table
-from hudiformat.timeline.archive.archiving import ArchiveLimits, archive
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive_instants
 from hudiformat.timeline.contents import encode_content
 from hudiformat.timeline.timeline import instant_path, read_metadata
 from tests.effort import LONG, THOROUGH, sample
@@ -169,7 +169,7 @@ def save(table: Table) -> None:
 
 def archive_most(table: Table) -> None:
     state = table._context.state()
-    assert archive(state.storage, state.config, ArchiveLimits(2, 1, compaction_delta_commits=1))
+    assert archive_instants(state.storage, state.config, ArchiveLimits(2, 1, compaction_delta_commits=1))
 
 
 def change_schema(table: Table) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from hudiformat import CommitError, Table, open_storage, open_table
-from hudiformat.timeline.archive.archiving import ArchiveLimits, archive
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive_instants
 from tests.effort import LONG, sample
 from tests.racing import SHARED
 from tests.requests import RecordingStorage
@@ -37,7 +37,7 @@ RETRIES = {"hoodie.write.num.retries.on.conflict.failures": "3"}
 
 def archive_most(table: Table) -> None:
     state = table._context.state()
-    archive(state.storage, state.config, ArchiveLimits(2, 1, compaction_delta_commits=1))
+    archive_instants(state.storage, state.config, ArchiveLimits(2, 1, compaction_delta_commits=1))
 
 
 def roll_back(table: Table) -> None:

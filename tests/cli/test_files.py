@@ -15,7 +15,7 @@ import pytest
 
 from hudiformat import Table
 from hudiformat.cli.app import run
-from hudiformat.cli.files import FORMATS, Batches, _Objects, opened_rows, write_rows
+from hudiformat.cli.files import FORMATS, Batches, _Objects, open_rows, write_rows
 from hudiformat.errors import DataError
 from tests.cli.support import Command
 from tests.codec.parquet.support import with_fewer_values
@@ -50,7 +50,7 @@ def table(tmp_path: Path) -> Table:
 def test_what_is_written_is_read_again(tmp_path: Path, format_: str) -> None:
     path = str(tmp_path / f"rows.{format_}")
     assert write_rows(path, format_, SCHEMA, iter(DATA.to_batches())) == 2
-    with opened_rows(path, format_, SCHEMA) as found:
+    with open_rows(path, format_, SCHEMA) as found:
         assert found.read_all().to_pylist() == DATA.to_pylist()
     assert list(tmp_path.iterdir()) == [Path(path)]
 
@@ -112,7 +112,7 @@ def test_json_is_read_as_a_whole_where_arrow_is_old(tmp_path: Path, monkeypatch:
     path = str(tmp_path / "rows.jsonl")
     write_rows(path, "jsonl", SCHEMA, iter(DATA.to_batches()))
     monkeypatch.delattr(json_files, "open_json", raising=False)
-    with opened_rows(path, "jsonl", SCHEMA) as found:
+    with open_rows(path, "jsonl", SCHEMA) as found:
         assert found.read_all().to_pylist() == DATA.to_pylist()
 
 
@@ -121,10 +121,10 @@ def test_large_files_are_read_batch_by_batch(tmp_path: Path) -> None:
     many = rows(*((f"k{number}", 1, "x", number) for number in range(70_000)))
     pq.write_table(many, path)
     csv_files.write_csv(many, tmp_path / "rows.csv")
-    with opened_rows(str(path), "parquet", SCHEMA) as found:
+    with open_rows(str(path), "parquet", SCHEMA) as found:
         batches: Batches = iter(found)
         assert next(batches).num_rows == 65_536
-    with opened_rows(str(tmp_path / "rows.csv"), "csv", SCHEMA) as found:
+    with open_rows(str(tmp_path / "rows.csv"), "csv", SCHEMA) as found:
         assert next(iter(found)).num_rows < 70_000
 
 
@@ -145,7 +145,7 @@ def test_only_an_empty_field_of_csv_is_null(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text('code,v\nNA,1.5\nnull,nan\n,\n"",2\n')
     schema = pa.schema([("code", pa.string()), ("v", pa.float64())])
-    with opened_rows(str(path), "csv", schema) as found:
+    with open_rows(str(path), "csv", schema) as found:
         table = found.read_all()
     assert table["code"].to_pylist() == ["NA", "null", None, ""]
     assert str(table["v"].to_pylist()) == "[1.5, nan, None, 2.0]"

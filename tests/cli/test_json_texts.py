@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hudiformat.cli.files import opened_rows, write_rows
+from hudiformat.cli.files import open_rows, write_rows
 from hudiformat.errors import DataError
 
 _KINDS = pa.schema(
@@ -30,7 +30,7 @@ def test_json_lines_have_dates_and_bytes_as_they_are_printed(tmp_path: Path) -> 
     raw, two = pa.array([b"\x00\xff", None]), pa.array([b"ab", None], pa.binary(2))
     table = pa.table([columns[0], raw, two, pa.array(nested, _KINDS.field("nested").type), *columns[1:]], schema=_KINDS)
     write_rows(path, "jsonl", _KINDS, iter(table.to_batches()))
-    with opened_rows(path, "jsonl", _KINDS) as found:
+    with open_rows(path, "jsonl", _KINDS) as found:
         assert found.read_all().equals(table)
 
 
@@ -49,7 +49,7 @@ def test_json_lines_that_are_refused(tmp_path: Path, text: bytes, message: str) 
     path = tmp_path / "rows.jsonl"
     path.write_bytes(text)
     schema = pa.schema([("k", pa.string()), *_KINDS])
-    with pytest.raises(DataError, match=message), opened_rows(str(path), "jsonl", schema) as found:
+    with pytest.raises(DataError, match=message), open_rows(str(path), "jsonl", schema) as found:
         found.read_all()
 
 
@@ -77,14 +77,14 @@ def test_maps_and_numbers_that_json_does_not_have_are_read_as_they_are_printed(t
     ]
     table = pa.Table.from_pylist(found, _MAPS)
     write_rows(path, "jsonl", _MAPS, iter(table.to_batches()))
-    with opened_rows(path, "jsonl", _MAPS) as rows:
+    with open_rows(path, "jsonl", _MAPS) as rows:
         assert repr(rows.read_all().to_pylist()) == repr(table.to_pylist())
 
 
 def test_a_line_may_lack_columns_beside_one_that_is_no_number(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b'{"k": "a", "f": 1.5}\n\n{"k": "b", "f": "NaN"}\n{"f": -Infinity}')
-    with opened_rows(str(path), "jsonl", _MAPS) as rows:
+    with open_rows(str(path), "jsonl", _MAPS) as rows:
         assert rows.schema.names == ["k", "f"]
         assert repr(rows.read_all()["f"].to_pylist()) == "[1.5, nan, -inf]"
 
@@ -96,5 +96,5 @@ def test_a_line_may_lack_columns_beside_one_that_is_no_number(tmp_path: Path) ->
 def test_lines_that_do_not_fit_stay_refused(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(text + b"\n")
-    with pytest.raises(DataError, match="cannot be read as .jsonl"), opened_rows(str(path), "jsonl", _MAPS) as rows:
+    with pytest.raises(DataError, match="cannot be read as .jsonl"), open_rows(str(path), "jsonl", _MAPS) as rows:
         rows.read_all()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudiformat.conditions.literals import after_prefix
+from hudiformat.conditions.literals import prefix_upper_bound
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=3)
 
@@ -16,11 +16,11 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=3)
     [("a", "b"), ("a\U0010ffff", "b"), ("\U0010ffff", None), ("", None), ("\ud7ff", "\ue000")],
 )
 def test_the_least_text_after_a_prefix(prefix: str, after: str | None) -> None:
-    assert after_prefix(prefix) == after
+    assert prefix_upper_bound(prefix) == after
 
 
 @given(TEXTS, TEXTS)
 def test_what_begins_with_a_prefix_lies_between_it_and_what_is_after(prefix: str, rest: str) -> None:
-    after = after_prefix(prefix)
+    after = prefix_upper_bound(prefix)
     assert prefix.encode() <= (prefix + rest).encode()
     assert after is None or (prefix + rest).encode() < after.encode()

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from hudiformat.conditions.parsing import parsed
+from hudiformat.conditions.parsing import parse_condition
 from hudiformat.errors import FilterError, UnsupportedFeatureError
 
 
@@ -16,12 +16,12 @@ def test_an_error_has_an_example_and_what_is_wrong() -> None:
         FilterError,
         match=r"^'v >' is not a condition such as \"p = 'x' and v > 0\": .*from character 3 on$",
     ):
-        parsed("v >")
+        parse_condition("v >")
     with pytest.raises(FilterError, match=r"expected one condition such as .*, found 2$"):
-        parsed("v > 0; v > 1")
+        parse_condition("v > 0; v > 1")
 
 
 def test_without_sqlglot_the_error_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sqlglot", None)
     with pytest.raises(UnsupportedFeatureError, match=r"pip install 'hudiformat\[sql\]'"):
-        parsed("v > 0")
+        parse_condition("v > 0")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from hudiformat.conditions.translation import as_expression, columns_named, implied
+from hudiformat.conditions.translation import as_expression, columns_named, implied_condition
 from hudiformat.errors import FilterError, SchemaError
 
 pytest.importorskip("sqlglot")
@@ -177,17 +177,17 @@ def found_by(spark: SparkSession, conditions: Sequence[str]) -> dict[str, list[i
 
 
 def kept(condition: str, wanted: list[int]) -> bool:
-    expression = implied(condition, ROWS.schema)
+    expression = implied_condition(condition, ROWS.schema)
     return expression is None or set(wanted) <= set(ROWS.filter(expression)["row"].to_pylist())
 
 
 def test_a_part_that_is_not_understood_is_passed_over_and_the_others_count() -> None:
-    expression = implied("abs(i) = 3 and s = 'ab'", ROWS.schema)
+    expression = implied_condition("abs(i) = 3 and s = 'ab'", ROWS.schema)
     assert expression is not None
     assert ROWS.filter(expression)["row"].to_pylist() == [0]
-    assert implied("abs(i) = 3 or s = 'ab'", ROWS.schema) is None
-    assert implied("not (abs(i) = 3 and s = 'ab')", ROWS.schema) is None
-    assert implied("s like", ROWS.schema) is None
+    assert implied_condition("abs(i) = 3 or s = 'ab'", ROWS.schema) is None
+    assert implied_condition("not (abs(i) = 3 and s = 'ab')", ROWS.schema) is None
+    assert implied_condition("s like", ROWS.schema) is None
 
 
 def test_two_quotes_in_a_text_are_one_and_rule_out_nothing_that_an_older_spark_finds() -> None:
@@ -203,8 +203,8 @@ def test_two_quotes_in_a_text_are_one_and_rule_out_nothing_that_an_older_spark_f
     }
     for condition, wanted in found.items():
         assert rows.filter(as_expression(condition, rows.schema))["s"].to_pylist() == wanted, condition
-    assert implied("s = 'it''s'", rows.schema) is None
-    assert implied("s = ''", rows.schema) is not None
+    assert implied_condition("s = 'it''s'", rows.schema) is None
+    assert implied_condition("s = ''", rows.schema) is not None
 
 
 def test_all_digits_of_a_negative_number_count() -> None:
@@ -215,7 +215,7 @@ def test_all_digits_of_a_negative_number_count() -> None:
 
 
 def test_times_are_in_the_zone_that_is_given() -> None:
-    expression = implied("t = '2024-01-01 13:00:00'", ROWS.schema, timezone(timedelta(hours=1)))
+    expression = implied_condition("t = '2024-01-01 13:00:00'", ROWS.schema, timezone(timedelta(hours=1)))
     assert ROWS.filter(expression)["row"].to_pylist() == [0, 2, 4]
     naive = pa.table({"t": pa.array([datetime(2024, 1, 1)], pa.timestamp("ms"))})  # noqa: DTZ001 - it has no zone
     assert naive.filter(as_expression("t = '2024-01-01'", naive.schema)).num_rows == 1

@@ -115,7 +115,7 @@ def test_each_runs_the_clustering_that_the_other_has_planned(
 def test_hudi_reads_and_updates_row_groups_that_were_copied(
     hudi: RealHudi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, maker: str
 ) -> None:
-    monkeypatch.setattr("hudiformat.file_group.base_file.copied._LEAST_GROUP", 1)
+    monkeypatch.setattr("hudiformat.file_group.base_file.copying._LEAST_GROUP", 1)
     monkeypatch.setattr("hudiformat.write.handles.clustered.ClusteredFiles.write", None)  # no row is decoded
     theirs = {
         "hoodie.table.name": "copied",

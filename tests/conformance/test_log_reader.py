@@ -20,7 +20,7 @@ from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.frame import MAGIC, BlockType
 from hudiformat.codec.log.reader import LogReader
 from hudiformat.codec.log.salvage import salvage
-from hudiformat.codec.log.verify import FindingKind, parts_of, verify_log
+from hudiformat.codec.log.verify import FindingKind, scan_parts, verify_log
 from tests.codec.log.golden import ARCHIVES
 from tests.codec.log.golden import log_files as golden_files
 from tests.conformance.hudi import RealHudi
@@ -177,7 +177,7 @@ def test_what_is_salvaged_is_read_by_hudi_to_its_end(read_with_hudi: ReadWithHud
         target.unlink()
     figures: Counter[str] = Counter(files=len(files))
     for file, data, java in zip(files, saved, read_with_hudi(saved), strict=True):
-        intact = [part for part in parts_of(memoryview(file.data)) if isinstance(part, LogBlock)]
+        intact = [part for part in scan_parts(memoryview(file.data)) if isinstance(part, LogBlock)]
         label = f"{file.damage}: Hudi {java.outcome}\n{data.hex()}"
         assert not [start for start, _ in intact_blocks(file) if not _covered(start, intact)], label
         ours = tuple(map(facts, LogReader(data)))

@@ -13,7 +13,7 @@ import pytest
 from hudiformat import create_table, open_table
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.read.pruning import PartitionPruner
-from hudiformat.read.skipping import without_skipped
+from hudiformat.read.skipping import drop_skipped
 from tests.conformance.hudi import RealHudi
 from tests.rows import assert_same_rows
 from tests.tables import multiset
@@ -64,7 +64,7 @@ def left(path: Path, condition: pc.Expression) -> list[FileSlice]:
     table = open_table(path)
     reader = table.slice_reader()
     pruner = PartitionPruner(reader.partition_columns, reader.output_schema, condition)
-    return without_skipped(table._context.state(), table.file_slices(), pruner, with_logs=True)
+    return drop_skipped(table._context.state(), table.file_slices(), pruner, with_logs=True)
 
 
 def conditions(schema: pa.Schema) -> list[pc.Expression]:

@@ -17,7 +17,7 @@ import hudiformat as hf
 from hudiformat.naming.instants import parse_instant
 from hudiformat.storage.local import LocalStorage
 from hudiformat.table.new_table import new_table_config
-from hudiformat.timeline.archive.archiving import ArchiveLimits, archive, read_archived
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive_instants, read_archived
 from hudiformat.timeline.cleans import ActionInstant, CleanerPlan
 from hudiformat.timeline.config_files import format_table_config, load_table_config
 from hudiformat.timeline.contents import Content, encode_content, read_content
@@ -279,7 +279,7 @@ def test_archiving_does_what_hudis_does(asked: RealHudi, tmp_path: Path) -> None
         shutil.copytree(theirs, ours)
         storage = LocalStorage(ours)
         config = load_table_config(storage)
-        went = archive(storage, config, FEW)
+        went = archive_instants(storage, config, FEW)
         gone += len(went)
         asked.sql(CALL.format(theirs, str(bool(config.metadata_partitions)).lower()))
         assert [one[:3] for one in active(asked, ours)] == [one[:3] for one in active(asked, theirs)], archive_file.stem
@@ -308,7 +308,7 @@ def test_archiving_any_timeline_does_what_hudis_does(
         happen(made, random.Random(seed))  # noqa: S311 - the same every time
         aged(ours)
         shutil.copytree(ours, theirs)
-        gone.append(len(archive(made.storage, made.config, FEW)))
+        gone.append(len(archive_instants(made.storage, made.config, FEW)))
         asked.sql(CALL.format(theirs, "false"))
         left = [instant.file_name for instant in files_of(ours)]
         assert left == [instant.file_name for instant in files_of(theirs)], seed
@@ -351,7 +351,7 @@ def test_rows_stay_when_instants_are_archived(asked: RealHudi, tmp_path: Path, n
     table = unpacked(name, tmp_path)
     storage = LocalStorage(table)
     before, base = sorted_rows(asked, table, {}), sorted_rows(asked, table, READ_OPTIMIZED)
-    assert archive(storage, load_table_config(storage), FEW)
+    assert archive_instants(storage, load_table_config(storage), FEW)
     assert sorted_rows(asked, table, {}) == before
     assert sorted_rows(asked, table, READ_OPTIMIZED) == base
 
@@ -368,7 +368,7 @@ def test_hudi_goes_on_archiving_behind_us(asked: RealHudi, tmp_path: Path, versi
         write(asked, table, version, mode, ts=ts)
     config = load_table_config(storage)
     limits = ArchiveLimits(max_commits=3, min_commits=2, compaction_delta_commits=1)
-    first = archive(storage, config, limits)
+    first = archive_instants(storage, config, limits)
     assert len(first) >= 4  # Hudi may have compacted
     more: dict[str, object] = {
         "hoodie.keep.min.commits": 2,

@@ -11,7 +11,7 @@ from hudiformat.metadata_table.file_entries import FileEntry, decode_file_entrie
 from hudiformat.metadata_table.kinds.bloom_filters import BloomFiltersKind
 from hudiformat.metadata_table.kinds.column_stats import ColumnStatsKind
 from hudiformat.metadata_table.kinds.files import ALL_PARTITIONS, FilesKind, encode_entries
-from hudiformat.metadata_table.merging import merged_records
+from hudiformat.metadata_table.merging import merge_records
 from hudiformat.metadata_table.partition import Deletes, Part
 from hudiformat.metadata_table.stat_records import decode_stat_record
 from tests.metadata_table.statistics import SCHEMA, TYPED, numbers, part
@@ -28,7 +28,7 @@ def test_file_lists_are_merged_and_deleted_names_left_out() -> None:
         part({"p": entries("p", a=1, b=2), ALL_PARTITIONS: entries(ALL_PARTITIONS, p=0)}),
         part({"p": entries("p", a=-1, c=3, d=-1), "q": entries("q", e=1, f=-1)}),
     ]
-    keys, values = merged_records(parts, FilesKind(SCHEMA), SCHEMA)
+    keys, values = merge_records(parts, FilesKind(SCHEMA), SCHEMA)
     found = {
         key: decode_file_entries(value, SCHEMA) for key, value in zip(keys.to_pylist(), values.to_pylist(), strict=True)
     }
@@ -43,7 +43,7 @@ def test_file_lists_are_merged_and_deleted_names_left_out() -> None:
 def test_dropped_keys_are_gone_unless_they_come_again() -> None:
     one = TYPED.of_file("f", "c", numbers(1, 2))
     parts: list[Part] = [part({"a": one, "b": one, "c": one}), Deletes(frozenset({"a", "b", "x"})), part({"b": one})]
-    keys, values = merged_records(parts, STATS, SCHEMA)
+    keys, values = merge_records(parts, STATS, SCHEMA)
     assert keys.to_pylist() == ["b", "c"]
     assert values.to_pylist() == [one, one]
 
@@ -52,15 +52,15 @@ def test_records_of_another_release_get_the_schema_of_this_one() -> None:
     older = json.loads(SCHEMA)
     older["fields"] = [field for field in older["fields"] if field["name"] != "SecondaryIndexMetadata"]
     record = TYPED.of_file("f", "c", numbers(1, 2))
-    keys, values = merged_records([part({"a": record[:-1]}, json.dumps(older))], STATS, SCHEMA)
+    keys, values = merge_records([part({"a": record[:-1]}, json.dumps(older))], STATS, SCHEMA)
     assert keys.to_pylist() == ["a"]
     assert decode_stat_record(values[0].as_py(), SCHEMA).statistics == numbers(1, 2)
     with pytest.raises(CorruptBlockError, match="expected a HoodieMetadataRecord"):
-        merged_records([part({"a": b""}, json.dumps(older))], STATS, SCHEMA)
+        merge_records([part({"a": b""}, json.dumps(older))], STATS, SCHEMA)
 
 
 def test_nothing_gives_nothing() -> None:
-    keys, values = merged_records([], STATS, SCHEMA)
+    keys, values = merge_records([], STATS, SCHEMA)
     assert (len(keys), len(values)) == (0, 0)
 
 
@@ -71,5 +71,5 @@ def test_of_a_plain_kind_the_newest_record_counts() -> None:
         Deletes(frozenset("bc")),
         part({"a": b"2", "c": b"3"}),
     ]
-    keys, values = merged_records(parts, kind, SCHEMA)
+    keys, values = merge_records(parts, kind, SCHEMA)
     assert dict(zip(keys.to_pylist(), values.to_pylist(), strict=True)) == {"a": b"2", "c": b"3"}

@@ -122,7 +122,7 @@ def test_the_newest_part_that_has_a_key_counts() -> None:
 def test_older_parts_are_not_read_once_all_is_found() -> None:
     def parts() -> list[HFileRecords | Deletes]:
         damaged = records(a="1")
-        damaged.file._index.floors = None  # type: ignore[assignment] # reading it would fail
+        damaged.file._index.find_blocks = None  # type: ignore[assignment] # reading it would fail
         return [damaged, records(a="2")]
 
     [(at, values, _)] = newest_records(parts(), pa.array([b"a"]))

@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from hudiformat import Commit, CommitError, FileSlice, Insert, LockError, Table, TableError, Update, open_table
 from hudiformat.table.options.values import Operation
-from hudiformat.timeline.archive.archiving import ArchiveLimits, archive
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive_instants
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.transaction import Transaction, begin_write
 from hudiformat.write.write import prepare, write_keyed
@@ -339,7 +339,7 @@ class Everything(RuleBasedStateMachine):
     def archive(self, kept: int) -> None:
         limits = ArchiveLimits(max_commits=kept + 1, min_commits=kept, compaction_delta_commits=2)
         state = self.table._context.state()
-        self.count("archive" if archive(state.storage, state.config, limits) else "archive nothing")
+        self.count("archive" if archive_instants(state.storage, state.config, limits) else "archive nothing")
 
     # Going back
 

@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 import pytest
 
-from hudiformat.arguments import one_or_more
+from hudiformat.arguments import as_name_list
 from hudiformat.errors import NameFormatError
 from hudiformat.naming.checks import (
-    checked_data_file,
-    checked_file_id,
-    checked_instant,
-    checked_partition,
-    checked_path_in_table,
+    check_data_file,
+    check_file_id,
+    check_instant,
+    check_partition_path,
+    check_path_in_table,
 )
 
 HOSTILE = ["..", "../..", "/etc", "a/../b", "a//b", ".", "a\0b", "a\ud800", "x" * 100_000 + "/.."]
@@ -21,15 +21,19 @@ LOG, BASE = ".f-0_20260101000000000.log.1_0-0-0", "f-0_0-0-0_20260101000000000.p
 @pytest.mark.parametrize(
     ("check", "accepted", "refused"),
     [
-        (checked_instant, ["1", "20260101000000000", "00000000000000"], ["", "1x", "-1", "\u0661"]),
-        (checked_path_in_table, ["", "a", "a/b=%2F", ".hoodie/x"], []),
-        (checked_partition, ["", "a", "year=2024/month=1", "ü", "...", "a/.hoodie"], [".hoodie", ".hoodie/metadata"]),
+        (check_instant, ["1", "20260101000000000", "00000000000000"], ["", "1x", "-1", "\u0661"]),
+        (check_path_in_table, ["", "a", "a/b=%2F", ".hoodie/x"], []),
         (
-            checked_data_file,
+            check_partition_path,
+            ["", "a", "year=2024/month=1", "ü", "...", "a/.hoodie"],
+            [".hoodie", ".hoodie/metadata"],
+        ),
+        (
+            check_data_file,
             [LOG, BASE, f"p/{BASE}", f"file:/table/p/{LOG}", f"s3://bucket/table/{BASE}", f"../{BASE}"],
             ["", "hoodie.properties", "p/", f"{BASE}/", ".hoodie_partition_metadata", ".f\0_1.log.1"],
         ),
-        (checked_file_id, ["f-0", "00000001-a", "ü"], ["", "a_b", "a.b"]),
+        (check_file_id, ["f-0", "00000001-a", "ü"], ["", "a_b", "a.b"]),
     ],
 )
 def test_a_name_is_returned_or_refused(check: Callable[[str], str], accepted: list[str], refused: list[str]) -> None:
@@ -46,4 +50,4 @@ def test_a_name_is_returned_or_refused(check: Callable[[str], str], accepted: li
     ("given", "names"), [("id", ["id"]), (["a", "b"], ["a", "b"]), (("a",), ["a"]), ((), []), ("", [""])]
 )
 def test_a_text_is_one_name(given: str | list[str] | tuple[str, ...], names: list[str]) -> None:
-    assert one_or_more(given) == names
+    assert as_name_list(given) == names

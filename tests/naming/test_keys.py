@@ -16,10 +16,10 @@ from hudiformat.naming.keys import (
     escape_file_name,
     escape_path_name,
     format_partition_path,
+    format_row,
     parse_partition_path,
     partition_paths,
     record_keys,
-    shown_row,
     unescape_path_name,
 )
 
@@ -58,9 +58,9 @@ def test_a_complex_key_without_any_value_is_refused_with_a_count() -> None:
 
 def test_a_row_is_shown_by_its_first_columns() -> None:
     rows = pa.table({"k": [None, "x" * 400], "t": pa.array([0, 2**62], pa.timestamp("us"))})
-    assert shown_row(rows, 0) == "{'k': None, 't': datetime.datetime(1970, 1, 1, 0, 0)}"
-    assert shown_row(rows, 1) == "row 1, with a date or time that Python's own types cannot hold"
-    assert len(shown_row(rows.select(["k"]), 1)) == 300
+    assert format_row(rows, 0) == "{'k': None, 't': datetime.datetime(1970, 1, 1, 0, 0)}"
+    assert format_row(rows, 1) == "row 1, with a date or time that Python's own types cannot hold"
+    assert len(format_row(rows.select(["k"]), 1)) == 300
 
 
 def test_a_key_of_floating_point_numbers_is_refused() -> None:

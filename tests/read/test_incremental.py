@@ -10,7 +10,7 @@ import pytest
 
 from hudiformat import NameFormatError, Table, UnsupportedFeatureError, open_table
 from hudiformat.read.incremental import Span, completion_times, writes_within
-from hudiformat.timeline.archive.archiving import ArchiveLimits, archive
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive_instants
 from tests.tables import GoldenTable, new_table, rows
 
 
@@ -70,7 +70,7 @@ def test_writes_are_within_a_span_by_their_completion_and_in_the_order_of_their_
 
 def test_archived_writes_are_within_a_span_too(table: Table) -> None:
     commits = [table.insert(rows((f"k{number}", 1, "x", number))) for number in range(6)]
-    archive(table._context.storage, table.config, ArchiveLimits(3, 2, compaction_delta_commits=1))
+    archive_instants(table._context.storage, table.config, ArchiveLimits(3, 2, compaction_delta_commits=1))
     state = table._context.state()
     assert len(state.timeline.completed_writes) < 6
     assert [one.time for one, _ in writes_within(state, Span("", None))] == [commit.instant for commit in commits]
@@ -82,7 +82,7 @@ def test_rows_of_archived_writes_are_read_in_version_6_too(tmp_path: Path, table
     options = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
     table = new_table(tmp_path / "old", version=6, table_type=table_type, options=options)
     commits = [table.bulk_insert(rows((f"k{number}", 1, "x", number))) for number in range(6)]
-    archive(table._context.storage, table.config, ArchiveLimits(3, 2, compaction_delta_commits=1))
+    archive_instants(table._context.storage, table.config, ArchiveLimits(3, 2, compaction_delta_commits=1))
     assert len(table.timeline.completed_writes) < 5
     assert sorted(table.incremental(commits[0].instant)["k"].to_pylist()) == ["k1", "k2", "k3", "k4", "k5"]
     assert sorted(table.incremental("000", commits[1].instant)["k"].to_pylist()) == ["k0", "k1"]

@@ -11,8 +11,14 @@ import pytest
 
 from hudiformat import HudiFormatWarning, StorageError, Table, open_table
 from hudiformat.errors import FilesGoneError
-from hudiformat.file_group.missing_files import cleaned_files, deleted_files, explaining, files_of, why_gone
-from hudiformat.timeline.archive.archiving import ArchiveLimits, archive
+from hudiformat.file_group.missing_files import (
+    cleaned_files,
+    deleted_files,
+    describe_deletion,
+    explain_missing_files,
+    files_of,
+)
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive_instants
 from hudiformat.timeline.timeline import Action, Instant, State, instant_path
 from tests import tables
 from tests.tables import new_table, rows
@@ -42,7 +48,7 @@ def clean(table: Table) -> Instant:
 
 
 def why(table: Table, path: str) -> str | None:
-    return why_gone(table._context.storage, table.config, [path])
+    return describe_deletion(table._context.storage, table.config, [path])
 
 
 def test_a_file_that_was_cleaned_names_the_clean(table: Table) -> None:
@@ -67,7 +73,7 @@ def test_a_clean_that_was_archived_is_found_in_the_archive(table: Table) -> None
     for step in range(3, 8):
         table.insert(rows((f"k{step}", 1, "x", step)))
         clean(table)
-    assert archive(table._context.storage, table.config, ArchiveLimits(2, 1))
+    assert archive_instants(table._context.storage, table.config, ArchiveLimits(2, 1))
     timeline = table.timeline
     assert done.time not in {one.time for one in timeline.completed}
     assert why(table, path) is not None
@@ -92,7 +98,7 @@ def test_a_file_of_a_write_that_was_rolled_back_names_the_write(table: Table) ->
 
 def test_a_file_that_nobody_has_deleted_has_no_reason(table: Table) -> None:
     assert why(table, first_file(table)) is None
-    assert why_gone(table._context.storage, table.config, []) is None
+    assert describe_deletion(table._context.storage, table.config, []) is None
 
 
 @pytest.mark.parametrize("is_there", [True, False])
@@ -100,7 +106,10 @@ def test_what_has_no_reason_stays_the_error_that_it_was(table: Table, is_there: 
     path = first_file(table)
     if not is_there:
         (Path(table.path) / path).unlink()
-    with pytest.raises(StorageError, match="worn out"), explaining(table._context.storage, table.config, [path]):
+    with (
+        pytest.raises(StorageError, match="worn out"),
+        explain_missing_files(table._context.storage, table.config, [path]),
+    ):
         raise StorageError("worn out")
 
 

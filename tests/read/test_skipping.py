@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from hudiformat import HudiFormatWarning, SchemaError, Table, open_table
 from hudiformat.file_group.base_file.bloom import BloomFilter
-from hudiformat.file_group.base_file.filters import possible
+from hudiformat.file_group.base_file.filters import can_match
 from hudiformat.metadata_table.column_stats import ColumnRange
 from hudiformat.read.pruning import PartitionPruner
-from hudiformat.read.skipping import _of_column, without_skipped
+from hudiformat.read.skipping import _of_column, drop_skipped
 from hudiformat.storage.local import LocalStorage
 from tests.tables import GoldenTable, content, multiset, new_table, rows
 
@@ -53,7 +53,7 @@ def left(table: Table, condition: pc.Expression, *, with_logs: bool = True) -> l
     reader = table.slice_reader()
     pruner = PartitionPruner(reader.partition_columns, reader.output_schema, condition)
     return [
-        one.file_id for one in without_skipped(table._context.state(), table.file_slices(), pruner, with_logs=with_logs)
+        one.file_id for one in drop_skipped(table._context.state(), table.file_slices(), pruner, with_logs=with_logs)
     ]
 
 
@@ -214,7 +214,7 @@ def test_what_is_true_of_a_row_is_possible(rows: list[list[dict[str, Any]]], con
         for may_be_null in (False, True):
             cases = _of_column(SCHEMA.field(name), ranges, may_be_null=may_be_null)
             if cases and table.filter(condition).num_rows:
-                assert any(possible(condition, SCHEMA, cases)), (cases, table.filter(condition))
+                assert any(can_match(condition, SCHEMA, cases)), (cases, table.filter(condition))
 
 
 def test_a_query_by_key_opens_one_file_of_many(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 from hudiformat import BeforeFirstCommitError, Commit, NameFormatError, Table, TableError, create_table, open_table
 from hudiformat.read.time_travel import Moment, as_instant
 from hudiformat.storage.local import LocalStorage
-from hudiformat.timeline.archive.archiving import ArchiveLimits, archive
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive_instants
 from hudiformat.timeline.cleans import CleanMetadata
 from hudiformat.timeline.contents import encode_content
 from hudiformat.timeline.plans import ClusteringPlan, RequestedReplaceMetadata
@@ -152,7 +152,7 @@ def test_before_the_first_commit_there_are_no_rows(table: Table) -> None:
 
 def test_the_first_commit_may_be_archived(table: Table) -> None:
     commits = [table.insert(rows((str(number), 1, "x", 1))) for number in range(6)]
-    archive(table._context.storage, table.config, ArchiveLimits(3, 2))
+    archive_instants(table._context.storage, table.config, ArchiveLimits(3, 2))
     assert len(content(table, as_of=commits[1])) == 2
     with pytest.raises(BeforeFirstCommitError):
         table.snapshot(as_of="2020-01-01")
@@ -271,7 +271,7 @@ def test_a_clean_that_has_been_archived_counts(grown: tuple[Table, list[str]]) -
         assert services(table, clean_commits_retained="1").clean()
         table.insert_overwrite(rows((f"k{step}", 1, "x", step)))
     assert services(table, clean_commits_retained="1").clean()
-    archive(table._context.storage, table.config, ArchiveLimits(2, 1, compaction_delta_commits=1))
+    archive_instants(table._context.storage, table.config, ArchiveLimits(2, 1, compaction_delta_commits=1))
     for one in table.timeline.completed:
         if one.action is Action.CLEAN:  # the archive has the others
             table._context.storage.delete(instant_path(table.config, one))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hudiformat.report.numbers import count_text, counted, size_text
+from hudiformat.report.numbers import count_text, format_count, size_text
 
 
 @pytest.mark.parametrize(
@@ -31,4 +31,4 @@ def test_counts_have_thin_separators() -> None:
 
 
 def test_nouns_follow_their_number() -> None:
-    assert [counted(number, "file") for number in (0, 1, 2)] == ["0 files", "1 file", "2 files"]
+    assert [format_count(number, "file") for number in (0, 1, 2)] == ["0 files", "1 file", "2 files"]

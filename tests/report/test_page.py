@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hudiformat import Table
-from hudiformat.report.page import embedded, page_of
+from hudiformat.report.page import embed_json, page_of
 from tests.report.hostile import PARTITION, QUOTES, SCRIPT
 from tests.report.support import empty_facts, facts_of
 
@@ -47,7 +47,7 @@ def page(hostile: Table) -> str:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_embedded_texts_come_back_and_end_nothing(text: str) -> None:
-    found = embedded({text: [text]})
+    found = embed_json({text: [text]})
     assert not re.search("[<>&\u2028\u2029\ud800-\udfff]", found)
     found.encode()
     assert json.loads(found) == {text: [text]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from hudiformat.codec.avro.schema import arrow_to_avro
-from hudiformat.codec.avro.types import walk
+from hudiformat.codec.avro.types import walk_columns
 from hudiformat.schema.column_changes import ColumnChanges
 from hudiformat.schema.internal_schema import InternalSchema
 from tests.schema_changes import first_rows
@@ -14,7 +14,7 @@ BEFORE = InternalSchema.first(arrow_to_avro(first_rows().schema, name="t_record"
 
 
 def ids(schema: InternalSchema) -> dict[str, int]:
-    return {path: column.id for path, column in walk(schema.record)}
+    return {path: column.id for path, column in walk_columns(schema.record)}
 
 
 def test_several_changes_are_named_by_the_paths_before_them() -> None:
@@ -25,7 +25,7 @@ def test_several_changes_are_named_by_the_paths_before_them() -> None:
     found, before = ids(after), ids(BEFORE)
     assert found["nn.oo.xx"] == before["n.o.x"]
     assert {"s", "n", "nn.b"}.isdisjoint(found)
-    assert dict(walk(after.record))["nn.oo.xx"].kind.__str__() == "long"
+    assert dict(walk_columns(after.record))["nn.oo.xx"].kind.__str__() == "long"
     assert after.max_id == BEFORE.max_id
 
 

@@ -37,7 +37,7 @@ def after(
 ) -> tuple[TableSchema, TableSchema]:
     """The schema of a table, and what becomes of it by a write of rows with *columns*."""
     table = TableSchema(arrow_to_avro(before, name="t_record", namespace="hoodie.t"))
-    return table, table.evolved(pa.schema(list(columns)), options or EvolutionOptions())
+    return table, table.evolve(pa.schema(list(columns)), options or EvolutionOptions())
 
 
 def refusal(*columns: pa.Field, before: pa.Schema = BEFORE, options: EvolutionOptions | None = None) -> str:
@@ -72,7 +72,7 @@ def test_a_comment_and_the_name_of_a_record_stay() -> None:
         '{"name":"n","type":["null",{"type":"record","name":"Inner","fields":[{"name":"x","type":"int"}]}]}]}'
     )
     inner = pa.struct([pa.field("x", pa.int32()), pa.field("y", pa.int32())])
-    result = TableSchema(avro).evolved(
+    result = TableSchema(avro).evolve(
         pa.schema([pa.field("k", pa.string(), nullable=False), pa.field("n", inner)]), EvolutionOptions()
     )
     assert result.avro == (

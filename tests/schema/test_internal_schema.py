@@ -11,7 +11,7 @@ import pytest
 
 from hudiformat import CorruptTableError, open_table
 from hudiformat.codec.avro.schema import arrow_to_avro
-from hudiformat.codec.avro.types import walk
+from hudiformat.codec.avro.types import walk_columns
 from hudiformat.schema.internal_schema import (
     LATEST_SCHEMA,
     InternalSchema,
@@ -30,7 +30,7 @@ def avro_of(schema: pa.Schema) -> str:
 
 
 def ids(schema: InternalSchema) -> dict[str, int]:
-    return {path: column.id for path, column in walk(schema.record)}
+    return {path: column.id for path, column in walk_columns(schema.record)}
 
 
 @pytest.mark.parametrize("name", RENAMED)
@@ -69,17 +69,17 @@ def test_every_kind_of_column_comes_back() -> None:
 
 def test_new_columns_get_new_ids_and_others_keep_theirs() -> None:
     before = InternalSchema.first(avro_of(first_rows().schema))
-    assert before.followed_by(avro_of(first_rows().schema), 7) is before
+    assert before.evolve(avro_of(first_rows().schema), 7) is before
     wider = [*first_rows().schema, pa.field("z", pa.map_(pa.string(), pa.struct([("x", pa.int32())])))]
     wider[13] = pa.field("n", pa.struct([*first_rows().schema.field("n").type.fields, pa.field("c", pa.int32())]))
-    after = before.followed_by(avro_of(pa.schema(wider)), 7)
+    after = before.evolve(avro_of(pa.schema(wider)), 7)
     assert after.version == 7
     assert {path: number for path, number in ids(after).items() if path in ids(before)} == ids(before)
     new = [number for path, number in ids(after).items() if path not in ids(before)]
     assert min(new) > before.max_id
     assert after.max_id == max(new)
-    dropped = after.followed_by(avro_of(first_rows().schema), 8)
-    back = dropped.followed_by(avro_of(pa.schema(wider)), 9)
+    dropped = after.evolve(avro_of(first_rows().schema), 8)
+    back = dropped.evolve(avro_of(pa.schema(wider)), 9)
     assert ids(back)["z"] > after.max_id - 1
     assert ids(back)["z"] != ids(after)["z"]
 
@@ -90,8 +90,8 @@ def test_a_history_finds_the_version_of_an_instant() -> None:
         5, 0, type(before.record)((type(before.record.columns[0])("b", before.record.columns[0].kind, id=0),))
     )
     history = SchemaHistory(renamed, (renamed, before))
-    assert history.stored(pa.schema([("b", pa.int32())]), "4") == pa.schema([("a", pa.int32())])
-    assert history.stored(pa.schema([("b", pa.int32())]), "5") is None
+    assert history.stored_schema(pa.schema([("b", pa.int32())]), "4") == pa.schema([("a", pa.int32())])
+    assert history.stored_schema(pa.schema([("b", pa.int32())]), "5") is None
     assert SchemaHistory(renamed, ()).at("5") is None
 
 

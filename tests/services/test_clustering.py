@@ -97,7 +97,7 @@ def test_small_file_groups_become_one_and_no_row_changes(tmp_path: Path, version
 @pytest.fixture
 def copies(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many files each clustering has copied, however small their row groups are."""
-    monkeypatch.setattr("hudiformat.file_group.base_file.copied._LEAST_GROUP", 1)
+    monkeypatch.setattr("hudiformat.file_group.base_file.copying._LEAST_GROUP", 1)
     counts: list[int] = []
     copy = clustering._copy
 
@@ -254,7 +254,7 @@ def test_a_clustering_that_was_stopped_is_run_again(tmp_path: Path, monkeypatch:
         raise StorageError("the disk is full")
 
     for place in (
-        "hudiformat.write.commit.publishing.complete",
+        "hudiformat.write.commit.publishing.complete_instant",
         "hudiformat.write.handles.base_file.OpenBaseFile.write",
     ):
         monkeypatch.setattr(place, stop)

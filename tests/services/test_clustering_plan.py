@@ -11,7 +11,7 @@ import pytest
 from hudiformat import Table
 from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile
 from hudiformat.naming.file_names import BaseFileName, LogFileName
-from hudiformat.services.clustering_plan import chosen_partitions, eligible, grouped, plan_clustering
+from hudiformat.services.clustering_plan import chosen_partitions, eligible_slices, group_slices, plan_clustering
 from hudiformat.table.options.clustering import ClusteringOptions, PartitionFilter, SliceOrder
 from tests.tables import new_table, rows
 
@@ -32,7 +32,7 @@ def groups(sizes: list[int | None], **options: object) -> list[tuple[list[int], 
     """The sizes of the slices of each group, and its number of files."""
     chosen = ClusteringOptions(**{"group_bytes": 100, "target_size": 50, **options})  # type: ignore[arg-type]
     slices = [slice_of(number, size) for number, size in enumerate(sizes)]
-    found = grouped(slices, chosen, FILE_SIZE)
+    found = group_slices(slices, chosen, FILE_SIZE)
     return [([one.base_file.size if one.base_file else 0 for one in group], files) for group, files in found]
 
 
@@ -46,9 +46,9 @@ def test_the_largest_come_first_and_groups_have_a_limit() -> None:
 def test_the_oldest_come_first_where_that_is_asked_for() -> None:
     options = ClusteringOptions(slice_order=(SliceOrder.INSTANT_TIME, SliceOrder.SIZE), group_bytes=100)
     slices = [slice_of(1, 5, instant="2"), slice_of(2, 6, instant="1"), slice_of(3, 7, instant="2"), slice_of(4, None)]
-    ((found, _),) = grouped(slices[:3], options, FILE_SIZE)
+    ((found, _),) = group_slices(slices[:3], options, FILE_SIZE)
     assert [one.base_file.size for one in found if one.base_file] == [6, 7, 5]
-    assert next(grouped([*slices, slice_of(5, None)], options, 10))[0][:2] == [slices[3], slice_of(5, None)]
+    assert next(group_slices([*slices, slice_of(5, None)], options, 10))[0][:2] == [slices[3], slice_of(5, None)]
 
 
 def test_a_slice_without_a_base_file_counts_as_a_full_one() -> None:
@@ -61,13 +61,13 @@ def test_a_slice_alone_is_left_unless_something_is_gained() -> None:
     assert groups([10], sort_columns=("v",)) == [([10], 1)]
     assert groups([10], sort_columns=("v",), single_group=False) == []
     logged = slice_of(0, 10, logs=2)
-    assert list(grouped([logged], ClusteringOptions(), FILE_SIZE)) == [([logged], 1)]
+    assert list(group_slices([logged], ClusteringOptions(), FILE_SIZE)) == [([logged], 1)]
 
 
 def test_large_files_and_those_of_pending_plans_are_left_out() -> None:
     slices = [slice_of(0, 9), slice_of(1, 10), slice_of(2, None), slice_of(3, 1)]
     busy = frozenset({("x", slices[3].file_id), ("y", slices[0].file_id)})
-    assert eligible(slices, busy, ClusteringOptions(small_file_limit=10)) == [slices[0], slices[2]]
+    assert eligible_slices(slices, busy, ClusteringOptions(small_file_limit=10)) == [slices[0], slices[2]]
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_a_compaction_that_was_stopped_is_run_again(table: Table, monkeypatch: p
     def stop(*_arguments: object, **_more: object) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr("hudiformat.write.commit.publishing.complete", stop)
+    monkeypatch.setattr("hudiformat.write.commit.publishing.complete_instant", stop)
     with pytest.raises(StorageError, match="disk is full"):
         table.compact()
     monkeypatch.undo()

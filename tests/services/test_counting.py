@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hudiformat.services.counting import archivable, archive_table, since_clustering, since_compaction
+from hudiformat.services.counting import archivable_instants, archive_table, since_clustering, since_compaction
 from tests.check.verify.support import KEEP_FEW, grown, opened
 from tests.tables import content, rows
 
@@ -22,8 +22,8 @@ def test_commits_since_the_last_service(tmp_path: Path) -> None:
 
 def test_archiving_keeps_the_newest_commits(tmp_path: Path) -> None:
     table = opened(grown(tmp_path / "t", commits=4), **KEEP_FEW, **{"hoodie.compact.inline.max.delta.commits": "1"})
-    chosen = archivable(table._context.state())
+    chosen = archivable_instants(table._context.state())
     assert [one.time for one in chosen] == [one.time for one in table.timeline.completed_writes[:2]]
     assert archive_table(table._context) == chosen
-    assert archivable(table._context.state()) == ()
+    assert archivable_instants(table._context.state()) == ()
     assert content(table) == [("a", 4, "x", 4), ("b", 4, "y", 4)]

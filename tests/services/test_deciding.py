@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hudiformat import Table
-from hudiformat.services.claims import claim
+from hudiformat.services.claims import claim_service
 from hudiformat.services.deciding import Decision, Service, decide
 from tests.check.verify.support import KEEP_FEW, OPTIMISTIC, grown, opened
 from tests.model.kinds import COW
@@ -50,7 +50,7 @@ def test_what_another_process_runs_is_left_to_it(tmp_path: Path) -> None:
     table = opened(grown(tmp_path / "t", commits=2), **OPTIMISTIC)
     (planned,) = table.schedule_compaction()
     with ExitStack() as undo:
-        claim(table._context.state(), planned, undo)
+        claim_service(table._context.state(), planned, undo)
         found = decided(table, Service.COMPACTION)
         assert not found.is_due
         assert found.why.startswith(f"another process is running {planned.time}")

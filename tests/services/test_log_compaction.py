@@ -92,7 +92,7 @@ def test_one_that_was_stopped_is_planned_anew(tmp_path: Path, monkeypatch: pytes
         raise StorageError("the disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr("hudiformat.write.commit.publishing.complete", fail)
+        patch.setattr("hudiformat.write.commit.publishing.complete_instant", fail)
         with pytest.raises(StorageError):
             table.log_compact()
     (stopped,) = table.timeline.pending

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat.services.lost_plans import lost_plans, mend_lost_plans
+from hudiformat.services.lost_plans import find_lost_plans, mend_lost_plans
 from hudiformat.timeline.contents import transition_inflight
 from hudiformat.timeline.timeline import State, instant_path
 from tests.tables import content, new_table, rows
@@ -30,7 +30,7 @@ def test_writers_go_on_and_the_next_compaction_mends_it(tmp_path: Path, version:
         plan.write_bytes(b"")
     table.upsert(rows(("d", 1, "x", 1)))
     assert content(table) == EXPECTED
-    assert [one.time for one in lost_plans(table._context.state())] == [planned.time]
+    assert [one.time for one in find_lost_plans(table._context.state())] == [planned.time]
     assert len(table.compact()) == 1
     assert content(table) == EXPECTED
     assert table.timeline.pending == ()

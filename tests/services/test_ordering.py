@@ -28,7 +28,7 @@ def batches_of(rows: list[tuple[Any, ...]], size: int) -> list[pa.RecordBatch]:
 
 
 def sorted_by(order: RowOrder, rows: list[tuple[Any, ...]], size: int = 7) -> list[tuple[Any, ...]]:
-    tables = list(order.sorted(batches_of(rows, size)))
+    tables = list(order.sort(batches_of(rows, size)))
     return [tuple(row.values()) for table in tables for row in table.to_pylist()]
 
 
@@ -63,7 +63,7 @@ def test_along_a_curve_neighbours_are_near_in_every_column(layout: Layout, memor
     table = pa.table(
         {"x": random.integers(0, 1000, count), "y": random.random(count) ** 9, "n": np.arange(count)},
     )
-    found = pa.concat_tables(RowOrder(("x", "y"), layout, memory=memory).sorted(table.to_batches(max_chunksize=500)))
+    found = pa.concat_tables(RowOrder(("x", "y"), layout, memory=memory).sort(table.to_batches(max_chunksize=500)))
     assert sorted(found["n"].to_pylist()) == list(range(count))
     columns = [np.asarray(table[name]) for name in ("x", "y")]
     ranks = [np.argsort(np.argsort(column)) for column in columns]
@@ -91,7 +91,7 @@ def test_rows_that_are_sorted_already_are_put_aside_twice_at_most(monkeypatch: p
     monkeypatch.setattr(ordering._Files, "add", noted)
     rows = [(number, None, None, None, number) for number in range(20_000)]
     order = RowOrder(("a",), memory=100_000)
-    tables = list(order.sorted(batches_of(rows, 500)))
+    tables = list(order.sort(batches_of(rows, 500)))
     assert len(tables) > 10
     assert max(table.nbytes for table in tables) <= order.memory
     assert pa.concat_tables(tables)["n"].to_pylist() == list(range(20_000))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hudiformat import CommitError, Table, open_table
-from hudiformat.timeline.archive.archiving import ArchiveLimits, archive
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive_instants
 from hudiformat.timeline.timeline import Action
 from tests.services.support import logged
 from tests.tables import content, data_files, new_table, rows
@@ -105,7 +105,7 @@ def test_the_last_write_that_is_not_archived_is_not_rolled_back(tmp_path: Path) 
     table = new_table(tmp_path / "t", table_type="COPY_ON_WRITE", options=options)
     writes = [table.upsert(rows((f"k{ts}", ts, "x", ts))) for ts in range(3)]
     state = table._context.state()
-    archive(state.storage, state.config, ArchiveLimits(max_commits=2, min_commits=1))
+    archive_instants(state.storage, state.config, ArchiveLimits(max_commits=2, min_commits=1))
     with pytest.raises(CommitError, match="all writes before it have been archived"):
         table.rollback(writes[-1].instant)
     assert len(content(table)) == 3

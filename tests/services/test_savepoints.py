@@ -6,7 +6,7 @@ import pytest
 
 from hudiformat import CommitError, Table
 from hudiformat.services.savepoints import delete_savepoint, restore, savepoint
-from hudiformat.timeline.archive.archiving import ArchiveLimits, archive
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive_instants
 from hudiformat.timeline.contents import read_content
 from hudiformat.timeline.rollbacks import RestoreMetadata
 from tests.tables import content, rows
@@ -54,7 +54,7 @@ def test_a_table_that_is_restored_to_a_savepoint_has_the_rows_of_archived_writes
         kept = table.bulk_insert(rows((f"k{ts}", ts, "x", ts)))
     savepoint(table._context, kept.instant)
     state = table._context.state()
-    assert archive(state.storage, state.config, ArchiveLimits(2, 1, compaction_delta_commits=1))
+    assert archive_instants(state.storage, state.config, ArchiveLimits(2, 1, compaction_delta_commits=1))
     table.bulk_insert(rows(("later", 9, "x", 9)))
     restore(table._context, kept.instant)
     assert [key for key, *_ in content(table)] == ["k0", "k1", "k2", "k3"]

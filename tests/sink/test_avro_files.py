@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from hudiformat.codec.avro.container import ContainerReader
-from hudiformat.codec.avro.schema import avro_to_arrow, resolve
+from hudiformat.codec.avro.schema import avro_to_arrow, convert_to_schema
 from hudiformat.errors import CorruptBlockError, DataError, EncodeError, SchemaError, TruncatedBlockError
 from hudiformat.sink import FileSink, SinkOptions, TaskWriter, avro_files, parquet, parse_sink_options
 from hudiformat.sink.avro_files import AvroRows, AvroSchema, merge_files
@@ -113,7 +113,7 @@ def test_polars_reads_snappy(storage: Storage) -> None:
 def test_fastavro_reads_rows_of_every_type_and_merged_ones_in_their_order(first: pa.RecordBatch) -> None:
     storage = memory_files()
     schema = AvroSchema.of(first.schema, Codec.DEFLATE)
-    fitted = resolve(first, avro_to_arrow(schema.text))
+    fitted = convert_to_schema(first, avro_to_arrow(schema.text))
     expected = [
         {field.name: plain(row[field.name], field.type) for field in fitted.schema} for row in fitted.to_pylist()
     ]

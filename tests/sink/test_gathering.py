@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from hudiformat.sink.gathering import GatheredRows
+from hudiformat.sink.gathering import BufferedRowWriter
 
 BATCH = pa.record_batch({"n": pa.array([1, 2], pa.int64())})
 
 
-class Pieces(GatheredRows):
+class Pieces(BufferedRowWriter):
     """Keeps the pieces instead of writing them."""
 
     def __init__(self, enough: int) -> None:

@@ -78,7 +78,7 @@ def put(storage: Storage, path: str, table: pa.Table, **more: Any) -> str:
 
 
 def test_large_row_groups_are_copied_and_small_ones_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "COPIED", 5000)
+    monkeypatch.setattr(parquet, "MIN_COPIED_GROUP_SIZE", 5000)
     storage = memory_files()
     sizes = [1, 2, 900, 3, 4, 5, 1000]
     tables = [
@@ -95,7 +95,7 @@ def test_large_row_groups_are_copied_and_small_ones_put_together(monkeypatch: py
 
 
 def test_files_of_another_writer_are_decoded_where_they_cannot_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "COPIED", 1)
+    monkeypatch.setattr(parquet, "MIN_COPIED_GROUP_SIZE", 1)
     storage, table = memory_files(), pa.table({"list": [[1], [2, 3]]})
     paths = [put(storage, "a", table), put(storage, "b", table, use_compliant_nested_type=False)]
     element = [pq.ParquetFile(pa.BufferReader(storage.read(path))).schema.column(0).path for path in paths]

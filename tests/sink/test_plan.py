@@ -14,7 +14,7 @@ from hudiformat.sink import (
 )
 from hudiformat.sink.layout import StagedFile
 from hudiformat.sink.options import Format
-from hudiformat.sink.plan import BatchPlan, Group, Progress, plan_batch
+from hudiformat.sink.plan import BatchPlan, MergeGroup, Progress, plan_batch
 
 MERGING = SinkOptions(auto_compaction=True)
 
@@ -77,7 +77,7 @@ def plan_text(**changes: Any) -> bytes:
 
 def test_a_plan_is_read_again() -> None:
     plan = BatchPlan.from_json(plan_text())
-    assert plan == BatchPlan(1, (Group(0, "p=1", ("a",), "p=1/part.parquet"),), 1)
+    assert plan == BatchPlan(1, (MergeGroup(0, "p=1", ("a",), "p=1/part.parquet"),), 1)
     assert plan.groups[0].format is Format.PARQUET
 
 

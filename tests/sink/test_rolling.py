@@ -97,7 +97,7 @@ def test_the_size_is_checked_within_a_large_batch(storage: Storage, monkeypatch:
 
 
 def test_many_open_files_share_their_memory(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rolling, "WAITING", 500)
+    monkeypatch.setattr(rolling, "MAX_BYTES_IN_MEMORY", 500)
     (message,) = write(storage, 0, [rows(range(30), "a"), rows(range(5), "b"), rows([1], "a")])
     with storage.open_input(message.files[0].path) as file:
         found = pq.ParquetFile(file).metadata

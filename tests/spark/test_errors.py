@@ -12,8 +12,8 @@ import hudiformat as hf
 
 errors = pytest.importorskip("pyspark.errors")
 
-from hudiformat.spark.errors import brief, brief_iterator, reraised  # noqa: E402 - needs PySpark
-from hudiformat.spark.write.raised import encode_error  # noqa: E402 - needs PySpark
+from hudiformat.spark.errors import hide_frames, hide_iterator_frames, reraise_task_errors  # noqa: E402 - needs PySpark
+from hudiformat.spark.write.task_errors import encode_error  # noqa: E402 - needs PySpark
 
 
 def said_by_spark(raised: str | hf.HudiFormatError) -> Exception:
@@ -29,7 +29,7 @@ def said_by_spark(raised: str | hf.HudiFormatError) -> Exception:
 
 def test_an_error_of_ours_is_raised_in_place_of_sparks() -> None:
     theirs = said_by_spark(hf.DataError("the record key is null", column="k", missing=3))
-    with pytest.raises(hf.DataError, match="^the record key is null$") as caught, reraised():
+    with pytest.raises(hf.DataError, match="^the record key is null$") as caught, reraise_task_errors():
         raise theirs
     assert (caught.value.column, caught.value.missing) == ("k", 3)
     assert getattr(caught.value.__cause__, "error", None) is theirs
@@ -44,7 +44,7 @@ def test_what_spark_prints_of_it_is_short() -> None:
         "hudiformat.errors.DataError: the record key is null\n"
         f"{encode_error(hf.DataError('the record key is null'))}\n" + "\tat org.apache.spark.X\n" * 30
     )
-    with pytest.raises(hf.DataError) as caught, reraised():
+    with pytest.raises(hf.DataError) as caught, reraise_task_errors():
         raise theirs
     lines = "".join(traceback.format_exception(caught.value)).splitlines()
     ours = [line for line in lines if "pytest" not in line]
@@ -55,26 +55,26 @@ def test_what_spark_prints_of_it_is_short() -> None:
 
 
 def test_a_message_of_several_lines_stays_whole() -> None:
-    with pytest.raises(hf.SchemaError, match="^first line\nsecond line$"), reraised():
+    with pytest.raises(hf.SchemaError, match="^first line\nsecond line$"), reraise_task_errors():
         raise said_by_spark(hf.SchemaError("first line\nsecond line"))
 
 
 @pytest.mark.parametrize("raised", ["ValueError: no number", "hudiformat.errors.DataError: said by somebody else"])
 def test_other_errors_are_left_as_they_are(raised: str) -> None:
     theirs = said_by_spark(raised)
-    with pytest.raises(errors.PythonException) as caught, reraised():
+    with pytest.raises(errors.PythonException) as caught, reraise_task_errors():
         raise theirs
     assert caught.value is theirs
 
 
 def test_an_error_that_did_not_pass_through_spark_is_left_as_it_is() -> None:
     ours = hf.DataError("hudiformat.errors.SchemaError: quoted")
-    with pytest.raises(hf.DataError) as caught, reraised():
+    with pytest.raises(hf.DataError) as caught, reraise_task_errors():
         raise ours
     assert caught.value is ours
 
 
-@brief
+@hide_frames
 def failing() -> None:
     try:
         int("no number")
@@ -82,7 +82,7 @@ def failing() -> None:
         raise hf.DataError("the row is wrong") from error
 
 
-@brief_iterator
+@hide_iterator_frames
 def failing_later() -> Iterator[int]:
     yield 1
     raise hf.DataError("the second row is wrong")
@@ -111,5 +111,5 @@ def test_what_fails_while_it_is_read_is_brief_too() -> None:
 
 def test_errors_that_are_not_ours_are_left_as_they_are() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
-        brief(lambda: 1 // 0)()
+        hide_frames(lambda: 1 // 0)()
     assert caught.traceback[-1].name == "<lambda>"

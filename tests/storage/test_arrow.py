@@ -18,7 +18,7 @@ from hudiformat.errors import StorageError
 from hudiformat.storage.arrow import ArrowOutputFile
 from hudiformat.storage.opening import open_storage
 from hudiformat.storage.protocol import Capabilities, Storage
-from hudiformat.storage.putting import put_of
+from hudiformat.storage.putting import make_put
 from tools.s3_server import KEY, SECRET, S3Server
 
 LOG = ".0a1b-0_20260101000000000.log.1_0-0-0"
@@ -128,7 +128,7 @@ def test_a_uri_says_who_one_is_and_where(named: str) -> None:
     assert storage.capabilities == Capabilities(atomic_create=True)
     with pytest.raises(StorageError, match="File exists") as caught:
         storage.create("file", b"other")
-    assert SECRET not in f"{caught.value!r} {storage.root} {put_of(storage._filesystem)}"  # type: ignore[attr-defined]
+    assert SECRET not in f"{caught.value!r} {storage.root} {make_put(storage._filesystem)}"  # type: ignore[attr-defined]
 
 
 def test_a_log_file_is_read_by_a_uri_with_options(named: str) -> None:

@@ -6,14 +6,14 @@ import threading
 
 import pytest
 
-from hudiformat.storage.closing import Behind
+from hudiformat.storage.closing import BackgroundCalls
 
 
 @pytest.mark.parametrize("apart", [True, False])
 def test_calls_are_made_in_their_order(apart: bool) -> None:
     made: list[tuple[int, bool]] = []
     here = threading.get_ident()
-    with Behind(apart=apart) as behind:
+    with BackgroundCalls(apart=apart) as behind:
         for number in range(10):
             behind.call(lambda given: made.append((given, threading.get_ident() == here)), number)
         behind.finish()
@@ -22,7 +22,7 @@ def test_calls_are_made_in_their_order(apart: bool) -> None:
 
 def test_what_a_call_raises_a_later_one_or_the_end_raises() -> None:
     def fail_first() -> None:
-        with Behind(apart=True) as behind:
+        with BackgroundCalls(apart=True) as behind:
             behind.call(lambda given: 1 // given, 0)
             for _ in range(3):
                 behind.call(id, 0)
@@ -42,7 +42,7 @@ def test_calls_that_wait_are_dropped_where_something_else_fails() -> None:
         made.append(given)
 
     def fail_meanwhile() -> None:
-        with Behind(apart=True) as behind:
+        with BackgroundCalls(apart=True) as behind:
             behind.call(slow, 1)
             behind.call(slow, 2)
             begun.wait(10)

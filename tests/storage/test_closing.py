@@ -13,7 +13,7 @@ import pytest
 
 from hudiformat.errors import StorageError
 from hudiformat.storage import local
-from hudiformat.storage.closing import CompleteFiles
+from hudiformat.storage.closing import FileCloser
 from hudiformat.storage.local import LocalStorage
 from tests.faults import FaultyStorage
 
@@ -44,7 +44,7 @@ def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_files_that_are_complete_are_synced_together_and_closed(tmp_path: Path, synced: list[int]) -> None:
     storage = LocalStorage(tmp_path)
     files = [storage.open_new(f"f{number}") for number in range(5)]
-    with CompleteFiles() as complete:
+    with FileCloser() as complete:
         for file in files:
             file.write(b"data")
             complete.add(file)
@@ -56,7 +56,7 @@ def test_files_that_are_complete_are_synced_together_and_closed(tmp_path: Path, 
 
 
 def test_only_so_many_files_wait(tmp_path: Path, synced: list[int]) -> None:
-    storage, complete = LocalStorage(tmp_path), CompleteFiles()
+    storage, complete = LocalStorage(tmp_path), FileCloser()
     for number in range(64):
         complete.add(storage.open_new(f"f{number}"))
     assert (tmp_path / "f0").stat().st_ino in synced
@@ -64,7 +64,7 @@ def test_only_so_many_files_wait(tmp_path: Path, synced: list[int]) -> None:
 
 def test_files_are_closed_at_once_where_nothing_is_synced(tmp_path: Path, synced: list[int]) -> None:
     file = LocalStorage(tmp_path).open_new("f")
-    CompleteFiles(sync=False).add(file)
+    FileCloser(sync=False).add(file)
     with pytest.raises(StorageError, match="it is closed"):
         file.write(b"more")
     assert not synced
@@ -72,7 +72,7 @@ def test_files_are_closed_at_once_where_nothing_is_synced(tmp_path: Path, synced
 
 def test_a_file_that_cannot_be_synced_fails_the_write_and_every_file_is_closed(tmp_path: Path) -> None:
     full = _Full()
-    storage, complete = FaultyStorage(LocalStorage(tmp_path), full), CompleteFiles()
+    storage, complete = FaultyStorage(LocalStorage(tmp_path), full), FileCloser()
     for number in range(5):
         complete.add(storage.open_new(f"f{number}"))
     with pytest.raises(StorageError, match="no space left"):
@@ -84,7 +84,7 @@ def test_files_of_a_failed_write_are_let_go(tmp_path: Path, synced: list[int]) -
     file = LocalStorage(tmp_path).open_new("f")
 
     def fail() -> None:
-        with CompleteFiles() as complete:
+        with FileCloser() as complete:
             complete.add(file)
             raise KeyError
 

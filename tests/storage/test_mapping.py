@@ -10,7 +10,7 @@ import pytest
 from hudiformat.errors import StorageError
 from hudiformat.storage import mapping
 from hudiformat.storage.local import LocalStorage
-from hudiformat.storage.mapping import Trail, give_back
+from hudiformat.storage.mapping import PageReleaser, release_pages
 
 PAGE = mmap.PAGESIZE
 SIZE = 20 * PAGE + 5
@@ -46,9 +46,9 @@ def given(view: memoryview, monkeypatch: pytest.MonkeyPatch) -> Given:
 
 
 def test_pages_are_given_back_a_stride_at_a_time_with_a_margin(view: memoryview, given: Given) -> None:
-    trail = Trail(view)
+    trail = PageReleaser(view)
     for position in range(0, len(view), PAGE):
-        trail.reach(position)
+        trail.advance_to(position)
     assert given == [
         (0, 5 * PAGE),
         (3 * PAGE, 6 * PAGE),
@@ -60,9 +60,9 @@ def test_pages_are_given_back_a_stride_at_a_time_with_a_margin(view: memoryview,
 
 
 def test_a_walk_may_go_backward(view: memoryview, given: Given) -> None:
-    trail = Trail(view, SIZE)
+    trail = PageReleaser(view, SIZE)
     for position in range(SIZE, 10 * PAGE, -PAGE):
-        trail.reach(position)
+        trail.advance_to(position)
     assert given == [(15 * PAGE, 5 * PAGE + 5), (11 * PAGE, 6 * PAGE + 5)]
 
 
@@ -70,22 +70,22 @@ def test_nothing_is_given_back_of_what_a_caller_holds(given: Given) -> None:
     theirs = mmap.mmap(-1, 4 * PAGE)  # whose pages are in no file
     theirs.write(b"x" * 4 * PAGE)
     for data in (theirs, b"x" * 4 * PAGE):
-        Trail(memoryview(data)).reach(4 * PAGE)
-        give_back([memoryview(data)])
+        PageReleaser(memoryview(data)).advance_to(4 * PAGE)
+        release_pages([memoryview(data)])
         assert bytes(data[:]) == b"x" * 4 * PAGE
     assert given == []
 
 
 def test_whole_files_are_given_back_once_and_their_views_stay(view: memoryview, given: Given) -> None:
     views = [view[:9], view[PAGE:]]
-    give_back([*views, b"bytes", memoryview(b"no file")])
+    release_pages([*views, b"bytes", memoryview(b"no file")])
     assert given == [(0, SIZE)]
     assert bytes(views[1]) == b"x" * (SIZE - PAGE)
 
 
 def test_the_bytes_outlive_the_name_of_the_file(tmp_path: Path, view: memoryview) -> None:
     (tmp_path / "file").unlink()
-    give_back([view])
+    release_pages([view])
     assert mapping._map_of(view[3:]) is not None
     assert view == b"x" * SIZE
 

@@ -12,7 +12,7 @@ from pyarrow import fs
 
 import hudiformat as hf
 from hudiformat.storage.opening import open_storage
-from hudiformat.storage.options import filesystem_of
+from hudiformat.storage.options import make_filesystem
 
 ROWS = pa.table({"id": ["a"], "v": [1]})
 
@@ -72,7 +72,7 @@ def test_a_value_that_the_file_system_does_not_take() -> None:
 
 
 def test_an_endpoint_has_its_scheme_by_itself() -> None:
-    found = filesystem_of("s3", {"AWS_ENDPOINT_URL": "http://localhost:9000", "anonymous": "true"})
+    found = make_filesystem("s3", {"AWS_ENDPOINT_URL": "http://localhost:9000", "anonymous": "true"})
     assert isinstance(found, fs.S3FileSystem)
     settings = found.__reduce__()[1][0]
     assert (settings["endpoint_override"], settings["scheme"], settings["anonymous"]) == (
@@ -80,4 +80,4 @@ def test_an_endpoint_has_its_scheme_by_itself() -> None:
         "http",
         True,
     )
-    assert filesystem_of("hdfs", {}) is None
+    assert make_filesystem("hdfs", {}) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hudiformat.errors import StorageError
-from hudiformat.storage.paths import checked_path
+from hudiformat.storage.paths import check_path
 
 REFUSED = [
     "..",
@@ -31,7 +31,7 @@ REFUSED = [
 @pytest.mark.parametrize("path", REFUSED)
 def test_a_path_that_leads_out_or_is_none_is_refused(path: str) -> None:
     with pytest.raises(StorageError, match="refused the path .* below /table: expected names") as caught:
-        checked_path(path, "/table")
+        check_path(path, "/table")
     assert caught.value.path is not None
     caught.value.path.encode()
 
@@ -40,10 +40,10 @@ def test_a_path_that_leads_out_or_is_none_is_refused(path: str) -> None:
     "path", ["", "a", "a/b", "...", ".a", "a..b/..c", "a=%2F", "ü/\U0001f600", ".hoodie/.temp/x", "a\n"]
 )
 def test_a_path_below_the_root_is_returned_as_it_is(path: str) -> None:
-    assert checked_path(path, "/table") == path
+    assert check_path(path, "/table") == path
 
 
 def test_a_long_path_is_not_shown_whole() -> None:
     with pytest.raises(StorageError) as caught:
-        checked_path("../" * 100_000, "/table")
+        check_path("../" * 100_000, "/table")
     assert len(str(caught.value)) < 1000

@@ -12,7 +12,7 @@ from hudiformat.errors import StorageError
 from hudiformat.storage import putting
 from hudiformat.storage.opening import open_storage
 from hudiformat.storage.protocol import Capabilities
-from hudiformat.storage.putting import S3Put, put_of
+from hudiformat.storage.putting import S3Put, make_put
 
 
 def test_without_conditional_puts_a_file_is_still_created_whole_and_once(
@@ -123,7 +123,7 @@ def test_where_nobody_can_say_whether_it_was_created_the_error_says_so(monkeypat
 def test_the_time_that_is_waited_for_an_answer_is_that_of_the_file_system() -> None:
     given = {"access_key": "a", "secret_key": "b", "region": "us-east-1", "endpoint_override": "http://127.0.0.1:1"}
     for settings, expected in (({}, (10.0, 30.0)), ({"connect_timeout": 0.5, "request_timeout": 0.25}, (0.5, 0.25))):
-        put = put_of(fs.S3FileSystem(**given, **settings))
+        put = make_put(fs.S3FileSystem(**given, **settings))
         assert isinstance(put, S3Put)
         config = putting._s3_client(0, put.settings).meta.config
         assert (config.connect_timeout, config.read_timeout) == expected

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat.storage.spill_folders import delete_spill_folder, old_spill_folders, spill_folder
+from hudiformat.storage.spill_folders import delete_spill_folder, find_old_spill_folders, spill_folder
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +20,7 @@ def own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_folder_is_gone_after_its_block() -> None:
     with spill_folder() as folder:
         assert Path(folder).is_dir()
-        assert list(old_spill_folders(seconds=60)) == []
+        assert list(find_old_spill_folders(seconds=60)) == []
     assert not Path(folder).exists()
 
 
@@ -29,7 +29,7 @@ def test_one_that_nobody_has_written_to_is_a_killed_processs(tmp_path: Path) -> 
         (Path(used) / "rows-1").touch()
         for folder in (killed, used):
             os.utime(folder, (time.time() - 100,) * 2)
-        assert list(old_spill_folders(seconds=60)) == [Path(killed)]
+        assert list(find_old_spill_folders(seconds=60)) == [Path(killed)]
         delete_spill_folder(Path(killed))
         assert list(tmp_path.iterdir()) == [Path(used)]
         Path(killed).mkdir()

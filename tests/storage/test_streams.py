@@ -10,7 +10,7 @@ import pytest
 
 from hudiformat import DecodeError, StorageError
 from hudiformat.storage.local import LocalStorage
-from hudiformat.storage.streams import ArrowSink, arrow_stream, reading
+from hudiformat.storage.streams import ArrowSink, arrow_stream, open_ranges
 
 
 def test_a_stream_writes_to_the_file_and_leaves_it_open(tmp_path: Path) -> None:
@@ -45,9 +45,9 @@ def test_a_sink_that_is_not_open_writes_nothing(tmp_path: Path) -> None:
 def test_a_range_that_cannot_be_read_is_a_storage_error(tmp_path: Path) -> None:
     storage = LocalStorage(tmp_path)
     storage.create("a", b"1234")
-    with reading(storage, "a") as file:
+    with open_ranges(storage, "a") as file:
         assert file.read(2) == b"12"
-    with pytest.raises(StorageError, match=r"cannot read .*/a: the connection is gone"), reading(storage, "a"):
+    with pytest.raises(StorageError, match=r"cannot read .*/a: the connection is gone"), open_ranges(storage, "a"):
         raise OSError("the connection is gone")
-    with pytest.raises(DecodeError, match="damaged"), reading(storage, "a"):
+    with pytest.raises(DecodeError, match="damaged"), open_ranges(storage, "a"):
         raise DecodeError("damaged")

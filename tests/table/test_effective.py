@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hudiformat import CorruptTableError, StorageError, Table
-from hudiformat.table.effective import as_restored, restore_plan
+from hudiformat.table.effective import restore_plan, without_restored_writes
 from hudiformat.timeline.contents import create_requested, transition_inflight
 from hudiformat.timeline.rollbacks import InstantInfo, RestorePlan
 from hudiformat.timeline.timeline import Action, Instant, State, Timeline, instant_path, load_timeline
@@ -22,7 +22,7 @@ def restoring(table: Table, plan: RestorePlan | None) -> Instant:
 
 def effective(table: Table) -> Timeline:
     storage = table._context.storage
-    return as_restored(storage, table.config, load_timeline(storage, table.config))
+    return without_restored_writes(storage, table.config, load_timeline(storage, table.config))
 
 
 def times(table: Table) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hudiformat import CorruptTableError, StorageError, Table, TableError
-from hudiformat.table.one_state import MOST_ATTEMPTS, on_one_state
+from hudiformat.table.one_state import MOST_ATTEMPTS, run_on_stable_state
 from hudiformat.table.state import TableState
 from tests.tables import new_table, rows
 
@@ -38,18 +38,18 @@ def failing(table: Table, error: Exception, *, times: int, changes: bool) -> Cal
 
 @pytest.mark.parametrize("error", [StorageError("gone"), CorruptTableError("half of it")], ids=repr)
 def test_what_cannot_be_read_is_asked_again_where_the_timeline_has_changed(table: Table, error: Exception) -> None:
-    assert on_one_state(table._context, failing(table, error, times=2, changes=True)) == 3
+    assert run_on_stable_state(table._context, failing(table, error, times=2, changes=True)) == 3
 
 
 def test_what_cannot_be_read_is_an_error_where_nothing_has_changed(table: Table) -> None:
     with pytest.raises(StorageError, match="gone"):
-        on_one_state(table._context, failing(table, StorageError("gone"), times=1, changes=False))
+        run_on_stable_state(table._context, failing(table, StorageError("gone"), times=1, changes=False))
 
 
 def test_others_may_be_faster_every_time(table: Table) -> None:
     ask = failing(table, StorageError("gone"), times=MOST_ATTEMPTS, changes=True)
     with pytest.raises(TableError, match="in each of 5 attempts .* try again later"):
-        on_one_state(table._context, ask)
+        run_on_stable_state(table._context, ask)
 
 
 def test_an_answer_that_a_rollback_has_overtaken_is_not_given(table: Table) -> None:
@@ -62,7 +62,7 @@ def test_an_answer_that_a_rollback_has_overtaken_is_not_given(table: Table) -> N
         asked.append(1)
         return len(state.slices())
 
-    assert on_one_state(table._context, ask) == 1
+    assert run_on_stable_state(table._context, ask) == 1
     assert len(asked) == 2
 
 
@@ -71,4 +71,4 @@ def test_what_lists_nothing_is_never_overtaken(table: Table) -> None:
         table.rollback(state.timeline.completed_writes[-1].time)
         return len(state.timeline.completed_writes)
 
-    assert on_one_state(table._context, ask, lists=False) == 1
+    assert run_on_stable_state(table._context, ask, lists=False) == 1

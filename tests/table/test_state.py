@@ -11,10 +11,10 @@ import pytest
 from hudiformat import SchemaError, Table, open_storage, open_table
 from hudiformat.naming.instants import next_instant
 from hudiformat.table.state import Parsed, TableClock
-from hudiformat.timeline.archive.archiving import ArchiveLimits, archive
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive_instants
 from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudiformat.timeline.config_files import update_table_config
-from hudiformat.timeline.contents import complete, create_requested, transition_inflight
+from hudiformat.timeline.contents import complete_instant, create_requested, transition_inflight
 from hudiformat.timeline.plans import CompactionPlan
 from hudiformat.timeline.table_config import TimelineZone
 from hudiformat.timeline.timeline import Action, Instant, State
@@ -42,7 +42,7 @@ def test_a_newer_commit_that_names_no_schema_is_passed_over(tmp_path: Path) -> N
     later = table._context.state().next_instant
     inflight = transition_inflight(storage, config, create_requested(storage, config, later, Action.DELTA_COMMIT))
     nothing = CommitMetadata(extra_metadata={"schema": ""})
-    complete(storage, config, inflight, nothing, completion_time=next_instant(table._context.clock(), later))
+    complete_instant(storage, config, inflight, nothing, completion_time=next_instant(table._context.clock(), later))
     assert table._context.state().schema.arrow == SCHEMA
 
 
@@ -228,7 +228,7 @@ def test_archiving_overtakes_no_look(table: Table) -> None:
         table.insert(rows((f"k{number}", 1, "x", number), (f"k{number}", 1, "y", number)))
     state = table._context.state()
     state.slices()
-    assert archive(table._context.storage, table.config, ArchiveLimits(2, 1, compaction_delta_commits=1))
+    assert archive_instants(table._context.storage, table.config, ArchiveLimits(2, 1, compaction_delta_commits=1))
     assert not state.is_overtaken(of_the_past=True)
 
 
@@ -238,7 +238,7 @@ def test_the_schema_of_a_moment_whose_write_was_archived_is_that_of_the_archive(
     update_table_config(table._context.storage, {"hoodie.table.create.schema": ""}, saved_at=datetime.now(timezone.utc))
     for number in range(3):
         table.insert(rows((f"k{number}", 1, "x", number), schema=FLAGGED))
-    assert archive(table._context.storage, table.config, ArchiveLimits(2, 1))
+    assert archive_instants(table._context.storage, table.config, ArchiveLimits(2, 1))
     state = open_table(table.path)._context.state()
     assert state.timeline.first_active is not None
     assert state.timeline.first_active > first.instant

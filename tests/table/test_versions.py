@@ -11,7 +11,7 @@ import pytest
 from hudiformat import UnsupportedFeatureError
 from hudiformat.table.new_table import new_table_config
 from hudiformat.table.versions import config_of_other_layout, config_of_version
-from hudiformat.timeline.config_files import config_of
+from hudiformat.timeline.config_files import config_from_properties
 from hudiformat.timeline.table_config import KeyGenerator, MergeMode, TableConfig, TableType
 
 HUDI: list[dict[str, Any]] = json.loads(Path(__file__).with_name("hudi_versions.json").read_text())
@@ -35,7 +35,7 @@ def of_version(version: int, **changes: Any) -> TableConfig:
 
 @pytest.mark.parametrize("case", HUDI, ids=lambda case: f"{case['table']} {case['from']} to {case['to']}")
 def test_the_properties_change_as_hudi_changes_them(case: dict[str, Any]) -> None:
-    config = config_of(case["before"], path=PATH)
+    config = config_from_properties(case["before"], path=PATH)
     expected = {key: value for key, value in case["changed"].items() if key not in OTHERS}
     is_commit_time = config.merge_mode is MergeMode.COMMIT_TIME_ORDERING
     if is_commit_time and case["to"] < 8:

@@ -7,10 +7,10 @@ from pathlib import Path
 from hudiformat.storage.local import LocalStorage
 from hudiformat.table.new_table import new_table_config
 from hudiformat.timeline.archive.archived import ArchivedInstant
-from hudiformat.timeline.archive.archiving import ArchiveLimits, archive, instants_to_archive, read_archived
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive_instants, instants_to_archive, read_archived
 from hudiformat.timeline.cleans import CleanMetadata
 from hudiformat.timeline.commit_metadata import CommitMetadata
-from hudiformat.timeline.contents import Content, Metadata, complete, create_requested, transition_inflight
+from hudiformat.timeline.contents import Content, Metadata, complete_instant, create_requested, transition_inflight
 from hudiformat.timeline.rollbacks import RollbackMetadata, SavepointMetadata
 from hudiformat.timeline.table_config import TableConfig, TableType
 from hudiformat.timeline.timeline import Action, Instant, State, load_timeline
@@ -52,7 +52,7 @@ class Table:
     def add(self, number: int, action: Action, plan: Content | None = None) -> Instant:
         inflight = self.begin(number, action, plan)
         metadata = METADATA.get(action, COMMIT)
-        return complete(self.storage, self.config, inflight, metadata, completion_time=time(number, 500))
+        return complete_instant(self.storage, self.config, inflight, metadata, completion_time=time(number, 500))
 
     def add_all(self, *numbers: int, action: Action = Action.DELTA_COMMIT) -> list[Instant]:
         return [self.add(number, action) for number in numbers]
@@ -61,7 +61,7 @@ class Table:
         return [number_of(instant) for instant in instants_to_archive(self.storage, self.config, limits)]
 
     def archive(self, limits: ArchiveLimits = FEW) -> list[int]:
-        return [number_of(instant) for instant in archive(self.storage, self.config, limits)]
+        return [number_of(instant) for instant in archive_instants(self.storage, self.config, limits)]
 
     def archived(self) -> tuple[ArchivedInstant, ...]:
         return read_archived(self.storage, self.config)

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudiformat.errors import CorruptTableError
-from hudiformat.naming.checks import checked_data_file, checked_file_id, checked_instant, checked_partition
+from hudiformat.naming.checks import check_data_file, check_file_id, check_instant, check_partition_path
 from hudiformat.storage.local import LocalStorage
 from hudiformat.table.new_table import new_table_config
 from hudiformat.timeline.cleans import CleanerPlan, CleanMetadata
@@ -109,10 +109,10 @@ SCALARS: dict[Any, st.SearchStrategy[Any]] = {
     float: st.floats(allow_nan=False),
 }
 CHECKED: dict[Any, st.SearchStrategy[str]] = {
-    checked_instant: st.from_regex("[0-9]{1,20}", fullmatch=True),
-    checked_partition: st.sampled_from(["", "p", "year=2024/month=1", "%2F ü"]),
-    checked_data_file: st.sampled_from([".f-0_1.log.1_0-0-0", "f-0_0-0-0_1.parquet", "file:/a/b/f-0_0-0-0_1.parquet"]),
-    checked_file_id: st.sampled_from(["", "f-0", "00000001-0-0"]),
+    check_instant: st.from_regex("[0-9]{1,20}", fullmatch=True),
+    check_partition_path: st.sampled_from(["", "p", "year=2024/month=1", "%2F ü"]),
+    check_data_file: st.sampled_from([".f-0_1.log.1_0-0-0", "f-0_0-0-0_1.parquet", "file:/a/b/f-0_0-0-0_1.parquet"]),
+    check_file_id: st.sampled_from(["", "f-0", "00000001-0-0"]),
     None: TEXT,
 }
 """Texts that pass a field's check."""

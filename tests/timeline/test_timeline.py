@@ -18,7 +18,13 @@ from hudiformat.table.new_table import new_table_config
 from hudiformat.timeline.cleans import ActionInstant, CleanerPlan, CleanMetadata
 from hudiformat.timeline.commit_metadata import CommitMetadata
 from hudiformat.timeline.config_files import load_table_config
-from hudiformat.timeline.contents import complete, create_requested, read_content, remove_pending, transition_inflight
+from hudiformat.timeline.contents import (
+    complete_instant,
+    create_requested,
+    read_content,
+    remove_pending,
+    transition_inflight,
+)
 from hudiformat.timeline.plans import CompactionPlan
 from hudiformat.timeline.rollbacks import SavepointMetadata, SavepointPartitionMetadata
 from hudiformat.timeline.table_config import TableConfig
@@ -247,7 +253,7 @@ def test_a_commit_goes_through_its_states(storage: LocalStorage, config: TableCo
     inflight = transition_inflight(storage, config, requested)
     assert load_timeline(storage, config).pending == (inflight,)
     assert read_metadata(storage, config, inflight) == CommitMetadata()
-    instant = complete(storage, config, inflight, metadata, completion_time=T2)
+    instant = complete_instant(storage, config, inflight, metadata, completion_time=T2)
     assert [info.name for info in storage.list(".hoodie/timeline")] == [
         f"{T1}.deltacommit.inflight",
         f"{T1}.deltacommit.requested",
@@ -262,7 +268,7 @@ def test_a_compaction_completes_as_a_commit(storage: LocalStorage, config: Table
     requested = create_requested(storage, config, T1, Action.COMPACTION)
     inflight = transition_inflight(storage, config, requested, CommitMetadata("COMPACT"))
     assert read_metadata(storage, config, inflight).operation_type == "COMPACT"
-    instant = complete(storage, config, inflight, CommitMetadata("COMPACT", compacted=True), completion_time=T2)
+    instant = complete_instant(storage, config, inflight, CommitMetadata("COMPACT", compacted=True), completion_time=T2)
     assert instant == done(T1, T2, Action.COMMIT)
     assert load_timeline(storage, config).instants == (instant,)
 
@@ -279,7 +285,7 @@ def test_an_instant_can_be_requested_and_begun_only_once(storage: LocalStorage, 
 def test_steps_cannot_be_left_out(storage: LocalStorage, config: TableConfig) -> None:
     requested = create_requested(storage, config, T1, Action.COMMIT)
     with pytest.raises(CommitError, match="expected an instant that is inflight, found .* commit \\(requested\\)"):
-        complete(storage, config, requested, CommitMetadata(), completion_time=T2)
+        complete_instant(storage, config, requested, CommitMetadata(), completion_time=T2)
     inflight = transition_inflight(storage, config, requested)
     with pytest.raises(CommitError, match="expected an instant that is requested"):
         transition_inflight(storage, config, inflight)
@@ -290,14 +296,14 @@ def test_a_write_that_was_rolled_back_cannot_complete(storage: LocalStorage, con
     remove_pending(storage, config, inflight)
     assert load_timeline(storage, config).instants == ()
     with pytest.raises(CommitError, match="it has been rolled back"):
-        complete(storage, config, inflight, CommitMetadata(), completion_time=T2)
+        complete_instant(storage, config, inflight, CommitMetadata(), completion_time=T2)
 
 
 @pytest.mark.parametrize("completion_time", [T1, "", "20240229120000000"])
 def test_nothing_completes_before_it_began(storage: LocalStorage, config: TableConfig, completion_time: str) -> None:
     inflight = transition_inflight(storage, config, create_requested(storage, config, T1, Action.COMMIT))
     with pytest.raises(CommitError, match="expected a time after"):
-        complete(storage, config, inflight, CommitMetadata(), completion_time=completion_time)
+        complete_instant(storage, config, inflight, CommitMetadata(), completion_time=completion_time)
 
 
 def test_a_completed_instant_cannot_be_removed(storage: LocalStorage, config: TableConfig) -> None:
@@ -314,7 +320,7 @@ def test_a_pending_savepoint_has_no_requested_file_to_remove(storage: LocalStora
 def test_a_commit_of_version_6_has_no_completion_time_and_is_json(storage: LocalStorage) -> None:
     config = new_table_config(name="t", record_key_fields=["k"], version=6)
     inflight = transition_inflight(storage, config, create_requested(storage, config, T1, Action.COMPACTION))
-    instant = complete(storage, config, inflight, CommitMetadata("COMPACT", compacted=True), completion_time=T2)
+    instant = complete_instant(storage, config, inflight, CommitMetadata("COMPACT", compacted=True), completion_time=T2)
     assert instant == done(T1, None, Action.COMMIT)
     names = [f"{T1}.commit", f"{T1}.compaction.inflight", f"{T1}.compaction.requested"]
     assert [info.name for info in storage.list(".hoodie")] == names
@@ -333,7 +339,7 @@ def test_a_clean_has_its_plan_and_its_metadata(storage: LocalStorage, config: Ta
     requested = create_requested(storage, config, T2, Action.CLEAN, plan)
     metadata = CleanMetadata(T2, 5, 0, T1, T1, {})
     inflight = transition_inflight(storage, config, requested)
-    instant = complete(storage, config, inflight, metadata, completion_time=T3)
+    instant = complete_instant(storage, config, inflight, metadata, completion_time=T3)
     found = [read_content(storage, config, each) for each in (requested, inflight, instant)]
     assert found == [plan, None, metadata]
 
@@ -342,7 +348,7 @@ def test_a_savepoint_begins_inflight(storage: LocalStorage, config: TableConfig)
     inflight = create_requested(storage, config, T1, Action.SAVEPOINT)
     assert inflight.state is State.INFLIGHT
     metadata = SavepointMetadata("me", 1709208000000, "", {"": SavepointPartitionMetadata("", ("a.parquet",))})
-    instant = complete(storage, config, inflight, metadata, completion_time=T2)
+    instant = complete_instant(storage, config, inflight, metadata, completion_time=T2)
     assert load_timeline(storage, config).instants == (instant,)
     assert read_content(storage, config, instant) == metadata
 

@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from hudiformat.check.repair.alive import Patience
+from hudiformat.check.repair.liveness import WriterTimeout
+from hudiformat.check.repair.repair_folder import RepairFolder
 from hudiformat.check.repair.steps import Job, RepairKind, RepairStep
-from hudiformat.check.repair.taking_away import TakenAway
 from hudiformat.check.verify.finding import TableFinding
-from hudiformat.codec.log.verify import LogFinding, parts_of
+from hudiformat.codec.log.verify import LogFinding, scan_parts
 from hudiformat.errors import CorruptTableError, StorageError
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.state import TableState
-from hudiformat.timeline.archive.archive_log import archived_records
+from hudiformat.timeline.archive.archive_log import decode_archive_block
 from hudiformat.timeline.archive.history import latest_manifest, read_history_file, write_manifest
 from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES
 from hudiformat.timeline.table_config import TableConfig
@@ -25,7 +25,7 @@ _RANGE = re.compile(r"([0-9]+)_([0-9]+)_([0-9]+)\.parquet")
 _MANIFEST = re.compile(r"manifest_([0-9]+)")
 
 
-def plan_archive(state: TableState, findings: Iterable[TableFinding], patience: Patience) -> Iterator[Job]:
+def plan_archive(state: TableState, findings: Iterable[TableFinding], patience: WriterTimeout) -> Iterator[Job]:
     """Yield the jobs for the damaged files of the archived timeline among *findings*."""
     folder, seen = state.config.history_folder, set()
     for finding in findings:
@@ -47,42 +47,42 @@ def plan_archive(state: TableState, findings: Iterable[TableFinding], patience: 
         yield Job(step, run) if reason is None else Job.refused(step, reason)
 
 
-def _salvage(state: TableState, path: str, why: str, taken: TakenAway) -> None:
+def _salvage(state: TableState, path: str, why: str, taken: RepairFolder) -> None:
     """Replace an archive log by those of its blocks that can be read."""
     storage = state.storage
     data = storage.map(path)
     kept: list[bytes] = []
-    for part in parts_of(data):
+    for part in scan_parts(data):
         if isinstance(part, LogFinding):
             continue
         try:
-            archived_records(part, path=path)
+            decode_archive_block(part, path=path)
         except CorruptTableError:
             continue
         start = part.offset or 0
         kept.append(bytes(data[start : start + (part.size or 0)]))
     with exclusive(state.context) as owning:
-        taken.keep(path, why)
+        taken.copy_file(path, why)
         owning.confirm()
         storage.create(path, b"".join(kept), overwrite=True)
 
 
-def _list_again(state: TableState, why: str, taken: TakenAway) -> None:
+def _list_again(state: TableState, why: str, taken: RepairFolder) -> None:
     """Write a manifest of the files that can be read, and move the others to the folder of the repair."""
     storage, config = state.storage, state.config
     folder = config.history_folder
     with exclusive(state.context) as owning:
         numbers = [int(match[1]) for one in storage.list(folder) if (match := _MANIFEST.fullmatch(one.name))]
-        files = _listed(storage, config)
+        files = _listed_files(storage, config)
         good = {name: size for name, size in files.items() if _is_readable(storage, f"{folder}/{name}")}
-        good |= _superseded(storage, folder, set(files) - set(good))
+        good |= _superseded_files(storage, folder, set(files) - set(good))
         owning.confirm()
         write_manifest(storage, folder, max(numbers, default=0) + 1, dict(sorted(good.items())))
         for name in sorted(files.keys() - good.keys()):
-            taken.take(f"{folder}/{name}", why)
+            taken.move_file(f"{folder}/{name}", why)
 
 
-def _listed(storage: Storage, config: TableConfig) -> dict[str, int]:
+def _listed_files(storage: Storage, config: TableConfig) -> dict[str, int]:
     """Return the files that the newest manifest lists; if it cannot be read, all files that no other file covers."""
     try:
         return latest_manifest(storage, config.history_folder)[1]
@@ -91,7 +91,7 @@ def _listed(storage: Storage, config: TableConfig) -> dict[str, int]:
         return {name: size for name, size in every.items() if not any(_covers(other, name) for other in every)}
 
 
-def _superseded(storage: Storage, folder: str, lost: set[str]) -> dict[str, int]:
+def _superseded_files(storage: Storage, folder: str, lost: set[str]) -> dict[str, int]:
     """Return the readable files that were merged into one of the *lost* files and have not been cleaned yet."""
     return {
         one.name: one.size

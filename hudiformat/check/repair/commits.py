@@ -14,7 +14,7 @@ from hudiformat.codec.log.frame import BlockType
 from hudiformat.codec.log.reader import LogReader
 from hudiformat.errors import HudiFormatError
 from hudiformat.file_group.base_file.footers import read_footer
-from hudiformat.file_group.base_file.read import opened_base_file
+from hudiformat.file_group.base_file.read import open_base_file
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.slices import build_slices, latest_slices
 from hudiformat.naming.file_names import BaseFileName, LogFileName, base_name, join_path, parse_data_file
@@ -38,7 +38,7 @@ _MERGING = tuple(_SERVICES.values())
 """The operations whose commits Hudi up to 0.15 marks as compacted; newer releases mark only the first."""
 
 
-def made_again(state: TableState, instant: Instant) -> CommitMetadata | None:
+def rebuild_commit(state: TableState, instant: Instant) -> CommitMetadata | None:
     """Rebuild the content of a completed write from its files; return None if the replaced file groups are not known.
 
     The contents of damaged instants of *state* are not read.
@@ -46,14 +46,14 @@ def made_again(state: TableState, instant: Instant) -> CommitMetadata | None:
     Raises:
         HudiFormatError: a file of the write cannot be read.
     """
-    begun = _begun(state, instant)
+    begun = _begun_states(state, instant)
     operation = _operation(state, instant, begun)
     listed = dict(list_partitions(state.storage, incomplete=True))
     stats = {path: tuple(_stats(state, instant, path, files)) for path, files in listed.items()}
     stats = {path: found for path, found in stats.items() if found}
     replaced: Mapping[str, tuple[str, ...]] | None = None
     if instant.action is Action.REPLACE_COMMIT:
-        replaced = _replaced(state, instant, operation, listed, stats)
+        replaced = _replaced_groups(state, instant, operation, listed, stats)
         if replaced is None:
             return None
     return CommitMetadata(
@@ -65,7 +65,7 @@ def made_again(state: TableState, instant: Instant) -> CommitMetadata | None:
     )
 
 
-def _begun(state: TableState, instant: Instant) -> list[Instant]:
+def _begun_states(state: TableState, instant: Instant) -> list[Instant]:
     """Return the requested and inflight states of a completed instant for which a file exists."""
     every = list_instants(state.storage, state.config.timeline_folder, layout=state.config.layout_version)
     return [one for one in every if one.time == instant.time and not one.is_completed]
@@ -151,7 +151,7 @@ def _of_log(
     )
 
 
-def _replaced(
+def _replaced_groups(
     state: TableState,
     instant: Instant,
     operation: str,
@@ -159,7 +159,7 @@ def _replaced(
     stats: Mapping[str, tuple[WriteStat, ...]],
 ) -> Mapping[str, tuple[str, ...]] | None:
     """Return the file groups that a replace commit has removed from the table; None if they are not known."""
-    planned = [group for one in _begun(state, instant) for group in _planned(state, one)]
+    planned = [group for one in _begun_states(state, instant) for group in _planned_groups(state, one)]
     if planned:
         found: dict[str, tuple[str, ...]] = {}
         for path, file_id in planned:
@@ -177,7 +177,7 @@ def _groups_before(time: str, files: list[FileInfo]) -> tuple[str, ...]:
     return tuple(sorted({name.file_id for name in names if name.instant < time}))
 
 
-def _planned(state: TableState, begun: Instant) -> Iterator[tuple[str, str]]:
+def _planned_groups(state: TableState, begun: Instant) -> Iterator[tuple[str, str]]:
     """Yield the file groups that the plan of a clustering names."""
     try:
         content = state.content(begun) if begun.state is State.REQUESTED else None
@@ -193,7 +193,7 @@ def _schemas(state: TableState, instant: Instant, stats: Mapping[str, tuple[Writ
     """Return the schema of the files, or else of the commit before, and its internal schema if both are equal."""
     own = next(filter(None, (_schema_of(state, stat) for found in stats.values() for stat in found)), None)
     for done in reversed(state.timeline.completed_writes):
-        other = None if done.time >= instant.time else _readable(state, done)
+        other = None if done.time >= instant.time else _read_if_sound(state, done)
         if other is None or other.schema is None:
             continue
         if own is None or TableSchema.of_commit(own).is_like(TableSchema.of_commit(other.schema)):
@@ -202,7 +202,7 @@ def _schemas(state: TableState, instant: Instant, stats: Mapping[str, tuple[Writ
     return {} if own is None else {"schema": TableSchema.of_commit(own).avro}
 
 
-def _readable(state: TableState, done: Instant) -> CommitMetadata | None:
+def _read_if_sound(state: TableState, done: Instant) -> CommitMetadata | None:
     try:
         return state.metadata(done)
     except HudiFormatError:
@@ -216,12 +216,12 @@ def _schema_of(state: TableState, stat: WriteStat) -> str | None:
         blocks = LogReader(path, storage=state.storage)
         whole = (block for block in blocks if block.type.name.endswith("_DATA") and not block.is_partial)
         return next((block.schema for block in whole), None)
-    with opened_base_file(state.storage, path) as file:
+    with open_base_file(state.storage, path) as file:
         found = (file.metadata.metadata or {}).get(_SCHEMA_KEY)
     return None if found is None else found.decode()
 
 
-def saved_again(state: TableState, instant: Instant) -> SavepointMetadata:
+def rebuild_savepoint(state: TableState, instant: Instant) -> SavepointMetadata:
     """Rebuild the content of a savepoint: the files of the newest slices as of its commit."""
     partitions = {}
     for path, files in list_partitions(state.storage):

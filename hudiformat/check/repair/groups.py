@@ -13,9 +13,9 @@ from functools import partial
 
 import pyarrow as pa
 
-from hudiformat.check.repair.alive import Patience
+from hudiformat.check.repair.liveness import WriterTimeout
+from hudiformat.check.repair.repair_folder import RepairFolder
 from hudiformat.check.repair.steps import Job, RepairKind, RepairStep
-from hudiformat.check.repair.taking_away import TakenAway
 from hudiformat.check.verify.finding import TableFinding, TableFindingKind
 from hudiformat.check.verify.verification import stored_schema
 from hudiformat.errors import HudiFormatError
@@ -66,7 +66,7 @@ def damaged_logs(findings: Iterable[TableFinding], groups: Iterable[Group]) -> I
     return ((path, "; ".join(found)) for path, found in messages.items())
 
 
-def plan_groups(state: TableState, found: dict[Group, list[TableFinding]], patience: Patience) -> Iterator[Job]:
+def plan_groups(state: TableState, found: dict[Group, list[TableFinding]], patience: WriterTimeout) -> Iterator[Job]:
     """Yield the jobs for file groups that have to be rewritten."""
     writing = patience.of_writers(state)
     for group, findings in found.items():
@@ -74,7 +74,7 @@ def plan_groups(state: TableState, found: dict[Group, list[TableFinding]], patie
         step = _step(state, findings, source)
         recent = (patience.of_file(finding.path) for finding in findings)
         reason = writing or next(filter(None, recent), None)
-        run = partial(_write_anew, state, group, findings)
+        run = partial(_rewrite, state, group, findings)
         yield Job(step, run) if reason is None else Job.refused(step, reason)
 
 
@@ -92,7 +92,7 @@ def source_of(state: TableState, group: Group, bad: Sequence[str]) -> FileSlice 
         base = one.base_file
         if base is not None and join_path(path, str(base.name)) not in bad and _is_sound(state, path, str(base.name)):
             return replace(one, log_files=logs)
-    damaged = [one for one in slices if one.base_file is not None and _opens(state.storage, path, one)]
+    damaged = [one for one in slices if one.base_file is not None and _can_open(state.storage, path, one)]
     if damaged:
         return damaged[-1]
     return FileSlice(path, file_id, logs[0].name.instant, None, logs) if logs else None
@@ -109,7 +109,7 @@ def _is_sound(state: TableState, path: str, name: str) -> bool:
     return True
 
 
-def _opens(storage: Storage, path: str, one: FileSlice) -> bool:
+def _can_open(storage: Storage, path: str, one: FileSlice) -> bool:
     """Return whether at least the footer of the base file can be read."""
     try:
         read_footer(storage, join_path(path, str(one.base_file.name if one.base_file else "")), pa.schema([]), [])
@@ -149,15 +149,15 @@ def _changes(state: TableState, findings: Sequence[TableFinding], source: FileSl
             is_base = isinstance(parse_data_file(base_name(stat.path or "")), BaseFileName)
             is_gone = base_name(stat.path or "") in names or (is_base and done.time > since)
             if stat.file_id == source.file_id and is_gone:
-                lost.append(f"{_counted(stat)} of {done.time}")
+                lost.append(f"{_format_counts(stat)} of {done.time}")
     return "; ".join(lost)
 
 
-def _counted(stat: WriteStat) -> str:
+def _format_counts(stat: WriteStat) -> str:
     return f"{stat.num_inserts} inserts, {stat.num_update_writes} updates and {stat.num_deletes} deletes"
 
 
-def _write_anew(state: TableState, group: Group, findings: Sequence[TableFinding], taken: TakenAway) -> None:
+def _rewrite(state: TableState, group: Group, findings: Sequence[TableFinding], taken: RepairFolder) -> None:
     options = replace(state.context.options, damage=DamageMode.SKIP)
     context = replace(state.context, options=options)
     bad = [finding.path for finding in findings]
@@ -170,13 +170,13 @@ def _write_anew(state: TableState, group: Group, findings: Sequence[TableFinding
     else:
         for write in attempts(context.state(), Operation.UPSERT, in_tasks=False):
             with write:
-                write.commit(_written(state, source, write.plan))
+                write.commit(_write_rows(state, source, write.plan))
     with exclusive(context) as owning:
         for finding in findings:
             owning.confirm()
-            taken.take(finding.path, finding.message)
+            taken.move_file(finding.path, finding.message)
 
 
-def _written(state: TableState, source: FileSlice, plan: WritePlan) -> list[WriteStat]:
+def _write_rows(state: TableState, source: FileSlice, plan: WritePlan) -> list[WriteStat]:
     merge = partial(merge_into_base_file, state.context.merger, damage=DamageMode.SKIP)
     return list(merge(source, plan, state.storage, WriteToken(0, 0, 0)))

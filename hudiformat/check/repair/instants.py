@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
-from hudiformat.check.repair.alive import Patience, is_pending_write
-from hudiformat.check.repair.commits import made_again, saved_again
+from hudiformat.check.repair.commits import rebuild_commit, rebuild_savepoint
+from hudiformat.check.repair.liveness import WriterTimeout, is_pending_write
+from hudiformat.check.repair.repair_folder import RepairFolder
 from hudiformat.check.repair.steps import Job, RepairKind, RepairStep
-from hudiformat.check.repair.taking_away import TakenAway
 from hudiformat.check.verify.finding import TableFinding, TableFindingKind
 from hudiformat.errors import CorruptTableError, NameFormatError
 from hudiformat.file_group.partitions import list_partitions
@@ -42,7 +42,7 @@ _LOST_CONTENT = "what the commit said besides files and schema, such as the chec
 def plan_instants(
     state: TableState,
     findings: Iterable[TableFinding],
-    patience: Patience,
+    patience: WriterTimeout,
     damaged_groups: Collection[tuple[str, str]] = (),
 ) -> Iterator[Job]:
     """Yield the jobs for findings about the timeline; *damaged_groups* are the file groups with damaged files."""
@@ -50,7 +50,7 @@ def plan_instants(
     seen: set[str] = set()
     for finding in sorted(findings, key=lambda one: one.kind is not TableFindingKind.DAMAGED):
         above, _, name = finding.path.rpartition("/")
-        instant = None if above != folder else _parsed(state, name)
+        instant = None if above != folder else _parse_name(state, name)
         if instant is None or instant.time in seen:
             continue
         if instant.is_completed:
@@ -61,22 +61,22 @@ def plan_instants(
         yield _of_pending(state, newest, finding, patience, damaged_groups)
 
 
-def _parsed(state: TableState, name: str) -> Instant | None:
+def _parse_name(state: TableState, name: str) -> Instant | None:
     try:
         return parse_instant_name(name, layout=state.config.layout_version)
     except NameFormatError:
         return None
 
 
-def _of_completed(state: TableState, instant: Instant, finding: TableFinding, patience: Patience) -> Job:
-    step, run = _mending(state, instant, finding)
+def _of_completed(state: TableState, instant: Instant, finding: TableFinding, patience: WriterTimeout) -> Job:
+    step, run = _plan_mending(state, instant, finding)
     reason = patience.of_file(finding.path)
     if reason is not None:
         return Job.refused(step, reason)
     return Job(step, run)
 
 
-def _mending(state: TableState, instant: Instant, finding: TableFinding) -> tuple[RepairStep, partial[None]]:
+def _plan_mending(state: TableState, instant: Instant, finding: TableFinding) -> tuple[RepairStep, partial[None]]:
     """Return the step that repairs the file of a completed instant, and the function that carries it out."""
     kind, path, why, context = RepairKind.COMMIT, finding.path, finding.message, state.context
     if instant.action.is_write:
@@ -90,9 +90,11 @@ def _mending(state: TableState, instant: Instant, finding: TableFinding) -> tupl
     return RepairStep(kind, path, what, why), partial(_take_off, context, instant, why)
 
 
-def _make_again(state: TableState, instant: Instant, why: str, taken: TakenAway) -> None:
+def _make_again(state: TableState, instant: Instant, why: str, taken: RepairFolder) -> None:
     storage, path = state.storage, instant_path(state.config, instant)
-    content = saved_again(state, instant) if instant.action is Action.SAVEPOINT else made_again(state, instant)
+    content = (
+        rebuild_savepoint(state, instant) if instant.action is Action.SAVEPOINT else rebuild_commit(state, instant)
+    )
     if content is None:
         raise CorruptTableError(
             f"{storage.root}/{path}: which file groups the replace commit has removed from the table is not known: "
@@ -100,12 +102,12 @@ def _make_again(state: TableState, instant: Instant, why: str, taken: TakenAway)
             path=storage.root,
         )
     with exclusive(state.context) as owning:
-        taken.keep(path, why)
+        taken.copy_file(path, why)
         owning.confirm()
         storage.create(path, encode_content(content, state.config), overwrite=True)
 
 
-def _take_off(context: TableContext, instant: Instant, why: str, taken: TakenAway) -> None:
+def _take_off(context: TableContext, instant: Instant, why: str, taken: RepairFolder) -> None:
     """Remove the files of an instant in all states from the timeline, the completed one last."""
     with exclusive(context) as owning:
         config = context.config
@@ -113,7 +115,7 @@ def _take_off(context: TableContext, instant: Instant, why: str, taken: TakenAwa
         own = [one for one in every if one.time == instant.time and _belongs(one, instant)]
         for one in sorted(own, key=lambda one: (one.is_completed, -one.state)):
             owning.confirm()
-            taken.take(instant_path(config, one), why)
+            taken.move_file(instant_path(config, one), why)
 
 
 def _belongs(one: Instant, instant: Instant) -> bool:
@@ -125,18 +127,18 @@ def _of_pending(
     state: TableState,
     instant: Instant,
     finding: TableFinding,
-    patience: Patience,
+    patience: WriterTimeout,
     damaged_groups: Collection[tuple[str, str]],
 ) -> Job:
     is_damaged = finding.kind is TableFindingKind.DAMAGED
-    step, run = _ending(state, instant, finding, has_plan=not is_damaged, damaged_groups=damaged_groups)
+    step, run = _plan_ending(state, instant, finding, has_plan=not is_damaged, damaged_groups=damaged_groups)
     reason = patience.of_instant(state, instant)
     if reason is not None:
         return Job.refused(step, reason)
     return Job(step, run)
 
 
-def _ending(
+def _plan_ending(
     state: TableState,
     instant: Instant,
     finding: TableFinding,
@@ -157,14 +159,16 @@ def _ending(
         return RepairStep(kind, path, what, why), partial(_finish, context, instant, why)
     if _is_merge(state, instant):
         is_sound = has_plan and not set(damaged_groups) & _groups_of(state, instant)
-        what, run = _ending_of_merge(state, instant, why, is_sound=is_sound)
+        what, run = _plan_ending_of_merge(state, instant, why, is_sound=is_sound)
         return RepairStep(kind, path, what, why), run
     what = f"the {instant.action.value} is taken off the timeline"
     lost = "what it was to undo stays in the table" if instant.action in (Action.ROLLBACK, Action.RESTORE) else ""
     return RepairStep(kind, path, what, why, lost), partial(_take_off, context, instant, why)
 
 
-def _ending_of_merge(state: TableState, instant: Instant, why: str, *, is_sound: bool) -> tuple[str, partial[None]]:
+def _plan_ending_of_merge(
+    state: TableState, instant: Instant, why: str, *, is_sound: bool
+) -> tuple[str, partial[None]]:
     """Return how a compaction or clustering is ended; *is_sound* says that its plan and its files can be read."""
     if is_sound:
         what = f"the {instant.action.value} is run, as planned"
@@ -186,15 +190,15 @@ def _groups_of(state: TableState, instant: Instant) -> set[tuple[str, str]]:
     return {group.key for group in state.pending_groups if group.instant.time == instant.time}
 
 
-def _keep_files(state: TableState, times: Iterable[str], why: str, taken: TakenAway) -> None:
+def _keep_files(state: TableState, times: Iterable[str], why: str, taken: RepairFolder) -> None:
     """Copy the files of the writes at *times*, which are going to be deleted."""
     every = list_instants(state.storage, state.config.timeline_folder, layout=state.config.layout_version)
     for time in times:
         for path in files_of(state.storage, time) if not state.logs_name_slices else _of_write_6(state.storage, time):
-            taken.keep(path, why)
+            taken.copy_file(path, why)
         for one in every:
             if one.time == time and one.action is not Action.SAVEPOINT:
-                taken.keep(instant_path(state.config, one), why)
+                taken.copy_file(instant_path(state.config, one), why)
 
 
 def _of_write_6(storage: Storage, time: str) -> Iterator[str]:
@@ -208,21 +212,21 @@ def _of_write_6(storage: Storage, time: str) -> Iterator[str]:
                 yield target
 
 
-def _seen(context: TableContext) -> TableState:
+def _state_with_all_writes(context: TableContext) -> TableState:
     """Return the state of the table with all writes on its timeline, including those that a pending restore removes."""
     return TableState(context, context.config, load_timeline(context.storage, context.config))
 
 
-def _roll_back(context: TableContext, instant: Instant, why: str, taken: TakenAway) -> None:
-    _keep_files(_seen(context), [instant.time], why, taken)
+def _roll_back(context: TableContext, instant: Instant, why: str, taken: RepairFolder) -> None:
+    _keep_files(_state_with_all_writes(context), [instant.time], why, taken)
     with changing(context) as state:
         pending = [one for one in state.timeline.pending if one.time == instant.time and one.action is instant.action]
         for one in pending:
             rollback.roll_back(state, one)
 
 
-def _finish(context: TableContext, instant: Instant, why: str, taken: TakenAway) -> None:
-    state = _seen(context)
+def _finish(context: TableContext, instant: Instant, why: str, taken: RepairFolder) -> None:
+    state = _state_with_all_writes(context)
     plan = state.plan(instant)
     if isinstance(plan, RollbackPlan) and plan.instant_to_rollback is not None:
         _keep_files(state, [plan.instant_to_rollback.commit_time], why, taken)
@@ -232,7 +236,7 @@ def _finish(context: TableContext, instant: Instant, why: str, taken: TakenAway)
         pass
 
 
-def _run_service(context: TableContext, action: Action, _taken: TakenAway) -> None:
+def _run_service(context: TableContext, action: Action, _taken: RepairFolder) -> None:
     if action is Action.COMPACTION:
         compact(context)
     elif action is Action.LOG_COMPACTION:
@@ -241,9 +245,9 @@ def _run_service(context: TableContext, action: Action, _taken: TakenAway) -> No
         cluster(context)
 
 
-def _plan_again(context: TableContext, instant: Instant, why: str, taken: TakenAway) -> None:
+def _plan_again(context: TableContext, instant: Instant, why: str, taken: RepairFolder) -> None:
     requested = replace(instant, state=State.REQUESTED)
-    taken.keep(instant_path(context.config, requested), why)
+    taken.copy_file(instant_path(context.config, requested), why)
     # Not moved: without a file the instant would not exist, and log files that name it would not be visible.
     context.storage.create(instant_path(context.config, requested), b"", overwrite=True)
     state = mend_lost_plans(context)
@@ -251,8 +255,8 @@ def _plan_again(context: TableContext, instant: Instant, why: str, taken: TakenA
         compact(context)
 
 
-def _unplan(context: TableContext, instant: Instant, why: str, taken: TakenAway) -> None:
-    _keep_files(_seen(context), [instant.time], why, taken)
+def _unplan(context: TableContext, instant: Instant, why: str, taken: RepairFolder) -> None:
+    _keep_files(_state_with_all_writes(context), [instant.time], why, taken)
     with exclusive(context) as owning:
         owning.confirm()
         delete_files(owning.storage, context.config, instant.time)

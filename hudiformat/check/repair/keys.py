@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from hudiformat.check.repair.alive import Patience
+from hudiformat.check.repair.liveness import WriterTimeout
+from hudiformat.check.repair.repair_folder import RepairFolder
 from hudiformat.check.repair.steps import Job, RepairKind, RepairStep
-from hudiformat.check.repair.taking_away import TakenAway
 from hudiformat.check.verify.key_check import duplicate_keys
 from hudiformat.naming.file_names import WriteToken, join_path
 from hudiformat.table.options.values import Operation
@@ -19,7 +19,7 @@ _TOKEN = WriteToken(0, 0, 0)
 _SHOWN = 3
 
 
-def plan_keys(state: TableState, patience: Patience) -> Iterator[Job]:
+def plan_keys(state: TableState, patience: WriterTimeout) -> Iterator[Job]:
     """Yield the job for keys that are in two file groups, if there are any; all keys are read."""
     found = [(one.file_slice, one.keys) for one in duplicate_keys(state)]
     if not found:
@@ -38,7 +38,7 @@ def plan_keys(state: TableState, patience: Patience) -> Iterator[Job]:
     yield Job(step, partial(_delete, state)) if reason is None else Job.refused(step, reason)
 
 
-def _delete(state: TableState, _taken: TakenAway) -> None:
+def _delete(state: TableState, _taken: RepairFolder) -> None:
     """Delete the older rows of keys that are in several file groups.
 
     If a base file has a key several times, a commit deletes only one of its rows.  So commits are made until none is

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from hudiformat.check.repair.alive import Patience
+from hudiformat.check.repair.liveness import WriterTimeout
+from hudiformat.check.repair.repair_folder import RepairFolder
 from hudiformat.check.repair.steps import Job, RepairKind, RepairStep
-from hudiformat.check.repair.taking_away import TakenAway
 from hudiformat.check.verify.finding import TableFinding, TableFindingKind
 from hudiformat.table.state import TableState
 from hudiformat.timeline.config_files import BACKUP_FILE, METADATA_FOLDER, PROPERTIES_FILE
@@ -17,7 +17,7 @@ from hudiformat.write.commit.partitions import partition_metadata
 _OUTSIDE = "it is outside of the table: hudiformat clean deletes it"
 
 
-def plan_loose_files(state: TableState, findings: Iterable[TableFinding], patience: Patience) -> Iterator[Job]:
+def plan_loose_files(state: TableState, findings: Iterable[TableFinding], patience: WriterTimeout) -> Iterator[Job]:
     """Yield the jobs for orphans, leftovers and damaged partition metadata files."""
     for finding in findings:
         if finding.kind is TableFindingKind.PARTITION:
@@ -31,7 +31,7 @@ def plan_loose_files(state: TableState, findings: Iterable[TableFinding], patien
             yield Job(step, run) if reason is None else Job.refused(step, reason)
 
 
-def _reason_to_wait(state: TableState, path: str, patience: Patience) -> str | None:
+def _reason_to_wait(state: TableState, path: str, patience: WriterTimeout) -> str | None:
     """Return why a leftover may still be in use, or None.
 
     A writer that builds a metadata table adds it to the table's properties only at the end.
@@ -47,19 +47,19 @@ def _partition(state: TableState, finding: TableFinding) -> Job:
     return Job(step, partial(_mark, state, finding))
 
 
-def _mark(state: TableState, finding: TableFinding, taken: TakenAway) -> None:
+def _mark(state: TableState, finding: TableFinding, taken: RepairFolder) -> None:
     """Write the metadata file of a partition anew.
 
     Source: HoodiePartitionMetadata, Hudi 1.2.0.
     """
     folder = finding.path.rpartition("/")[0]
     with exclusive(state.context) as owning:
-        taken.keep(finding.path, finding.message)
+        taken.copy_file(finding.path, finding.message)
         owning.confirm()
         state.storage.create(finding.path, partition_metadata(folder, finding.instants[0]), overwrite=True)
 
 
-def _orphan(state: TableState, finding: TableFinding, patience: Patience) -> Job:
+def _orphan(state: TableState, finding: TableFinding, patience: WriterTimeout) -> Job:
     step = RepairStep(RepairKind.ORPHAN, finding.path, "is taken away", finding.message)
     if finding.path.startswith("/"):
         return Job.refused(step, _OUTSIDE)
@@ -69,11 +69,11 @@ def _orphan(state: TableState, finding: TableFinding, patience: Patience) -> Job
     return Job(step, partial(_take, state, finding.path, finding.message))
 
 
-def _take(state: TableState, path: str, why: str, taken: TakenAway) -> None:
+def _take(state: TableState, path: str, why: str, taken: RepairFolder) -> None:
     with exclusive(state.context) as owning:
         owning.confirm()
         if state.storage.list(path):
             taken.take_folder(path, why)
         else:
-            taken.take(path, why)
+            taken.move_file(path, why)
             state.storage.delete_empty_folder(path)

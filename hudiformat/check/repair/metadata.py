@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from hudiformat.check.repair.alive import Patience
+from hudiformat.check.repair.liveness import WriterTimeout
+from hudiformat.check.repair.repair_folder import RepairFolder, note_built_indexes, unbuilt_indexes
 from hudiformat.check.repair.steps import Job, RepairKind, RepairStep
-from hudiformat.check.repair.taking_away import TakenAway, owed_indexes, settle
 from hudiformat.errors import CorruptTableError, HudiFormatError
 from hudiformat.metadata_table.definitions import DEFINITIONS_KEY, load_definitions
 from hudiformat.services.indexing import indexes_with_columns, rebuild_indexes
@@ -23,7 +23,7 @@ from hudiformat.write.metadata.dropping import drop_partitions
 from hudiformat.write.metadata.kinds import KEPT_UP
 
 
-def plan_removal(state: TableState, why: str, patience: Patience) -> Job:
+def plan_removal(state: TableState, why: str, patience: WriterTimeout) -> Job:
     """Return the job that moves the metadata table to the folder of the repair."""
     names = ", ".join(state.config.metadata_partitions)
     others = [name for name in state.config.metadata_partitions if name not in KEPT_UP]
@@ -34,21 +34,21 @@ def plan_removal(state: TableState, why: str, patience: Patience) -> Job:
     return Job(step, partial(_take_away, state, why)) if reason is None else Job.refused(step, reason)
 
 
-def _take_away(state: TableState, why: str, taken: TakenAway) -> None:
+def _take_away(state: TableState, why: str, taken: RepairFolder) -> None:
     with exclusive(state.context) as owning:
         current = replace(state, context=owning, config=load_table_config(state.storage))
-        taken.owe(_indexes(current))
+        taken.note_unbuilt_indexes(_indexes(current))
         owning.confirm()
         _take_damaged_definitions(current, taken)
         drop_partitions(current, current.config.metadata_partitions, remove=lambda path: taken.take_folder(path, why))
 
 
-def _take_damaged_definitions(state: TableState, taken: TakenAway) -> None:
+def _take_damaged_definitions(state: TableState, taken: RepairFolder) -> None:
     """Move the definitions of the indexes away if they cannot be read, because no index could be dropped from them."""
     try:
         load_definitions(state.storage, state.config)
     except CorruptTableError as error:
-        taken.take(state.config.properties[DEFINITIONS_KEY], str(error))
+        taken.move_file(state.config.properties[DEFINITIONS_KEY], str(error))
 
 
 def _indexes(state: TableState) -> Mapping[str, Sequence[str]]:
@@ -61,18 +61,18 @@ def _indexes(state: TableState) -> Mapping[str, Sequence[str]]:
 
 def plan_building(state: TableState, *, is_taken_away: bool) -> Iterator[Job]:
     """Yield the job that builds the metadata table again, if this repair or an earlier one moved it away."""
-    owed = owed_indexes(state.storage)
+    owed = unbuilt_indexes(state.storage)
     if is_taken_away or owed:
         why = "it was taken away" if is_taken_away else f"the repair {max(owed)} had taken it away"
         step = RepairStep(RepairKind.METADATA, METADATA_FOLDER, "the metadata table is built again", why)
         yield Job(step, partial(_build, state))
 
 
-def _build(state: TableState, taken: TakenAway) -> None:
-    for instant, indexes in owed_indexes(state.storage).items():
+def _build(state: TableState, taken: RepairFolder) -> None:
+    for instant, indexes in unbuilt_indexes(state.storage).items():
         if state.context.options.metadata_enable is not False:
             rebuild_indexes(state.context, indexes)
         if instant == taken.instant:
-            taken.owe({})
+            taken.note_unbuilt_indexes({})
         else:
-            settle(state.storage, instant)
+            note_built_indexes(state.storage, instant)

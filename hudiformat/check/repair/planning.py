@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
-from hudiformat.check.repair.alive import Patience
 from hudiformat.check.repair.archive import plan_archive
 from hudiformat.check.repair.groups import damaged_logs, groups_of, plan_groups
 from hudiformat.check.repair.instants import plan_instants
 from hudiformat.check.repair.keys import plan_keys
+from hudiformat.check.repair.liveness import WriterTimeout
 from hudiformat.check.repair.logs import plan_logs
 from hudiformat.check.repair.loose_files import plan_loose_files
 from hudiformat.check.repair.metadata import plan_building, plan_removal
 from hudiformat.check.repair.properties import mend_properties
+from hudiformat.check.repair.repair_folder import RepairFolder
 from hudiformat.check.repair.steps import Job, Repair, RepairKind, RepairStep
-from hudiformat.check.repair.taking_away import TakenAway
 from hudiformat.check.verify.finding import TableFinding, TableFindingKind
 from hudiformat.check.verify.verification import verify_state
 from hudiformat.errors import TableError, without_warnings
@@ -84,8 +84,8 @@ def repair_table(
         chosen = options_of(config, options or {})
         return TableContext(storage, config, chosen, clock or TableClock(config.timeline_zone), merger=merger)
 
-    look = _Look(storage, context_of, dict(properties or {}), Patience(storage, dead_after), keys=keys)
-    return _repaired(look, told) if apply else _planned(look)
+    look = _Planner(storage, context_of, dict(properties or {}), WriterTimeout(storage, dead_after), keys=keys)
+    return _repair(look, told) if apply else _make_plan(look)
 
 
 def repair_context(
@@ -102,22 +102,24 @@ def repair_context(
         StorageError: a folder cannot be listed.
     """
     storage = context.storage
-    patience = Patience(storage, dead_after)
-    look = _Look(storage, lambda config: replace(context, config=config), dict(properties or {}), patience, keys=keys)
-    return _repaired(look, lambda _steps: None) if apply else _planned(look)
+    patience = WriterTimeout(storage, dead_after)
+    look = _Planner(
+        storage, lambda config: replace(context, config=config), dict(properties or {}), patience, keys=keys
+    )
+    return _repair(look, lambda _steps: None) if apply else _make_plan(look)
 
 
-def _planned(look: _Look) -> Repair:
+def _make_plan(look: _Planner) -> Repair:
     return Repair.of(look.storage.root, tuple(job.step for job in look.plan()), applied=False)
 
 
-def _repaired(look: _Look, told: Callable[[tuple[RepairStep, ...]], None]) -> Repair:
-    taken = TakenAway(look.storage, format_instant(datetime.now(timezone.utc)))
-    steps = tuple(_applied(look, taken, told))
+def _repair(look: _Planner, told: Callable[[tuple[RepairStep, ...]], None]) -> Repair:
+    taken = RepairFolder(look.storage, format_instant(datetime.now(timezone.utc)))
+    steps = tuple(_apply(look, taken, told))
     return Repair.of(look.storage.root, steps, applied=True, taken_away=None if taken.is_empty else taken.folder)
 
 
-def _applied(look: _Look, taken: TakenAway, told: Callable[[tuple[RepairStep, ...]], None]) -> Iterator[RepairStep]:
+def _apply(look: _Planner, taken: RepairFolder, told: Callable[[tuple[RepairStep, ...]], None]) -> Iterator[RepairStep]:
     """Plan and carry out steps until nothing is left to do; yield the steps that were done, then the others."""
     tried: set[tuple[RepairKind, str, str]] = set()
     left: list[RepairStep] = []
@@ -132,19 +134,19 @@ def _applied(look: _Look, taken: TakenAway, told: Callable[[tuple[RepairStep, ..
             tried.add((job.step.kind, job.step.path, job.step.what))
             if job.run is not None:
                 with without_warnings():  # the steps say what is lost
-                    done = job.done(taken)
+                    done = job.carry_out(taken)
                 yield done
     yield from left
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _Planner:
     """Makes plans; each plan is based on a new state of the table."""
 
     storage: Storage
     context_of: Callable[[TableConfig], TableContext]
     properties: Mapping[str, str]
-    patience: Patience
+    patience: WriterTimeout
     keys: bool
 
     def plan(self) -> list[Job]:
@@ -197,14 +199,14 @@ class _Look:
         removal = [plan_removal(state, wrong[0], self.patience)] if wrong else []
         is_taken_away = any(job.run is not None for job in removal)
         if removal and not is_taken_away:
-            jobs = [_held_back(job, removal[0].step.reason) if job.step in changed else job for job in jobs]
+            jobs = [_refuse_job(job, removal[0].step.reason) if job.step in changed else job for job in jobs]
         return [*removal, *jobs, *(plan_building(state, is_taken_away=is_taken_away) if builds else ())]
 
 
 def _under_lock(job: Job, state: TableState) -> Job:
     """Return a job that holds the table's lock while it runs."""
 
-    def run(taken: TakenAway) -> None:
+    def run(taken: RepairFolder) -> None:
         assert job.run is not None  # noqa: S101 - those that are refused are in a plan of their own
         with exclusive(state.context) as owning:
             owning.confirm()
@@ -213,5 +215,5 @@ def _under_lock(job: Job, state: TableState) -> Job:
     return Job(job.step, run)
 
 
-def _held_back(job: Job, reason: str) -> Job:
+def _refuse_job(job: Job, reason: str) -> Job:
     return Job.refused(job.step, reason)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
 
-from hudiformat.check.repair.alive import Patience
 from hudiformat.check.repair.inferring import (
     ORDERING,
     PARTITIONS,
@@ -20,8 +19,9 @@ from hudiformat.check.repair.inferring import (
     of_metadata_table,
     whole_lines,
 )
+from hudiformat.check.repair.liveness import WriterTimeout
+from hudiformat.check.repair.repair_folder import RepairFolder
 from hudiformat.check.repair.steps import Job, RepairKind, RepairStep
-from hudiformat.check.repair.taking_away import TakenAway
 from hudiformat.check.verify.finding import TableFindingKind
 from hudiformat.check.verify.timeline_check import findings_of_properties
 from hudiformat.errors import CorruptTableError, HudiFormatError, NotATableError, StorageError
@@ -30,7 +30,7 @@ from hudiformat.table.new_table import new_table_config
 from hudiformat.timeline.config_files import (
     BACKUP_FILE,
     PROPERTIES_FILE,
-    config_of,
+    config_from_properties,
     format_table_config,
     has_table,
     load_table_config,
@@ -65,7 +65,7 @@ class MendedProperties:
     config: TableConfig | None
 
 
-def mend_properties(storage: Storage, given: Mapping[str, str], patience: Patience) -> MendedProperties:
+def mend_properties(storage: Storage, given: Mapping[str, str], patience: WriterTimeout) -> MendedProperties:
     """Return the jobs for the properties of the table in *storage*; *given* are properties that the caller knows.
 
     Raises:
@@ -78,46 +78,46 @@ def mend_properties(storage: Storage, given: Mapping[str, str], patience: Patien
     if not has_table(storage):
         raise NotATableError(f"{storage.root} is not a Hudi table: it has no folder .hoodie", path=storage.root)
     why = "; ".join(finding.message for finding in findings)
-    backup = _intact(storage, BACKUP_FILE)
+    backup = _read_if_intact(storage, BACKUP_FILE)
     if findings[0].kind is TableFindingKind.LEFTOVER:
-        return _only_backup(storage, why, patience)
+        return _restore_backup(storage, why, patience)
     if backup is not None:
         step = RepairStep(RepairKind.PROPERTIES, PROPERTIES_FILE, "is restored from its backup", why)
-        job = _guarded(step, partial(_restore, storage, why), patience, BACKUP_FILE)
+        job = _guard(step, partial(_restore, storage, why), patience, BACKUP_FILE)
         return MendedProperties((job,), backup)
-    return _rebuilt(storage, given, why, patience)
+    return _rebuild(storage, given, why, patience)
 
 
-def _only_backup(storage: Storage, why: str, patience: Patience) -> MendedProperties:
+def _restore_backup(storage: Storage, why: str, patience: WriterTimeout) -> MendedProperties:
     step = RepairStep(RepairKind.PROPERTIES, BACKUP_FILE, "is taken away: the properties are whole", why)
-    job = _guarded(step, lambda taken: taken.take(BACKUP_FILE, why), patience, BACKUP_FILE)
+    job = _guard(step, lambda taken: taken.move_file(BACKUP_FILE, why), patience, BACKUP_FILE)
     return MendedProperties((job,), load_table_config(storage))
 
 
-def _guarded(step: RepairStep, run: Callable[[TakenAway], object], patience: Patience, path: str) -> Job:
+def _guard(step: RepairStep, run: Callable[[RepairFolder], object], patience: WriterTimeout, path: str) -> Job:
     """Return a job that is refused if the writer of *path* may be alive."""
     reason = patience.of_file(path)
     return Job(step, run) if reason is None else Job.refused(step, reason)
 
 
-def _intact(storage: Storage, path: str) -> TableConfig | None:
+def _read_if_intact(storage: Storage, path: str) -> TableConfig | None:
     try:
         return parse_table_config(storage.read(path), path=f"{storage.root}/{path}")
     except (StorageError, CorruptTableError):
         return None
 
 
-def _restore(storage: Storage, why: str, taken: TakenAway) -> None:
+def _restore(storage: Storage, why: str, taken: RepairFolder) -> None:
     """Restore the properties from their backup.
 
     Source: HoodieTableConfig.recover, Hudi 1.2.0.
     """
-    taken.keep(PROPERTIES_FILE, why)
+    taken.copy_file(PROPERTIES_FILE, why)
     storage.create(PROPERTIES_FILE, storage.read(BACKUP_FILE), overwrite=True)
-    taken.take(BACKUP_FILE, "the properties were restored from it")
+    taken.move_file(BACKUP_FILE, "the properties were restored from it")
 
 
-def _rebuilt(storage: Storage, given: Mapping[str, str], why: str, patience: Patience) -> MendedProperties:
+def _rebuild(storage: Storage, given: Mapping[str, str], why: str, patience: WriterTimeout) -> MendedProperties:
     inferred = of_files(storage)
     known = {**inferred, **of_metadata_table(storage), **whole_lines(storage, PROPERTIES_FILE)}
     known = {**known, **whole_lines(storage, BACKUP_FILE), **given}
@@ -129,14 +129,14 @@ def _rebuilt(storage: Storage, given: Mapping[str, str], why: str, patience: Pat
     missing = [key for key in needed if key not in known]
     step = RepairStep(RepairKind.PROPERTIES, PROPERTIES_FILE, _MADE_AGAIN, why, _LOST)
     if missing:
-        return MendedProperties((Job.refused(step, _asking(missing)),), None)
+        return MendedProperties((Job.refused(step, _ask_for(missing)),), None)
     try:
         config = _config(storage, known)
     except (HudiFormatError, ValueError) as error:
         return MendedProperties((Job.refused(step, f"they would be invalid: {error}"),), None)
     found = ", ".join(f"{key}={config.properties.get(key, '')}" for key in needed)
     step = replace(step, what=f"{_MADE_AGAIN}: {found}")
-    job = _guarded(step, partial(_write, storage, config, why), patience, PROPERTIES_FILE)
+    job = _guard(step, partial(_write, storage, config, why), patience, PROPERTIES_FILE)
     return MendedProperties((job,), config)
 
 
@@ -147,7 +147,7 @@ def _of_merging(known: Mapping[str, str]) -> tuple[str, ...]:
     return (_PAYLOAD,) if known.get(_VERSION) == "6" else (_MODE,)
 
 
-def _asking(missing: list[str]) -> str:
+def _ask_for(missing: list[str]) -> str:
     names = ", ".join(missing)
     example = missing[0]
     return (
@@ -175,14 +175,14 @@ def _config(storage: Storage, known: Mapping[str, str]) -> TableConfig:
     for key in (ORDERING, _GENERATOR):  # where an empty value says that there is none
         if not properties[key]:
             del properties[key]
-    return config_of(properties, path=f"{storage.root}/{PROPERTIES_FILE}")
+    return config_from_properties(properties, path=f"{storage.root}/{PROPERTIES_FILE}")
 
 
 def _names(text: str) -> list[str]:
     return [name for name in text.split(",") if name]
 
 
-def _write(storage: Storage, config: TableConfig, why: str, taken: TakenAway) -> None:
-    taken.keep(PROPERTIES_FILE, why)
+def _write(storage: Storage, config: TableConfig, why: str, taken: RepairFolder) -> None:
+    taken.copy_file(PROPERTIES_FILE, why)
     storage.create(PROPERTIES_FILE, format_table_config(config, saved_at=datetime.now(timezone.utc)), overwrite=True)
-    taken.take(BACKUP_FILE, "it was damaged too")
+    taken.move_file(BACKUP_FILE, "it was damaged too")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from hudiformat.check.repair.taking_away import TakenAway
+from hudiformat.check.repair.repair_folder import RepairFolder
 from hudiformat.errors import HudiFormatError
 from hudiformat.services.service_result import ServiceResult
 
@@ -128,14 +128,14 @@ class Job:
     """A step with the function that carries it out, which is None if the step is refused."""
 
     step: RepairStep
-    run: Callable[[TakenAway], object] | None
+    run: Callable[[RepairFolder], object] | None
 
     @classmethod
     def refused(cls, step: RepairStep, reason: str) -> Job:
         """Return a job whose step is refused for this *reason*."""
         return cls(replace(step, state=StepState.REFUSED, reason=reason), None)
 
-    def done(self, taken: TakenAway) -> RepairStep:
+    def carry_out(self, taken: RepairFolder) -> RepairStep:
         """Carry out the step, and return it with its new state: done or failed."""
         if self.run is None:
             return self.step

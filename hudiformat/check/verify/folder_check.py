@@ -14,7 +14,7 @@ from hudiformat.naming.instants import format_instant
 from hudiformat.services.leftovers import OLD, is_old, temporary_files
 from hudiformat.storage.folder import FolderStorage
 from hudiformat.storage.protocol import FileInfo, Storage
-from hudiformat.storage.spill_folders import old_spill_folders
+from hudiformat.storage.spill_folders import find_old_spill_folders
 from hudiformat.table.state import TableState
 from hudiformat.timeline.config_files import MARKER_FOLDER, METADATA_FOLDER, has_table
 from hudiformat.timeline.timeline import Timeline
@@ -22,7 +22,7 @@ from hudiformat.write.commit.files import marked_instants
 
 _BEING_BUILT = "hoodie.table.metadata.partitions.inflight"
 _DEPTH = re.compile(rb"^partitionDepth=([0-9]+)\s*$", re.MULTILINE)
-_SETTLED = timedelta(minutes=10)
+_MARKER_AGE = timedelta(minutes=10)
 """The age of a write from which its markers are reported; the writer of a newer one may be about to delete them."""
 
 
@@ -32,7 +32,7 @@ def findings_of_temporaries(storage: Storage) -> Iterator[TableFinding]:
         if is_old(file):
             message = "a temporary file of a process that was killed; a clean deletes it"
             yield TableFinding(TableFindingKind.ORPHAN, path, message)
-    for folder in old_spill_folders(seconds=OLD):
+    for folder in find_old_spill_folders(seconds=OLD):
         message = "a spill folder of a process that was killed, on this machine; a clean deletes it"
         yield TableFinding(TableFindingKind.ORPHAN, str(folder), message)
 
@@ -40,7 +40,7 @@ def findings_of_temporaries(storage: Storage) -> Iterator[TableFinding]:
 def findings_of_leftovers(state: TableState) -> Iterator[TableFinding]:
     """Yield findings about markers of writes that have ended, and a metadata table that the table no longer uses."""
     pending = {instant.time for instant in state.timeline.pending}
-    settled = format_instant(state.context.clock() - _SETTLED)
+    settled = format_instant(state.context.clock() - _MARKER_AGE)
     for time in marked_instants(state.storage):
         if time not in pending and time < settled:
             message = "markers of a write that is over"

@@ -55,7 +55,7 @@ def duplicate_keys(state: TableState) -> Iterator[DuplicateKeys]:
     for path, entries in list_partitions(state.storage):
         slices = latest_slices(build_slices(path, entries, state.visibility))
         rows = [reader.read(state.storage, one, columns=[RECORD_KEY, COMMIT_TIME]) for one in slices]
-        yield from _older(slices, rows)
+        yield from _older_rows(slices, rows)
 
 
 def findings_of_keys(state: TableState) -> Iterator[TableFinding]:
@@ -69,7 +69,7 @@ def findings_of_keys(state: TableState) -> Iterator[TableFinding]:
         yield TableFinding(TableFindingKind.DUPLICATE, path, message, one.instants)
 
 
-def _older(slices: Sequence[FileSlice], rows: Sequence[pa.Table]) -> Iterator[DuplicateKeys]:
+def _older_rows(slices: Sequence[FileSlice], rows: Sequence[pa.Table]) -> Iterator[DuplicateKeys]:
     """Yield the slices that have the older row of a key, with these keys.
 
     With the keys a (commit 1) and b (1) in group 0, and a (2) in group 1, the older row is a in group 0::

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from hudiformat.check.verify.finding import TableFinding, TableFindingKind
 from hudiformat.codec.hfile.reader import HFileReader
-from hudiformat.codec.log.verify import FindingKind, findings_of
+from hudiformat.codec.log.verify import FindingKind, scan_findings
 from hudiformat.errors import HudiFormatError
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.slices import FileSlice
@@ -38,7 +38,7 @@ def findings_of_metadata_table(state: TableState, *, contents: bool = True) -> I
     if FILES not in state.config.metadata_partitions:
         return
     try:
-        listed = {path: {file.name: file.size for file in files} for path, files in _listed(state)}
+        listed = {path: {file.name: file.size for file in files} for path, files in _list_files(state)}
     except HudiFormatError as error:
         yield TableFinding(TableFindingKind.CONTRADICTION, METADATA_FOLDER, f"it cannot be read: {error}")
         return
@@ -50,7 +50,7 @@ def findings_of_metadata_table(state: TableState, *, contents: bool = True) -> I
         yield TableFinding(TableFindingKind.CONTRADICTION, METADATA_FOLDER, f"{'; '.join(wrong[:_SHOWN])}{more}")
 
 
-def _listed(state: TableState) -> Iterator[tuple[str, list[FileInfo]]]:
+def _list_files(state: TableState) -> Iterator[tuple[str, list[FileInfo]]]:
     return iter(listing(state.storage, state.config, state.timeline))
 
 
@@ -95,9 +95,9 @@ def _of_own_files(state: TableState, *, contents: bool) -> Iterator[str]:
             # A partitioned record index gets its file groups with the first rows of a partition.
             if not slices and not (partition == RECORD_INDEX and is_partitioned(definitions.get(RECORD_INDEX))):
                 yield f"its partition {partition} has no files"
-            yield from _lost(own, partition, slices, named[partition])
+            yield from _lost_files(own, partition, slices, named[partition])
             for one in slices if contents and partition != FILES else ():  # the list of files has been read
-                yield from _damaged(own, one)
+                yield from _damaged_files(own, one)
     except HudiFormatError as error:
         yield f"it cannot be read: {error}"
 
@@ -112,7 +112,7 @@ def _named_by_commits(own: TableState) -> dict[str, dict[str, tuple[str, int]]]:
     return found
 
 
-def _lost(
+def _lost_files(
     own: TableState, partition: str, slices: Sequence[FileSlice], named: Mapping[str, tuple[str, int]]
 ) -> Iterator[str]:
     """Yield the *named* files of a partition that are missing or truncated.
@@ -133,7 +133,7 @@ def _lost(
             yield f"its file {partition}/{name} has {sizes[name]} of {size} bytes"
 
 
-def _damaged(own: TableState, file_slice: FileSlice) -> Iterator[str]:
+def _damaged_files(own: TableState, file_slice: FileSlice) -> Iterator[str]:
     """Yield the files of a slice that cannot be read."""
     if file_slice.base_file is not None:
         path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
@@ -143,6 +143,6 @@ def _damaged(own: TableState, file_slice: FileSlice) -> Iterator[str]:
         except HudiFormatError as error:
             yield f"its file {path} cannot be read: {error}"
     for path in file_slice.log_paths:
-        for finding in findings_of(path, storage=own.storage):
+        for finding in scan_findings(path, storage=own.storage):
             if finding.kind is not FindingKind.QUIRK:
                 yield f"its file {path} cannot be read: {finding.message}"

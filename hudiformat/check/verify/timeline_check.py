@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from hudiformat.check.verify.finding import TableFinding, TableFindingKind
 from hudiformat.codec.log.reader import LogReader
-from hudiformat.codec.log.verify import FindingKind, findings_of
+from hudiformat.codec.log.verify import FindingKind, scan_findings
 from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.state import TableState
-from hudiformat.timeline.archive.archive_log import archive_files, archived_records
+from hudiformat.timeline.archive.archive_log import archive_log_paths, decode_archive_block
 from hudiformat.timeline.archive.history import latest_manifest, read_history_file
 from hudiformat.timeline.config_files import (
     BACKUP_FILE,
@@ -109,12 +109,12 @@ def findings_of_archive(storage: Storage, config: TableConfig, *, contents: bool
 
 
 def _of_archive_logs(storage: Storage, config: TableConfig, *, contents: bool) -> Iterator[TableFinding]:
-    for path in archive_files(storage, config):
-        for finding in findings_of(path, contents=False, storage=storage):
+    for path in archive_log_paths(storage, config):
+        for finding in scan_findings(path, contents=False, storage=storage):
             if finding.kind is not FindingKind.QUIRK:
                 message = f"{finding.kind.value} of {finding.length} bytes at byte {finding.offset}: {finding.message}"
                 yield TableFinding(TableFindingKind.DAMAGED, path, message)
         for block in LogReader(path, storage=storage) if contents else ():
-            message = _damage(lambda block=block, path=path: archived_records(block, path=path)) or ""  # type: ignore[misc]
+            message = _damage(lambda block=block, path=path: decode_archive_block(block, path=path)) or ""  # type: ignore[misc]
             if message:
                 yield TableFinding(TableFindingKind.DAMAGED, path, message)

@@ -22,7 +22,7 @@ from hudiformat.check.verify.folder_check import (
 from hudiformat.check.verify.key_check import findings_of_keys
 from hudiformat.check.verify.metadata_check import findings_of_metadata_table
 from hudiformat.check.verify.timeline_check import findings_of_archive, findings_of_instants, findings_of_properties
-from hudiformat.codec.log.verify import findings_of
+from hudiformat.codec.log.verify import scan_findings
 from hudiformat.errors import HudiFormatError, NameFormatError, StorageError
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.renamed_columns import scan_batches
@@ -89,10 +89,10 @@ def _of_files(state: TableState, *, contents: bool) -> Iterator[TableFinding]:
     history = schema_history(state) if contents else None
     for_tasks: list[FileSlice] = []
     for partition, entries in list_partitions(state.storage, incomplete=True):
-        files = [found for entry in entries if (found := _parsed(partition, entry.name))]
+        files = [found for entry in entries if (found := _parse_name(partition, entry.name))]
         yield from findings_of_orphans(state.timeline, [(file.path, file.name.instant) for file in files])
         slices = latest_slices(build_slices(partition, entries, state.visibility))
-        yield from _missing(slices, files, named.pop(partition, {}))
+        yield from _missing_files(slices, files, named.pop(partition, {}))
         yield from _missing_changes(files, changes.get(partition, {}))
         if contents and context.executor is None:
             for item in slices:
@@ -118,12 +118,14 @@ def stored_schema(state: TableState) -> pa.Schema:
     return state.schema.arrow_with_meta if state.config.populate_meta_fields else state.schema.arrow
 
 
-def _missing(slices: Sequence[FileSlice], files: Sequence[_Named], named: Mapping[str, str]) -> Iterator[TableFinding]:
+def _missing_files(
+    slices: Sequence[FileSlice], files: Sequence[_Named], named: Mapping[str, str]
+) -> Iterator[TableFinding]:
     """Yield the *named* files of a partition, with their instants, that are not among its *files*."""
     newest = {item.file_id: item.base_instant for item in slices}
     there = {file.path for file in files}
     for path, instant in named.items():
-        file = _parsed("", base_name(path))
+        file = _parse_name("", base_name(path))
         if file is not None and path not in there and instant >= newest.get(file.name.file_id, ""):
             yield TableFinding(TableFindingKind.MISSING, path, "a commit names it, and it is not there", (instant,))
 
@@ -135,7 +137,7 @@ def _missing_changes(files: Sequence[_Named], named: Mapping[str, str]) -> Itera
     """
     there = {file.path for file in files}
     for path, base in named.items():
-        file = _parsed("", base_name(path))
+        file = _parse_name("", base_name(path))
         if base in there and path not in there and file is not None:
             message = "a commit names it, and it is not there: change queries over the commit fail"
             yield TableFinding(TableFindingKind.MISSING, path, message, (file.name.instant,))
@@ -187,7 +189,7 @@ def _of_slice(
     for log in file_slice.log_files:
         path = join_path(file_slice.partition_path, str(log.name))
         try:
-            findings = list(findings_of(path, storage=storage))
+            findings = list(scan_findings(path, storage=storage))
         except StorageError:
             if not _was_deleted(storage, path):
                 raise
@@ -203,7 +205,7 @@ def _was_deleted(storage: Storage, path: str) -> bool:
     return not storage.exists(path)
 
 
-def _parsed(partition: str, name: str) -> _Named | None:
+def _parse_name(partition: str, name: str) -> _Named | None:
     try:
         parsed = LogFileName.parse(name) if name.startswith(".") else BaseFileName.parse(name)
     except NameFormatError:

@@ -50,7 +50,7 @@ def blocks(file: str, *, reverse: bool, headers: bool, as_json: bool) -> int:
         records, problem = _records(block)
         damaged |= problem is not None
         if table is None:
-            entries = {"header": _named(block.header), "footer": _named(block.footer)} if headers else {}
+            entries = {"header": _entry_names(block.header), "footer": _entry_names(block.footer)} if headers else {}
             print_json({**_as_json(number, block, records, problem), **entries})
         else:
             _print_row(table, number, block, records, problem)
@@ -98,9 +98,9 @@ def _print_row(table: Table, number: int, block: LogBlock, records: int | None, 
 
 def _print_entries(block: LogBlock) -> None:
     for title, entries in (("header", block.header), ("footer", block.footer)):
-        for name, value in _named(entries).items():
+        for name, value in _entry_names(entries).items():
             print_line(f"       {title} {name} = {printable(value)}")
 
 
-def _named(entries: BlockHeader) -> dict[str, str]:
+def _entry_names(entries: BlockHeader) -> dict[str, str]:
     return {key.name: value for key, value in entries.items()}

@@ -17,7 +17,7 @@ from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.frame import BlockType
 from hudiformat.codec.log.reader import LogReader
-from hudiformat.errors import DecodeError, HudiFormatError, SchemaError, did_you_mean
+from hudiformat.errors import DecodeError, HudiFormatError, SchemaError, suggest_names
 
 _FINDINGS, _UNREADABLE = 1, 2
 _WITHOUT_ROWS = (BlockType.COMMAND, BlockType.CORRUPT)
@@ -48,7 +48,7 @@ def records(file: str, *, block: int | None, columns: list[str] | None, limit: i
     if columns is not None:
         _check_columns(reader, columns)
     code, remaining = 0, limit
-    for number, log_block in _chosen(reader, block):
+    for number, log_block in _choose_blocks(reader, block):
         if remaining == 0:
             break
         try:
@@ -64,7 +64,7 @@ def records(file: str, *, block: int | None, columns: list[str] | None, limit: i
     return code
 
 
-def _chosen(reader: LogReader, number: int | None) -> Iterator[tuple[int, LogBlock]]:
+def _choose_blocks(reader: LogReader, number: int | None) -> Iterator[tuple[int, LogBlock]]:
     """Yield the blocks to print, with their numbers."""
     if number is None:
         yield from enumerate(reader)
@@ -91,7 +91,7 @@ def _check_columns(reader: LogReader, columns: list[str]) -> None:
             return
     if known:
         name = next(iter(missing))
-        hint = did_you_mean(name, known) or f"; the columns are {', '.join(known)}"
+        hint = suggest_names(name, known) or f"; the columns are {', '.join(known)}"
         raise SchemaError(f"no block has a column {name!r}{hint}", column=name)
 
 

@@ -51,9 +51,9 @@ def _print_json(report: SalvageReport) -> None:
 
 def _print(report: SalvageReport) -> None:
     lost = sum(finding.length for finding in report.lost)
-    print_line(f"kept       {_counted(report.blocks, 'block')}, {report.size} bytes: {printable(report.target)}")
+    print_line(f"kept       {_format_count(report.blocks, 'block')}, {report.size} bytes: {printable(report.target)}")
     print_line(f"recovered  {len(report.recovered)} of them, which queries skip")
-    print_line(f"lost       {_counted(len(report.lost), 'span')}, {lost} bytes")
+    print_line(f"lost       {_format_count(len(report.lost), 'span')}, {lost} bytes")
     if report.lost:
         print_line(f"affected   {', '.join(report.instants) or 'no instant that can be told'}")
     table = FindingTable()
@@ -61,5 +61,5 @@ def _print(report: SalvageReport) -> None:
         table.row(finding)
 
 
-def _counted(number: int, noun: str) -> str:
+def _format_count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"

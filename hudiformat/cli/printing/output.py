@@ -47,7 +47,7 @@ class Table:
     def __init__(self, *columns: Column, indent: str = "") -> None:
         width = terminal_width()
         self._is_fitted = width is not None
-        self._columns = columns if width is None else fitted(columns, width - len(indent))
+        self._columns = columns if width is None else narrow_columns(columns, width - len(indent))
         self._indent = indent
         self._print([self._text(column, column.name) for column in self._columns], bold=True)
 
@@ -61,15 +61,15 @@ class Table:
             return "-"
         if not self._is_fitted:
             return printable(str(cell))
-        text = human(cell) if column.is_bytes and isinstance(cell, int) else printable(str(cell))
-        return shortened(text, column.width) if column.width else text
+        text = format_size(cell) if column.is_bytes and isinstance(cell, int) else printable(str(cell))
+        return truncate(text, column.width) if column.width else text
 
     def _print(self, texts: list[str], *, colour: str | None = None, bold: bool = False) -> None:
         cells = [column.fit(text) for column, text in zip(self._columns, texts, strict=False)]
         print_line(self._indent + _BETWEEN.join(cells).rstrip(), colour=colour, bold=bold)
 
 
-def fitted(columns: Sequence[Column], width: int) -> tuple[Column, ...]:
+def narrow_columns(columns: Sequence[Column], width: int) -> tuple[Column, ...]:
     """Narrow the widest columns until all fit into *width* characters; if that is not enough, drop the last ones."""
     found, space = list(columns), len(_BETWEEN)
     while sum(column.width + space for column in found) - space > width:
@@ -91,7 +91,7 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size().columns
 
 
-def human(size: int) -> str:
+def format_size(size: int) -> str:
     """Format a number of bytes for people: 999, 1.2 KB, 34 MB."""
     value, unit = float(size), 0
     while abs(value) >= _STEP - 0.5 and unit < len(_UNITS) - 1:
@@ -119,7 +119,7 @@ def warn(message: str) -> None:
 
 
 @contextmanager
-def printed_warnings() -> Iterator[None]:
+def print_warnings() -> Iterator[None]:
     """Print hudiformat's own warnings that occur in the block, in the form of errors."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", HudiFormatWarning)
@@ -135,7 +135,7 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
-def shortened(text: str, width: int) -> str:
+def truncate(text: str, width: int) -> str:
     """Return *text*, truncated if it is wider than *width* characters."""
     return text if cell_len(text) <= width else set_cell_size(text, width - 1) + "…"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from hudiformat.cli.printing.output import Column, Table, printable, shortened, terminal_width
+from hudiformat.cli.printing.output import Column, Table, printable, terminal_width, truncate
 from hudiformat.cli.printing.values import Row
 
 _MAX_WIDTH = 40
@@ -26,7 +26,7 @@ def print_rows(rows: Iterator[Row], *, mark: str | None = None, indent: str = ""
     if not head:
         return 0
     marks = [] if mark is None else [mark]
-    hidden = _hidden(head[0])
+    hidden = _columns_to_hide(head[0])
     head = [_without(row, hidden) for row in head]
     widths = [max(cell_len(text) for text in (name, *(_cell(row[name]) for row in head))) for name in head[0]]
     named = [Column(printable(name), width) for name, width in zip(head[0], widths, strict=True)]
@@ -38,7 +38,7 @@ def print_rows(rows: Iterator[Row], *, mark: str | None = None, indent: str = ""
     return count
 
 
-def _hidden(row: Row) -> frozenset[str]:
+def _columns_to_hide(row: Row) -> frozenset[str]:
     """Return the columns to hide: the meta fields, on a terminal without --wide, if there are other columns."""
     meta = frozenset(name for name in row if name.startswith(_META))
     return meta if terminal_width() is not None and len(meta) < len(row) else frozenset()
@@ -50,4 +50,4 @@ def _without(row: Row, hidden: frozenset[str]) -> Row:
 
 def _cell(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return shortened(printable(text), _MAX_WIDTH)
+    return truncate(printable(text), _MAX_WIDTH)

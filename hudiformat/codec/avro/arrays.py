@@ -43,7 +43,7 @@ class Parts(NamedTuple):
     firsts: Longs = _NO_ROWS
     heads: Words | None = None
 
-    def within(self, first: int, end: int) -> Parts:
+    def in_rows(self, first: int, end: int) -> Parts:
         """Return the parts that begin in the rows from *first* to *end*; their rows are counted from *first*."""
         if not len(self.firsts):
             return self
@@ -51,7 +51,7 @@ class Parts(NamedTuple):
         return Parts(self.firsts[here] - first, None if self.heads is None else self.heads[here])
 
 
-def size_of(batch: pa.RecordBatch | pa.Table) -> int:
+def estimate_nbytes(batch: pa.RecordBatch | pa.Table) -> int:
     """Return about how many bytes the values have."""
     try:
         return int(batch.nbytes)
@@ -76,7 +76,7 @@ class Output:
         self.used = 0
         self.append(content(head))
 
-    def room(self, size: int) -> Bytes:
+    def reserve(self, size: int) -> Bytes:
         """Return the next *size* bytes, to be written by the caller, which adds the bytes written to ``used``."""
         end = self.used + size
         if end > len(self._room):
@@ -87,10 +87,10 @@ class Output:
 
     def append(self, part: Bytes) -> None:
         """Write *part* at the end."""
-        self.room(len(part))[:] = part
+        self.reserve(len(part))[:] = part
         self.used += len(part)
 
-    def written(self) -> memoryview:
+    def written_bytes(self) -> memoryview:
         """Return all bytes that were written."""
         return self._room[: self.used].data.toreadonly()
 
@@ -343,11 +343,11 @@ def _join_groups(words: Narrow) -> Narrow:
     return values
 
 
-def mapped_type(kind: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+def map_leaf_types(kind: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
     """Return *kind* with each type in it that has no fields replaced by the result of *leaf*, at any depth."""
 
     def mapped(field: pa.Field) -> pa.Field:
-        return field.with_type(mapped_type(field.type, leaf))
+        return field.with_type(map_leaf_types(field.type, leaf))
 
     if pat.is_struct(kind):
         return pa.struct(list(map(mapped, kind)))

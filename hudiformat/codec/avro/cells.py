@@ -96,14 +96,14 @@ def integers(values: Longs, present: Mask | None) -> list[Cell]:
     return [Word(words, lengths * present, longest) for words, lengths, longest in encode_varints(unsigned)]
 
 
-def small(values: Words, length: int, present: Mask | None) -> Word:
+def fixed_word(values: Words, length: int, present: Mask | None) -> Word:
     """Return a word that has the same length in every row with a value."""
     if present is None:
         return Word(values, length, length)
     return Word(values * present, present * np.int64(length), length)
 
 
-def byte(value: int, present: Mask | None) -> Cell:
+def constant_byte(value: int, present: Mask | None) -> Cell:
     """Return the cell of a byte that is the same in every row with a value."""
     if present is None:
         return Constant(bytes([value]))
@@ -139,7 +139,7 @@ def text_words(data: Bytes, starts: Longs, lengths: Longs) -> Words:
     return words
 
 
-def size(cells: Iterable[Cell], rows: int) -> Longs:
+def row_sizes(cells: Iterable[Cell], rows: int) -> Longs:
     """Return how many bytes the cells of each row have together."""
     same, total = 0, np.zeros(rows, np.int64)
     for cell in cells:
@@ -154,7 +154,7 @@ def size(cells: Iterable[Cell], rows: int) -> Longs:
 def join(cells: Iterable[Cell], lengths: Longs) -> tuple[Bytes, Longs]:
     """Join the bytes of all rows, one row after the other; return them with the offset of each row, and the end.
 
-    *lengths* is the :func:`size` of the cells.
+    *lengths* is the :func:`row_sizes` of the cells.
 
     Raises:
         EncodeError: the bytes of one column lie more than 2 GiB apart.

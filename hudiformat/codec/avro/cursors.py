@@ -95,13 +95,13 @@ class Cursors:
         """
         room = int((self.end - after).min(initial=INT32_MAX))
         if room < 0:
-            self.refuse(after > self.end, None, "a value runs past the end of its record")
+            self.raise_if(after > self.end, None, "a value runs past the end of its record")
         self._pos = after
         self._shift = 0
         self._room = room
         self._strip = self._pair = None
 
-    def refuse(self, bad: Mask, present: Mask | None, what: str, *, at: Longs | None = None) -> None:
+    def raise_if(self, bad: Mask, present: Mask | None, what: str, *, at: Longs | None = None) -> None:
         """Raise for the first bad value that is present; *at* is where the values begin, by default at the cursors.
 
         Raises:
@@ -166,11 +166,11 @@ class Cursors:
         if there.all():
             self.advance(1, present)
             return present
-        self.refuse(~there & (branch != empty), present, "a union has 2 branches")
+        self.raise_if(~there & (branch != empty), present, "a union has 2 branches")
         self.advance(1, present)
         return there if present is None else there & present
 
-    def uniform(self) -> int | None:
+    def read_if_equal(self) -> int | None:
         """Read the next integer if it is one byte long and equal in all records; else None, and no cursor moves."""
         column = self.next_byte()
         first = int(column[0]) if len(column) else 0x80
@@ -234,7 +234,7 @@ class Cursors:
         after = self.peek("<u2", _LONGEST).astype(np.uint64)
         two = (after >> U64(7)) & U64(1)
         tenth = (after >> U64(8)) * two
-        self.refuse(long & (tenth > 1), None, "an integer of over 64 bits")
+        self.raise_if(long & (tenth > 1), None, "an integer of over 64 bits")
         every = np.negative(long.astype(np.uint64))
         values |= ((after & _SEVEN) << U64(56) | tenth << U64(63)) & every
         sizes |= (two + U64(9)) & every
@@ -245,12 +245,12 @@ class Cursors:
         values = self._varint(present)
         if values.itemsize == _LONGEST:
             bad = (values > INT32_MAX) | (values < -INT32_MAX - 1)
-            self.refuse(bad, present, "an int of over 32 bits", at=before)
+            self.raise_if(bad, present, "an int of over 32 bits", at=before)
         return values.astype(np.int32)
 
     def length(self, present: Mask | None) -> Longs | int:
         """Read the length of the string or bytes that begin at each cursor; one number if all are equal."""
-        lengths = self.uniform() if present is None else None
+        lengths = self.read_if_equal() if present is None else None
         if lengths is None:
             values = self._varint(present)
             longest, shortest = (int(values.max()), int(values.min())) if len(values) else (0, 0)
@@ -265,7 +265,7 @@ class Cursors:
 
     def _check_lengths(self, lengths: Longs, present: Mask | None) -> None:
         bad = (lengths < 0) | (lengths > self.end - self.pos)
-        self.refuse(bad, present, "a string is longer than the rest of its record, or of negative length")
+        self.raise_if(bad, present, "a string is longer than the rest of its record, or of negative length")
 
     def gather(self, dtype: npt.DTypeLike, present: Mask | None) -> npt.NDArray[Any]:
         """Read the next value of a fixed width of each record; zero bytes where no value is present."""
@@ -289,7 +289,7 @@ class Cursors:
         return values
 
 
-class Guesses(Cursors):
+class SpeculativeCursors(Cursors):
     """Cursors at positions where a value may or may not begin: a cursor without a value goes to the end, silently."""
 
     __slots__ = ()
@@ -298,7 +298,7 @@ class Guesses(Cursors):
         """Move each cursor to its position in *after*, or to the end if that lies past the end or behind the cursor."""
         super().move(np.where((after > self.end) | (after < self.pos), self.end, after))
 
-    def refuse(self, bad: Mask, present: Mask | None, what: str, *, at: Longs | None = None) -> None:  # noqa: ARG002
+    def raise_if(self, bad: Mask, present: Mask | None, what: str, *, at: Longs | None = None) -> None:  # noqa: ARG002
         """Send the cursors of bad values to the end."""
         if present is not None:
             bad = bad & present
@@ -309,6 +309,6 @@ class Guesses(Cursors):
         """Read lengths as :meth:`Cursors.length` does; 0 where no such length is possible."""
         lengths = self.varint(present)
         bad = (lengths < 0) | (lengths > self.end - self.pos)
-        self.refuse(bad, present, "")
+        self.raise_if(bad, present, "")
         lengths[bad] = 0
         return lengths

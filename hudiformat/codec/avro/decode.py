@@ -27,14 +27,14 @@ import pyarrow.types as pat
 from hudiformat.codec.avro import compiled
 from hudiformat.codec.avro.arrays import U64, Bytes, Longs, Mask, bitmap, content
 from hudiformat.codec.avro.columns import Column, column_of
-from hudiformat.codec.avro.compiled.decoded import Places, decode_columns, find_offsets
+from hudiformat.codec.avro.compiled.decoded import RecordRanges, decode_columns, find_offsets
 from hudiformat.codec.avro.cursors import PADDING, Cursors
 from hudiformat.codec.avro.framing import LENGTH_SIZE, guess_offsets, walk_runs
-from hudiformat.codec.avro.items import item_node, locate, read_branches, skip
+from hudiformat.codec.avro.items import item_node, locate_items, read_branches, skip_values
 from hudiformat.codec.avro.nodes import Array, Enum, Fixed, Map, Node, Nullable, Primitive, Record, Union, parse_schema
 from hudiformat.codec.avro.schema import avro_to_arrow, batch_of, with_views
-from hudiformat.errors import CorruptBlockError, TruncatedBlockError, unknown_column
-from hudiformat.wire import INT32_MAX, offsets_from
+from hudiformat.errors import CorruptBlockError, TruncatedBlockError, unknown_column_error
+from hudiformat.wire import INT32_MAX, shift_error_offsets
 
 Fields: TypeAlias = tuple[tuple[str, Node], ...]
 
@@ -72,24 +72,24 @@ class Records:
     def __len__(self) -> int:
         return self._count
 
-    def located(self) -> tuple[Longs, Longs]:
+    def locate(self) -> tuple[Longs, Longs]:
         """Return where each record begins and ends.
 
         Raises:
             DecodeError: as :func:`find_records`.
         """
         if self._found is None:
-            with offsets_from(self.first):
+            with shift_error_offsets(self.first):
                 offsets = record_offsets(self.data[self.first : self.last].data, self._count) + self.first
             self._found = offsets[:-1] + LENGTH_SIZE, offsets[1:]
         return self._found
 
     def take(self, rows: Longs | slice) -> Records:
         """Return the records at the indices *rows*, which are in ascending order."""
-        starts, ends = self.located()
+        starts, ends = self.locate()
         return Records(self.data, self.schema, found=(starts[rows], ends[rows]))
 
-    def parts(self) -> Iterator[Records]:
+    def split(self) -> Iterator[Records]:
         """Yield the records in parts of about equal size: a small last part would cost as many calls as the others.
 
         The size of each part but the last is a multiple of eight, because the bits of columns are joined in whole
@@ -117,35 +117,35 @@ class Records:
         if not count:
             return batch_of([pa.nulls(0, field.type) for field in schema], schema, 0)
         wanted = frozenset(schema.names)
-        arrays, places = None, self._places()
+        arrays, places = None, self._ranges()
         if uses_kernels():
             arrays = decode_columns(self.data, places, self.schema, wanted, views=views)
         else:
-            compiled.handled[0] += (self.last or int(places.ends[-1])) - int(places.starts[0])
+            compiled.bytes_handled[0] += (self.last or int(places.ends[-1])) - int(places.starts[0])
         fields = parse_schema(self.schema).fields
         joined = self._new_columns(fields, wanted, views=views) if arrays is None else {}
-        for part in self.parts() if arrays is None else ():
+        for part in self.split() if arrays is None else ():
             cursors, arrays = part.cursors(), {}
             for name, node in fields:
                 if len(arrays) == len(wanted) < len(fields):
                     break  # the fields behind the last selected column are not needed
                 if name not in wanted:
-                    skip(node, cursors, None)
+                    skip_values(node, cursors, None)
                     continue
-                arrays[name] = (_read_views if views and _is_text(node) else read)(node, cursors, None)
+                arrays[name] = (_read_views if views and _is_text(node) else read_values)(node, cursors, None)
                 if joined:
                     joined[name].add(arrays[name])
             else:
-                cursors.refuse(cursors.pos != cursors.end, None, "a record ends before its declared length")
+                cursors.raise_if(cursors.pos != cursors.end, None, "a record ends before its declared length")
         arrays = {name: column.array() for name, column in joined.items()} or arrays or {}
         return batch_of([arrays[name] for name in schema.names], schema, count)
 
-    def _places(self) -> Places:
+    def _ranges(self) -> RecordRanges:
         if self._found is not None:
-            return Places(*self._found)
+            return RecordRanges(*self._found)
         bounds = np.empty(self._count + 1, np.int64)
         bounds[0] = self.first
-        return Places(bounds, bounds[1:], self.last)
+        return RecordRanges(bounds, bounds[1:], self.last)
 
     def _new_columns(self, fields: Fields, wanted: frozenset[str], *, views: bool) -> dict[str, Column]:
         """Return the *wanted* columns, to be filled part by part; none if there is only one part."""
@@ -155,7 +155,7 @@ class Records:
 
     def cursors(self) -> Cursors:
         """Return a cursor per record, over the part of the buffer with the records: 32-bit offsets suffice there."""
-        starts, ends = self.located()
+        starts, ends = self.locate()
         first, last = int(starts[0]), int(ends[-1])
         if last + PADDING <= len(self.data):
             window = self.data[first : last + PADDING]
@@ -170,8 +170,8 @@ def uses_kernels() -> bool:
 
     A process that has handled little data so far does not look for numba.
     """
-    has_worked = compiled.handled[0] >= compiled.LOAD_AFTER
-    return (has_worked or compiled.switch() is not None) and compiled.is_active()
+    has_worked = compiled.bytes_handled[0] >= compiled.LOAD_AFTER
+    return (has_worked or compiled.jit_setting() is not None) and compiled.is_active()
 
 
 def find_records(data: memoryview | bytes, count: int, writer_schema: str, *, start: int = 0) -> Records:
@@ -185,7 +185,7 @@ def find_records(data: memoryview | bytes, count: int, writer_schema: str, *, st
     parse_schema(writer_schema)
     records = Records(_with_padding(data), writer_schema, count=count, first=start, last=len(data))
     if not uses_kernels() or not 0 < count <= (len(data) - start) // LENGTH_SIZE:
-        records.located()
+        records.locate()
     return records
 
 
@@ -262,11 +262,11 @@ def _select_fields(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schem
         return schema
     for name in columns:
         if schema.get_field_index(name) < 0:
-            raise unknown_column(name, schema.names)
+            raise unknown_column_error(name, schema.names)
     return pa.schema([schema.field(name) for name in columns])
 
 
-def read(node: Node, cursors: Cursors, present: Mask | None) -> pa.Array:
+def read_values(node: Node, cursors: Cursors, present: Mask | None) -> pa.Array:
     """Read the values at the cursors into an array; the cursors move behind the values."""
     if isinstance(node, Nullable):
         present = cursors.branch_of_two(node.null_branch, present)
@@ -276,7 +276,7 @@ def read(node: Node, cursors: Cursors, present: Mask | None) -> pa.Array:
     if isinstance(node, Record):
         children = []
         for _, child in node.fields:
-            array = read(child, cursors, present)
+            array = read_values(child, cursors, present)
             children.append(array)
         return pa.StructArray.from_buffers(node.arrow, len(cursors), [bitmap(present)], children=children)
     return _READERS[node.kind if isinstance(node, Primitive) else type(node)](node, cursors, present)
@@ -294,7 +294,7 @@ _DAY = {pa.time32("ms"): 86_400_000, pa.time64("us"): 86_400_000_000}
 
 def _read_boolean(node: Primitive, cursors: Cursors, present: Mask | None) -> pa.Array:
     values = cursors.byte(present)
-    cursors.refuse(values > 1, present, "a boolean that is neither 0 nor 1")
+    cursors.raise_if(values > 1, present, "a boolean that is neither 0 nor 1")
     return _array_of(node.arrow, np.packbits(values == 1, bitorder="little"), len(cursors), present)
 
 
@@ -305,7 +305,7 @@ def _read_floating(node: Primitive, cursors: Cursors, present: Mask | None) -> p
 def _read_integer(node: Primitive, cursors: Cursors, present: Mask | None) -> pa.Array:
     numbers = cursors.int32(present) if node.kind == "int" else cursors.varint(present)
     if node.arrow in _DAY:
-        cursors.refuse((numbers < 0) | (numbers >= _DAY[node.arrow]), present, "a time of day outside the day")
+        cursors.raise_if((numbers < 0) | (numbers >= _DAY[node.arrow]), present, "a time of day outside the day")
     return _array_of(node.arrow, numbers, len(cursors), present)
 
 
@@ -333,7 +333,7 @@ def _is_text(node: Node) -> bool:
 
 
 def _read_views(node: Node, cursors: Cursors, present: Mask | None) -> pa.Array:
-    """Read strings or bytes as :func:`read` does, into an array of views."""
+    """Read strings or bytes as :func:`read_values` does, into an array of views."""
     if isinstance(node, Nullable):
         present = cursors.branch_of_two(node.null_branch, present)
     lengths = np.array(np.broadcast_to(np.asarray(cursors.length(present)), len(cursors)))
@@ -431,7 +431,7 @@ def _decimals(kind: pa.DataType, rows: Bytes, cursors: Cursors, present: Mask | 
     if width > _DECIMAL_SIZE:
         spare = rows[:, : width - _DECIMAL_SIZE]
         bad = (spare != sign).any(axis=1) | ((rows[:, width - _DECIMAL_SIZE] ^ sign[:, 0]) >> 7 != 0)
-        cursors.refuse(bad, present, f"a decimal of over {_DECIMAL_SIZE} bytes")
+        cursors.raise_if(bad, present, f"a decimal of over {_DECIMAL_SIZE} bytes")
         rows = rows[:, width - _DECIMAL_SIZE :]
     values = np.empty((len(rows), _DECIMAL_SIZE), np.uint8)
     values[:, : rows.shape[1]] = rows[:, ::-1]
@@ -450,7 +450,7 @@ def _decimal_bytes(kind: pa.DataType, cursors: Cursors, present: Mask | None) ->
     starts, ends = cursors.pos, cursors.pos + lengths
     cursors.move(ends)
     # Leading sign bytes may be repeated at will; Java writes none, and the limit bounds the memory of a row.
-    before.refuse((lengths > 2 * _DECIMAL_SIZE) | (lengths == 0), present, "a decimal of no bytes, or too many")
+    before.raise_if((lengths > 2 * _DECIMAL_SIZE) | (lengths == 0), present, "a decimal of no bytes, or too many")
     width = max(int(lengths.max(initial=1)), 1)
     rows = np.zeros((len(starts), width), np.uint8)
     # Numbers of one length at a time: their bytes are put at the end of the rows, behind bytes of their sign.
@@ -466,20 +466,20 @@ def _read_enum(node: Enum, cursors: Cursors, present: Mask | None) -> pa.Array:
     before = cursors.pos
     index = cursors.varint(present)
     bad = (index < 0) | (index >= len(node.symbols))
-    cursors.refuse(bad, present, f"an enum has {len(node.symbols)} symbols", at=before)
+    cursors.raise_if(bad, present, f"an enum has {len(node.symbols)} symbols", at=before)
     indices = pa.array(index, mask=None if present is None else ~present)
     return pa.array(node.symbols, node.arrow).take(indices)
 
 
 def _read_list(node: Array | Map, cursors: Cursors, present: Mask | None) -> pa.Array:
     inner = item_node(node)
-    rows, starts = locate(inner, cursors, present)
+    rows, starts = locate_items(inner, cursors, present)
     # The rows [0, 0, 2] of three items in three lists give the counts [2, 0, 1] and the offsets [0, 2, 2, 3].
     counts = np.bincount(rows, minlength=len(cursors))
     offsets = np.zeros(len(cursors) + 1, np.int32)
     np.cumsum(counts, out=offsets[1:])
     items = cursors.at(starts, cursors.end[rows])
-    child = read(inner, items, None) if len(rows) else pa.nulls(0, inner.arrow)
+    child = read_values(inner, items, None) if len(rows) else pa.nulls(0, inner.arrow)
     return pa.Array.from_buffers(node.arrow, len(cursors), [bitmap(present), pa.py_buffer(offsets)], children=[child])
 
 
@@ -488,7 +488,7 @@ def _read_union(node: Union, cursors: Cursors, present: Mask | None) -> pa.Array
     valid = present
     for inner, chosen in read_branches(node, cursors, present):
         if inner is not None:
-            members.append(read(inner, cursors, chosen))
+            members.append(read_values(inner, cursors, chosen))
         else:
             valid = ~chosen if present is None else present & ~chosen
     return pa.StructArray.from_buffers(node.arrow, len(cursors), [bitmap(valid)], children=members)

@@ -6,16 +6,22 @@ import numpy as np
 import pyarrow as pa
 
 from hudiformat.codec.avro.arrays import Bytes, Longs, encode_varints, zigzag
-from hudiformat.codec.avro.cursors import PADDING, Cursors, Guesses
-from hudiformat.codec.avro.decode import read
+from hudiformat.codec.avro.cursors import PADDING, Cursors, SpeculativeCursors
+from hudiformat.codec.avro.decode import read_values
 from hudiformat.codec.avro.encode import encode_records
-from hudiformat.codec.avro.items import locate, skip
+from hudiformat.codec.avro.items import locate_items, skip_values
 from hudiformat.codec.avro.nodes import parse_schema
-from hudiformat.codec.avro.wrappers import FLAT, RECORD, WRAPPED, ordering_columns, ordering_values
+from hudiformat.codec.avro.wrappers import (
+    RECORD,
+    SINGLE_ORDERING_RECORD,
+    WRAPPED_VALUES,
+    ordering_columns,
+    ordering_values,
+)
 from hudiformat.errors import DataError, DecodeError
 
 _NAMES = ("record_key", "partition_path", "ordering")
-_KEY, _PATH, _ORDERING = (node for _, node in FLAT.fields)
+_KEY, _PATH, _ORDERING = (node for _, node in SINGLE_ORDERING_RECORD.fields)
 _CHUNK = 16384
 _FEW = 2048  # with fewer deletes, a plain loop is as fast as guessing
 
@@ -68,8 +74,8 @@ def decode_delete_list(data: memoryview | bytes) -> pa.RecordBatch:
 
 def _read_any(array: Cursors) -> list[pa.Array]:
     """Decode the deletes of the list, which is one Avro array at one cursor."""
-    rows, starts = locate(RECORD, array, None)
-    array.refuse(array.pos != array.end, None, "bytes follow the list of deletes")
+    rows, starts = locate_items(RECORD, array, None)
+    array.raise_if(array.pos != array.end, None, "bytes follow the list of deletes")
     if not len(rows):
         return [pa.array([], pa.string()), pa.array([], pa.string()), pa.array([], pa.int32())]
     return _read(array.at(starts, array.end[rows]), exact=False)
@@ -103,9 +109,9 @@ def _guess_offsets(first: Cursors) -> Longs:
         result       [ 1,  9, 17, 25]
     """
     start, end = int(first.pos[0]), int(first.end[0])
-    skip(_KEY, first, None)
+    skip_values(_KEY, first, None)
     key_end = int(first.pos[0])
-    skip(_PATH, first, None)
+    skip_values(_PATH, first, None)
     path = first.data[key_end : int(first.pos[0])]
     matches = _find_all(first.data, path, key_end, end)
     ends, next_paths = _find_ends_and_next_paths(first.data, matches + len(path), end)
@@ -122,10 +128,10 @@ def _find_ends_and_next_paths(data: Bytes, starts: Longs, end: int) -> tuple[Lon
     ends, next_paths = np.empty((2, len(starts)), np.int64)
     for first in range(0, len(starts), _CHUNK):
         part = slice(first, first + _CHUNK)
-        guesses = Guesses(data, starts[part], np.full(len(starts[part]), end))
-        skip(_ORDERING, guesses, None)
+        guesses = SpeculativeCursors(data, starts[part], np.full(len(starts[part]), end))
+        skip_values(_ORDERING, guesses, None)
         ends[part] = guesses.pos
-        skip(_KEY, guesses, None)
+        skip_values(_KEY, guesses, None)
         next_paths[part] = guesses.pos
     return ends, next_paths
 
@@ -145,22 +151,22 @@ def _read(cursors: Cursors, *, exact: bool) -> list[pa.Array]:
     kinds = set()
     for first in range(0, len(cursors), _CHUNK):
         part = cursors.at(cursors.pos[first : first + _CHUNK], cursors.end[first : first + _CHUNK])
-        keys = [read(_KEY, part, None), read(_PATH, part, None)]
-        kinds.add(kind := part.uniform())
-        if kind not in WRAPPED or len(kinds) > 1:
+        keys = [read_values(_KEY, part, None), read_values(_PATH, part, None)]
+        kinds.add(kind := part.read_if_equal())
+        if kind not in WRAPPED_VALUES or len(kinds) > 1:
             return _read_mixed(cursors, exact=exact)
-        chunks.append([*keys, read(WRAPPED[kind], part, None)])
+        chunks.append([*keys, read_values(WRAPPED_VALUES[kind], part, None)])
         _check_end(part, exact=exact)
     return [pa.concat_arrays(column) for column in zip(*chunks, strict=True)]
 
 
 def _read_mixed(cursors: Cursors, *, exact: bool) -> list[pa.Array]:
     cursors = cursors.copy()
-    deletes = read(RECORD, cursors, None)
+    deletes = read_values(RECORD, cursors, None)
     _check_end(cursors, exact=exact)
     return [deletes.field(0), deletes.field(1), ordering_values(deletes.field(2))]
 
 
 def _check_end(cursors: Cursors, *, exact: bool) -> None:
     if exact:
-        cursors.refuse(cursors.pos != cursors.end, None, "a delete does not end at its guessed end")
+        cursors.raise_if(cursors.pos != cursors.end, None, "a delete does not end at its guessed end")

@@ -34,10 +34,10 @@ from hudiformat.codec.avro.arrays import (
     Parts,
     Words,
     content,
+    estimate_nbytes,
     numbers,
     offsets,
     one_batch,
-    size_of,
     validity,
 )
 from hudiformat.codec.avro.cells import (
@@ -46,18 +46,18 @@ from hudiformat.codec.avro.cells import (
     FixedCell,
     Reference,
     Word,
-    byte,
+    constant_byte,
     equal_texts,
+    fixed_word,
     integers,
     join,
-    size,
-    small,
+    row_sizes,
     text_words,
 )
-from hudiformat.codec.avro.compiled import LOAD_AFTER, handled, switch
+from hudiformat.codec.avro.compiled import LOAD_AFTER, bytes_handled, jit_setting
 from hudiformat.codec.avro.compiled.record_writer import record_writer
 from hudiformat.codec.avro.nodes import Array, Enum, Fixed, Map, Node, Nullable, Primitive, Record, Union, parse_schema
-from hudiformat.codec.avro.schema import avro_to_arrow, resolve
+from hudiformat.codec.avro.schema import avro_to_arrow, convert_to_schema
 from hudiformat.errors import DataError, EncodeError, SchemaError
 from hudiformat.wire import INT32_MAX
 
@@ -89,7 +89,7 @@ def encode_records(
     """
     output, _ = _encode_chunks(batch, schema_json, Parts(), framed=framed, head=head)
     output.append(content(tail))
-    return output.written()
+    return output.written_bytes()
 
 
 def encode_parts(
@@ -101,13 +101,13 @@ def encode_parts(
     first part begins with row 0, and each part has at least one row.
     """
     output, starts = _encode_chunks(batch, schema_json, Parts(firsts, heads), framed=True)
-    return output.written(), starts
+    return output.written_bytes(), starts
 
 
 def encode_datums(batch: pa.RecordBatch, schema_json: str) -> pa.LargeBinaryArray:
     """Encode each row as its Avro binary without a length; otherwise as :func:`encode_records`."""
     output, starts = _encode_chunks(batch, schema_json, Parts(np.arange(batch.num_rows, dtype=np.int64)), framed=False)
-    buffers = [None, pa.py_buffer(starts), pa.py_buffer(output.written())]
+    buffers = [None, pa.py_buffer(starts), pa.py_buffer(output.written_bytes())]
     return pa.Array.from_buffers(pa.large_binary(), batch.num_rows, buffers)
 
 
@@ -116,12 +116,12 @@ def _encode_chunks(
 ) -> tuple[Output, Longs]:
     """Encode the records behind *head*; return the output, and the offsets at which the parts begin, and the end."""
     record, first, starts = parse_schema(schema_json), 0, []
-    handled[0] += batch.num_rows * batch.num_columns * _BYTES_OF_A_VALUE
-    writer = record_writer(schema_json, switch(), is_late=handled[0] >= LOAD_AFTER)
-    total = 0 if writer is not None and batch.num_rows <= _CHUNK_ROWS else size_of(batch)
+    bytes_handled[0] += batch.num_rows * batch.num_columns * _BYTES_OF_A_VALUE
+    writer = record_writer(schema_json, jit_setting(), is_late=bytes_handled[0] >= LOAD_AFTER)
+    total = 0 if writer is not None and batch.num_rows <= _CHUNK_ROWS else estimate_nbytes(batch)
     output = Output(total + batch.num_rows * _SPARE_BYTES if total else 0, head)
     for rows in _chunks(batch, schema_json, total=total):
-        here = parts.within(first, first + len(rows))
+        here = parts.in_rows(first, first + len(rows))
         first += len(rows)
         if writer is not None and (begun := writer.append(rows, output, here, framed=framed)) is not None:
             starts.append(begun)
@@ -129,7 +129,7 @@ def _encode_chunks(
         cells: list[Cell] = []
         for index, (name, node) in enumerate(record.fields):
             cells += column_cells(node, rows.column(index), None, name)
-        lengths = size(cells, len(rows))
+        lengths = row_sizes(cells, len(rows))
         if framed:
             prefix = length_prefix(lengths) if here.heads is None else head_and_length(lengths, here.firsts, here.heads)
             cells.insert(0, prefix)
@@ -160,7 +160,7 @@ def _chunks(batch: pa.RecordBatch | pa.Table, schema_json: str, *, total: int) -
         raise SchemaError(f"column {extra} is not in the Avro schema: drop it, or add it there", column=extra)
     record = parse_schema(schema_json)
     for piece in _pieces(batch):
-        yield from _split_large(resolve(piece, _keep_shared_texts(target, record, piece)))
+        yield from _split_large(convert_to_schema(piece, _keep_shared_texts(target, record, piece)))
 
 
 def _pieces(rows: pa.RecordBatch | pa.Table) -> Iterator[pa.RecordBatch]:
@@ -209,7 +209,7 @@ def length_prefix(lengths: Longs) -> Word:
     Raises:
         EncodeError: a record of 2 GiB or more.
     """
-    return small(_big_endian_lengths(lengths).astype(np.uint64), _LENGTH_SIZE, None)
+    return fixed_word(_big_endian_lengths(lengths).astype(np.uint64), _LENGTH_SIZE, None)
 
 
 def head_and_length(lengths: Longs, firsts: Longs, heads: Words) -> Reference:
@@ -254,11 +254,11 @@ def column_cells(node: Node, array: pa.Array, present: Mask | None, path: str) -
         full, empty = (2, 0) if node.null_branch == 0 else (0, 2)
         node = node.inner
         if valid is None:
-            cells.append(byte(full, present))
+            cells.append(constant_byte(full, present))
         elif not valid.any():
-            return [byte(empty, present)]
+            return [constant_byte(empty, present)]
         else:
-            cells.append(small((valid if full else ~valid).astype(np.uint64) << U64(1), 1, present))
+            cells.append(fixed_word((valid if full else ~valid).astype(np.uint64) << U64(1), 1, present))
             present = valid if present is None else valid & present
     elif valid is not None and not node.nullable and (present is None or (present & ~valid).any()):
         raise DataError(f"column {path} is not nullable and has a null", column=path)
@@ -271,7 +271,7 @@ def column_cells(node: Node, array: pa.Array, present: Mask | None, path: str) -
 
 def _boolean_cells(_node: Primitive, array: pa.Array, present: Mask | None, _path: str) -> list[Cell]:
     values = array.cast(pa.uint8()).fill_null(0) if array.null_count else array.cast(pa.uint8())
-    return [small(numbers(values, np.uint8).astype(np.uint64), 1, present)]
+    return [fixed_word(numbers(values, np.uint8).astype(np.uint64), 1, present)]
 
 
 def _integer_cells(node: Primitive, array: pa.Array, present: Mask | None, _path: str) -> list[Cell]:
@@ -279,7 +279,7 @@ def _integer_cells(node: Primitive, array: pa.Array, present: Mask | None, _path
 
 
 def _floating_cells(node: Primitive, array: pa.Array, present: Mask | None, _path: str) -> list[Cell]:
-    return [small(numbers(array, _DTYPES[node.kind]).astype(np.uint64), _SIZES[node.kind], present)]
+    return [fixed_word(numbers(array, _DTYPES[node.kind]).astype(np.uint64), _SIZES[node.kind], present)]
 
 
 def _text_cells(node: Primitive, array: pa.Array, present: Mask | None, _path: str) -> list[Cell]:
@@ -327,9 +327,9 @@ def _decimal_fixed_cells(width: int, array: pa.Array, present: Mask | None, path
     bad = (top << (8 * spare)) >> (8 * spare) != top
     if width <= WORD_SIZE:
         bad |= top >> 63 != high
-    refuse(bad, there(array, present), f"a decimal that needs more than {width} bytes", path)
+    raise_for_row(bad, present_rows(array, present), f"a decimal that needs more than {width} bytes", path)
     if width <= WORD_SIZE:
-        return [small((low << U64(8 * spare)).byteswap(), width, present)]
+        return [fixed_word((low << U64(8 * spare)).byteswap(), width, present)]
     signs = np.repeat((high >> 63).astype(np.uint8)[:, None], max(width - _DECIMAL_SIZE, 0), axis=1)
     data = np.hstack([signs, _big_endian(array)[:, spare:]]).ravel()
     return [_fixed_width_cell(data, width, len(array), present)]
@@ -369,7 +369,7 @@ def _big_endian(array: pa.Array) -> Bytes:
 def _enum_cells(node: Enum, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
     indices = pc.index_in(array, pa.array(node.symbols, array.type))
     unknown = ~indices.is_valid().to_numpy(zero_copy_only=False)
-    refuse(unknown, there(array, present), "a symbol that the enum lacks", path)
+    raise_for_row(unknown, present_rows(array, present), "a symbol that the enum lacks", path)
     return integers(numbers(indices.fill_null(0), np.int32).astype(np.int64), present)
 
 
@@ -407,17 +407,17 @@ def _list_cells(
     data, starts = np.zeros(0, np.uint8), np.zeros(1, np.int64)
     if last > first:
         cells = column_cells(node, values(first, last - first), used, path)
-        data, starts = join(cells, size(cells, last - first))
+        data, starts = join(cells, row_sizes(cells, last - first))
     begins, ends = starts[positions[:-1] - first], starts[positions[1:] - first]
     body = Reference(data, begins, ends - begins)
-    return [*integers(counts, counts > 0), body, byte(0, present)]
+    return [*integers(counts, counts > 0), body, constant_byte(0, present)]
 
 
 def _union_cells(node: Union, array: pa.StructArray, present: Mask | None, path: str) -> list[Cell]:
-    has_value = there(array, present)
+    has_value = present_rows(array, present)
     members = [array.field(index) for index in range(array.type.num_fields)]
     chosen = [np.ones(len(array), np.bool_) if (valid := validity(member)) is None else valid for member in members]
-    refuse(np.sum(chosen, axis=0) != 1, has_value, "a union of which not exactly one member is set", path)
+    raise_for_row(np.sum(chosen, axis=0) != 1, has_value, "a union of which not exactly one member is set", path)
     if has_value is not None:
         chosen = [mask & has_value for mask in chosen]
     # The members of the struct are the branches without null: member i is the branch order[i].
@@ -433,7 +433,7 @@ def _union_cells(node: Union, array: pa.StructArray, present: Mask | None, path:
     return cells
 
 
-def there(array: pa.Array, present: Mask | None) -> Mask | None:
+def present_rows(array: pa.Array, present: Mask | None) -> Mask | None:
     """Return the rows with a value; None if all rows have one."""
     valid = validity(array)
     if valid is None or present is None:
@@ -441,7 +441,7 @@ def there(array: pa.Array, present: Mask | None) -> Mask | None:
     return valid & present
 
 
-def refuse(bad: Mask, there: Mask | None, what: str, path: str) -> None:
+def raise_for_row(bad: Mask, there: Mask | None, what: str, path: str) -> None:
     """Raise for the first bad row with a value.
 
     Raises:

@@ -38,10 +38,10 @@ def guess_offsets(data: Bytes, count: int) -> Longs | None:
         after: Longs = lengths[np.minimum(positions, len(lengths) - 1)] + (positions + LENGTH_SIZE)
         return after
 
-    return follow(data, count, step, lambda first, second: (first | second) == 0, max_chains=_MAX_CHAINS)
+    return follow_chains(data, count, step, lambda first, second: (first | second) == 0, max_chains=_MAX_CHAINS)
 
 
-def follow(data: Bytes, count: int, step: Step, begins: Begins, *, max_chains: int) -> Longs | None:
+def follow_chains(data: Bytes, count: int, step: Step, begins: Begins, *, max_chains: int) -> Longs | None:
     """Return where each of *count* links that fill *data* begins, and the end; None if the guesses prove wrong.
 
     Links are followed from several guessed positions at once.  The guesses are right if each chain meets the beginning

@@ -20,7 +20,7 @@ _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 _STORED_UNITS = ("us", "ms")
 
 
-def suited(reader: pa.RecordBatchReader, table: pa.Schema) -> pa.RecordBatchReader:
+def adapt_to_schema(reader: pa.RecordBatchReader, table: pa.Schema) -> pa.RecordBatchReader:
     """Return a reader of the same rows, with the types that a table with the columns of *table* can store.
 
     It is the same reader if no column has to be converted.

@@ -21,7 +21,7 @@ _WIDTHS = {"boolean": 1, "float": 4, "double": 8}
 _FEW_ROWS = 32
 
 
-def skip(node: Node, cursors: Cursors, present: Mask | None) -> None:
+def skip_values(node: Node, cursors: Cursors, present: Mask | None) -> None:
     """Move all cursors behind the value; lengths and branches are checked, values are not."""
     if isinstance(node, Nullable):
         present = cursors.branch_of_two(node.null_branch, present)
@@ -33,11 +33,11 @@ def skip(node: Node, cursors: Cursors, present: Mask | None) -> None:
         cursors.advance(width, present)
     elif isinstance(node, Record):
         for _, child in node.fields:
-            skip(child, cursors, present)
+            skip_values(child, cursors, present)
     elif isinstance(node, Primitive) and node.kind in ("string", "bytes"):
         cursors.advance(cursors.length(present), present)
     elif isinstance(node, (Array, Map)):
-        locate(item_node(node), cursors, present)
+        locate_items(item_node(node), cursors, present)
     elif isinstance(node, Union):
         _skip_union(node, cursors, present)
     else:
@@ -47,7 +47,7 @@ def skip(node: Node, cursors: Cursors, present: Mask | None) -> None:
 def _skip_union(node: Union, cursors: Cursors, present: Mask | None) -> None:
     for inner, chosen in read_branches(node, cursors, present):
         if inner is not None:
-            skip(inner, cursors, chosen)
+            skip_values(inner, cursors, chosen)
 
 
 def _width(node: Node) -> int | None:
@@ -62,7 +62,7 @@ def read_branches(node: Union, cursors: Cursors, present: Mask | None) -> list[t
     before = cursors.pos
     branch = cursors.varint(present)
     bad = (branch < 0) | (branch >= len(node.branches))
-    cursors.refuse(bad, present, f"a union has {len(node.branches)} branches", at=before)
+    cursors.raise_if(bad, present, f"a union has {len(node.branches)} branches", at=before)
     return [
         (inner, (branch == index) if present is None else (branch == index) & present)
         for index, inner in enumerate(node.branches)
@@ -74,7 +74,7 @@ def item_node(node: Array | Map) -> Node:
     return node.items if isinstance(node, Array) else node.entries
 
 
-def locate(node: Node, cursors: Cursors, present: Mask | None) -> tuple[Longs, Longs]:
+def locate_items(node: Node, cursors: Cursors, present: Mask | None) -> tuple[Longs, Longs]:
     """Return the row and the position of every item, rows in order; the cursors move behind the arrays.
 
     An array is blocks of items up to a block of 0 items.  Each turn of the loop reads one block of every row that has
@@ -101,7 +101,7 @@ def locate(node: Node, cursors: Cursors, present: Mask | None) -> tuple[Longs, L
             block = cursors.at(pos[rows], cursors.end[rows])
             blocks += _walk_items(node, block, rows, counts)
             bad = (ends >= 0) & (block.pos != ends)
-            block.refuse(bad, None, "a block of items does not have the size that it declares")
+            block.raise_if(bad, None, "a block of items does not have the size that it declares")
             pos[rows] = block.pos
     cursors.move(pos)
     all_rows, starts = np.concatenate([row for row, _ in blocks]), np.concatenate([start for _, start in blocks])
@@ -124,11 +124,11 @@ def _block_header(block: Cursors) -> tuple[Longs, Longs]:
         counts = np.abs(counts)  # the smallest 64-bit integer stays negative, and is refused below
         sizes = block.varint(sized)
         bad = (sizes < 0) | (sizes > block.end - block.pos)
-        block.refuse(bad, None, "a block of items of impossible size", at=before)
+        block.raise_if(bad, None, "a block of items of impossible size", at=before)
         ends[sized] = (block.pos + sizes)[sized]
     # An item takes at least one byte.  Schemas whose items take none are rare, and refused here too.
     bad = (counts < 0) | (counts > block.end - block.pos)
-    block.refuse(bad, None, "more items than bytes are left", at=before)
+    block.raise_if(bad, None, "more items than bytes are left", at=before)
     return counts, ends
 
 
@@ -144,7 +144,7 @@ def _walk_items(node: Node, block: Cursors, rows: Longs, counts: Longs) -> list[
     while len(active) >= _FEW_ROWS:
         items.append((rows[active], pos[active]))
         step = block.at(pos[active], block.end[active])
-        skip(node, step, None)
+        skip_values(node, step, None)
         pos[active] = step.pos
         done += 1
         active = active[counts[active] > done]

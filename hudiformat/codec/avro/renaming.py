@@ -25,7 +25,7 @@ _NOT_HERE = " (not in this file)"
 _DROPPED = " (dropped since)"
 
 
-def stored_schema(schema: pa.Schema, query: RecordType, stored: RecordType) -> pa.Schema:
+def to_stored_names(schema: pa.Schema, query: RecordType, stored: RecordType) -> pa.Schema:
     """Return *schema*, whose columns have the names of the query, with the names that the file has for them."""
     return pa.schema(_stored_fields(schema, query, stored))
 
@@ -61,7 +61,7 @@ def _stored_type(kind: pa.DataType, query: Kind, stored: Kind) -> pa.DataType:
     return kind
 
 
-def relabelled(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def rename_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Return *batch* with the names of *schema*; only the names of its columns differ from *schema*, at any depth."""
     columns = [_rename_nested(column, field.type) for column, field in zip(batch.columns, schema, strict=True)]
     return batch_of(columns, schema, batch.num_rows)
@@ -90,7 +90,7 @@ def _without_offset(array: pa.Array) -> pa.Array:
 
 
 @lru_cache(maxsize=256)
-def renamed_schema(avro: str, query: RecordType, stored: RecordType) -> str:
+def rename_schema(avro: str, query: RecordType, stored: RecordType) -> str:
     """Return the Avro schema that records were written with, with the query's names for its fields.
 
     The encoding of a record does not depend on names, so the records can be read with the result.
@@ -123,16 +123,16 @@ def _rename_field(item: dict[str, Any], query: RecordType, stored: RecordType) -
     return {**item, "name": now.name, "type": _rename(item["type"], now.kind, column.kind)}
 
 
-def same_names(one: RecordType, other: RecordType) -> bool:
+def have_same_names(one: RecordType, other: RecordType) -> bool:
     """Return whether every column that both have, by its id, has one name, and no name stands for two columns."""
-    return _same_names(one, other)
+    return _have_same_names(one, other)
 
 
-def _same_names(one: Kind, other: Kind) -> bool:
+def _have_same_names(one: Kind, other: Kind) -> bool:
     by_name: dict[str, Column] = {column.name: column for column in inner_columns(other)}
     by_id = {column.id: column for column in inner_columns(other)}
     for column in inner_columns(one):
         named, found = by_name.get(column.name), by_id.get(column.id)
-        if named is not found or (found is not None and not _same_names(column.kind, found.kind)):
+        if named is not found or (found is not None and not _have_same_names(column.kind, found.kind)):
             return False
     return True

@@ -2,9 +2,9 @@
 
 Schemas are mapped as Hudi's Spark writer maps them.  Table of types: spec/avro-records.md.
 
-:func:`resolve` converts columns to a schema: it orders them, fills missing ones and, if the type of a column has
-changed, casts values as Hudi does (:mod:`hudiformat.codec.avro.casts`).  Fields of nested records are matched by name
-too.
+:func:`convert_to_schema` converts columns to a schema: it orders them, fills missing ones and, if the type of a
+column has changed, casts values as Hudi does (:mod:`hudiformat.codec.avro.casts`).  Fields of nested records are
+matched by name too.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def _column_error(path: str, message: str) -> SchemaError:
 _LISTS = (pat.is_list, pat.is_large_list, pat.is_fixed_size_list)
 
 
-def resolve(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
+def convert_to_schema(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
     """Return the columns that *target* names, in its order and types; all other columns are dropped.
 
     A nullable column that is missing is filled with nulls.

@@ -107,7 +107,7 @@ def with_inner_columns(kind: Kind, columns: tuple[Column, ...]) -> Kind:
     return replace(kind, value=columns[0]) if isinstance(kind, MapType) else kind
 
 
-def walk(record: RecordType, above: str = "") -> Iterator[tuple[str, Column]]:
+def walk_columns(record: RecordType, above: str = "") -> Iterator[tuple[str, Column]]:
     """Yield every column at every depth with its dotted path; a column comes before the columns in it."""
     yield from _walk(record, above)
 
@@ -144,7 +144,7 @@ _AVRO_OF_WORD: Mapping[str, Any] = {
 }
 
 
-def avro_types(schema_json: str) -> RecordType:
+def parse_avro_types(schema_json: str) -> RecordType:
     """Parse an Avro record schema into a tree, whose columns have the ids that Hudi gives them.
 
     Raises:
@@ -153,10 +153,10 @@ def avro_types(schema_json: str) -> RecordType:
     parse_schema(schema_json)  # raises if it is no schema, or one that cannot be read
     kind = _Reader().read(json.loads(schema_json), "")
     assert isinstance(kind, RecordType)  # noqa: S101 - it has been parsed
-    return numbered(kind)
+    return assign_ids(kind)
 
 
-def numbered(record: RecordType) -> RecordType:
+def assign_ids(record: RecordType) -> RecordType:
     """Return the tree with ids from 0 on: first the columns of a record one after the other, then those inside each.
 
     A record of ``a`` and ``b``, where ``a`` is a record of ``c``, has the ids a = 0, b = 1, c = 2.
@@ -247,7 +247,7 @@ def _named_word(definition: dict[str, Any]) -> str:
     return f"fixed[{size}]"
 
 
-def leaf_of(word: str) -> Leaf:
+def parse_leaf(word: str) -> Leaf:
     """Return the type that Hudi's *word* stands for.
 
     Raises:
@@ -275,7 +275,7 @@ def decimal_of(leaf: Leaf) -> tuple[int, int, int] | None:
     return definition["precision"], definition.get("scale", 0), definition.get("size", 0)
 
 
-def avro_of(record: RecordType) -> str:
+def format_avro_types(record: RecordType) -> str:
     """Return the Avro schema of a tree as compact JSON: null comes first in every union, and is the default.
 
     Records keep their names.  A record whose name was used before is named after its column, as fixed and enums are;

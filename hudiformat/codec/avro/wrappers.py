@@ -74,14 +74,16 @@ RECORD = parse_schema(_RECORD_SCHEMA)
 """A delete."""
 
 _UNION = cast("Union", RECORD.fields[2][1])
-WRAPPED: dict[int | None, Node] = {
+WRAPPED_VALUES: dict[int | None, Node] = {
     index: branch.fields[0][1]
     for index, branch in enumerate(_UNION.branches[: _ARRAY + 1])
     if isinstance(branch, Record)
 }
 """The nodes of the values in the wrappers of single values, by branch."""
 
-FLAT = replace(RECORD, fields=(*RECORD.fields[:2], ("orderingVal", replace(_UNION, branches=_UNION.branches[:-1]))))
+SINGLE_ORDERING_RECORD = replace(
+    RECORD, fields=(*RECORD.fields[:2], ("orderingVal", replace(_UNION, branches=_UNION.branches[:-1])))
+)
 """A delete without a list of ordering values."""
 _ITEMS: pa.ListType = _UNION.arrow.field(_ARRAY).type.field(0).type
 

@@ -77,7 +77,7 @@ class Block:
 
 
 @contextmanager
-def all_there() -> Iterator[None]:
+def treat_truncation_as_corruption() -> Iterator[None]:
     """Convert truncation to corruption: if the file has its trailer, missing bytes mean a wrong length.
 
     Raises:

@@ -38,7 +38,7 @@ _IMBALANCE = 4
 """How many times the average number of entries one chain may have."""
 
 
-def walk(content: memoryview, *, suffix: int | None, base: int) -> Longs:
+def locate_entries(content: memoryview, *, suffix: int | None, base: int) -> Longs:
     """Return where each entry that fills *content* begins, and the end.
 
     Entries of 24, 23 and 26 bytes give [0, 24, 47, 73].  *suffix* is the number of bytes behind each value, None if a

@@ -31,7 +31,7 @@ class Compression(IntEnum):
     ZSTD = 6
 
     @classmethod
-    def named(cls, name: str) -> Compression:
+    def parse(cls, name: str) -> Compression:
         """Return the codec of that name, in upper or lower case.
 
         Raises:
@@ -42,9 +42,9 @@ class Compression(IntEnum):
             raise UnsupportedFeatureError(
                 f"HFiles with the compression {name!r} are not supported; {_SUPPORTED}", feature=name
             )
-        return codec.supported()
+        return codec.require_supported()
 
-    def supported(self) -> Compression:
+    def require_supported(self) -> Compression:
         """Return the codec itself, if it is supported.
 
         Raises:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.codec.hfile.block import Block
-from hudiformat.codec.hfile.chain import KEY_TAIL, LENGTHS_SIZE, ROW_LENGTH_SIZE, Longs, walk
+from hudiformat.codec.hfile.chain import KEY_TAIL, LENGTHS_SIZE, ROW_LENGTH_SIZE, Longs, locate_entries
 from hudiformat.errors import CorruptBlockError
 
 SCHEMA = pa.schema([pa.field("key", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False)])
@@ -72,7 +72,7 @@ def decode_entries(block: Block, *, suffix: int | None) -> pa.RecordBatch:
     content = block.content
     if not content:
         return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in SCHEMA], schema=SCHEMA)
-    offsets = walk(content, suffix=suffix, base=block.base)
+    offsets = locate_entries(content, suffix=suffix, base=block.base)
     # The content is cut at every begin and end of a row or value: of each four pieces, the first is a row, the third
     # a value.  For the slices [[10, 13, 23, 28], [39, 42, 52, 57]] these are the pieces 0 and 4, 2 and 6.
     slices = _slices(np.frombuffer(content, np.uint8), offsets, block.base)

@@ -146,13 +146,13 @@ class DataIndex:
         self._load = load
         self._read: dict[tuple[BlockType, int], list[IndexEntry]] = {}
 
-    def floor(self, key: bytes) -> IndexEntry | None:
+    def find_block(self, key: bytes) -> IndexEntry | None:
         """Return the only data block that may hold *key*; None if *key* is before the first key."""
         if not self._root or key < self._root[0].key:
             return None
         return next(self.blocks(key), None)
 
-    def floors(self, keys: Sequence[bytes]) -> Iterator[tuple[IndexEntry, int, int]]:
+    def find_blocks(self, keys: Sequence[bytes]) -> Iterator[tuple[IndexEntry, int, int]]:
         """Yield the data blocks that may hold some of *keys*, which ascend, each with the range of these keys.
 
         With blocks that begin with the keys b, f and k, the keys a, c, d, m give (block b, 1, 3) and (block k, 3, 4).

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.codec.hfile.block import Block, BlockType, all_there, decode_block
+from hudiformat.codec.hfile.block import Block, BlockType, decode_block, treat_truncation_as_corruption
 from hudiformat.codec.hfile.chain import Longs
 from hudiformat.codec.hfile.entries import decode_entries
 from hudiformat.codec.hfile.file_info import decode_file_info, suffix_size
 from hudiformat.codec.hfile.index import DataIndex, IndexEntry, decode_data_index, decode_meta_index
 from hudiformat.codec.hfile.names import name_of, text_bytes
-from hudiformat.codec.hfile.search import FEW, find_in
+from hudiformat.codec.hfile.search import MAX_SEARCHED_KEYS, find_values
 from hudiformat.codec.hfile.trailer import TRAILER_SIZE, HFileTrailer, decode_trailer
 from hudiformat.errors import CorruptBlockError, TruncatedBlockError
 
@@ -50,7 +50,7 @@ class HFileReader:
         self._source = source
         self._end = max(len(source) - TRAILER_SIZE, 0)
         self.trailer = self._read_trailer()
-        with all_there():
+        with treat_truncation_as_corruption():
             self._index, self._meta, self.file_info = self._open()
             self._suffix = suffix_size(self.file_info)
         self._kept: dict[int, pa.RecordBatch] = {}
@@ -102,8 +102,8 @@ class HFileReader:
             DecodeError: the data block, or an index block on the way to it, is damaged.
         """
         wanted = _key(key)
-        with all_there():
-            entry = self._index.floor(wanted)
+        with treat_truncation_as_corruption():
+            entry = self._index.find_block(wanted)
         if entry is None:
             return None
         batch = self._batch(entry)
@@ -121,8 +121,8 @@ class HFileReader:
         """
         wanted = keys.to_pylist()
         rows, values = [np.empty(0, np.int64)], [pa.array([], pa.binary())]
-        with all_there():
-            for entry, start, end in self._index.floors(wanted):
+        with treat_truncation_as_corruption():
+            for entry, start, end in self._index.find_blocks(wanted):
                 found, some = self._find_in(entry, keys.slice(start, end - start), wanted[start:end])
                 rows.append(found + start)
                 values.append(some)
@@ -130,8 +130,8 @@ class HFileReader:
 
     def _find_in(self, entry: IndexEntry, keys: pa.Array, wanted: list[bytes]) -> tuple[Longs, pa.Array]:
         """Return what :meth:`find` returns, for the keys of one data block."""
-        if len(keys) <= FEW:
-            found = find_in(self._block(entry, BlockType.DATA).content, wanted, suffix=self._suffix)
+        if len(keys) <= MAX_SEARCHED_KEYS:
+            found = find_values(self._block(entry, BlockType.DATA).content, wanted, suffix=self._suffix)
             if found is not None:
                 rows = np.flatnonzero([value is not None for value in found])
                 return rows, pa.array([found[row] for row in rows], pa.binary())
@@ -192,7 +192,7 @@ class HFileReader:
         return index, names, MappingProxyType(decode_file_info(info))
 
     def _entries(self, start: bytes = b"") -> Iterator[IndexEntry]:
-        with all_there():
+        with treat_truncation_as_corruption():
             yield from self._index.blocks(start)
 
     def _batch(self, entry: IndexEntry) -> pa.RecordBatch:
@@ -219,14 +219,14 @@ class HFileReader:
 
     def _decode(self, entry: IndexEntry) -> pa.RecordBatch:
         block = self._block(entry, BlockType.DATA)
-        with all_there():
+        with treat_truncation_as_corruption():
             return decode_entries(block, suffix=self._suffix)
 
     def _block(self, entry: IndexEntry, kind: BlockType) -> Block:
         end = entry.offset + entry.size
         if entry.offset < 0 or entry.size < 0 or end > self.trailer.load_on_open_offset:
             raise CorruptBlockError(f"an index entry of {entry.size} bytes leads out of the file", offset=entry.offset)
-        with all_there():
+        with treat_truncation_as_corruption():
             block = decode_block(
                 memoryview(self._source[entry.offset : end]), kind, self.trailer.compression, base=entry.offset
             )

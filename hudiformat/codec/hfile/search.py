@@ -11,14 +11,14 @@ from collections.abc import Sequence
 
 from hudiformat.codec.hfile.chain import KEY_TAIL, LENGTHS_SIZE, ROW_LENGTH_SIZE
 
-FEW = 24
+MAX_SEARCHED_KEYS = 24
 """Up to this many keys are searched in a block; searching more takes longer than decoding all of its entries."""
 
 _LENGTHS = struct.Struct(">ii")
 _HEAD = struct.Struct(">iih")
 
 
-def find_in(content: memoryview, keys: Sequence[bytes], *, suffix: int | None) -> list[bytes | None] | None:
+def find_values(content: memoryview, keys: Sequence[bytes], *, suffix: int | None) -> list[bytes | None] | None:
     """Return the value of each of *keys*, None for keys that the block does not have.
 
     *suffix* is the number of bytes behind each value.  The result is None instead of a list if the entries do not have

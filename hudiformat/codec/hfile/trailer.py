@@ -120,7 +120,7 @@ def _codec(number: int, offset: int) -> Compression:
         codec = Compression(number)
     except ValueError:
         raise CorruptBlockError(f"unknown compression {number}; known are 0 to 6", offset=offset) from None
-    return codec.supported()
+    return codec.require_supported()
 
 
 def _signed(value: int, bits: int) -> int:

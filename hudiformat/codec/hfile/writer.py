@@ -51,7 +51,7 @@ def encode_hfile(
 
     Source: HFileWriterImpl; spec/hfile.md.
     """
-    codec = Compression.named(compression)
+    codec = Compression.parse(compression)
     rows, contents = _as_binary(keys, "key"), _as_binary(values, "value")
     if len(rows) != len(contents):
         raise DataError(f"{len(rows)} keys and {len(contents)} values: expected as many values as keys")

@@ -15,10 +15,10 @@ from hudiformat.codec.avro.decode import Records, uses_kernels
 from hudiformat.codec.log.block import BlockRun, LogBlock
 from hudiformat.codec.log.content import avro_data
 from hudiformat.codec.log.frame import BlockType
-from hudiformat.codec.log.selection import Wanted
-from hudiformat.conditions.taken import Filter
+from hudiformat.codec.log.selection import ReadRequest
+from hudiformat.conditions.filters import Filter
 from hudiformat.errors import DecodeError
-from hudiformat.wire import offsets_from
+from hudiformat.wire import shift_error_offsets
 
 Group: TypeAlias = list[LogBlock | BlockRun]
 
@@ -46,11 +46,13 @@ def record_batches(
         DecodeError: a content is damaged.
         SchemaError: the records cannot be converted to *schema*, or a column is missing.
     """
-    wanted = Wanted(schema, [columns] if isinstance(columns, str) else columns, filter, views)
+    wanted = ReadRequest(schema, [columns] if isinstance(columns, str) else columns, filter, views)
     return _one_by_one(_groups(blocks), wanted)
 
 
-def _one_by_one(groups: Iterable[Group], wanted: Wanted, *, threads: int | None = None) -> Iterator[pa.RecordBatch]:
+def _one_by_one(
+    groups: Iterable[Group], wanted: ReadRequest, *, threads: int | None = None
+) -> Iterator[pa.RecordBatch]:
     """Yield the records of the *groups*, group by group.
 
     As soon as the compiled kernels are used, groups are decoded by as many threads as Arrow has, or by *threads*.  In a
@@ -76,13 +78,13 @@ def _one_by_one(groups: Iterable[Group], wanted: Wanted, *, threads: int | None 
                 yield block.to_arrow(wanted.schema, columns=names, filter=wanted.filter, views=views)
                 continue
             written = block.schema
-            with offsets_from(block.content_offset or 0):
-                records = avro_data.find(block.content, written)
-                for part in records.parts() if in_parts and len(block.content) > _SMALL else [records]:
+            with shift_error_offsets(block.content_offset or 0):
+                records = avro_data.locate_records(block.content, written)
+                for part in records.split() if in_parts and len(block.content) > _SMALL else [records]:
                     yield avro_data.decode(part, wanted)
 
 
-def _side_by_side(groups: Iterable[Group], wanted: Wanted, threads: int) -> Iterator[pa.RecordBatch]:
+def _side_by_side(groups: Iterable[Group], wanted: ReadRequest, threads: int) -> Iterator[pa.RecordBatch]:
     """Yield the records of the *groups* in order, while *threads* of the groups are decoded at the same time.
 
     Kernels run without Python's lock, which numpy holds for half of the time.
@@ -101,7 +103,7 @@ def _side_by_side(groups: Iterable[Group], wanted: Wanted, threads: int) -> Iter
                 task.cancel()
 
 
-def _decode_group(group: Group, wanted: Wanted) -> list[pa.RecordBatch]:
+def _decode_group(group: Group, wanted: ReadRequest) -> list[pa.RecordBatch]:
     """Return the batches of one group, decoded by this thread."""
     return list(_one_by_one([group], wanted, threads=1))
 
@@ -150,9 +152,9 @@ def _find_records(group: Group) -> Records:
     """
     runs = [block for block in group if isinstance(block, BlockRun)]
     if not runs:
-        return avro_data.find_in_blocks([block.content for block in _blocks(group)], group[0].schema)
+        return avro_data.locate_in_contents([block.content for block in _blocks(group)], group[0].schema)
     starts, ends = (np.concatenate(offsets) for offsets in zip(*(run.contents() for run in runs), strict=True))
-    return avro_data.find_at(runs[0].data, starts, ends, runs[0].schema)
+    return avro_data.locate_in_ranges(runs[0].data, starts, ends, runs[0].schema)
 
 
 def _blocks(group: Group) -> Iterator[LogBlock]:

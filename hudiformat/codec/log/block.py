@@ -33,18 +33,18 @@ from hudiformat.codec.log.frame import (
     Quirks,
     parse_frame,
 )
-from hudiformat.codec.log.selection import Wanted
-from hudiformat.conditions.taken import Filter
+from hudiformat.codec.log.selection import ReadRequest
+from hudiformat.conditions.filters import Filter
 from hudiformat.errors import CorruptBlockError, EncodeError, UnsupportedFeatureError
-from hudiformat.wire import INT32_MAX, int32, offsets_from
+from hudiformat.wire import INT32_MAX, int32, shift_error_offsets
 
 Positions = npt.NDArray[np.uint64]
 
 
 _FINDERS = {
-    BlockType.AVRO_DATA: avro_data.find,
-    BlockType.CDC_DATA: avro_data.find,
-    BlockType.HFILE_DATA: hfile_data.find,
+    BlockType.AVRO_DATA: avro_data.locate_records,
+    BlockType.CDC_DATA: avro_data.locate_records,
+    BlockType.HFILE_DATA: hfile_data.locate_records,
 }
 _COUNTERS = {
     BlockType.AVRO_DATA: avro_data.record_count,
@@ -134,7 +134,7 @@ class LogBlock(_Fields):
             return len(self.deletes())
         if (count := _COUNTERS.get(self.type)) is None:
             return 0
-        with offsets_from(self.content_offset or 0):
+        with shift_error_offsets(self.content_offset or 0):
             return count(self.content)
 
     def to_arrow(
@@ -166,8 +166,8 @@ class LogBlock(_Fields):
         if find is None and not is_parquet:
             raise self._unsupported("to_arrow", (*_FINDERS, BlockType.PARQUET_DATA))
         names = [columns] if isinstance(columns, str) else columns
-        written, wanted = self.schema, Wanted(schema, names, filter, views)
-        with offsets_from(self.content_offset or 0):
+        written, wanted = self.schema, ReadRequest(schema, names, filter, views)
+        with shift_error_offsets(self.content_offset or 0):
             if find is None:
                 return parquet_data.decode(self.content, written, wanted)
             return avro_data.decode(find(self.content, written), wanted)
@@ -185,7 +185,7 @@ class LogBlock(_Fields):
         """
         if self.type is not BlockType.DELETE:
             raise self._unsupported("deletes", (BlockType.DELETE,))
-        with offsets_from(self.content_offset or 0):
+        with shift_error_offsets(self.content_offset or 0):
             return delete.decode(self.content)
 
     def positions(self) -> Positions | None:

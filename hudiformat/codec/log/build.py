@@ -112,7 +112,7 @@ def data_blocks(
         slices = (one_batch(batch.slice(first, last - first)) for first, last in ranges)
         contents = (_COMPRESSED[kind](part, written, **codec) for part in slices)
     else:
-        contents = avro_data.encode_cut(batch, written, bounds)
+        contents = avro_data.encode_contents(batch, written, bounds)
     return map(LogBlock, repeat(kind), headers, contents)
 
 

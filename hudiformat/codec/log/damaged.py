@@ -17,7 +17,7 @@ from hudiformat.storage.protocol import Storage
 
 
 @contextmanager
-def naming_log_files(storage: Storage, paths: Iterable[str]) -> Iterator[None]:
+def add_log_file_to_errors(storage: Storage, paths: Iterable[str]) -> Iterator[None]:
     """Add the path of the damaged log file, one of *paths*, to a DecodeError that is raised inside.
 
     Only then are the files searched, for the first block that cannot be decoded.

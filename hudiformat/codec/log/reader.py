@@ -7,8 +7,8 @@ that cannot be read is one CORRUPT block up to the next magic, with the reason.
 for a whole file, and in :mod:`~hudiformat.codec.log.decoder` for the part of a file that has arrived.
 
 A writer puts the same header into all of its blocks, so most blocks begin like the one before.  Such blocks are found
-many at a time (:func:`runs_like`): a loop follows their sizes, and all other bytes that make a block sound are compared
-in all of them at once.  A block that differs in any of these bytes is read by itself.
+many at a time (:func:`scan_similar_blocks`): a loop follows their sizes, and all other bytes that make a block sound
+are compared in all of them at once.  A block that differs in any of these bytes is read by itself.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from hudiformat.codec.log.frame import (
     parse_frame,
     parse_header,
 )
-from hudiformat.conditions.taken import Filter
+from hudiformat.conditions.filters import Filter
 from hudiformat.errors import (
     ArgumentError,
     CorruptBlockError,
@@ -51,12 +51,12 @@ from hudiformat.errors import (
     SchemaError,
     StorageError,
     TruncatedBlockError,
-    shown,
+    format_value,
 )
-from hudiformat.storage.mapping import Trail
+from hudiformat.storage.mapping import PageReleaser
 from hudiformat.storage.opening import open_parent
 from hudiformat.storage.protocol import Storage
-from hudiformat.storage.streams import reading
+from hudiformat.storage.streams import open_ranges
 from hudiformat.wire import INT32_MAX, Cursor
 
 _NEXT_MAGIC = re.compile(re.escape(MAGIC))
@@ -79,14 +79,14 @@ def map_source(source: Source, storage: Storage | None = None) -> tuple[str | No
         return None, memoryview(source).cast("B")
     given: object = source
     if not isinstance(given, str | os.PathLike):
-        message = f"source: expected a path, a URI, or the bytes of a log file, found {shown(source)}"
+        message = f"source: expected a path, a URI, or the bytes of a log file, found {format_value(source)}"
         raise ArgumentError(message, argument="source")
     path = os.fspath(source)
-    storage, name = locate(path, storage)
+    storage, name = storage_of_file(path, storage)
     return path, storage.map(name)
 
 
-def locate(path: str, storage: Storage | None = None) -> tuple[Storage, str]:
+def storage_of_file(path: str, storage: Storage | None = None) -> tuple[Storage, str]:
     """Return the storage of a file and its path there; without *storage*, the storage of its folder, and its name."""
     return open_parent(path) if storage is None else (storage, path)
 
@@ -184,7 +184,7 @@ def first_schema(storage: Storage, path: str) -> str | None:
         CorruptBlockError: the file does not begin with a block.
         StorageError: there is no such file, or it cannot be read.
     """
-    with reading(storage, path) as file:
+    with open_ranges(storage, path) as file:
         head = memoryview(file.read_at(min(file.size(), _HEAD), 0))
     with suppress(TruncatedBlockError):
         return parse_header(head).get(HeaderKey.SCHEMA)
@@ -205,18 +205,18 @@ def scan_blocks(data: memoryview, start: int = 0) -> Iterator[LogBlock]:
 
 def scan_runs(data: memoryview, start: int = 0) -> Iterator[LogBlock | BlockRun]:
     """Yield the blocks of :func:`scan_blocks`, with sound blocks in runs: that saves making a value of each block."""
-    trail = Trail(data, start)
+    trail = PageReleaser(data, start)
     while len(data) - start >= len(MAGIC):
         block = block_at(data, start)
         run = None
-        for run in runs_like(data, block):
+        for run in scan_similar_blocks(data, block):
             yield run
             start = int(run.offsets[-1])
-            trail.reach(start)
+            trail.advance_to(start)
         if run is None:
             yield block
             start += block.size or 0
-            trail.reach(start)
+            trail.advance_to(start)
 
 
 def scan_blocks_reversed(data: memoryview) -> Iterator[LogBlock]:
@@ -229,7 +229,7 @@ def scan_blocks_reversed(data: memoryview) -> Iterator[LogBlock]:
     Source: HoodieLogFileReader.prev, which throws in that case.
     """
     end = len(data)
-    trail = Trail(data, end)
+    trail = PageReleaser(data, end)
     while end:
         block = _block_before(data, end)
         if block is None or block.offset is None:
@@ -239,7 +239,7 @@ def scan_blocks_reversed(data: memoryview) -> Iterator[LogBlock]:
             return
         yield block
         end = block.offset
-        trail.reach(end)
+        trail.advance_to(end)
 
 
 def block_at(data: memoryview, start: int) -> LogBlock:
@@ -338,7 +338,7 @@ _RUN_BYTES = 1 << 24  # of the file: the pages of a run stay in memory until the
 _LEAD_BYTES = 1 << 22  # of the leads that are gathered for one comparison
 
 
-def runs_like(data: memoryview, model: LogBlock) -> Iterator[BlockRun]:
+def scan_similar_blocks(data: memoryview, model: LogBlock) -> Iterator[BlockRun]:
     """Yield the block *model* of *data*, then the sound blocks behind it that have the same type and header.
 
     The blocks follow each other without a gap.  The first run is *model* alone; each later run is up to twice as long

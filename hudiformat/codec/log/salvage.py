@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hudiformat.arguments import checks_arguments
-from hudiformat.codec.log.reader import Source, locate, map_source
-from hudiformat.codec.log.verify import FindingKind, LogFinding, parts_of
+from hudiformat.arguments import check_arguments
+from hudiformat.codec.log.reader import Source, map_source, storage_of_file
+from hudiformat.codec.log.verify import FindingKind, LogFinding, scan_parts
 from hudiformat.storage.protocol import OutputFile, Storage
 
 _LOST = (FindingKind.TORN_TAIL, FindingKind.CORRUPT, FindingKind.JUNK)
@@ -36,7 +36,7 @@ class SalvageReport:
         return tuple(dict.fromkeys(instant for finding in self.lost for instant in finding.instants))
 
 
-@checks_arguments
+@check_arguments
 def salvage(
     source: Source,
     target: str | os.PathLike[str],
@@ -57,7 +57,7 @@ def salvage(
     """
     _, data = map_source(source, storage)
     path = os.fspath(target)
-    store, name = locate(path, storage)
+    store, name = storage_of_file(path, storage)
     findings: list[LogFinding] = []
     file = store.open_new(name)
     try:
@@ -78,7 +78,7 @@ def _copy(
 ) -> int:
     """Copy the intact blocks and return how many there are; append the findings about all other bytes to *findings*."""
     count = 0
-    for part in parts_of(data, progress=progress):
+    for part in scan_parts(data, progress=progress):
         if isinstance(part, LogFinding):
             findings.append(part)
         else:

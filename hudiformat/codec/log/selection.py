@@ -10,14 +10,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.conditions.taken import Filter, as_filter, matching
-from hudiformat.errors import unknown_column
+from hudiformat.conditions.filters import Filter, as_filter, filter_rows
+from hudiformat.errors import unknown_column_error
 
 _ROW = "__row__"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ReadRequest:
     """What a caller asks for: the *schema* to convert rows to, the *columns* of it, and a *filter* of rows.
 
     None means the schema that the records were written with, all columns and all rows.  With *views*, columns of
@@ -39,7 +39,7 @@ class Wanted:
         return as_filter(self.filter, schema)
 
 
-def selected(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
+def select_fields(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
     """Return the fields of *schema* that *columns* name, in the order of *columns*.
 
     Raises:
@@ -47,13 +47,13 @@ def selected(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
     """
     for name in columns:
         if schema.get_field_index(name) < 0:
-            raise unknown_column(name, schema.names)
+            raise unknown_column_error(name, schema.names)
     return pa.schema([schema.field(name) for name in columns], metadata=schema.metadata)
 
 
-def rows_where(condition: pc.Expression, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
+def find_matching_rows(condition: pc.Expression, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
     """Return the numbers of the rows for which *condition* is true, in ascending order; null counts as false."""
     table = pa.Table.from_batches([batch])
     numbered = table.append_column(_ROW, pa.array(np.arange(table.num_rows)))
-    rows: npt.NDArray[np.int64] = matching(numbered, condition)[_ROW].to_numpy()
+    rows: npt.NDArray[np.int64] = filter_rows(numbered, condition)[_ROW].to_numpy()
     return rows

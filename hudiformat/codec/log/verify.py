@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
-from hudiformat.arguments import checks_arguments
+from hudiformat.arguments import check_arguments
 from hudiformat.codec.log.block import LogBlock, decode_block
 from hudiformat.codec.log.frame import (
     FORMAT_VERSION,
@@ -24,7 +24,7 @@ from hudiformat.codec.log.frame import (
 )
 from hudiformat.codec.log.reader import Source, map_source, scan_blocks
 from hudiformat.errors import DecodeError, SchemaError, TruncatedBlockError, UnsupportedFeatureError
-from hudiformat.storage.mapping import Trail
+from hudiformat.storage.mapping import PageReleaser
 from hudiformat.storage.protocol import Storage
 from hudiformat.wire import Cursor
 
@@ -73,7 +73,7 @@ class LogFinding:
     """The message without the offset of the bytes that are wrong."""
 
 
-@checks_arguments
+@check_arguments
 def verify_log(source: Source, *, contents: bool = True, storage: Storage | None = None) -> list[LogFinding]:
     """Return the findings about a log file, in file order; empty if it is sound.
 
@@ -85,10 +85,10 @@ def verify_log(source: Source, *, contents: bool = True, storage: Storage | None
 
     Source: spec/log-file.md, "Salvage".
     """
-    return list(findings_of(source, contents=contents, storage=storage))
+    return list(scan_findings(source, contents=contents, storage=storage))
 
 
-def findings_of(
+def scan_findings(
     source: Source,
     *,
     contents: bool = True,
@@ -100,21 +100,21 @@ def findings_of(
     *progress* is called after each part of the file with the number of bytes that were checked so far.
     """
     _, data = map_source(source, storage)
-    for part in parts_of(data, progress=progress):
+    for part in scan_parts(data, progress=progress):
         if isinstance(part, LogFinding):
             yield part
         elif contents and (error := content_error(part) or positions_error(part)):
             yield _finding(FindingKind.CONTENT, part, str(error), fault=_fault(error))
 
 
-def parts_of(data: memoryview, *, progress: Callable[[int], None] | None = None) -> Iterator[LogBlock | LogFinding]:
+def scan_parts(data: memoryview, *, progress: Callable[[int], None] | None = None) -> Iterator[LogBlock | LogFinding]:
     """Yield every byte of *data* once: intact blocks, and findings about the spans between them.
 
     A finding about a hidden block, or one with quirks, comes before the block.  *progress* is called after each part
     with the number of bytes that were read so far.
     """
     visible = (block.offset for block in scan_blocks(data) if block.type is not BlockType.CORRUPT)
-    seen, position, trail = next(visible, None), 0, Trail(data)
+    seen, position, trail = next(visible, None), 0, PageReleaser(data)
     while position < len(data):
         try:
             block, end = decode_block(data, position)
@@ -133,7 +133,7 @@ def parts_of(data: memoryview, *, progress: Callable[[int], None] | None = None)
                 yield _finding(FindingKind.QUIRK, block, f"read as Java reads it: {block.quirks}")
             yield block
         position = end
-        trail.reach(position)
+        trail.advance_to(position)
         if progress is not None:
             progress(position)
 

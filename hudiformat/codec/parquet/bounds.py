@@ -20,9 +20,9 @@ from hudiformat.codec.parquet.source import (
     ColumnField,
     FileField,
     GroupField,
-    nested,
-    number,
-    structs,
+    number_field,
+    struct_field,
+    struct_list_field,
 )
 from hudiformat.codec.parquet.thrift import Field, Items, Kind, Struct, decode_struct, encode_struct
 
@@ -33,7 +33,7 @@ _MAX, _MAX_VALUE, _MIN_VALUE, _IS_MAX_EXACT = 1, 5, 6, 7
 _LENGTH = 4
 
 
-def with_infinity(end: bytes, with_nan: Sequence[frozenset[str]]) -> bytes:
+def set_infinite_bounds(end: bytes, with_nan: Sequence[frozenset[str]]) -> bytes:
     """Return *end*, the last bytes of a Parquet file with its footer, with infinity as the bound of some columns.
 
     *with_nan* has an item per row group: the columns with a NaN.
@@ -41,24 +41,24 @@ def with_infinity(end: bytes, with_nan: Sequence[frozenset[str]]) -> bytes:
     length = int.from_bytes(end[-_LENGTH - len(MAGIC) : -len(MAGIC)], "little")
     start = len(end) - length - _LENGTH - len(MAGIC)
     footer, _ = decode_struct(end[start:])
-    groups = structs(footer, FileField.ROW_GROUPS)
+    groups = struct_list_field(footer, FileField.ROW_GROUPS)
     changed = tuple(_change_group(group, names) for group, names in zip(groups, with_nan, strict=True))
     new = encode_struct({**footer, FileField.ROW_GROUPS: Field(Kind.LIST, Items(Kind.STRUCT, changed))})
     return end[:start] + new + len(new).to_bytes(_LENGTH, "little") + MAGIC
 
 
 def _change_group(group: Struct, names: frozenset[str]) -> Struct:
-    chunks = tuple(_change_chunk(chunk, names) for chunk in structs(group, GroupField.COLUMNS))
+    chunks = tuple(_change_chunk(chunk, names) for chunk in struct_list_field(group, GroupField.COLUMNS))
     return {**group, GroupField.COLUMNS: Field(Kind.LIST, Items(Kind.STRUCT, chunks))}
 
 
 def _change_chunk(chunk: Struct, names: frozenset[str]) -> Struct:
-    column = nested(chunk, ChunkField.METADATA)
+    column = struct_field(chunk, ChunkField.METADATA)
     path: Any = column[ColumnField.PATH].value
-    infinity = _INFINITIES.get(number(column, ColumnField.TYPE))
+    infinity = _INFINITIES.get(number_field(column, ColumnField.TYPE))
     if infinity is None or path.values[0].decode() not in names:
         return chunk
-    found = dict(nested(column, ColumnField.STATISTICS)) if ColumnField.STATISTICS in column else {}
+    found = dict(struct_field(column, ColumnField.STATISTICS)) if ColumnField.STATISTICS in column else {}
     bound = Field(Kind.BINARY, infinity)
     found |= {field: bound for field in (_MAX, _MAX_VALUE) if field in found or field == _MAX_VALUE}
     found.setdefault(_MIN_VALUE, bound)  # all numbers are NaN

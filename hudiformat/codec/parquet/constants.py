@@ -13,10 +13,10 @@ from hudiformat.codec.parquet.source import (
     FileField,
     GroupField,
     ParquetSource,
-    nested,
-    number,
-    structs,
-    text,
+    number_field,
+    struct_field,
+    struct_list_field,
+    text_field,
 )
 from hudiformat.codec.parquet.thrift import Struct
 from hudiformat.errors import SchemaError
@@ -37,18 +37,18 @@ def constant_chunk(
     Raises:
         SchemaError: the column is not a top-level one of texts.
     """
-    element = next((one for one in _top_level_columns(source) if text(one, _NAME) == name.encode()), {})
-    repetition = number(element, _REPETITION)
-    if _CHILDREN in element or number(element, _TYPE) != _BYTES or repetition not in (_REQUIRED, _OPTIONAL):
+    element = next((one for one in _top_level_columns(source) if text_field(one, _NAME) == name.encode()), {})
+    repetition = number_field(element, _REPETITION)
+    if _CHILDREN in element or number_field(element, _TYPE) != _BYTES or repetition not in (_REQUIRED, _OPTIONAL):
         raise SchemaError(f"{source.path}: expected a column {name} of texts, to give it one value", column=name)
     texts = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([value]))
     field = pa.field(name, texts.type, nullable=repetition == _OPTIONAL)
-    codec = _CODECS.get(number(nested(chunk, ChunkField.METADATA), _CODEC), "none")
+    codec = _CODECS.get(number_field(struct_field(chunk, ChunkField.METADATA), _CODEC), "none")
     buffer = pa.BufferOutputStream()
     table = pa.Table.from_arrays([texts], schema=pa.schema([field]))
     pq.write_table(table, buffer, compression=codec, row_group_size=max(rows, 1), write_page_index=True)
     made = ParquetSource.open(pa.BufferReader(buffer.getvalue()), f"values of {name}")
-    return made, structs(made.groups[0], GroupField.COLUMNS)[0]
+    return made, struct_list_field(made.groups[0], GroupField.COLUMNS)[0]
 
 
 def _top_level_columns(source: ParquetSource) -> Iterator[Struct]:
@@ -57,7 +57,7 @@ def _top_level_columns(source: ParquetSource) -> Iterator[Struct]:
     The schema ``root{2} a{1} b c`` has the columns a, with b in it, and c.
     """
     inside = 0
-    for element in structs(source.footer, FileField.SCHEMA)[1:]:
+    for element in struct_list_field(source.footer, FileField.SCHEMA)[1:]:
         if not inside:
             yield element
-        inside = max(inside - 1, 0) + number(element, _CHILDREN)
+        inside = max(inside - 1, 0) + number_field(element, _CHILDREN)

@@ -20,20 +20,20 @@ from dataclasses import dataclass
 from hudiformat.codec.parquet.constants import constant_chunk
 from hudiformat.codec.parquet.source import (
     MAGIC,
-    PLACES,
+    PAGE_OFFSET_FIELDS,
     ChunkField,
     ColumnField,
     FileField,
     GroupField,
     ParquetSource,
-    nested,
-    number,
-    structs,
+    number_field,
+    struct_field,
+    struct_list_field,
 )
 from hudiformat.codec.parquet.thrift import Field, Items, Kind, Struct, Value, decode_struct, encode_struct
 from hudiformat.errors import DataError, SchemaError
 from hudiformat.storage.protocol import OutputFile, Storage
-from hudiformat.storage.streams import reading
+from hudiformat.storage.streams import open_ranges
 
 _PIECE = 4 << 20
 """Pages are copied in pieces of up to this many bytes."""
@@ -78,7 +78,7 @@ class RowGroupCopier:
     @property
     def rows(self) -> int:
         """The number of rows so far."""
-        return sum(number(copied.group, GroupField.ROWS) for copied in self._groups)
+        return sum(number_field(copied.group, GroupField.ROWS) for copied in self._groups)
 
     def append(
         self, source: ParquetSource, groups: Sequence[int] | None = None, *, constants: Mapping[str, str] | None = None
@@ -98,7 +98,7 @@ class RowGroupCopier:
         self._writers.add(source.created_by)
         found = source.groups
         for index in range(len(found)) if groups is None else groups:
-            if number(found[index], GroupField.ROWS):
+            if number_field(found[index], GroupField.ROWS):
                 self._groups.append(self._copy_group(source, found[index], constants or {}))
 
     def close(self, metadata: Mapping[bytes, bytes] | None = None) -> int:
@@ -122,10 +122,10 @@ class RowGroupCopier:
         return self._output.size
 
     def _copy_group(self, source: ParquetSource, group: Struct, constants: Mapping[str, str]) -> _CopiedGroup:
-        rows = number(group, GroupField.ROWS)
+        rows = number_field(group, GroupField.ROWS)
         parts: list[tuple[ParquetSource, Struct]] = []
         names = set(constants)
-        for chunk in structs(group, GroupField.COLUMNS):
+        for chunk in struct_list_field(group, GroupField.COLUMNS):
             name = _name(chunk)
             if name in names:
                 names.remove(name)
@@ -171,17 +171,17 @@ class RowGroupCopier:
 
     def _move_bloom(self, source: ParquetSource, old: Struct, new: Struct) -> Struct:
         """Copy a chunk's bloom filter, if it has one, to the end of the file as it is now."""
-        column = nested(old, ChunkField.METADATA)
+        column = struct_field(old, ChunkField.METADATA)
         if ColumnField.BLOOM not in column:
             return new
-        offset = number(column, ColumnField.BLOOM)
-        length = number(column, ColumnField.BLOOM_LENGTH) or _bloom_length(source, offset)
+        offset = number_field(column, ColumnField.BLOOM)
+        length = number_field(column, ColumnField.BLOOM_LENGTH) or _bloom_length(source, offset)
         position = self._output.size
         for start in range(0, length, _PIECE):
             self._output.write(source.read("a bloom filter", offset + start, min(_PIECE, length - start)))
         changes = {ColumnField.BLOOM: (Kind.I64, position), ColumnField.BLOOM_LENGTH: (Kind.I32, length)}
         return _with_fields(
-            new, {ChunkField.METADATA: (Kind.STRUCT, _with_fields(nested(new, ChunkField.METADATA), changes))}
+            new, {ChunkField.METADATA: (Kind.STRUCT, _with_fields(struct_field(new, ChunkField.METADATA), changes))}
         )
 
     def _write_indexes(
@@ -226,7 +226,7 @@ def copy_row_groups(
         with storage.open_new(target) as file:
             copier = RowGroupCopier(file)
             for path in sources:
-                with reading(storage, path) as opened:
+                with open_ranges(storage, path) as opened:
                     copier.append(ParquetSource.open(opened, path))
             size = copier.close(metadata)
             file.sync()
@@ -237,7 +237,7 @@ def copy_row_groups(
 
 
 def _name(chunk: Struct) -> str:
-    path = nested(chunk, ChunkField.METADATA)[ColumnField.PATH].value
+    path = struct_field(chunk, ChunkField.METADATA)[ColumnField.PATH].value
     parts = path.values if isinstance(path, Items) else ()
     return ".".join(part.decode() for part in parts if isinstance(part, bytes))
 
@@ -254,10 +254,13 @@ def _without_fields(struct: Struct, *fields: int) -> Struct:
 
 def _move_chunk(chunk: Struct, by: int) -> Struct:
     """Return the chunk with offsets that are *by* bytes larger, and without the offsets of its indexes."""
-    column = nested(chunk, ChunkField.METADATA)
-    moved = _with_fields(column, {one: (Kind.I64, number(column, one) + by) for one in PLACES if number(column, one)})
+    column = struct_field(chunk, ChunkField.METADATA)
+    moved = _with_fields(
+        column,
+        {one: (Kind.I64, number_field(column, one) + by) for one in PAGE_OFFSET_FIELDS if number_field(column, one)},
+    )
     changes: dict[int, tuple[Kind, Value]] = {ChunkField.METADATA: (Kind.STRUCT, moved)}
-    if offset := number(chunk, ChunkField.FILE_OFFSET):
+    if offset := number_field(chunk, ChunkField.FILE_OFFSET):
         changes[ChunkField.FILE_OFFSET] = (Kind.I64, max(offset + by, 0))
     bare = _without_fields(
         chunk,
@@ -271,13 +274,13 @@ def _move_chunk(chunk: Struct, by: int) -> Struct:
 
 def _update_group(group: Struct, start: int, chunks: Sequence[Struct]) -> Struct:
     """Return the row group with the offset and the sizes of its new *chunks*."""
-    columns = [nested(chunk, ChunkField.METADATA) for chunk in chunks]
+    columns = [struct_field(chunk, ChunkField.METADATA) for chunk in chunks]
     return _with_fields(
         group,
         {
-            GroupField.BYTES: (Kind.I64, sum(number(column, ColumnField.UNCOMPRESSED) for column in columns)),
+            GroupField.BYTES: (Kind.I64, sum(number_field(column, ColumnField.UNCOMPRESSED) for column in columns)),
             GroupField.FILE_OFFSET: (Kind.I64, start),
-            GroupField.COMPRESSED: (Kind.I64, sum(number(column, ColumnField.COMPRESSED) for column in columns)),
+            GroupField.COMPRESSED: (Kind.I64, sum(number_field(column, ColumnField.COMPRESSED) for column in columns)),
         },
     )
 
@@ -287,20 +290,22 @@ def _read_indexes(source: ParquetSource, old: Struct, new: Struct) -> _Indexes:
     offset = _read_index(source, old, ChunkField.OFFSET_INDEX, ChunkField.OFFSET_INDEX_LENGTH)
     if offset is None:  # a column index is of no use without the offsets of its pages
         return _Indexes(None, None)
-    before, after = (number(nested(chunk, ChunkField.METADATA), ColumnField.DATA) for chunk in (old, new))
+    before, after = (number_field(struct_field(chunk, ChunkField.METADATA), ColumnField.DATA) for chunk in (old, new))
     return _Indexes(column, _move_offset_index(offset, after - before))
 
 
 def _read_index(source: ParquetSource, chunk: Struct, offset: int, length: int) -> bytes | None:
-    if offset not in chunk or not number(chunk, length):
+    if offset not in chunk or not number_field(chunk, length):
         return None
-    return source.read("an index of pages", number(chunk, offset), number(chunk, length))
+    return source.read("an index of pages", number_field(chunk, offset), number_field(chunk, length))
 
 
 def _move_offset_index(data: bytes, by: int) -> bytes:
     """Return an OffsetIndex in which the offset (field 1) of each page (field 1 of the index) is *by* bytes larger."""
     index, _ = decode_struct(data)
-    pages = tuple(_with_fields(page, {1: (Kind.I64, number(page, 1) + by)}) for page in structs(index, 1))
+    pages = tuple(
+        _with_fields(page, {1: (Kind.I64, number_field(page, 1) + by)}) for page in struct_list_field(index, 1)
+    )
     return encode_struct(_with_fields(index, {1: (Kind.LIST, Items(Kind.STRUCT, pages))}))
 
 
@@ -308,7 +313,7 @@ def _bloom_length(source: ParquetSource, offset: int) -> int:
     """Return the size in bytes of a bloom filter by its header, whose field 1 is the size of the bits."""
     head = source.read("a bloom filter", offset, min(_BLOOM_HEADER, max(source.end - offset, 0)))
     header, length = decode_struct(head)
-    return length + number(header, 1)
+    return length + number_field(header, 1)
 
 
 def _column_index(indexes: _Indexes) -> bytes | None:

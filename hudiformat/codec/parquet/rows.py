@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as pat
 
-from hudiformat.codec.parquet.bounds import with_infinity
+from hudiformat.codec.parquet.bounds import set_infinite_bounds
 from hudiformat.storage.streams import ArrowSink
 
 _WORTH_THREADS = 1 << 18
@@ -67,10 +67,10 @@ def close_writer(
     """
     if any(with_nan):
         stream.flush()
-        with sink.holding() as held:
+        with sink.capture() as held:
             writer.close()
             stream.flush()
-        sink.write(with_infinity(bytes(held), with_nan))
+        sink.write(set_infinite_bounds(bytes(held), with_nan))
     else:
         writer.close()
     stream.close()

@@ -52,11 +52,11 @@ class ColumnField:
     STATISTICS, BLOOM, BLOOM_LENGTH = 12, 14, 15
 
 
-PLACES = (ColumnField.DATA, ColumnField.INDEX_PAGE, ColumnField.DICTIONARY)
+PAGE_OFFSET_FIELDS = (ColumnField.DATA, ColumnField.INDEX_PAGE, ColumnField.DICTIONARY)
 """The fields with offsets of pages; the first page of a chunk is at the lowest of them."""
 
 
-def number(struct: Struct, field: int, default: int = 0) -> int:
+def number_field(struct: Struct, field: int, default: int = 0) -> int:
     """Return the value of a field that is a number from 0 on; *default* if it is absent.
 
     Raises:
@@ -68,7 +68,7 @@ def number(struct: Struct, field: int, default: int = 0) -> int:
     return value
 
 
-def text(struct: Struct, field: int) -> bytes:
+def text_field(struct: Struct, field: int) -> bytes:
     """Return the value of a field that is a text; empty if it is absent.
 
     Raises:
@@ -80,7 +80,7 @@ def text(struct: Struct, field: int) -> bytes:
     return value
 
 
-def nested(struct: Struct, field: int) -> Struct:
+def struct_field(struct: Struct, field: int) -> Struct:
     """Return the value of a field that is a struct.
 
     Raises:
@@ -92,7 +92,7 @@ def nested(struct: Struct, field: int) -> Struct:
     return value
 
 
-def structs(struct: Struct, field: int) -> list[Struct]:
+def struct_list_field(struct: Struct, field: int) -> list[Struct]:
     """Return the value of a field that is a list of structs; empty if it is absent.
 
     Raises:
@@ -139,12 +139,12 @@ class ParquetSource:
     @property
     def groups(self) -> list[Struct]:
         """The row groups."""
-        return structs(self.footer, FileField.ROW_GROUPS)
+        return struct_list_field(self.footer, FileField.ROW_GROUPS)
 
     @property
     def created_by(self) -> str:
         """The name and version of the writer."""
-        return text(self.footer, FileField.CREATED_BY).decode("utf-8", "replace")
+        return text_field(self.footer, FileField.CREATED_BY).decode("utf-8", "replace")
 
     def difference(self, other: ParquetSource) -> str | None:
         """Return why row groups of both files cannot be in one file; None if they can."""
@@ -161,7 +161,7 @@ class ParquetSource:
     @property
     def metadata(self) -> dict[bytes, bytes]:
         """The texts of the footer by their keys."""
-        return {text(pair, 1): text(pair, 2) for pair in structs(self.footer, FileField.METADATA)}
+        return {text_field(pair, 1): text_field(pair, 2) for pair in struct_list_field(self.footer, FileField.METADATA)}
 
     def _differing_key(self, other: ParquetSource) -> bytes | None:
         """Return a key of the footer whose text decides how values are read, and differs; None if there is none."""
@@ -176,12 +176,12 @@ class ParquetSource:
         Raises:
             DecodeError: they are not in the file.
         """
-        column = nested(chunk, ChunkField.METADATA)
+        column = struct_field(chunk, ChunkField.METADATA)
         offsets = [
-            number(column, field) for field in (ColumnField.DATA, ColumnField.INDEX_PAGE, ColumnField.DICTIONARY)
+            number_field(column, field) for field in (ColumnField.DATA, ColumnField.INDEX_PAGE, ColumnField.DICTIONARY)
         ]
         start = min(filter(None, offsets), default=0)
-        stop = start + number(column, ColumnField.COMPRESSED)
+        stop = start + number_field(column, ColumnField.COMPRESSED)
         self.check_range("a column chunk", start, stop)
         return start, stop
 
@@ -213,14 +213,14 @@ class ParquetSource:
             raise _cannot_copy(self.path, f"sizes of chunks written by {self.created_by} are too small")
         for chunk in chunks(self.groups):
             if ChunkField.FILE in chunk:
-                raise _cannot_copy(self.path, f"its columns are in the file {text(chunk, ChunkField.FILE)!r}")
+                raise _cannot_copy(self.path, f"its columns are in the file {text_field(chunk, ChunkField.FILE)!r}")
             if ChunkField.ENCRYPTION in chunk:
                 raise _cannot_copy(self.path, "a column is encrypted")
 
 
 def chunks(groups: Sequence[Struct]) -> list[Struct]:
     """Return the column chunks of row groups."""
-    return [chunk for group in groups for chunk in structs(group, GroupField.COLUMNS)]
+    return [chunk for group in groups for chunk in struct_list_field(group, GroupField.COLUMNS)]
 
 
 def _cannot_copy(path: str, reason: str) -> UnsupportedFeatureError:

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import fs
 
-from hudiformat.codec.log.selection import rows_where
-from hudiformat.conditions.taken import columns_of
+from hudiformat.codec.log.selection import find_matching_rows
+from hudiformat.conditions.filters import columns_of
 from hudiformat.schema.meta_fields import RECORD_KEY
 
 
-def possible(expression: pc.Expression, schema: pa.Schema, guarantees: Sequence[pc.Expression]) -> list[bool]:
+def can_match(expression: pc.Expression, schema: pa.Schema, guarantees: Sequence[pc.Expression]) -> list[bool]:
     """Return for each of *guarantees* whether *expression* can match a row for which the guarantee holds.
 
     For ``v > 5`` and the guarantees ``v < 3``, ``v == 9`` and ``v > 1`` that is False, True and True.  A guarantee that
@@ -34,11 +34,11 @@ def possible(expression: pc.Expression, schema: pa.Schema, guarantees: Sequence[
     try:
         remaining = {fragment.path for fragment in dataset.get_fragments(expression)}
     except pa.ArrowException:
-        return [True] if len(names) == 1 else [possible(expression, schema, [one])[0] for one in guarantees]
+        return [True] if len(names) == 1 else [can_match(expression, schema, [one])[0] for one in guarantees]
     return [name in remaining for name in names]
 
 
-def true_of_nan(expression: pc.Expression, schema: pa.Schema) -> bool:
+def can_match_nan(expression: pc.Expression, schema: pa.Schema) -> bool:
     """Return whether *expression* can match a row with a NaN, a value that the statistics of Parquet leave out.
 
     Raises:
@@ -46,7 +46,7 @@ def true_of_nan(expression: pc.Expression, schema: pa.Schema) -> bool:
     """
     fields = (schema.field(name) for name in columns_of(expression, schema))
     guarantees = [pc.field(*path) == pa.scalar(math.nan, kind) for path, kind in _floats(fields)]
-    return any(possible(expression, schema, guarantees))
+    return any(can_match(expression, schema, guarantees))
 
 
 def _floats(fields: Iterable[pa.Field], parent: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
@@ -76,4 +76,4 @@ class KeyFilter:
 
     def rows(self, keys: pa.Array) -> npt.NDArray[np.int64]:
         """Return the ascending indices of the *keys* that match."""
-        return rows_where(self.condition, pa.RecordBatch.from_arrays([keys], [RECORD_KEY]))
+        return find_matching_rows(self.condition, pa.RecordBatch.from_arrays([keys], [RECORD_KEY]))

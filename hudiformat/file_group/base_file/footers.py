@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pat
 
-from hudiformat.codec.statistics import ColumnStatistics, kind_of, shortened
+from hudiformat.codec.statistics import ColumnStatistics, kind_of, shorten_bounds
 from hudiformat.file_group.base_file.file_keys import FileKeys
-from hudiformat.file_group.base_file.read import opened_base_file
+from hudiformat.file_group.base_file.read import open_base_file
 from hudiformat.storage.protocol import Storage
 
 
@@ -43,7 +43,7 @@ def read_footer(storage: Storage, path: str, schema: pa.Schema, columns: Sequenc
         CorruptTableError: the file is not a Parquet file.
         StorageError: the file cannot be read.
     """
-    with opened_base_file(storage, path) as file:
+    with open_base_file(storage, path) as file:
         chunks = _chunks(file.metadata)
         stored = file.schema_arrow
         known: dict[str, ColumnStatistics] = {}
@@ -110,4 +110,4 @@ def _is_number(kind: pa.DataType) -> bool:
 def _bounds(statistics: Any, kind: pa.DataType) -> tuple[Any, Any]:
     """Return the lower and the upper bound of a chunk, as :class:`ColumnStatistics` keeps them."""
     lower, upper = statistics.min_raw, statistics.max_raw
-    return shortened(lower.decode(), upper.decode()) if pat.is_string(kind) else (lower, upper)
+    return shorten_bounds(lower.decode(), upper.decode()) if pat.is_string(kind) else (lower, upper)

@@ -16,15 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from hudiformat.codec.avro.schema import batch_of, resolve
+from hudiformat.codec.avro.schema import batch_of, convert_to_schema
 from hudiformat.codec.parquet.rows import read_batches
-from hudiformat.conditions.taken import fits
+from hudiformat.conditions.filters import can_evaluate
 from hudiformat.errors import CorruptTableError, HudiFormatError, SchemaError
 from hudiformat.file_group.base_file.file_keys import FileKeys
-from hudiformat.file_group.base_file.filters import KeyFilter, true_of_nan
+from hudiformat.file_group.base_file.filters import KeyFilter, can_match_nan
 from hudiformat.schema.meta_fields import RECORD_KEY
 from hudiformat.storage.protocol import Storage
-from hudiformat.wire import plausible_rows
+from hudiformat.wire import check_row_count
 
 BATCH_ROWS = 65_536
 """The number of rows that are decoded at once."""
@@ -68,10 +68,10 @@ def scan_base_file(
     Raises:
         CorruptTableError, SchemaError, StorageError: as :func:`read_base_file`.
     """
-    with opened_source(storage, path) as (source, file):
+    with open_parquet(storage, path) as (source, file):
         groups = _row_groups(source, file, schema, may_hold=may_hold)
         for batch in _batches(file, groups, schema, batch_rows=batch_rows):
-            yield resolve(batch, schema)
+            yield convert_to_schema(batch, schema)
 
 
 def row_groups_to_read(
@@ -88,19 +88,19 @@ def row_groups_to_read(
         CorruptTableError: the file is not a Parquet file.
         StorageError: the file cannot be read.
     """
-    with opened_source(storage, path) as (source, file):
+    with open_parquet(storage, path) as (source, file):
         return len(_row_groups(source, file, schema, may_hold=may_hold, where=where)), int(file.num_row_groups)
 
 
 @contextmanager
-def opened_base_file(storage: Storage, path: str) -> Iterator[pq.ParquetFile]:
+def open_base_file(storage: Storage, path: str) -> Iterator[pq.ParquetFile]:
     """Open the base file at *path* for the body, in which damage raises the same errors.
 
     Raises:
         CorruptTableError: the file is not a Parquet file, or the body found damage in it.
         StorageError: the file cannot be read.
     """
-    with opened_source(storage, path) as (_, file):
+    with open_parquet(storage, path) as (_, file):
         yield file
 
 
@@ -111,7 +111,7 @@ def read_file_keys(storage: Storage, path: str) -> FileKeys:
         CorruptTableError: the file is not a Parquet file.
         StorageError: the file cannot be read.
     """
-    with opened_source(storage, path) as (_, file):
+    with open_parquet(storage, path) as (_, file):
         return FileKeys.of(file.metadata.metadata)
 
 
@@ -122,7 +122,7 @@ def read_column_names(storage: Storage, path: str) -> list[str]:
         CorruptTableError: the file is not a Parquet file.
         StorageError: the file cannot be read.
     """
-    with opened_source(storage, path) as (_, file):
+    with open_parquet(storage, path) as (_, file):
         names: list[str] = file.schema_arrow.names
         return names
 
@@ -140,7 +140,7 @@ class BaseRows:
     numbers: _Indices
 
 
-def as_base_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[BaseRows]:
+def to_base_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[BaseRows]:
     """Yield *batches* as base rows; they are all rows of a file, with all columns."""
     start = 0
     for batch in batches:
@@ -172,7 +172,7 @@ def scan_base_rows(
     Raises:
         CorruptTableError, SchemaError, StorageError: as :func:`read_base_file`.
     """
-    with opened_source(storage, path) as (source, file):
+    with open_parquet(storage, path) as (source, file):
         if where is not None and RECORD_KEY not in file.schema_arrow.names:
             where = None  # a file without record keys cannot be filtered by key
         sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
@@ -184,7 +184,7 @@ def scan_base_rows(
             later = _LaterColumns(path, _batches(file, [group], rest, batch_rows=batch_rows), rest)
             start = int(starts[group])
             for batch in _batches(file, [group], first, batch_rows=batch_rows):
-                rows = _base_rows(resolve(batch, first), later.next_rows(batch.num_rows), schema, start)
+                rows = _base_rows(convert_to_schema(batch, first), later.next_rows(batch.num_rows), schema, start)
                 start += batch.num_rows
                 if where is not None:
                     rows = _select_rows(rows, where.rows(rows.head[RECORD_KEY]))
@@ -230,7 +230,7 @@ class _LaterColumns:
             self._remainder = batch.slice(used) if used < batch.num_rows else None
             self._read += used
             if taken.num_rows:
-                yield resolve(taken, self._schema)
+                yield convert_to_schema(taken, self._schema)
 
 
 def _base_rows(
@@ -273,7 +273,7 @@ def _select_rows(rows: BaseRows, indices: _Indices) -> BaseRows:
 
 
 @contextmanager
-def opened_source(storage: Storage, path: str) -> Iterator[tuple[pa.NativeFile, pq.ParquetFile]]:
+def open_parquet(storage: Storage, path: str) -> Iterator[tuple[pa.NativeFile, pq.ParquetFile]]:
     """Open a Parquet file for the body, in which damage raises the same errors.
 
     Raises:
@@ -284,7 +284,7 @@ def opened_source(storage: Storage, path: str) -> Iterator[tuple[pa.NativeFile, 
     # pre_buffer: neighbouring columns are fetched in one request
     with _convert_read_errors(path), source, pq.ParquetFile(source, pre_buffer=True) as file:
         groups = [file.metadata.row_group(number).num_rows for number in range(file.metadata.num_row_groups)]
-        plausible_rows(file.metadata.num_rows, groups, source.size(), per_byte=_ROWS_PER_BYTE, few=_FEW_ROWS)
+        check_row_count(file.metadata.num_rows, groups, source.size(), per_byte=_ROWS_PER_BYTE, few=_FEW_ROWS)
         yield source, file
 
 
@@ -322,7 +322,7 @@ def _is_of_file(condition: pc.Expression, stored: pa.Schema, schema: pa.Schema) 
     """Return whether the file has all columns of *condition*, with types whose bounds compare as in *schema*."""
     kinds = {field.name: field.type for field in schema}
     same = [field for field in stored if _are_alike(field.type, kinds.get(field.name, field.type))]
-    return len(same) == len(stored) or fits(condition, pa.schema(same))
+    return len(same) == len(stored) or can_evaluate(condition, pa.schema(same))
 
 
 def _are_alike(stored: pa.DataType, kind: pa.DataType) -> bool:
@@ -340,7 +340,7 @@ def _possible_groups(source: pa.NativeFile, file: pq.ParquetFile, condition: pc.
     import pyarrow.dataset as ds  # noqa: PLC0415 - it imports pandas where there is one: half a second
 
     try:
-        if true_of_nan(condition, file.schema_arrow):
+        if can_match_nan(condition, file.schema_arrow):
             return None
         fragment = ds.ParquetFileFormat().make_fragment(source)
         return [group.id for group in fragment.subset(condition, schema=file.schema_arrow).row_groups]

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudiformat.codec.avro.arrays import rows_within
-from hudiformat.codec.log.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, level_of
+from hudiformat.codec.log.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, compression_level
 from hudiformat.codec.parquet.rows import close_writer, columns_with_nan
 from hudiformat.file_group.base_file.bloom import BLOOM_FILTER, BloomFilter
 from hudiformat.file_group.base_file.file_keys import MAX_KEY, MIN_KEY, FileKeys, beyond_utf16_unit
@@ -142,7 +142,7 @@ class BaseFileWriter:
             self._sink,
             _with_file_name_dictionary(first).schema,
             compression=self._compression,
-            compression_level=level_of(self._compression),
+            compression_level=compression_level(self._compression),
             use_dictionary=_with_dictionaries(first),
             store_schema=False,
             metadata_collector=self._footers,

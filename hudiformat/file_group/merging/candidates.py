@@ -1,6 +1,6 @@
 """Read the log blocks of a file slice into columns of entries, in merge order.  Pure.
 
-:func:`counting_blocks` drops the blocks that are not merged and sorts the others.  :func:`read_candidates` then turns
+:func:`blocks_to_merge` drops the blocks that are not merged and sorts the others.  :func:`read_candidates` then turns
 each record and each delete of these blocks into one entry.  An entry has a record key (or a position in the base file),
 ordering values, and an age: its index in merge order.
 """
@@ -21,16 +21,16 @@ from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.frame import BlockType, HeaderKey
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.base_file.filters import KeyFilter
-from hudiformat.file_group.merging.rule import Booleans, Integers, MergeRule, without_ordering
+from hudiformat.file_group.merging.rule import Booleans, Integers, MergeRule, lacks_ordering_value
 from hudiformat.schema.meta_fields import RECORD_KEY
 
 _KEYS = pa.schema([(RECORD_KEY, pa.string())])
 
-Written = frozenset[str] | None
+WrittenColumns = frozenset[str] | None
 """The columns that partial records contain; None for records that contain all columns."""
 
 
-def counting_blocks(blocks: Iterable[LogBlock], *, counts: Callable[[str], bool] | None = None) -> list[LogBlock]:
+def blocks_to_merge(blocks: Iterable[LogBlock], *, counts: Callable[[str], bool] | None = None) -> list[LogBlock]:
     """Return the data and delete blocks that are merged, in merge order.
 
     *blocks* are in file order, one log file after the other.  *counts* decides by instant whether a block is merged;
@@ -103,7 +103,7 @@ class Candidates:
     """
 
     records: tuple[pa.RecordBatch, ...]
-    written: tuple[Written, ...]
+    written: tuple[WrittenColumns, ...]
     keys: pa.ChunkedArray
     ordering: tuple[pa.ChunkedArray, ...]
     age: Integers
@@ -128,7 +128,7 @@ def read_candidates(
     base_instant: str | None = None,
     where: KeyFilter | None = None,
 ) -> Candidates:
-    """Decode *blocks*, which :func:`counting_blocks` returned, into entries; records are converted to *schema*.
+    """Decode *blocks*, which :func:`blocks_to_merge` returned, into entries; records are converted to *schema*.
 
     *base_instant* is the instant of the base file.  If every block has positions that refer to this file, entries are
     matched by position, otherwise by key.  With *where* only entries whose keys match it are returned, and of the other
@@ -141,7 +141,7 @@ def read_candidates(
     Source: PositionBasedFileGroupRecordBuffer.
     """
     data = [block for block in blocks if block.type is not BlockType.DELETE]
-    deletes = [deletes_of(block, schema, rule) for block in blocks if block.type is BlockType.DELETE]
+    deletes = [read_deletes(block, schema, rule) for block in blocks if block.type is BlockType.DELETE]
     sizes = iter([len(part) for part in deletes])
     counts = np.array([next(sizes) if b.type is BlockType.DELETE else b.num_records() for b in blocks], np.int64)
     is_delete = np.array([block.type is BlockType.DELETE for block in blocks], np.bool_)
@@ -151,7 +151,7 @@ def read_candidates(
         age, positions = _ranks(age[matches]), None if positions is None else positions[matches]
         deletes = [part.take(pa.array(where.rows(part["record_key"]))) for part in deletes]
     read = list(read_records(data, schema, where=where))
-    return candidates_of(
+    return make_candidates(
         [batch for batch, _ in read],
         deletes,
         age,
@@ -214,22 +214,22 @@ def _ranks(age: Integers) -> Integers:
     return ranks
 
 
-def candidates_of(
+def make_candidates(
     records: Sequence[pa.RecordBatch],
     deletes: Sequence[pa.RecordBatch],
     age: Integers,
     rule: MergeRule,
     schema: pa.Schema,
     *,
-    written: Sequence[Written],
+    written: Sequence[WrittenColumns],
     positions: Integers | None = None,
 ) -> Candidates:
-    """Return the entries of *records*, which have *schema*, and of *deletes*, which :func:`deletes_of` returned."""
+    """Return the entries of *records*, which have *schema*, and of *deletes*, which :func:`read_deletes` returned."""
     rows = pa.Table.from_batches(records, schema)
     delete_rows = pa.Table.from_batches(deletes, delete_schema(schema, rule))
     deleted = rule.deletes(rows)
     ordering = [rows[name] for name in rule.ordering_fields]
-    resets = deleted & without_ordering(ordering, rows.num_rows)
+    resets = deleted & lacks_ordering_value(ordering, rows.num_rows)
     keys = [rule.keys(rows), delete_rows["record_key"]] if positions is None else []
     return Candidates(
         records=tuple(records),
@@ -246,12 +246,12 @@ def candidates_of(
 
 
 def delete_schema(schema: pa.Schema, rule: MergeRule) -> pa.Schema:
-    """Return the columns of :func:`deletes_of`: the key, whether the delete resets, and one per ordering field."""
+    """Return the columns of :func:`read_deletes`: the key, whether the delete resets, and one per ordering field."""
     ordering = [(f"ordering{i}", schema.field(name).type) for i, name in enumerate(rule.ordering_fields)]
     return pa.schema([("record_key", pa.string()), ("resets", pa.bool_()), *ordering])
 
 
-def deletes_of(block: LogBlock, schema: pa.Schema, rule: MergeRule) -> pa.RecordBatch:
+def read_deletes(block: LogBlock, schema: pa.Schema, rule: MergeRule) -> pa.RecordBatch:
     """Return the deletes of a delete block; ordering values have the types of the ordering fields in *schema*.
 
     Raises:
@@ -266,7 +266,7 @@ def deletes_of(block: LogBlock, schema: pa.Schema, rule: MergeRule) -> pa.Record
     ordering = [
         _cast_or_null(written[i], kind) if written else pa.nulls(len(deletes), kind) for i, kind in enumerate(kinds)
     ]
-    resets = without_ordering(written, len(deletes)) | without_ordering(ordering, len(deletes))
+    resets = lacks_ordering_value(written, len(deletes)) | lacks_ordering_value(ordering, len(deletes))
     resets |= np.asarray(pc.is_null(values))  # the struct of several ordering fields may be null as a whole
     return pa.RecordBatch.from_arrays(
         [deletes["record_key"], pa.array(resets), *ordering], schema=delete_schema(schema, rule)
@@ -283,7 +283,7 @@ def _cast_or_null(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def read_records(
     blocks: Sequence[LogBlock], schema: pa.Schema, *, where: KeyFilter | None = None
-) -> Iterator[tuple[pa.RecordBatch, Written]]:
+) -> Iterator[tuple[pa.RecordBatch, WrittenColumns]]:
     """Yield the records of data blocks, each batch with the columns that its records contain.
 
     Columns that partial records do not contain are null.  *where* filters records by key.
@@ -299,7 +299,7 @@ def read_records(
             yield pa.RecordBatch.from_arrays(batch.columns, schema=schema) if written else batch, written
 
 
-def _written_columns(block: LogBlock) -> Written:
+def _written_columns(block: LogBlock) -> WrittenColumns:
     """Return the columns that the records of a partial block contain; None for a block of whole records."""
     return frozenset(avro_to_arrow(block.schema).names) if block.is_partial else None
 

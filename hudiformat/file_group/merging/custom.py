@@ -7,11 +7,11 @@ import pyarrow as pa
 
 from hudiformat.errors import DataError
 from hudiformat.file_group.merging.candidates import Candidates
-from hudiformat.file_group.merging.fold import runs
+from hudiformat.file_group.merging.fold import sort_into_runs
 from hudiformat.file_group.merging.rule import Booleans, Integers, RecordMerger
 
 
-def merged(merger: RecordMerger, older: pa.Table, newer: pa.Table) -> pa.Table:
+def call_merger(merger: RecordMerger, older: pa.Table, newer: pa.Table) -> pa.Table:
     """Return the merged rows of *merger*, one for each pair of rows.
 
     Raises:
@@ -47,12 +47,12 @@ def fold_custom(
                 result  = [a1+a2+a3, b1+b2]
         row     = [0, 1, -1]
     """
-    every = runs(numbers, logs, by_event_time=False)
+    every = sort_into_runs(numbers, logs, by_event_time=False)
     is_delete = logs.deleted[every.entry]
     last_delete = every.last(is_delete)
     deleted = last_delete == np.append(every.starts[1:], len(every.entry)) - 1
     live = every.index > last_delete[every.segment]
-    chain = every.where(live)
+    chain = every.filter(live)
     records = pa.Table.from_batches(logs.records) if logs.records else None
     if records is None or not live.any():
         return np.full(len(deleted), -1, np.int64), deleted, ()
@@ -61,7 +61,7 @@ def fold_custom(
     for turn in range(1, int(lengths.max())):
         pending = lengths > turn
         newer = records.take(pa.array(chain.entry[chain.starts[pending] + turn]))
-        changed = merged(merger, result.filter(pa.array(pending)), newer)
+        changed = call_merger(merger, result.filter(pa.array(pending)), newer)
         rows = np.arange(len(lengths))
         rows[pending] = len(lengths) + np.arange(len(newer))
         result = pa.concat_tables([result, changed]).take(pa.array(rows))

@@ -16,7 +16,7 @@ import numpy as np
 
 from hudiformat.file_group.merging.candidates import Candidates
 from hudiformat.file_group.merging.keys import KeyIndex
-from hudiformat.file_group.merging.rule import Booleans, Integers, comparable
+from hudiformat.file_group.merging.rule import Booleans, Integers, comparable_integers
 
 _LOWEST = np.iinfo(np.int64).min
 
@@ -52,7 +52,7 @@ def last_entries(
         by_age = np.empty(len(logs), np.int64)
         by_age[logs.age] = np.arange(len(logs))
         return by_age[newest]
-    entries_by_key = runs(numbers, logs, by_event_time=True, deletes_win=deletes_win)
+    entries_by_key = sort_into_runs(numbers, logs, by_event_time=True, deletes_win=deletes_win)
     # Within a key by ordering value, then by age: the last one wins.
     ranking = np.lexsort((entries_by_key.index, entries_by_key.rank, entries_by_key.segment))
     last = np.flatnonzero(np.diff(entries_by_key.segment[ranking], append=count))
@@ -89,14 +89,14 @@ class Runs:
         """Return per key the first index at which *flags* is true, or the number of entries."""
         return np.minimum.reduceat(np.where(flags, self.index, len(self.entry)), self.starts)
 
-    def where(self, flags: Booleans) -> Runs:
+    def filter(self, flags: Booleans) -> Runs:
         """Return only the entries for which *flags* is true."""
         segment = self.segment[flags]
         starts = np.flatnonzero(np.diff(segment, prepend=-1))
         return Runs(self.entry[flags], segment, starts, self.rank[flags])
 
 
-def runs(numbers: Integers, logs: Candidates, *, by_event_time: bool, deletes_win: bool = False) -> Runs:
+def sort_into_runs(numbers: Integers, logs: Candidates, *, by_event_time: bool, deletes_win: bool = False) -> Runs:
     """Sort the entries by key and age, and leave out the entries that a later delete makes irrelevant.
 
     Such a delete has no ordering value; with *deletes_win* any delete does it.  The delete itself is among the result.
@@ -105,7 +105,7 @@ def runs(numbers: Integers, logs: Candidates, *, by_event_time: bool, deletes_wi
     segment = numbers[entry]
     rank = np.zeros(len(entry), np.int64)
     if by_event_time:
-        rank = comparable(logs.ordering, len(logs))[entry]
+        rank = comparable_integers(logs.ordering, len(logs))[entry]
     every = Runs(entry, segment, np.flatnonzero(np.diff(segment, prepend=-1)), rank)
     return _from_last_delete(every, logs) if deletes_win else _from_last_reset(every, logs)
 
@@ -132,7 +132,7 @@ def _from_last_reset(every: Runs, logs: Candidates) -> Runs:
     first_record = every.first((every.entry < logs.num_rows) & after)[every.segment]
     kept = (last_reset < 0) | (every.index == last_reset) | (after & (every.index >= first_record))
     rank = np.where(resets, _LOWEST, every.rank)  # every newer entry wins over a reset
-    return Runs(every.entry, every.segment, every.starts, rank).where(kept)
+    return Runs(every.entry, every.segment, every.starts, rank).filter(kept)
 
 
 def _from_last_delete(every: Runs, logs: Candidates) -> Runs:
@@ -150,4 +150,4 @@ def _from_last_delete(every: Runs, logs: Candidates) -> Runs:
     without_value = is_delete & (logs.resets[every.entry] | (every.entry >= logs.num_rows))
     rank = np.where(without_value, _LOWEST, every.rank)
     kept = every.index >= every.last(is_delete)[every.segment]
-    return Runs(every.entry, every.segment, every.starts, rank).where(kept)
+    return Runs(every.entry, every.segment, every.starts, rank).filter(kept)

@@ -96,9 +96,9 @@ class KeyIndex:
         """Return the number of each indexed key; computed by this call."""
         return self._numbering()
 
-    def texts(self, numbers: Integers) -> pa.ChunkedArray:
+    def keys_of(self, numbers: Integers) -> pa.ChunkedArray:
         """Return the keys with these numbers."""
-        return self._source.at(self.rows[numbers])[_KEY]
+        return self._source.take(self.rows[numbers])[_KEY]
 
     def find(self, keys: pa.ChunkedArray) -> tuple[Integers, Integers]:
         """Return the rows of *keys* whose key is in the index, ascending, and the key number of each.
@@ -122,7 +122,7 @@ class KeyIndex:
         matches = np.flatnonzero(self._hashes[nearest] == hashes)
         numbers = nearest[matches]
         matching_keys = keys if len(matches) == len(keys) else keys.take(pa.array(matches))
-        if not _all_equal(matching_keys, self.texts(numbers)):
+        if not _all_equal(matching_keys, self.keys_of(numbers)):
             return self._find_by_table(keys)
         return matches, numbers
 
@@ -244,7 +244,7 @@ class RowSource:
             _take_function(column.chunk(0)) if column.num_chunks == 1 else column.take for column in rows.columns
         ]
 
-    def at(self, indices: Integers, columns: Sequence[str] | None = None) -> pa.Table:
+    def take(self, indices: Integers, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows at *indices*, in that order, with all or some columns; consecutive rows are not copied.
 
         Raises:

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudiformat.file_group.merging.candidates import Candidates
-from hudiformat.file_group.merging.fold import Runs, runs
+from hudiformat.file_group.merging.fold import Runs, sort_into_runs
 from hudiformat.file_group.merging.rule import Booleans, Integers, MergeRule
 
 IsSet = dict[str, Booleans]
@@ -104,7 +104,7 @@ def _chains(numbers: Integers, logs: Candidates, *, by_event_time: bool, as_payl
         overriding: entry = [0, 3]   filling: entry = [1, 2]
         sources of a: [1]            of b: [3]
     """
-    every = runs(numbers, logs, by_event_time=by_event_time, deletes_win=as_payload)
+    every = sort_into_runs(numbers, logs, by_event_time=by_event_time, deletes_win=as_payload)
     dense = np.unique(every.rank, return_inverse=True)[1].astype(np.int64)
     # Key numbers ascend, so the first record of each key is higher than all records of the keys before it.
     height = every.segment * (int(dense.max(initial=0)) + 1) + dense
@@ -116,9 +116,9 @@ def _chains(numbers: Integers, logs: Candidates, *, by_event_time: bool, as_payl
     # Payload classes keep the values of a deleted row below those of the records that follow it.
     below = is_delete & (every.entry < logs.num_rows) & as_payload
     return _Chains(
-        every.where(since_override & highest | below),
-        every.where(since_override & ~highest),
-        every.where(since_override),
+        every.filter(since_override & highest | below),
+        every.filter(since_override & ~highest),
+        every.filter(since_override),
     )
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.schema.meta_fields import DELETED, META_FIELDS, OPERATION
+from hudiformat.schema.meta_fields import DELETE_OPERATIONS, META_FIELDS, OPERATION
 from hudiformat.schema.table_schema import RowKeys, TableSchema, stored_keys
 from hudiformat.timeline.table_config import MergeMode, PartialUpdateMode, TableConfig
 
@@ -115,7 +115,7 @@ class MergeRule:
         if self.delete_column is not None:
             flags |= _is_true(rows[self.delete_column])
         if self.operation_column is not None:
-            flags |= _is_true(pc.is_in(rows[self.operation_column], value_set=pa.array(DELETED)))
+            flags |= _is_true(pc.is_in(rows[self.operation_column], value_set=pa.array(DELETE_OPERATIONS)))
         if self.delete_marker is not None:
             column, marker = self.delete_marker
             flags |= _is_true(pc.equal(rows[column].cast(pa.string()), marker))
@@ -131,7 +131,7 @@ OrderingKeys = tuple[pa.ChunkedArray, ...]
 """One array per ordering column, in the order of the columns, all of one length."""
 
 
-def comparable(columns: OrderingKeys, length: int) -> Integers:
+def comparable_integers(columns: OrderingKeys, length: int) -> Integers:
     """Return an integer per row that compares like the row's ordering values; 0 for all rows if there are no columns.
 
     Several columns compare in order.  Null is equal to zero in a column of numbers, as Hudi's default, the int 0, and
@@ -154,7 +154,7 @@ def comparable(columns: OrderingKeys, length: int) -> Integers:
 
 
 def _as_integers(column: pa.ChunkedArray) -> Integers:
-    """Return an integer per row that compares like the values of *column*; null counts as in :func:`comparable`."""
+    """Return an integer per row that compares like *column*; null counts as in :func:`comparable_integers`."""
     kind = column.type
     if not len(column):
         return np.zeros(0, np.int64)  # older versions of pyarrow cannot rank an empty decimal column
@@ -186,7 +186,7 @@ def _float_bits(column: pa.ChunkedArray) -> Integers:
     return np.asarray(np.where(bits < 0, bits ^ np.iinfo(np.int64).max, bits))
 
 
-def without_ordering(ordering: Sequence[pa.ChunkedArray], length: int) -> Booleans:
+def lacks_ordering_value(ordering: Sequence[pa.ChunkedArray], length: int) -> Booleans:
     """Return for each row whether a delete has no ordering value: it is null, or Hudi's placeholder, the 32-bit 0."""
     if len(ordering) != 1:  # several ordering values are never the placeholder 0
         return np.full(length, not ordering, dtype=np.bool_)

@@ -1,8 +1,8 @@
 """Merge the base file of a file slice with its log files.  Pure.
 
-Hudi merges in two steps, and so does this module.  :func:`survivors` merges the log files among themselves, which
-leaves one entry per key.  :func:`merge_slice` then merges these entries with the rows of the base file.  An entry wins
-over the base row; under event-time ordering only if its ordering value is not lower.  A delete without an ordering
+Hudi merges in two steps, and so does this module.  :func:`merge_log_entries` merges the log files among themselves,
+which leaves one entry per key.  :func:`merge_slice` then merges these entries with the rows of the base file.  An entry
+wins over the base row; under event-time ordering only if its ordering value is not lower.  A delete without an ordering
 value always wins.
 
 Source: BufferedRecordMergerFactory, KeyBasedFileGroupRecordBuffer, PositionBasedFileGroupRecordBuffer.
@@ -18,16 +18,16 @@ import pyarrow as pa
 
 from hudiformat.file_group.base_file.read import BaseRows
 from hudiformat.file_group.merging.candidates import Candidates
-from hudiformat.file_group.merging.custom import fold_custom, merged
+from hudiformat.file_group.merging.custom import call_merger, fold_custom
 from hudiformat.file_group.merging.fold import key_numbers, last_entries
 from hudiformat.file_group.merging.keys import KeyIndex
 from hudiformat.file_group.merging.partial import combine_columns, fold_columns, set_values
-from hudiformat.file_group.merging.rule import Booleans, Integers, MergeRule, comparable
+from hudiformat.file_group.merging.rule import Booleans, Integers, MergeRule, comparable_integers
 from hudiformat.timeline.table_config import MergeMode
 
 
 @dataclass(frozen=True, slots=True)
-class Survivors:
+class MergedLog:
     """The result of the first step of the merge: one row or one delete per key.
 
     The arrays have one item per key.
@@ -54,19 +54,19 @@ class Survivors:
         return len(self.row)
 
 
-def survivors(logs: Candidates, rule: MergeRule) -> Survivors:
+def merge_log_entries(logs: Candidates, rule: MergeRule) -> MergedLog:
     """Merge the entries of log files among themselves, by *rule*."""
     numbers, keys = key_numbers(logs)
     if rule.merger is not None:
         row, deleted, records = fold_custom(numbers, logs, rule.merger)
-        return Survivors(keys, records, row, row, (), deleted, deleted)
+        return MergedLog(keys, records, row, row, (), deleted, deleted)
     by_event_time = rule.mode is MergeMode.EVENT_TIME_ORDERING
     entries = last_entries(numbers, len(keys), logs, by_event_time=by_event_time, deletes_win=rule.deletes_win)
     row, deleted = np.where(entries < logs.num_rows, entries, -1), logs.deleted[entries]
     records, is_set = logs.records, None
     if logs.num_rows and (rule.partial is not None or any(logs.written)):
         row, records, is_set = fold_columns(numbers, logs, row, deleted, rule, by_event_time=by_event_time)
-    return Survivors(
+    return MergedLog(
         keys=keys,
         records=records,
         row=row,
@@ -78,7 +78,7 @@ def survivors(logs: Candidates, rule: MergeRule) -> Survivors:
     )
 
 
-def merge_slice(base: Iterable[BaseRows], logs: Survivors, rule: MergeRule) -> Iterator[pa.RecordBatch]:
+def merge_slice(base: Iterable[BaseRows], logs: MergedLog, rule: MergeRule) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a slice: the rows of *base* in file order, then the log rows whose keys are not in *base*.
 
     All columns of base rows have the schema of ``logs.records``; the ``head`` of base rows has the columns that *rule*
@@ -102,7 +102,7 @@ def merge_slice(base: Iterable[BaseRows], logs: Survivors, rule: MergeRule) -> I
     yield from _log_rows(logs, ~dropped)
 
 
-def _matching_rows(part: BaseRows, logs: Survivors, rule: MergeRule) -> tuple[Integers, Integers]:
+def _matching_rows(part: BaseRows, logs: MergedLog, rule: MergeRule) -> tuple[Integers, Integers]:
     """Return the rows of *part* whose keys are in the logs, and the number of each key.
 
     By position, with the rows 4, 5 and 6 of the base file in *part* and logs about the positions 1, 5, 6 and 9::
@@ -127,7 +127,7 @@ class _Matches:
 
 
 def _merge_base_rows(
-    part: BaseRows, matches: _Matches, logs: Survivors, rule: MergeRule, dropped: Booleans
+    part: BaseRows, matches: _Matches, logs: MergedLog, rule: MergeRule, dropped: Booleans
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of *part* that the logs do not replace, and the rows combined from a base row and a log row.
 
@@ -151,7 +151,7 @@ def _merge_base_rows(
         start = end
 
 
-def _not_lower(matches: _Matches, logs: Survivors, rule: MergeRule) -> Booleans:
+def _not_lower(matches: _Matches, logs: MergedLog, rule: MergeRule) -> Booleans:
     """Return for each match whether the ordering value of the log entry is at least that of the base row.
 
     Both are compared in one column, first all log entries, then all base rows.  With the values 6, 4 and 5 in the log
@@ -167,20 +167,20 @@ def _not_lower(matches: _Matches, logs: Survivors, rule: MergeRule) -> Booleans:
         sides = (column.take(entries).chunks, [matches.batch[name].take(pa.array(matches.rows))])
         columns.append(pa.chunked_array([chunk for side in sides for chunk in side], column.type))
     count = len(matches.rows)
-    ranks = comparable(tuple(columns), 2 * count)
+    ranks = comparable_integers(tuple(columns), 2 * count)
     not_lower: Booleans = ranks[:count] >= ranks[count:]
     return not_lower
 
 
 def _combine_rows(
-    matches: _Matches, logs: Survivors, rule: MergeRule, logs_override: Booleans
+    matches: _Matches, logs: MergedLog, rule: MergeRule, logs_override: Booleans
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows that are combined from a base row and a log row, by the user's merger or column by column."""
     log_rows = logs.row[matches.keys]
     older = pa.Table.from_batches([matches.batch.take(pa.array(matches.rows))])
     newer = pa.Table.from_batches(logs.records).take(pa.array(log_rows))
     if rule.merger is not None:
-        yield from merged(rule.merger, older, newer).to_batches()
+        yield from call_merger(rule.merger, older, newer).to_batches()
         return
     older_set = set_values(older, [None], [older.num_rows], rule)
     older_set |= {name: np.zeros(len(log_rows), np.bool_) for name in (rule.partial.newest if rule.partial else ())}
@@ -188,7 +188,7 @@ def _combine_rows(
     yield combine_columns(older, older_set, newer, newer_set, logs_override)
 
 
-def _log_rows(logs: Survivors, keys: Booleans) -> Iterator[pa.RecordBatch]:
+def _log_rows(logs: MergedLog, keys: Booleans) -> Iterator[pa.RecordBatch]:
     """Yield the log rows of the keys for which *keys* is true, in log order."""
     wanted = np.zeros(sum(batch.num_rows for batch in logs.records), np.bool_)
     wanted[logs.row[keys]] = True

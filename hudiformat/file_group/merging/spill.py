@@ -13,12 +13,18 @@ import pyarrow as pa
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.frame import BlockType
 from hudiformat.file_group.base_file.filters import KeyFilter
-from hudiformat.file_group.base_file.read import BaseRows, as_base_rows
-from hudiformat.file_group.merging.candidates import Candidates, candidates_of, delete_schema, deletes_of, read_records
+from hudiformat.file_group.base_file.read import BaseRows, to_base_rows
+from hudiformat.file_group.merging.candidates import (
+    Candidates,
+    delete_schema,
+    make_candidates,
+    read_deletes,
+    read_records,
+)
 from hudiformat.file_group.merging.rule import MergeRule
-from hudiformat.file_group.merging.slice import merge_slice, survivors
+from hudiformat.file_group.merging.slice import merge_log_entries, merge_slice
 from hudiformat.naming.bucket_hash import string_hashes
-from hudiformat.storage.spill_folders import spill_folder, spilling
+from hudiformat.storage.spill_folders import convert_spill_errors, spill_folder
 
 _MIX = np.uint32(2654435769)  # a bucket's keys have hashes that are alike in their low bits
 
@@ -31,7 +37,7 @@ class KeyParts:
     count: int
     writers: dict[str, pa.ipc.RecordBatchStreamWriter] = field(default_factory=dict)
 
-    @spilling()
+    @convert_spill_errors()
     def add(self, kind: str, rows: pa.RecordBatch, keys: pa.Array) -> None:
         """Write *rows* to the files of the parts that their *keys* belong to, in their order."""
         numbers = self._numbers(keys)
@@ -42,7 +48,7 @@ class KeyParts:
             if end > start:
                 self._writer(f"{kind}-{part}", rows.schema).write_batch(sorted_rows.slice(start, end - start))
 
-    @spilling()
+    @convert_spill_errors()
     def read(self, kind: str, part: int, schema: pa.Schema) -> pa.Table:
         """Return the rows written to a part, and delete its file."""
         writer = self.writers.pop(f"{kind}-{part}", None)
@@ -55,7 +61,7 @@ class KeyParts:
         path.unlink()
         return rows
 
-    @spilling()
+    @convert_spill_errors()
     def close(self) -> None:
         """Close the files that are open for writing."""
         for writer in self.writers.values():
@@ -106,8 +112,8 @@ def merge_on_disk(
                     parts.add("base", batch, _keys(rule, batch))
             for part in range(count):
                 rows = parts.read("base", part, schema)
-                logs = survivors(_candidates(parts, part, schema, rule, layouts), rule)
-                yield from merge_slice(as_base_rows(rows.combine_chunks().to_batches()), logs, rule)
+                logs = merge_log_entries(_candidates(parts, part, schema, rule, layouts), rule)
+                yield from merge_slice(to_base_rows(rows.combine_chunks().to_batches()), logs, rule)
         finally:
             parts.close()
 
@@ -123,7 +129,7 @@ def _spread_log(
     age = 0
     for block in blocks:
         if block.type is BlockType.DELETE:
-            deletes = deletes_of(block, schema, rule)
+            deletes = read_deletes(block, schema, rule)
             parts.add("deletes", _with(deletes, _AGE, np.arange(age, age + len(deletes))), deletes["record_key"])
             age += len(deletes)
             continue
@@ -145,7 +151,7 @@ def _candidates(parts: KeyParts, part: int, schema: pa.Schema, rule: MergeRule, 
     age = np.empty(len(ages), np.int64)
     age[np.argsort(ages, kind="stable")] = np.arange(len(ages))
     batches = [batch for batch in records.to_batches() if batch.num_rows]
-    return candidates_of(
+    return make_candidates(
         [batch.select(schema.names) for batch in batches],
         deletes.drop_columns([_AGE]).to_batches(),
         age,

@@ -51,16 +51,16 @@ class BloomFiltersKind:
         ]
         return KeyedRecords.of(written, dropped)
 
-    def hashed(self, keys: pa.Array) -> pa.Array:
-        """See :meth:`IndexKind.hashed`."""
+    def part_to_hash(self, keys: pa.Array) -> pa.Array:
+        """See :meth:`IndexKind.part_to_hash`."""
         return keys
 
     def merge(self, _key: str, _older: Stored, newer: Stored) -> Stored:
         """See :meth:`IndexKind.merge`."""
         return newer
 
-    def compacted(self, _key: str, record: Stored) -> bytes:
-        """See :meth:`IndexKind.compacted`."""
+    def encode_base_record(self, _key: str, record: Stored) -> bytes:
+        """See :meth:`IndexKind.encode_base_record`."""
         return record.value
 
     def _encode(self, indexed: IndexedFile, time: str) -> bytes:

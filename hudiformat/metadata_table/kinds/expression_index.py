@@ -57,16 +57,18 @@ class ExpressionIndexKind:
                 written[file_key(path, name, self.column)] = self.encoder.of_file(name, self.column, found)
             if files:
                 total = reduce(add, files.values())
-                written[self._key(path)] = self.encoder.to_partition(path, self.column, total)
+                written[self._key(path)] = self.encoder.encode_for_partition(path, self.column, total)
         # Hudi narrows the bounds of a partition to its newest files; after a rollback, older files may be the newest
         # again.
         for path in sorted({*change.undone} - {*change.gone, *change.written}):
-            written[self._key(path)] = self.encoder.to_partition(path, self.column, unknown_statistics(self.kind))
+            written[self._key(path)] = self.encoder.encode_for_partition(
+                path, self.column, unknown_statistics(self.kind)
+            )
         dropped = [file_key(path, name, self.column) for path, names in change.deleted.items() for name in names]
         return KeyedRecords.of(written, dropped)
 
-    def hashed(self, keys: pa.Array) -> pa.Array:
-        """See :meth:`IndexKind.hashed`."""
+    def part_to_hash(self, keys: pa.Array) -> pa.Array:
+        """See :meth:`IndexKind.part_to_hash`."""
         return keys
 
     def merge(self, key: str, older: Stored, newer: Stored) -> Stored:
@@ -76,10 +78,10 @@ class ExpressionIndexKind:
         if not is_added or before.statistics is None or after.statistics is None:
             return newer
         total = as_kind(before.statistics, after.statistics.kind) + after.statistics
-        return Stored(self.encoder.to_partition(after.name, after.column, total), self.encoder.schema)
+        return Stored(self.encoder.encode_for_partition(after.name, after.column, total), self.encoder.schema)
 
-    def compacted(self, _key: str, record: Stored) -> bytes:
-        """See :meth:`IndexKind.compacted`."""
+    def encode_base_record(self, _key: str, record: Stored) -> bytes:
+        """See :meth:`IndexKind.encode_base_record`."""
         return record.value
 
     def _has_rows(self, indexed: IndexedFile) -> bool:

@@ -50,8 +50,8 @@ class FilesKind:
         entries = entries_of(change)
         return KeyedRecords.of({key: encode_entries(key, found, self.schema) for key, found in entries.items()})
 
-    def hashed(self, keys: pa.Array) -> pa.Array:
-        """See :meth:`IndexKind.hashed`."""
+    def part_to_hash(self, keys: pa.Array) -> pa.Array:
+        """See :meth:`IndexKind.part_to_hash`."""
         return keys
 
     def merge(self, key: str, older: Stored, newer: Stored) -> Stored:
@@ -59,7 +59,7 @@ class FilesKind:
         merged = merge_file_entries(decode_file_entries(*older), decode_file_entries(*newer))
         return Stored(encode_entries(key, merged, self.schema), self.schema)
 
-    def compacted(self, key: str, record: Stored) -> bytes:
+    def encode_base_record(self, key: str, record: Stored) -> bytes:
         """Return the record without deleted names, because there are no older records from which to remove them."""
         entries = decode_file_entries(*record)
         return encode_entries(

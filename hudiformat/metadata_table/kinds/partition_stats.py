@@ -49,16 +49,16 @@ class PartitionStatsKind:
                 found[partition_key(path, column)] = self.encoder.of_partition(path, column, statistics)
         return KeyedRecords.of(found, [partition_key(path, column) for path in sorted(empty) for column in self.kinds])
 
-    def hashed(self, keys: pa.Array) -> pa.Array:
-        """See :meth:`IndexKind.hashed`."""
+    def part_to_hash(self, keys: pa.Array) -> pa.Array:
+        """See :meth:`IndexKind.part_to_hash`."""
         return keys
 
     def merge(self, _key: str, older: Stored, newer: Stored) -> Stored:
         """See :meth:`IndexKind.merge`."""
         return merge_stat_records(older, newer, self.encoder)
 
-    def compacted(self, _key: str, record: Stored) -> bytes:
-        """See :meth:`IndexKind.compacted`."""
+    def encode_base_record(self, _key: str, record: Stored) -> bytes:
+        """See :meth:`IndexKind.encode_base_record`."""
         return record.value
 
     def _of_partition(self, path: str, change: Change) -> dict[str, ColumnStatistics]:

@@ -54,27 +54,27 @@ class RecordIndexKind:
     def records(self, change: Change) -> KeyedRecords:
         """Return the keys that were written, without duplicates, and drop keys that were deleted or replaced."""
         keys, values = [pa.array([], pa.string())], [pa.array([], pa.binary())]
-        for path, file_id_, found in _written(change):
+        for path, file_id_, found in _written_keys(change):
             keys.append(found)
             values.append(pa.repeat(pa.scalar(self._encode(path, file_id_, change.time), pa.binary()), len(found)))
         table = pa.table({"key": pa.chunked_array(keys), "value": pa.chunked_array(values)})
         numbered = table.append_column("row", pa.array(np.arange(table.num_rows)))
         table = table.take(numbered.group_by("key").aggregate([("row", "max")])["row_max"])
-        gone = [pa.array([], pa.string()), *_dropped(change), *(keys for _, keys in change.replaced_keys())]
+        gone = [pa.array([], pa.string()), *_dropped_keys(change), *(keys for _, keys in change.replaced_keys())]
         return KeyedRecords(
             table["key"].combine_chunks(), table["value"].combine_chunks(), pc.unique(pa.chunked_array(gone))
         )
 
-    def hashed(self, keys: pa.Array) -> pa.Array:
-        """See :meth:`IndexKind.hashed`."""
+    def part_to_hash(self, keys: pa.Array) -> pa.Array:
+        """See :meth:`IndexKind.part_to_hash`."""
         return keys
 
     def merge(self, _key: str, _older: Stored, newer: Stored) -> Stored:
         """See :meth:`IndexKind.merge`."""
         return newer
 
-    def compacted(self, _key: str, record: Stored) -> bytes:
-        """See :meth:`IndexKind.compacted`."""
+    def encode_base_record(self, _key: str, record: Stored) -> bytes:
+        """See :meth:`IndexKind.encode_base_record`."""
         return record.value
 
     def _encode(self, path: str, file_id: str, time: str) -> bytes:
@@ -134,17 +134,17 @@ class PartitionedRecordIndexKind:
         nothing = pa.array([], pa.string())
         return KeyedRecords(nothing, nothing.cast(pa.binary()), nothing, parts)
 
-    def hashed(self, keys: pa.Array) -> pa.Array:
-        """See :meth:`IndexKind.hashed`."""
+    def part_to_hash(self, keys: pa.Array) -> pa.Array:
+        """See :meth:`IndexKind.part_to_hash`."""
         return keys
 
     def merge(self, key: str, older: Stored, newer: Stored) -> Stored:
         """See :meth:`IndexKind.merge`."""
         return self.index.merge(key, older, newer)
 
-    def compacted(self, key: str, record: Stored) -> bytes:
-        """See :meth:`IndexKind.compacted`."""
-        return self.index.compacted(key, record)
+    def encode_base_record(self, key: str, record: Stored) -> bytes:
+        """See :meth:`IndexKind.encode_base_record`."""
+        return self.index.encode_base_record(key, record)
 
 
 def group_of_path(path: str) -> str:
@@ -175,14 +175,14 @@ def _milliseconds(time: str, zone: tzinfo | None) -> int:
     return round(moment.timestamp() * 1000)
 
 
-def _written(change: Change) -> Iterator[tuple[str, str, pa.Array]]:
+def _written_keys(change: Change) -> Iterator[tuple[str, str, pa.Array]]:
     for path, stats in change.written.items():
         for stat in stats:
             if stat.file_id and stat.indexed is not None and stat.indexed.keys is not None:
                 yield path, stat.file_id, stat.indexed.keys
 
 
-def _dropped(change: Change) -> Iterator[pa.Array]:
+def _dropped_keys(change: Change) -> Iterator[pa.Array]:
     for stats in change.written.values():
         for stat in stats:
             if stat.indexed is not None and stat.indexed.dropped is not None:

@@ -53,7 +53,7 @@ class SecondaryIndexKind:
         new, old = _unique(added), _unique(dropped)
         return self._records(_without(new, old), _without(old, new))
 
-    def corrected(self, stored: pa.Array, rows: Iterable[pa.Table]) -> KeyedRecords:
+    def corrections(self, stored: pa.Array, rows: Iterable[pa.Table]) -> KeyedRecords:
         """Return the changes that turn the keys *stored* in the partition into those of *rows*.
 
         *rows* have the record keys and the column.
@@ -61,16 +61,16 @@ class SecondaryIndexKind:
         old, new = _unique([stored]), _unique(self._keys(some) for some in rows)
         return self._records(_without(new, old), _without(old, new))
 
-    def hashed(self, keys: pa.Array) -> pa.Array:
-        """See :meth:`IndexKind.hashed`."""
+    def part_to_hash(self, keys: pa.Array) -> pa.Array:
+        """See :meth:`IndexKind.part_to_hash`."""
         return prefixes_of(keys) if self.by_value else keys
 
     def merge(self, _key: str, _older: Stored, newer: Stored) -> Stored:
         """See :meth:`IndexKind.merge`."""
         return newer
 
-    def compacted(self, _key: str, record: Stored) -> bytes:
-        """See :meth:`IndexKind.compacted`."""
+    def encode_base_record(self, _key: str, record: Stored) -> bytes:
+        """See :meth:`IndexKind.encode_base_record`."""
         return record.value
 
     def _records(self, keys: pa.Array, dropped: pa.Array) -> KeyedRecords:

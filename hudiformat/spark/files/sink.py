@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
-from hudiformat.arguments import checks_arguments, one_or_more
+from hudiformat.arguments import as_name_list, check_arguments
 from hudiformat.errors import SchemaError
 from hudiformat.sink.coordinator import BatchCommit, Compactor, FileSink
 from hudiformat.sink.formats import rows_writer
@@ -24,8 +24,8 @@ from hudiformat.sink.layout import Layout, TaskCommit
 from hudiformat.sink.options import SinkOptions, parse_sink_options
 from hudiformat.sink.partition_commit import CommitPolicy, Extractor, Metastore
 from hudiformat.sink.rolling import TaskWriter, file_schema
-from hudiformat.spark.errors import reraised
-from hudiformat.spark.write.batches import cut_by_rows
+from hudiformat.spark.errors import reraise_task_errors
+from hudiformat.spark.write.batches import limit_batches_by_rows
 from hudiformat.spark.write.schema import arrow_schema
 from hudiformat.spark.write.workers import in_task
 from hudiformat.storage.opening import open_storage
@@ -88,7 +88,7 @@ class FileBatches:
             self._newest = sink.recover()
         if batch_id <= self._newest:
             return None
-        with reraised(), cut_by_rows(df.sparkSession):
+        with reraise_task_errors(), limit_batches_by_rows(df.sparkSession):
             found = df.mapInArrow(in_task(_write_share, self._share, schema), "message binary").collect()
             messages = [pickle.loads(bytes(row["message"])) for row in found]  # noqa: S301 - pickled by our own tasks
             # An empty batch may have no tasks; it is committed all the same.
@@ -101,7 +101,7 @@ class FileBatches:
         return self._make_sink().end()
 
 
-@checks_arguments
+@check_arguments
 def file_sink(
     path: str,
     *,
@@ -127,7 +127,7 @@ def file_sink(
 
     Source: StreamingSink, CompactFileWriter, CompactCoordinator and CompactOperator, Flink 1.20.0.
     """
-    columns = tuple(one_or_more(partition_by))
+    columns = tuple(as_name_list(partition_by))
     share = Share(path, columns, parse_sink_options(options), Layout(name), event_time, lateness)
     make_sink = partial(
         FileSink,

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from hudiformat.errors import OptionError, UnsupportedFeatureError
 from hudiformat.sink.layout import Layout
 from hudiformat.sink.options import Policy, parse_sink_options
-from hudiformat.spark.errors import brief
+from hudiformat.spark.errors import hide_frames
 from hudiformat.spark.files.sink import Share
 from hudiformat.spark.write.schema import arrow_schema
 
@@ -42,7 +42,7 @@ class HudiFilesSource(DataSource):
     def name(cls) -> str:
         return "hudiformat-files"
 
-    @brief
+    @hide_frames
     def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: FBT001, N802 - Spark's
         if overwrite:
             raise UnsupportedFeatureError("output mode complete; use append", feature="output mode complete")

@@ -10,7 +10,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from hudiformat.sink.layout import TaskCommit
-from hudiformat.spark.errors import brief
+from hudiformat.spark.errors import hide_frames
 from hudiformat.spark.files.sink import Share, write_share
 from hudiformat.spark.source.messages import results_of
 
@@ -32,12 +32,12 @@ class FilesWriter(DataSourceStreamArrowWriter):
         self._share = share
         self._schema = schema
 
-    @brief
+    @hide_frames
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         rows = (batch.select(self._schema.names) for batch in iterator)
         return Written(write_share(self._share, self._schema, rows, batch=_batch_of_task()))
 
-    @brief
+    @hide_frames
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         commits = [one.commit for one in results_of(messages, Written)]
         self._share.coordinator().commit(commits, batch=batchId)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from hudiformat.conditions.translation import implied
+from hudiformat.conditions.translation import implied_condition
 
 
 def pruning(spark: SparkSession, condition: str, every: pa.Schema) -> pc.Expression | None:
@@ -18,7 +18,7 @@ def pruning(spark: SparkSession, condition: str, every: pa.Schema) -> pc.Express
     It is None if only Java knows the time zone of the session.
     """
     zone = _zone(spark.conf.get("spark.sql.session.timeZone") or "UTC")
-    return None if zone is None else implied(condition, every, zone)
+    return None if zone is None else implied_condition(condition, every, zone)
 
 
 def _zone(name: str) -> tzinfo | None:

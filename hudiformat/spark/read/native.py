@@ -15,7 +15,7 @@ from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import join_path
 from hudiformat.read.plan import SlicePlan
 from hudiformat.spark.read.stored_columns import stored_columns
-from hudiformat.spark.write.lookup.tagging import quoted
+from hudiformat.spark.write.lookup.tagging import quote
 from hudiformat.spark.write.schema import has_time_of_day, spark_schema
 from hudiformat.storage.protocol import Storage
 
@@ -51,10 +51,10 @@ def native_slices(plan: SlicePlan, storage: Storage, *, asked: str) -> list[File
         stored = stored_columns(plan.query.reader, storage, one, shown.names)
         return stored is not None and _fits(stored, wanted)
 
-    return _those(is_native, with_base, storage)
+    return _filter_slices(is_native, with_base, storage)
 
 
-def without_impossible(slices: Sequence[FileSlice], plan: SlicePlan, storage: Storage) -> list[FileSlice]:
+def prune_slices(slices: Sequence[FileSlice], plan: SlicePlan, storage: Storage) -> list[FileSlice]:
     """Return the *slices* that have a row group in which the plan's filter can be true; none needs merging.
 
     Raises:
@@ -69,10 +69,12 @@ def without_impossible(slices: Sequence[FileSlice], plan: SlicePlan, storage: St
         wanted, _ = query.reader.row_groups(storage, one, with_logs=query.with_logs, may_hold=query.filter)
         return wanted > 0
 
-    return _those(may_hold, slices, storage)
+    return _filter_slices(may_hold, slices, storage)
 
 
-def _those(asked: Callable[[FileSlice], bool], slices: Sequence[FileSlice], storage: Storage) -> list[FileSlice]:
+def _filter_slices(
+    asked: Callable[[FileSlice], bool], slices: Sequence[FileSlice], storage: Storage
+) -> list[FileSlice]:
     """Return the *slices* for which *asked* is true; remote files are read by several threads."""
     if storage.capabilities.map:  # local files: threads would only wait for each other
         return list(filter(asked, slices))
@@ -80,12 +82,12 @@ def _those(asked: Callable[[FileSlice], bool], slices: Sequence[FileSlice], stor
         return [one for one, wanted in zip(slices, pool.map(asked, slices), strict=True) if wanted]
 
 
-def parquet(spark: SparkSession, root: str, slices: Sequence[FileSlice], schema: StructType) -> DataFrame:
+def read_parquet(spark: SparkSession, root: str, slices: Sequence[FileSlice], schema: StructType) -> DataFrame:
     """Return a data frame of the base files of *slices*, which Spark scans."""
     reader = spark.read.schema(schema).options(**_AS_WRITTEN)
     start = f"{_scheme_for_spark(root)}/"
     rows = reader.parquet(*(start + join_path(one.partition_path, str(_name(one))) for one in slices))
-    floats = {one.name: _with_nan(quoted(one.name), one.dataType) for one in schema if _has_floats(one.dataType)}
+    floats = {one.name: _with_nan(quote(one.name), one.dataType) for one in schema if _has_floats(one.dataType)}
     return rows.withColumns(floats) if floats else rows
 
 
@@ -102,7 +104,7 @@ def _with_nan(name: str, kind: DataType) -> Column:
     value = functions.col(name)
     for field in kind if isinstance(kind, StructType) else ():
         if _has_floats(field.dataType):
-            value = value.withField(quoted(field.name), _with_nan(f"{name}.{quoted(field.name)}", field.dataType))
+            value = value.withField(quote(field.name), _with_nan(f"{name}.{quote(field.name)}", field.dataType))
     return value
 
 

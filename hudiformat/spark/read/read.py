@@ -9,17 +9,17 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from hudiformat.api.reading import context_of
-from hudiformat.arguments import checks_arguments, one_or_more
+from hudiformat.arguments import as_name_list, check_arguments
 from hudiformat.conditions.translation import columns_named
 from hudiformat.read.plan import plan_snapshot
 from hudiformat.read.time_travel import Moment, moment_text
-from hudiformat.spark.errors import reraised
+from hudiformat.spark.errors import reraise_task_errors
 from hudiformat.spark.options import AS_OF, COLUMNS, FILTER, QUERY, READ_OPTIMIZED, SNAPSHOT, SourceOptions
 from hudiformat.spark.read.conditions import pruning
-from hudiformat.spark.read.native import native_slices, parquet, without_impossible
+from hudiformat.spark.read.native import native_slices, prune_slices, read_parquet
 from hudiformat.spark.read.pieces import Piece, SlicePiece, every_column, pieces, read_piece
 from hudiformat.spark.write.batches import tasks_at_once
-from hudiformat.spark.write.lookup.tagging import quoted
+from hudiformat.spark.write.lookup.tagging import quote
 from hudiformat.spark.write.schema import arrow_schema, spark_schema
 from hudiformat.spark.write.workers import in_task
 
@@ -27,7 +27,7 @@ _LARGEST_TASK, _SMALLEST_TASK = 128 * 1024 * 1024, 4 * 1024 * 1024
 """Bytes of files: spark.sql.files.maxPartitionBytes and openCostInBytes."""
 
 
-@checks_arguments
+@check_arguments
 def read(
     spark: SparkSession,
     path: str,
@@ -59,11 +59,11 @@ def read(
     given = {**SourceOptions(options or {}).given, "path": path}
     given |= {} if query is None else {QUERY: query}
     given |= {} if as_of is None else {AS_OF: moment_text(as_of)}
-    picked = None if columns is None else one_or_more(columns)
+    picked = None if columns is None else as_name_list(columns)
     given |= {COLUMNS: ",".join(picked)} if picked else {}
     of_options = given.pop(FILTER, None)  # Spark applies it
     where, asked = of_options if filter is None else filter, SourceOptions(given)
-    with reraised():
+    with reraise_task_errors():
         every = every_column(asked)
         wanted = [] if picked == [] else asked.columns or every.names
         named = None if where is None else columns_named(where, every)
@@ -72,7 +72,7 @@ def read(
         rows = _rows(spark, asked, needed, None if where is None else pruning(spark, where, every))
     if where is not None:
         rows = rows.where(where)
-    return rows.select(*map(quoted, wanted)) if list(wanted) != needed else rows
+    return rows.select(*map(quote, wanted)) if list(wanted) != needed else rows
 
 
 def _smallest(every: pa.Schema) -> str:
@@ -97,10 +97,10 @@ def _rows(spark: SparkSession, asked: SourceOptions, columns: list[str], conditi
     by_spark = set(native)
     root = context.storage.root
     others = [SlicePiece(root, plan.query, one) for one in plan.slices if one not in by_spark]
-    native = without_impossible(native, plan, context.storage)
+    native = prune_slices(native, plan, context.storage)
     if not native:
         return _in_python(spark, others, plan.query.schema, columns)
-    rows = parquet(spark, root, native, spark_schema(plan.query.schema))
+    rows = read_parquet(spark, root, native, spark_schema(plan.query.schema))
     if not others:
         return rows
     # The slices that have to be merged come first: their tasks take longest.

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudiformat.file_group.base_file.read import opened_base_file
+from hudiformat.file_group.base_file.read import open_base_file
 from hudiformat.file_group.damage import DamageMode
 from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.renamed_columns import stored_schema_of
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import join_path
-from hudiformat.schema.partition_columns import typed
+from hudiformat.schema.partition_columns import cast_text
 from hudiformat.storage.protocol import Storage
 
 
@@ -36,7 +36,7 @@ def stored_columns(
     shown = reader.project(columns)
     if stored_schema_of(path, shown, reader.history) is not None or reader.partition_columns.as_text & {*columns}:
         return None
-    with opened_base_file(storage, path) as file:
+    with open_base_file(storage, path) as file:
         stored = file.schema_arrow
         there = set(stored.names)
         if any(not shown.field(name).nullable for name in columns if name not in there):
@@ -56,7 +56,7 @@ def _has_values_of_path(reader: SliceReader, file: pq.ParquetFile, partition_pat
     metadata = file.metadata
     numbers = {metadata.schema.column(number).path: number for number in range(metadata.num_columns)}
     return all(
-        name in numbers and _is_constant(metadata, numbers[name], typed(texts[name], shown.field(name).type))
+        name in numbers and _is_constant(metadata, numbers[name], cast_text(texts[name], shown.field(name).type))
         for name in wanted
     )
 

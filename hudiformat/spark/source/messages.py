@@ -16,7 +16,7 @@ from hudiformat.write.made_keys import batches_with_keys
 Message = TypeVar("Message", bound=WriterCommitMessage)
 
 
-def fitted(
+def fit_batches(
     batches: Iterable[pa.RecordBatch], schema: TableSchema, name: str, *, keeps_keys: bool
 ) -> Iterator[pa.RecordBatch]:
     """Return the rows with the columns of *schema*; other columns, which a delete may have, are left out.

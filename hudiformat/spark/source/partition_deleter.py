@@ -11,7 +11,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from hudiformat.api.reading import context_of
 from hudiformat.api.table import Table
 from hudiformat.schema.table_schema import RowKeys, TableSchema
-from hudiformat.spark.errors import brief
+from hudiformat.spark.errors import hide_frames
 from hudiformat.spark.options import SourceOptions
 from hudiformat.spark.source.messages import results_of
 from hudiformat.spark.write.schema import fit_shown
@@ -35,7 +35,7 @@ class PartitionDeleter(DataSourceArrowWriter):
         self._config = config
         self._keys = schema.only(list(RowKeys.of(config).partition_fields))
 
-    @brief
+    @hide_frames
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Return the partition paths of a task's rows; nothing if the options name partitions."""
         found: set[str] = set()
@@ -45,7 +45,7 @@ class PartitionDeleter(DataSourceArrowWriter):
                 found.update(RowKeys.of(self._config).partition_paths(rows).unique().to_pylist())
         return Paths(sorted(found))
 
-    @brief
+    @hide_frames
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Delete the partitions, in one commit."""
         table: Table = self._options.table()

@@ -28,18 +28,18 @@ from hudiformat.api.reading import context_of
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.schema.table_schema import RowKeys, TableSchema
 from hudiformat.services.inline import after_write, before_write
-from hudiformat.spark.errors import brief, brief_iterator
+from hudiformat.spark.errors import hide_frames, hide_iterator_frames
 from hudiformat.spark.options import SourceOptions
 from hudiformat.spark.read.pieces import Piece, output_schema, pieces, read_piece
-from hudiformat.spark.source.messages import fitted, results_of
+from hudiformat.spark.source.messages import fit_batches, results_of
 from hudiformat.spark.source.partition_deleter import PartitionDeleter
-from hudiformat.spark.write.by_driver import kept_keys
+from hudiformat.spark.write.by_driver import key_cache
 from hudiformat.spark.write.lookup.tagging import check_has_paths
 from hudiformat.spark.write.modes import table_for
 from hudiformat.spark.write.schema import arrow_schema, as_table_has, spark_schema
 from hudiformat.spark.write.staging import read_staged, stage
 from hudiformat.spark.write.tasks import write_token
-from hudiformat.spark.write.workers import Settling
+from hudiformat.spark.write.workers import PreparesWorker
 from hudiformat.storage.opening import open_storage
 from hudiformat.table.options.values import REPLACING, Operation, SortMode
 from hudiformat.table.state import TableContext, TableState
@@ -67,16 +67,16 @@ class HudiDataSource(DataSource):
     def name(cls) -> str:
         return "hudiformat"
 
-    @brief
+    @hide_frames
     def schema(self) -> StructType:
         return spark_schema(output_schema(self._options))
 
-    @brief
+    @hide_frames
     def reader(self, schema: StructType) -> DataSourceReader:
         target = arrow_schema(schema)
         return HudiReader(pieces(self._options, target.names), target)
 
-    @brief
+    @hide_frames
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: FBT001 - Spark's signature
         operation = self._options.batch_operation(overwrite=overwrite)
         context = context_of(table_for(self._options, arrow_schema(schema)))
@@ -84,7 +84,7 @@ class HudiDataSource(DataSource):
             if self._options.partitions_to_delete is None:
                 check_has_paths(context.config, arrow_schema(schema))
             return PartitionDeleter(self._options, context.config, context.state().schema)
-        operation = self._options.for_rows(operation, context.config, schema.names)
+        operation = self._options.operation_for(operation, context.config, schema.names)
         keeps = keeps_keys(context.config, operation, schema.names)
         state = before_write(context)
         checked = check_rows(state, operation, _as_written(schema, state))
@@ -92,7 +92,7 @@ class HudiDataSource(DataSource):
         write.hand_over()  # Spark sends the writer to its tasks and then to the commit, in other processes
         return HudiWriter(write, checked.schema, context, keeps_keys=keeps)
 
-    @brief
+    @hide_frames
     def streamReader(self, schema: StructType) -> Any:  # noqa: N802 - Spark's name
         try:
             from hudiformat.spark.source.stream_reader import HudiStreamReader  # noqa: PLC0415 - PySpark 4.2
@@ -100,7 +100,7 @@ class HudiDataSource(DataSource):
             raise _needs("4.2", "reading a stream") from error
         return HudiStreamReader(self._options, arrow_schema(schema))
 
-    @brief
+    @hide_frames
     def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: FBT001, N802
         try:
             from hudiformat.spark.source.stream_writer import HudiStreamWriter  # noqa: PLC0415 - PySpark 4.1
@@ -138,7 +138,7 @@ def _needs(version: str, feature: str) -> UnsupportedFeatureError:
     )
 
 
-class HudiReader(Settling, DataSourceReader):
+class HudiReader(PreparesWorker, DataSourceReader):
     """The reader of a table, with one task for each piece of the query.
 
     The pieces are planned before Spark calls ``partitions``: if that raises a NotImplementedError, and our
@@ -156,7 +156,7 @@ class HudiReader(Settling, DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         return [InputPartition(piece) for piece in self._pieces]
 
-    @brief_iterator
+    @hide_iterator_frames
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_piece(partition.value, self._target)
 
@@ -178,14 +178,14 @@ class HudiWriter(DataSourceArrowWriter):
         self._context = context
         self._keeps_keys = keeps_keys
 
-    @brief
+    @hide_frames
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         with self._write.keep_alive():
-            return self._written(iterator)
+            return self._write_rows(iterator)
 
-    def _written(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
+    def _write_rows(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
         plan, token = self._write.plan, write_token()
-        rows = fitted(iterator, self._schema, plan.instant, keeps_keys=self._keeps_keys)
+        rows = fit_batches(iterator, self._schema, plan.instant, keeps_keys=self._keeps_keys)
         if not _tasks_write(plan):
             storage = open_storage(plan.root)
             return TaskResult(staged=stage(storage, plan.instant, token, self._schema.arrow, rows))
@@ -194,7 +194,7 @@ class HudiWriter(DataSourceArrowWriter):
                 task.write_batch(batch)
             return TaskResult(stats=encode_write_stats(task.finish_apart()))
 
-    @brief
+    @hide_frames
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         with self._write.keep_alive():
             self._publish(messages)
@@ -207,7 +207,7 @@ class HudiWriter(DataSourceArrowWriter):
         staged = [result.staged for result in results if result.staged]
         if staged:
             rows = read_staged(self._context.storage, self._schema.arrow, staged)
-            stats += write_keyed(plan, KeyedRows.of(RowKeys.of(plan.config), rows), cache=kept_keys(plan.root))
+            stats += write_keyed(plan, KeyedRows.of(RowKeys.of(plan.config), rows), cache=key_cache(plan.root))
         self._write.commit(stats)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002 - files are found by the instant

@@ -15,10 +15,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from hudiformat.api.reading import context_of
 from hudiformat.errors import OptionError
 from hudiformat.read.incremental import Span, completion_times
-from hudiformat.spark.errors import brief, brief_iterator
+from hudiformat.spark.errors import hide_frames, hide_iterator_frames
 from hudiformat.spark.options import QUERY, START, SourceOptions
 from hudiformat.spark.read.pieces import pieces_within, read_piece
-from hudiformat.spark.write.workers import Settling
+from hudiformat.spark.write.workers import PreparesWorker
 
 _STREAMED = ("incremental", "cdc")
 _OFFSET = "completed"
@@ -26,7 +26,7 @@ _EARLIEST, _LATEST = "earliest", "latest"
 _BEFORE_ALL = "000"
 
 
-class HudiStreamReader(Settling, DataSourceStreamReader, SupportsTriggerAvailableNow):
+class HudiStreamReader(PreparesWorker, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """The reader of a table as a stream; a batch has at most ``maxCommitsPerTrigger`` commits."""
 
     def __init__(self, options: SourceOptions, target: pa.Schema) -> None:
@@ -36,7 +36,7 @@ class HudiStreamReader(Settling, DataSourceStreamReader, SupportsTriggerAvailabl
         self._target = target
         self._last: str | None = None
 
-    @brief
+    @hide_frames
     def initialOffset(self) -> dict[str, str]:  # noqa: N802 - Spark's names
         start = self._options.get(START) or _EARLIEST
         if start == _EARLIEST:
@@ -50,7 +50,7 @@ class HudiStreamReader(Settling, DataSourceStreamReader, SupportsTriggerAvailabl
         limit = self._options.commits_per_batch
         return ReadAllAvailable() if limit is None else ReadMaxFiles(limit)
 
-    @brief
+    @hide_frames
     def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:  # noqa: N802
         times = completion_times(context_of(self._options.table()).state(), after=start[_OFFSET])
         if self._last is not None:
@@ -66,14 +66,14 @@ class HudiStreamReader(Settling, DataSourceStreamReader, SupportsTriggerAvailabl
         newest = self._newest()
         return None if newest is None else {_OFFSET: newest}
 
-    @brief
+    @hide_frames
     def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[InputPartition]:
         if start == end:
             return []
         found = pieces_within(self._options, Span(start[_OFFSET], end[_OFFSET]), self._target.names)
         return [InputPartition(piece) for piece in found]
 
-    @brief_iterator
+    @hide_iterator_frames
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_piece(partition.value, self._target)
 

@@ -17,10 +17,10 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from hudiformat.api.reading import context_of
 from hudiformat.schema.table_schema import RowKeys, TableSchema
 from hudiformat.services.inline import after_write, before_write
-from hudiformat.spark.errors import brief
+from hudiformat.spark.errors import hide_frames
 from hudiformat.spark.options import WRITER, SourceOptions
-from hudiformat.spark.source.messages import fitted, results_of
-from hudiformat.spark.write.by_driver import kept_keys
+from hudiformat.spark.source.messages import fit_batches, results_of
+from hudiformat.spark.write.by_driver import key_cache
 from hudiformat.spark.write.checkpoints import checkpoint, newest_batch
 from hudiformat.spark.write.staging import delete_staged, read_staged, stage
 from hudiformat.spark.write.tasks import QUERY_ID, write_token
@@ -57,17 +57,17 @@ class HudiStreamWriter(DataSourceStreamArrowWriter):
         self._schema = schema
         self._keeps_keys = keeps_keys
 
-    @brief
+    @hide_frames
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         query = _query_id()
         storage = open_storage(self._options.path)
-        rows = fitted(iterator, self._schema, query, keeps_keys=self._keeps_keys)
+        rows = fit_batches(iterator, self._schema, query, keeps_keys=self._keeps_keys)
         return StagedRows(stage(storage, _folder(query), write_token(), self._schema.arrow, rows), query)
 
-    @brief
+    @hide_frames
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         staged = results_of(messages, StagedRows)
-        context, operation = context_of(self._options.among(len(staged)).table()), self._options.operation
+        context, operation = context_of(self._options.with_sizing_tasks(len(staged)).table()), self._options.operation
         writer = self._options.get(WRITER) or staged[0].query
 
         newest = newest_batch(context.state(), writer)
@@ -84,7 +84,7 @@ class HudiStreamWriter(DataSourceStreamArrowWriter):
         rows = KeyedRows.of(RowKeys.of(state.config), checked.fit(staged))
         for write in attempts(state, operation, change=checked.change):
             with write:
-                write.commit(write_keyed(write.plan, rows, storage=storage, cache=kept_keys(storage.root)), extra)
+                write.commit(write_keyed(write.plan, rows, storage=storage, cache=key_cache(storage.root)), extra)
         after_write(write.result)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803

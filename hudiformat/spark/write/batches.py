@@ -42,7 +42,7 @@ class _Loans:
         self._lock = Lock()
         self._loans: list[_Loan] = []
 
-    def take(self, spark: SparkSession, key: str, value: str, *, only_unset: bool) -> bool:
+    def acquire(self, spark: SparkSession, key: str, value: str, *, only_unset: bool) -> bool:
         """Change a setting and return whether it must be restored; with several writes, the first sets the value."""
         session = _identity(spark)
         with self._lock:
@@ -56,7 +56,7 @@ class _Loans:
             self._loans.append(_Loan(session, key, before, value))
             return True
 
-    def give_back(self, spark: SparkSession, key: str) -> None:
+    def release(self, spark: SparkSession, key: str) -> None:
         """Restore a setting after its last use, unless somebody else has changed it in the meantime."""
         with self._lock:
             loan = self._find(_identity(spark), key)
@@ -87,38 +87,38 @@ _LOANS = _Loans()
 
 
 @contextmanager
-def _borrowed(spark: SparkSession, settings: Mapping[str, str], *, only_unset: bool = False) -> Iterator[None]:
+def _change_settings(spark: SparkSession, settings: Mapping[str, str], *, only_unset: bool = False) -> Iterator[None]:
     """Change settings of the session while the block runs."""
     with ExitStack() as stack:
         for key, value in settings.items():
-            if _LOANS.take(spark, key, value, only_unset=only_unset):
-                stack.callback(_LOANS.give_back, spark, key)
+            if _LOANS.acquire(spark, key, value, only_unset=only_unset):
+                stack.callback(_LOANS.release, spark, key)
         yield
 
 
 @contextmanager
-def cut_by_rows(spark: SparkSession) -> Iterator[None]:
+def limit_batches_by_rows(spark: SparkSession) -> Iterator[None]:
     """Make Spark limit batches by their number of rows only, unless the session sets a limit of bytes.
 
     From 4.1 on, Spark computes the bytes of a batch after each row, which takes as long as adding the row.
     """
-    with _borrowed(spark, {_LIMIT: _NO_LIMIT}, only_unset=True):
+    with _change_settings(spark, {_LIMIT: _NO_LIMIT}, only_unset=True):
         yield
 
 
 @contextmanager
-def planned_once(spark: SparkSession, rows: int) -> Iterator[None]:
+def plan_shuffles_once(spark: SparkSession, rows: int) -> Iterator[None]:
     """Make Spark plan shuffles of about *rows* rows before it runs them: one job, instead of one for each shuffle.
 
     Writes of several threads may share a session; the first of them sets the values.
     """
     most = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     tasks = max(_TASKS_PER_CORE * tasks_at_once(spark), min(most, rows // _ROWS_OF_A_TASK))
-    with _borrowed(spark, {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": str(tasks)}):
+    with _change_settings(spark, {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": str(tasks)}):
         yield
 
 
-def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def regroup_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield *batches*, joined or cut to batches of about ``_GATHERED_AT_ONCE`` bytes; none is empty."""
     waiting: list[pa.RecordBatch] = []
     size = 0
@@ -126,10 +126,10 @@ def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         waiting.append(batch)
         size += batch.nbytes
         if size >= _GATHERED_AT_ONCE:
-            yield from joined(waiting)
+            yield from concat_batches(waiting)
             waiting, size = [], 0
     if waiting:
-        yield from joined(waiting)
+        yield from concat_batches(waiting)
 
 
 def _cut(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -137,7 +137,7 @@ def _cut(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     return (batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
 
 
-def joined(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def concat_batches(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield *batches* joined into one batch; yield nothing if there are no rows."""
     if not batches:
         return

@@ -36,7 +36,7 @@ _PACKED = 8
 
 
 @lru_cache(maxsize=2)
-def kept_keys(root: str) -> TableCache:  # noqa: ARG001 - one entry per table
+def key_cache(root: str) -> TableCache:  # noqa: ARG001 - one entry per table
     """Return this process's cache of the keys in the files of a table, which later commits reuse.
 
     There are caches for the two tables that were written last, of at most 128 MB each.  Every commit checks which files
@@ -54,7 +54,7 @@ def seems_small(df: DataFrame, plan: WritePlan) -> bool:
     return size <= plan.options.driver_bytes // _PACKED
 
 
-def written_by_driver(
+def write_in_driver(
     df: DataFrame, count: int, plan: WritePlan, schema: TableSchema, *, data: pa.Table | None = None
 ) -> list[WriteStat] | None:
     """Write the *count* rows of *df* in this process; return None if tasks have to write them.
@@ -69,14 +69,14 @@ def written_by_driver(
     if not 0 < count <= plan.options.driver_rows:
         return None
     found = few_rows(df, plan, schema, data)
-    return None if found is None else write_keyed(plan, found, cache=kept_keys(plan.root))
+    return None if found is None else write_keyed(plan, found, cache=key_cache(plan.root))
 
 
 def few_rows(df: DataFrame, plan: WritePlan, schema: TableSchema, data: pa.Table | None) -> KeyedRows | None:
     """Return the rows of *df* with their keys and paths; None if they are too many for the driver."""
     most = plan.options.driver_bytes
     with phase(df.sparkSession, plan, "take the rows"):
-        found = collected(df, most) if data is None else data
+        found = collect_up_to(df, most) if data is None else data
     if found is None:
         return None
     table = pa.Table.from_batches([fit_shown(schema, batch) for batch in found.to_batches()], schema.arrow)
@@ -84,15 +84,15 @@ def few_rows(df: DataFrame, plan: WritePlan, schema: TableSchema, data: pa.Table
     return rows if found.nbytes + _bytes_of_files(plan, rows.paths) <= most else None
 
 
-def collected(rows: DataFrame, most: int) -> pa.Table | None:
+def collect_up_to(rows: DataFrame, most: int) -> pa.Table | None:
     """Return the rows; None if they have more than *most* bytes.  One task reads them, and stops at that limit."""
-    messages = rows.coalesce(1).mapInArrow(in_task(_packed, most), f"{_COLUMN} binary").collect()
+    messages = rows.coalesce(1).mapInArrow(in_task(_pack, most), f"{_COLUMN} binary").collect()
     if not messages:
         return None
     return pa.ipc.open_stream(bytes(messages[0][0])).read_all()
 
 
-def _packed(most: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _pack(most: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a task as one Arrow stream; yield nothing if they have more than *most* bytes."""
     found: list[pa.RecordBatch] = []
     size = 0

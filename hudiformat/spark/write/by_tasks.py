@@ -30,12 +30,12 @@ from pyspark.sql import DataFrame, functions
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.sizing.spark import PartitionPlan
-from hudiformat.spark.write.batches import gathered, planned_once
-from hudiformat.spark.write.by_driver import seems_small, written_by_driver
+from hudiformat.spark.write.batches import plan_shuffles_once, regroup_batches
+from hudiformat.spark.write.by_driver import seems_small, write_in_driver
 from hudiformat.spark.write.counting import Counts, counts_of_inserts, counts_of_new
 from hudiformat.spark.write.describing import phase
-from hudiformat.spark.write.lookup.live_rows import comparable
-from hudiformat.spark.write.lookup.located_keys import LocatedKeys, known_keys, located_keys
+from hudiformat.spark.write.lookup.live_rows import comparable_columns
+from hudiformat.spark.write.lookup.located_keys import LocatedKeys, known_keys, look_up_few_keys
 from hudiformat.spark.write.lookup.path_lookup import keys_by_index
 from hudiformat.spark.write.lookup.tagging import (
     GROUP,
@@ -43,16 +43,16 @@ from hudiformat.spark.write.lookup.tagging import (
     NEW,
     PATH,
     TAGS,
-    cached,
+    cache,
+    cache_if_slow,
     key_columns,
-    quoted,
-    repeatable,
+    quote,
     tag_rows,
     with_tags,
 )
-from hudiformat.spark.write.packing import PACKED, packed, shuffled
+from hudiformat.spark.write.packing import PACKED, pack, shuffle
 from hudiformat.spark.write.slices import slices_of
-from hudiformat.spark.write.summary import Summary, summarized
+from hudiformat.spark.write.summary import Summary, summarize
 from hudiformat.spark.write.tasks import decode_stats, opens_groups, write_partitions, write_rows
 from hudiformat.spark.write.workers import in_task
 from hudiformat.table.options.values import DuplicatePolicy, Operation, SortMode
@@ -75,45 +75,45 @@ def write_shuffled(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Itera
         DataError: a record key is null, or exists already and the insert forbids that.
     """
     with ExitStack() as stack:
-        rows = repeatable(df, stack) if not opens_groups(plan) or seems_small(df, plan) else df
+        rows = cache_if_slow(df, stack) if not opens_groups(plan) or seems_small(df, plan) else df
         known = None
         if seems_small(rows, plan):
-            known = summarized(rows, plan, schema, with_data=True)
-            written = written_by_driver(rows, known.rows, plan, schema, data=known.data)
+            known = summarize(rows, plan, schema, with_data=True)
+            written = write_in_driver(rows, known.rows, plan, schema, data=known.data)
             if written is not None:
                 return iter(written)
         if opens_groups(plan):
-            return _written(_as_bulk_inserts_are_sorted(rows, plan, schema), plan, schema)
+            return _run_write_tasks(_sort_bulk_insert(rows, plan, schema), plan, schema)
         if plan.uses_buckets or (_only_adds(plan) and not plan.combines):
-            return _written_without_keys(rows, known, plan, schema)
-        return _written_by_keys(rows, known, plan, schema, stack)
+            return _write_without_keys(rows, known, plan, schema)
+        return _write_by_keys(rows, known, plan, schema, stack)
 
 
-def _written_by_keys(
+def _write_by_keys(
     rows: DataFrame, known: Summary | None, plan: WritePlan, schema: TableSchema, stack: ExitStack
 ) -> Iterator[WriteStat]:
     """Look up the keys of the rows, then write the rows by tasks."""
     if known is None:
-        known = summarized(rows, plan, schema)
-        written = written_by_driver(rows, known.rows, plan, schema)
+        known = summarize(rows, plan, schema)
+        written = write_in_driver(rows, known.rows, plan, schema)
         if written is not None:
             return iter(written)
     slices = slices_of(plan, known.paths)
     if plan.operation is Operation.DELETE and not slices:
         return iter(())
-    stack.enter_context(planned_once(rows.sparkSession, known.rows))
+    stack.enter_context(plan_shuffles_once(rows.sparkSession, known.rows))
     if _only_adds(plan) or not slices:
-        plan = _planned(plan, known.upserts, slices)
-        return _written(_packed_where(rows, plan, schema, None), plan, schema)
+        plan = _plan_inserts(plan, known.upserts, slices)
+        return _run_write_tasks(_pack_located_rows(rows, plan, schema, None), plan, schema)
     if known.keys is not None:
-        located = located_keys(rows.sparkSession, plan, slices, known)
-        plan = _planned(plan, located.upserts(known.keys, plan), slices)
-        return _written(_packed_where(rows, plan, schema, located), plan, schema)
+        located = look_up_few_keys(rows.sparkSession, plan, slices, known)
+        plan = _plan_inserts(plan, located.upserts(known.keys, plan), slices)
+        return _run_write_tasks(_pack_located_rows(rows, plan, schema, located), plan, schema)
     if _is_shared_by_paths(known, slices):
-        by_path = shuffled(rows.mapInArrow(in_task(_pack_by_path, plan, schema.only(key_columns(plan))), PACKED))
-        return _written(by_path, plan, schema, by=write_partitions)
-    found = _looked_up(with_tags(rows, plan, schema), plan, slices, stack)
-    return write_found(found, plan, schema, slices)
+        by_path = shuffle(rows.mapInArrow(in_task(_pack_by_path, plan, schema.only(key_columns(plan))), PACKED))
+        return _run_write_tasks(by_path, plan, schema, by=write_partitions)
+    found = _look_up(with_tags(rows, plan, schema), plan, slices, stack)
+    return write_looked_up_rows(found, plan, schema, slices)
 
 
 def _is_shared_by_paths(known: Summary, slices: Sequence[FileSlice]) -> bool:
@@ -127,11 +127,11 @@ def _is_shared_by_paths(known: Summary, slices: Sequence[FileSlice]) -> bool:
 
 
 def _pack_by_path(plan: WritePlan, keys: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    tagged = tag_rows(replace(plan, placements={}), keys, gathered(batches))
-    return packed(batch.drop_columns(KEY) for batch in tagged)
+    tagged = tag_rows(replace(plan, placements={}), keys, regroup_batches(batches))
+    return pack(batch.drop_columns(KEY) for batch in tagged)
 
 
-def _written_without_keys(
+def _write_without_keys(
     rows: DataFrame, known: Summary | None, plan: WritePlan, schema: TableSchema
 ) -> Iterator[WriteStat]:
     """Write rows whose file groups follow from the hashes of their keys, or from the number of rows."""
@@ -141,20 +141,20 @@ def _written_without_keys(
     elif plan.uses_buckets:
         count = rows.limit(plan.options.driver_rows + 1).count() if plan.options.driver_rows else 0
     else:
-        with planned_once(rows.sparkSession, 0), phase(rows.sparkSession, plan, "count rows"):
+        with plan_shuffles_once(rows.sparkSession, 0), phase(rows.sparkSession, plan, "count rows"):
             counts = counts_of_inserts(rows, plan, schema)
         count = sum(sum(tasks.values()) for tasks in counts.values())
-    written = written_by_driver(rows, count, plan, schema)
+    written = write_in_driver(rows, count, plan, schema)
     if written is not None:
         return iter(written)
     if plan.uses_buckets:
-        return _written(_packed(rows, plan, schema), plan, schema)
-    with planned_once(rows.sparkSession, sum(sum(tasks.values()) for tasks in counts.values())):
-        plan = _planned(plan, counts, slices_of(plan, counts))
-        return _written(_packed(rows, plan, schema), plan, schema)
+        return _run_write_tasks(_pack(rows, plan, schema), plan, schema)
+    with plan_shuffles_once(rows.sparkSession, sum(sum(tasks.values()) for tasks in counts.values())):
+        plan = _plan_inserts(plan, counts, slices_of(plan, counts))
+        return _run_write_tasks(_pack(rows, plan, schema), plan, schema)
 
 
-def write_found(
+def write_looked_up_rows(
     found: DataFrame, plan: WritePlan, schema: TableSchema, slices: Sequence[FileSlice] | None
 ) -> Iterator[WriteStat]:
     """Write rows whose keys have been looked up; rows to delete have OUT.
@@ -165,16 +165,16 @@ def write_found(
     if plan.sizing is not None:
         with phase(found.sparkSession, plan, "look up keys, count new rows"):
             counts = counts_of_new(found, plan)
-        plan = _planned(plan, counts, slices_of(plan, counts) if slices is None else slices)
-    return write_placed(found, plan, schema)
+        plan = _plan_inserts(plan, counts, slices_of(plan, counts) if slices is None else slices)
+    return write_assigned_rows(found, plan, schema)
 
 
-def write_placed(found: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator[WriteStat]:
+def write_assigned_rows(found: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator[WriteStat]:
     """Write rows whose file groups are known, and new rows, whose file groups the plan sets; deleted rows have OUT."""
-    return _written(shuffled(found.mapInArrow(in_task(_pack_found, plan), PACKED)), plan, schema)
+    return _run_write_tasks(shuffle(found.mapInArrow(in_task(_pack_found, plan), PACKED)), plan, schema)
 
 
-def _written(
+def _run_write_tasks(
     rows: DataFrame, plan: WritePlan, schema: TableSchema, *, by: Callable[..., Iterator[pa.RecordBatch]] | None = None
 ) -> Iterator[WriteStat]:
     with phase(rows.sparkSession, plan, "write files"):
@@ -182,38 +182,42 @@ def _written(
     return (stat for message in messages for stat in decode_stats(message["stats"]))
 
 
-def _packed(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
+def _pack(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
     """Send rows whose file group follows from their key to the tasks that write them."""
-    return shuffled(df.mapInArrow(in_task(_pack_tagged, plan, schema.only(key_columns(plan))), PACKED))
+    return shuffle(df.mapInArrow(in_task(_pack_tagged, plan, schema.only(key_columns(plan))), PACKED))
 
 
 def _pack_tagged(plan: WritePlan, keys: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    tagged = (batch.drop_columns(KEY) for batch in tag_rows(plan, keys, gathered(batches)))
-    return packed(batch.append_column(NEW, pa.repeat(True, batch.num_rows)) for batch in tagged)
+    tagged = (batch.drop_columns(KEY) for batch in tag_rows(plan, keys, regroup_batches(batches)))
+    return pack(batch.append_column(NEW, pa.repeat(True, batch.num_rows)) for batch in tagged)
 
 
-def _packed_where(df: DataFrame, plan: WritePlan, schema: TableSchema, located: LocatedKeys | None) -> DataFrame:
+def _pack_located_rows(df: DataFrame, plan: WritePlan, schema: TableSchema, located: LocatedKeys | None) -> DataFrame:
     """Send the rows to the tasks that write the file groups in *located*; without it, all rows are new."""
     keys = schema.only(key_columns(plan))
-    return shuffled(df.mapInArrow(in_task(_pack_located, plan, keys, located), PACKED))
+    return shuffle(df.mapInArrow(in_task(_pack_located, plan, keys, located), PACKED))
 
 
 def _pack_located(
     plan: WritePlan, keys: TableSchema, located: LocatedKeys | None, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     bare = replace(plan, placements={})  # placements are for new rows, which are not known yet
-    tagged = tag_rows(bare, keys, gathered(batches))
+    tagged = tag_rows(bare, keys, regroup_batches(batches))
     if located is None:
         found = (batch.append_column(NEW, pa.repeat(True, len(batch))) for batch in tagged)
     else:
-        found = (located.tagged(batch, plan.operation) for batch in tagged)
+        found = (located.tag(batch, plan.operation) for batch in tagged)
     return _pack_found(plan, found)
 
 
 def _pack_found(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Assign file groups to new rows and pack all rows; a delete of a key that the table does not have is left out."""
-    parts = (part for batch in gathered(batches) for part in ([batch] if plan.sizing is None else _placed(plan, batch)))
-    return packed(part.drop_columns(KEY) for part in parts)
+    parts = (
+        part
+        for batch in regroup_batches(batches)
+        for part in ([batch] if plan.sizing is None else _assign_new_rows(plan, batch))
+    )
+    return pack(part.drop_columns(KEY) for part in parts)
 
 
 def _only_adds(plan: WritePlan) -> bool:
@@ -221,7 +225,7 @@ def _only_adds(plan: WritePlan) -> bool:
     return plan.operation is Operation.INSERT and plan.options.insert_duplicates is DuplicatePolicy.NONE
 
 
-def _planned(plan: WritePlan, counts: Counts, slices: Sequence[FileSlice]) -> WritePlan:
+def _plan_inserts(plan: WritePlan, counts: Counts, slices: Sequence[FileSlice]) -> WritePlan:
     """Return *plan* with the file groups of the new rows, planned for each partition path by their *counts*."""
     sizing = plan.sizing
     if sizing is None:  # a delete has no new rows
@@ -239,7 +243,7 @@ def _planned(plan: WritePlan, counts: Counts, slices: Sequence[FileSlice]) -> Wr
     return replace(plan, placements={path: planned(path) for path in counts})
 
 
-def _as_bulk_inserts_are_sorted(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
+def _sort_bulk_insert(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
     """Sort the rows of a bulk insert by its sort mode, and bring rows with the same key together if they are combined.
 
     Source: GlobalSortPartitioner, RDDPartitionSortPartitioner, Hudi 1.2.0.
@@ -253,10 +257,10 @@ def _as_bulk_inserts_are_sorted(df: DataFrame, plan: WritePlan, schema: TableSch
     elif plan.combines:
         tagged = tagged.repartition(PATH, KEY)
     fields = plan.ordering_fields if plan.combines else ()
-    return tagged.sortWithinPartitions(PATH, KEY, *comparable(tagged.schema, fields))
+    return tagged.sortWithinPartitions(PATH, KEY, *comparable_columns(tagged.schema, fields))
 
 
-def _looked_up(tagged: DataFrame, plan: WritePlan, slices: Sequence[FileSlice], stack: ExitStack) -> DataFrame:
+def _look_up(tagged: DataFrame, plan: WritePlan, slices: Sequence[FileSlice], stack: ExitStack) -> DataFrame:
     """Return the rows with their file groups, one row for each file group that has the key; new rows have none.
 
     Spark joins the rows with the keys of the slices.  If the plan has a partitioned record index, the rows are joined
@@ -272,8 +276,8 @@ def _looked_up(tagged: DataFrame, plan: WritePlan, slices: Sequence[FileSlice], 
     # Spark estimates as many keys as there are slices, and would broadcast all keys of the table to all tasks.
     known = known.hint("merge")
     how = "inner" if plan.operation is Operation.DELETE else "left"
-    found = tagged.drop(GROUP).join(known, [PATH, KEY], how).select(*map(quoted, tagged.columns))
-    found = cached(found.withColumn(NEW, functions.col(GROUP).isNull()), stack)
+    found = tagged.drop(GROUP).join(known, [PATH, KEY], how).select(*map(quote, tagged.columns))
+    found = cache(found.withColumn(NEW, functions.col(GROUP).isNull()), stack)
     if plan.operation is not Operation.INSERT:
         return found
     there = found.where(~functions.col(NEW))
@@ -282,7 +286,7 @@ def _looked_up(tagged: DataFrame, plan: WritePlan, slices: Sequence[FileSlice], 
     return found.where(functions.col(NEW))
 
 
-def _placed(plan: WritePlan, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def _assign_new_rows(plan: WritePlan, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     yield batch.filter(pc.invert(batch[NEW]))
     new = batch.filter(batch[NEW])
     for path, rows in rows_by_value(new[PATH]):

@@ -11,22 +11,32 @@ from pyspark.sql import DataFrame, SparkSession, functions
 
 from hudiformat.api.changing import check_updated
 from hudiformat.api.reading import context_of
-from hudiformat.arguments import checks_arguments
+from hudiformat.arguments import check_arguments
 from hudiformat.conditions.translation import columns_named
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.read.pruning import PartitionPruner
 from hudiformat.schema.meta_fields import is_meta_field
 from hudiformat.schema.table_schema import RowKeys, TableSchema
 from hudiformat.services.inline import after_write, before_write
-from hudiformat.spark.errors import reraised
+from hudiformat.spark.errors import reraise_task_errors
 from hudiformat.spark.executor import with_tasks
 from hudiformat.spark.options import open_for_tasks
 from hudiformat.spark.read.conditions import pruning
-from hudiformat.spark.write.batches import cut_by_rows
-from hudiformat.spark.write.by_tasks import write_placed
+from hudiformat.spark.write.batches import limit_batches_by_rows
+from hudiformat.spark.write.by_tasks import write_assigned_rows
 from hudiformat.spark.write.literals import column_of
 from hudiformat.spark.write.lookup.live_rows import as_stored, live_rows
-from hudiformat.spark.write.lookup.tagging import GROUP, KEY, NEW, OUT, PATH, cached, key_columns, quoted, with_tags
+from hudiformat.spark.write.lookup.tagging import (
+    DELETED_FROM,
+    GROUP,
+    KEY,
+    NEW,
+    PATH,
+    cache,
+    key_columns,
+    quote,
+    with_tags,
+)
 from hudiformat.spark.write.schema import spark_schema
 from hudiformat.spark.write.slices import slices_of
 from hudiformat.storage.opening import open_storage
@@ -39,7 +49,7 @@ from hudiformat.write.write import check_rows
 _ALL = "true"
 
 
-@checks_arguments
+@check_arguments
 def update(
     spark: SparkSession,
     path: str,
@@ -67,12 +77,12 @@ def update(
         kinds = {field.name: field.dataType for field in spark_schema(plan.schema.arrow).fields}
         columns = {name: column_of(one, kinds[name], name) for name, one in set.items()}
         # One select for all columns: each value is computed from the row before the update.
-        return found.select(*(columns[name].alias(name) if name in columns else quoted(name) for name in found.columns))
+        return found.select(*(columns[name].alias(name) if name in columns else quote(name) for name in found.columns))
 
-    return _changed(spark, path, where, changed, options, deletes=False)
+    return _change_rows(spark, path, where, changed, options, deletes=False)
 
 
-@checks_arguments
+@check_arguments
 def delete_where(spark: SparkSession, path: str, where: str, *, options: Mapping[str, str] | None = None) -> Commit:
     """Delete the rows of the table at *path* for which *where*, a condition of Spark SQL, is true, in one commit.
 
@@ -84,10 +94,10 @@ def delete_where(spark: SparkSession, path: str, where: str, *, options: Mapping
 
     Source: DeleteHoodieTableCommand, Hudi 1.2.0.
     """
-    return _changed(spark, path, where, lambda found, _: found, options, deletes=True)
+    return _change_rows(spark, path, where, lambda found, _: found, options, deletes=True)
 
 
-def _changed(
+def _change_rows(
     spark: SparkSession,
     path: str,
     where: str | None,
@@ -99,14 +109,16 @@ def _changed(
     """Apply *change* to the rows for which *where* is true and write them; with *deletes*, delete them."""
     context = with_tasks(spark, context_of(open_for_tasks(path, options)))
 
-    with reraised(), cut_by_rows(spark):
+    with reraise_task_errors(), limit_batches_by_rows(spark):
         state = before_write(context)
-        checked = check_rows(state, Operation.UPSERT, RowKeys.of(state.config).of_rows(state.schema).arrow)
+        checked = check_rows(state, Operation.UPSERT, RowKeys.of(state.config).schema_of_rows(state.schema).arrow)
         for write in attempts(state, Operation.UPSERT, change=checked.change):
             with write, ExitStack() as stack:
                 plan, schema = write.plan, checked.schema
                 found = change(_rows_where(spark, context, plan, schema, where or _ALL), plan)
-                write.commit(write_placed(cached(_tagged(found, plan, schema, deletes=deletes), stack), plan, schema))
+                write.commit(
+                    write_assigned_rows(cache(_tag(found, plan, schema, deletes=deletes), stack), plan, schema)
+                )
         return after_write(write.result)
 
 
@@ -123,7 +135,7 @@ def _rows_where(
     slices = slices_of(plan, paths)
     named = [one for one in _meta_fields(where, reader.output_schema) if schema.arrow.get_field_index(one.name) < 0]
     columns = pa.schema([*named, *schema.arrow])
-    live = live_rows(spark, plan.root, reader, slices, columns, group=OUT, where=condition, stored=True)
+    live = live_rows(spark, plan.root, reader, slices, columns, group=DELETED_FROM, where=condition, stored=True)
     return live.where(where)
 
 
@@ -133,13 +145,13 @@ def _meta_fields(where: str, every: pa.Schema) -> list[pa.Field]:
     return [one for one in every if is_meta_field(one.name) and (named is None or one.name in named)]
 
 
-def _tagged(found: DataFrame, plan: WritePlan, schema: TableSchema, *, deletes: bool) -> DataFrame:
+def _tag(found: DataFrame, plan: WritePlan, schema: TableSchema, *, deletes: bool) -> DataFrame:
     """Tag the rows with the file groups that they are in; with *deletes*, OUT keeps the file group to delete from."""
     found = as_stored(found, RowKeys.of(plan.config).partition_fields)
     if plan.uses_buckets:
         found = with_tags(found.drop(PATH, KEY), plan, schema)
     else:
-        found = found.withColumn(GROUP, functions.col(OUT))
-    out = functions.col(OUT) if deletes else functions.lit(None).cast("string")
-    own = [quoted(name) for name in schema.arrow.names]
-    return found.select(*own, PATH, GROUP, KEY, functions.lit(False).alias(NEW), out.alias(OUT))
+        found = found.withColumn(GROUP, functions.col(DELETED_FROM))
+    out = functions.col(DELETED_FROM) if deletes else functions.lit(None).cast("string")
+    own = [quote(name) for name in schema.arrow.names]
+    return found.select(*own, PATH, GROUP, KEY, functions.lit(False).alias(NEW), out.alias(DELETED_FROM))

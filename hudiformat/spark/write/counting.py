@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, functions
 
 from hudiformat.schema.table_schema import RowKeys, TableSchema
 from hudiformat.sizing.key_groups import Parallelism
-from hudiformat.spark.write.lookup.tagging import KEY, NEW, PATH, is_deleted, quoted, with_tags
+from hudiformat.spark.write.lookup.tagging import KEY, NEW, PATH, is_deleted, quote, with_tags
 from hudiformat.spark.write.schema import fit_shown
 from hudiformat.spark.write.workers import in_task
 from hudiformat.write.commit.plan import WritePlan
@@ -35,9 +35,11 @@ def counts_of_inserts(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Co
         return _by_task(with_tags(df.where(~is_deleted(df, plan)), plan, schema).select(PATH, KEY), parallelism)
     names = list(RowKeys.of(plan.config).partition_fields)
     rows = functions.count_if(~is_deleted(df, plan)).alias(_COUNT)
-    counted = df.groupBy(*(functions.col(quoted(name)) for name in names)).agg(rows).where(functions.col(_COUNT) > 0)
+    counted = df.groupBy(*(functions.col(quote(name)) for name in names)).agg(rows).where(functions.col(_COUNT) > 0)
     found = counted.mapInArrow(in_task(_with_paths, plan, schema.only(names)), f"{PATH} string, {_COUNT} long")
-    return summed((path, 0, count) for path, count in found.collect())  # null and the empty string have the same path
+    return sum_counts(
+        (path, 0, count) for path, count in found.collect()
+    )  # null and the empty string have the same path
 
 
 def counts_of_new(found: DataFrame, plan: WritePlan) -> Counts:
@@ -48,7 +50,7 @@ def counts_of_new(found: DataFrame, plan: WritePlan) -> Counts:
         keys = new.select(PATH, KEY)
         return _by_task(keys.distinct() if plan.combines else keys, parallelism)
     counted: Any = functions.count_distinct(KEY) if plan.combines else functions.count(functions.lit(1))
-    return summed((path, 0, count) for path, count in new.groupBy(PATH).agg(counted).collect())
+    return sum_counts((path, 0, count) for path, count in new.groupBy(PATH).agg(counted).collect())
 
 
 def parallelism_of(plan: WritePlan) -> Parallelism | None:
@@ -58,10 +60,10 @@ def parallelism_of(plan: WritePlan) -> Parallelism | None:
 
 def _by_task(keys: DataFrame, parallelism: Parallelism) -> Counts:
     schema = f"{PATH} string, {_TASK} long, {_COUNT} long"
-    return summed(keys.mapInArrow(in_task(_counted_by_task, parallelism), schema).collect())
+    return sum_counts(keys.mapInArrow(in_task(_count_by_task, parallelism), schema).collect())
 
 
-def _counted_by_task(parallelism: Parallelism, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _count_by_task(parallelism: Parallelism, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     found: Counter[tuple[str, int]] = Counter()
     for batch in batches:
         for path, rows in rows_by_value(batch[PATH]):
@@ -73,7 +75,7 @@ def _counted_by_task(parallelism: Parallelism, batches: Iterable[pa.RecordBatch]
     yield pa.RecordBatch.from_arrays(arrays, names=[PATH, _TASK, _COUNT])
 
 
-def summed(parts: Iterable[tuple[str, int, int]]) -> Counts:
+def sum_counts(parts: Iterable[tuple[str, int, int]]) -> Counts:
     """Add up numbers of rows by partition path and task."""
     counts: dict[str, Counter[int]] = {}
     for path, task, count in parts:

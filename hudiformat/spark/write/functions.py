@@ -8,13 +8,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hudiformat.api.reading import context_of
 from hudiformat.api.table import Table
-from hudiformat.arguments import checks_arguments
+from hudiformat.arguments import check_arguments
 from hudiformat.errors import OptionError
 from hudiformat.services.inline import after_write, before_write
-from hudiformat.spark.errors import reraised
+from hudiformat.spark.errors import reraise_task_errors
 from hudiformat.spark.executor import with_tasks
 from hudiformat.spark.options import WRITER, SourceOptions, open_for_tasks
-from hudiformat.spark.write.batches import cut_by_rows, tasks_at_once
+from hudiformat.spark.write.batches import limit_batches_by_rows, tasks_at_once
 from hudiformat.spark.write.by_tasks import write_shuffled
 from hudiformat.spark.write.checkpoints import checkpoint, newest_batch
 from hudiformat.spark.write.lookup.global_lookup import write_everywhere
@@ -26,7 +26,7 @@ from hudiformat.write.commit.transaction import Commit, attempts
 from hudiformat.write.write import check_rows
 
 
-@checks_arguments
+@check_arguments
 def insert(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
     """Add the rows of *df* to the table at *path*, in one commit.
 
@@ -42,7 +42,7 @@ def insert(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None
     return write_by(df, path, Operation.INSERT, options)
 
 
-@checks_arguments
+@check_arguments
 def upsert(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
     """Add the rows of *df*, and replace the table's rows with the same record key and partition path, in one commit.
 
@@ -54,7 +54,7 @@ def upsert(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None
     return write_by(df, path, Operation.UPSERT, options)
 
 
-@checks_arguments
+@check_arguments
 def bulk_insert(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
     """Add the rows of *df* in new file groups, in one commit; every task opens its own file groups.
 
@@ -69,7 +69,7 @@ def bulk_insert(df: DataFrame, path: str, *, options: Mapping[str, str] | None =
     return write_by(df, path, Operation.BULK_INSERT, options)
 
 
-@checks_arguments
+@check_arguments
 def insert_overwrite(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
     """Replace all rows of each partition that occurs in *df* by the rows of *df*, in one commit.
 
@@ -81,7 +81,7 @@ def insert_overwrite(df: DataFrame, path: str, *, options: Mapping[str, str] | N
     return write_by(df, path, Operation.INSERT_OVERWRITE, options)
 
 
-@checks_arguments
+@check_arguments
 def insert_overwrite_table(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
     """Replace all rows of the table by the rows of *df*, in one commit.
 
@@ -93,7 +93,7 @@ def insert_overwrite_table(df: DataFrame, path: str, *, options: Mapping[str, st
     return write_by(df, path, Operation.INSERT_OVERWRITE_TABLE, options)
 
 
-@checks_arguments
+@check_arguments
 def delete(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
     """Delete the rows with the record keys and partitions of *df*, in one commit; other columns are ignored.
 
@@ -105,7 +105,7 @@ def delete(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None
     return write_by(df, path, Operation.DELETE, options)
 
 
-@checks_arguments
+@check_arguments
 def delete_partitions(
     spark: SparkSession, path: str, partitions: str | Sequence[str], *, options: Mapping[str, str] | None = None
 ) -> Commit:
@@ -116,12 +116,12 @@ def delete_partitions(
 
     Source: hudiformat.Table.delete_partitions.
     """
-    with reraised():
+    with reraise_task_errors():
         table = open_for_tasks(path, options)
         return Table(with_tasks(spark, context_of(table))).delete_partitions(partitions)
 
 
-@checks_arguments
+@check_arguments
 def write_batch(
     df: DataFrame,
     path: str,
@@ -144,7 +144,7 @@ def write_batch(
     """
     given = {} if operation is None else {"operation": operation}
     asked = SourceOptions({**(options or {}), "path": path, **given})
-    asked = asked.among(tasks_at_once(df.sparkSession))
+    asked = asked.with_sizing_tasks(tasks_at_once(df.sparkSession))
     writer = asked.get(WRITER) or _query_id(df.sparkSession)
     if writer is None:
         raise OptionError(
@@ -178,7 +178,7 @@ def write_by(
     """
     context = with_tasks(df.sparkSession, context_of(open_for_tasks(path, options)))
 
-    with reraised(), cut_by_rows(df.sparkSession):
+    with reraise_task_errors(), limit_batches_by_rows(df.sparkSession):
         state = before_write(context)
         rows = with_made_keys(df, state, operation)
         checked = check_rows(state, operation, as_table_has(arrow_schema(rows.schema), state.schema.arrow))

@@ -9,7 +9,7 @@ from typing import Any, cast
 from pyspark.sql import Column, Row, functions
 from pyspark.sql.types import ArrayType, DataType, IntegerType, LongType, MapType, StructType, TimestampNTZType
 
-from hudiformat.errors import SchemaError, shown, unknown_column
+from hudiformat.errors import SchemaError, format_value, unknown_column_error
 
 
 def column_of(value: object, kind: DataType, name: str) -> Column:
@@ -44,17 +44,17 @@ def _nested(value: Any, kind: StructType | MapType | ArrayType, name: str) -> Co
         ]
         return functions.create_map(*(part for pair in parts for part in pair))
     if not isinstance(value, Iterable) or isinstance(value, str | bytes):
-        raise _unfit(value, kind, name, "a list")
+        raise _type_error(value, kind, name, "a list")
     return functions.array(*(column_of(one, kind.elementType, name) for one in value))
 
 
 def _structure(value: Any, kind: StructType, name: str) -> Column:
     fields = value.asDict() if isinstance(value, Row) else value
     if not isinstance(fields, Mapping):
-        raise _unfit(value, kind, name, "a dict")
+        raise _type_error(value, kind, name, "a dict")
     known = set(kind.names)
     if strange := next((one for one in fields if one not in known), None):
-        raise unknown_column(f"{name}.{strange}", [f"{name}.{one}" for one in kind.names])
+        raise unknown_column_error(f"{name}.{strange}", [f"{name}.{one}" for one in kind.names])
     inner = [column_of(fields.get(one.name), one.dataType, f"{name}.{one.name}").alias(one.name) for one in kind]
     return functions.struct(*inner)
 
@@ -63,12 +63,12 @@ def _pairs(value: Any, kind: MapType, name: str) -> list[tuple[Any, Any]]:
     try:
         return list(dict(value).items())
     except (TypeError, ValueError):
-        raise _unfit(value, kind, name, "a dict") from None
+        raise _type_error(value, kind, name, "a dict") from None
 
 
-def _unfit(value: object, kind: DataType, name: str, expected: str) -> SchemaError:
+def _type_error(value: object, kind: DataType, name: str, expected: str) -> SchemaError:
     return SchemaError(
-        f"column {name} of type {kind.simpleString()}: expected {expected}, found {shown(value)}", column=name
+        f"column {name} of type {kind.simpleString()}: expected {expected}, found {format_value(value)}", column=name
     )
 
 

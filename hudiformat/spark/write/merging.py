@@ -19,20 +19,30 @@ from pyspark.sql.types import StructField
 
 from hudiformat.api.merging import check_clause, refuse_without_key
 from hudiformat.api.reading import context_of
-from hudiformat.arguments import checks_arguments
+from hudiformat.arguments import check_arguments
 from hudiformat.conditions.clauses import Clause, Delete, Insert, Update
 from hudiformat.errors import DataError
 from hudiformat.schema.table_schema import RowKeys, TableSchema
 from hudiformat.services.inline import after_write, before_write
-from hudiformat.spark.errors import reraised
+from hudiformat.spark.errors import reraise_task_errors
 from hudiformat.spark.executor import with_tasks
 from hudiformat.spark.options import open_for_tasks
-from hudiformat.spark.write.batches import cut_by_rows, planned_once
-from hudiformat.spark.write.by_tasks import write_found
+from hudiformat.spark.write.batches import limit_batches_by_rows, plan_shuffles_once
+from hudiformat.spark.write.by_tasks import write_looked_up_rows
 from hudiformat.spark.write.literals import column_of
-from hudiformat.spark.write.lookup.global_lookup import LOCATIONS, location, routed, rows_everywhere
-from hudiformat.spark.write.lookup.live_rows import STORED, live_rows, one_per_key
-from hudiformat.spark.write.lookup.tagging import GROUP, KEY, NEW, OUT, PATH, cached, key_columns, quoted, with_tags
+from hudiformat.spark.write.lookup.global_lookup import LOCATIONS, location, route_rows, rows_everywhere
+from hudiformat.spark.write.lookup.live_rows import STORED, keep_one_per_key, live_rows
+from hudiformat.spark.write.lookup.tagging import (
+    DELETED_FROM,
+    GROUP,
+    KEY,
+    NEW,
+    PATH,
+    cache,
+    key_columns,
+    quote,
+    with_tags,
+)
 from hudiformat.spark.write.schema import spark_schema
 from hudiformat.spark.write.slices import newest_slices
 from hudiformat.table.options.values import Operation
@@ -50,7 +60,7 @@ _THERE = "_hudiformat_there"
 """The partition path of the row that a source row matches, which may be another partition than its own."""
 
 
-@checks_arguments
+@check_arguments
 def merge(
     source: DataFrame,
     path: str,
@@ -82,22 +92,22 @@ def merge(
         for clause in clauses:
             check_clause(clause, schema.arrow.names, _fixed_columns(plan))
         with ExitStack() as stack:
-            stack.enter_context(planned_once(source.sparkSession, 0))
-            named = _named_alike(source, schema.arrow.names)
-            rows = cached(_one_per_key(_tagged(named, plan, schema), plan), stack)
+            stack.enter_context(plan_shuffles_once(source.sparkSession, 0))
+            named = _rename_to_table_case(source, schema.arrow.names)
+            rows = cache(_one_per_key(_tag(named, plan, schema), plan), stack)
             reader = plan.slice_reader(context.merger)
             if plan.options.is_global:
-                target = rows_everywhere(rows, plan, reader, schema.arrow, stack, group=OUT)
+                target = rows_everywhere(rows, plan, reader, schema.arrow, stack, group=DELETED_FROM)
                 target = target.withColumnRenamed(PATH, _THERE).hint(_JOIN)
                 joined, slices = rows.alias(SOURCE).join(target.alias(TARGET), KEY, "left"), None
             else:
                 slices = newest_slices(rows, plan)
-                target = live_rows(source.sparkSession, table.path, reader, slices, schema.arrow, group=OUT)
+                target = live_rows(source.sparkSession, table.path, reader, slices, schema.arrow, group=DELETED_FROM)
                 joined = rows.alias(SOURCE).join(target.hint(_JOIN).alias(TARGET), [PATH, KEY], "left")
-            found = cached(_found(joined, clauses, schema, plan), stack)
-            return write_found(found, plan, schema, slices)
+            found = cache(_apply_clauses(joined, clauses, schema, plan), stack)
+            return write_looked_up_rows(found, plan, schema, slices)
 
-    with reraised(), cut_by_rows(source.sparkSession):
+    with reraise_task_errors(), limit_batches_by_rows(source.sparkSession):
         state = before_write(context)
         refuse_without_key(state)
         checked = check_rows(state, Operation.UPSERT, state.schema.arrow)
@@ -112,7 +122,7 @@ def _fixed_columns(plan: WritePlan) -> Sequence[str]:
     return RowKeys.of(plan.config).key_fields if plan.options.is_global else key_columns(plan)
 
 
-def _named_alike(source: DataFrame, names: Sequence[str]) -> DataFrame:
+def _rename_to_table_case(source: DataFrame, names: Sequence[str]) -> DataFrame:
     """Rename the columns of *source* as the table spells them, unless Spark distinguishes upper and lower case."""
     if (source.sparkSession.conf.get("spark.sql.caseSensitive") or "").lower() == "true":
         return source
@@ -121,7 +131,7 @@ def _named_alike(source: DataFrame, names: Sequence[str]) -> DataFrame:
     return source.toDF(*(name if name in own else of_table.get(name.lower(), name) for name in given))
 
 
-def _tagged(source: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
+def _tag(source: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
     """Add the tags to the rows; with a global index the source may lack partition columns, which are null then."""
     missing = set(key_columns(plan)) - set(_fixed_columns(plan)) - set(source.columns)
     if not missing:
@@ -135,7 +145,7 @@ def _one_per_key(rows: DataFrame, plan: WritePlan) -> DataFrame:
     """Keep one source row per key, by the ordering columns; without them, several rows with a key are an error."""
     fields, keys = plan.ordering_fields, (KEY,) if plan.options.is_global else (KEY, PATH)
     if fields and set(fields) <= set(rows.columns):
-        return one_per_key(rows, keys, fields)
+        return keep_one_per_key(rows, keys, fields)
     double = rows.groupBy(*keys).count().where("count > 1").first()
     if double is not None:
         where = "" if plan.options.is_global else f" in partition {double[PATH]!r}"
@@ -146,9 +156,9 @@ def _one_per_key(rows: DataFrame, plan: WritePlan) -> DataFrame:
     return rows
 
 
-def _found(joined: DataFrame, clauses: Sequence[Clause], schema: TableSchema, plan: WritePlan) -> DataFrame:
+def _apply_clauses(joined: DataFrame, clauses: Sequence[Clause], schema: TableSchema, plan: WritePlan) -> DataFrame:
     """Apply the clauses to the joined rows; return the rows to write and to delete, with their tags."""
-    is_new = functions.col(OUT).isNull()
+    is_new = functions.col(DELETED_FROM).isNull()
     number = _first([(is_new == isinstance(clause, Insert)) & _condition(clause) for clause in clauses])
     chosen = joined.withColumn(_CLAUSE, number).where(functions.col(_CLAUSE).isNotNull())
     keys, given = _fixed_columns(plan), Counter(joined.columns)
@@ -158,16 +168,18 @@ def _found(joined: DataFrame, clauses: Sequence[Clause], schema: TableSchema, pl
     for field in spark_schema(schema.arrow).fields:
         kept = functions.col(f"{STORED}{field.name}" if field.name in stored else _named(TARGET, field.name))
         values = [_value(clause, field, kept, in_source=field.name in has) for clause in clauses]
-        value = functions.col(_named(SOURCE, field.name)) if field.name in keys else _chosen(values)
+        value = functions.col(_named(SOURCE, field.name)) if field.name in keys else _choose(values)
         columns.append(value.cast(field.dataType).alias(field.name))
     is_delete = functions.col(_CLAUSE).isin([n for n, clause in enumerate(clauses) if isinstance(clause, Delete)])
     if plan.options.is_global:
-        place = location(plan, functions.col(_THERE), functions.col(OUT), side=f"{TARGET}.")
+        place = location(plan, functions.col(_THERE), functions.col(DELETED_FROM), side=f"{TARGET}.")
         places = functions.when(~is_new, functions.array(place)).alias(LOCATIONS)
         moved = with_tags(chosen.select(*columns, places, is_delete.alias(_DELETED)), plan, schema)
-        return routed(moved, plan, deleted=functions.col(_DELETED)).drop(_DELETED)
-    out = functions.when(is_delete, functions.col(OUT)).alias(OUT)
-    group = functions.col(GROUP) if plan.uses_buckets else functions.coalesce(OUT, functions.lit("")).alias(GROUP)
+        return route_rows(moved, plan, deleted=functions.col(_DELETED)).drop(_DELETED)
+    out = functions.when(is_delete, functions.col(DELETED_FROM)).alias(DELETED_FROM)
+    group = (
+        functions.col(GROUP) if plan.uses_buckets else functions.coalesce(DELETED_FROM, functions.lit("")).alias(GROUP)
+    )
     return chosen.select(*columns, PATH, group, KEY, is_new.alias(NEW), out)
 
 
@@ -195,7 +207,7 @@ def _column(value: object) -> Column:
 
 
 def _named(side: str, name: str) -> str:
-    return f"{side}.{quoted(name)}"
+    return f"{side}.{quote(name)}"
 
 
 def _first(conditions: Sequence[Column]) -> Column:
@@ -206,7 +218,7 @@ def _first(conditions: Sequence[Column]) -> Column:
     )
 
 
-def _chosen(values: Sequence[Column]) -> Column:
+def _choose(values: Sequence[Column]) -> Column:
     """Return a column with the value of the clause whose number is in _CLAUSE."""
     cases = enumerate(values)
     nothing = functions.lit(None)

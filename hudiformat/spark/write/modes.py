@@ -12,9 +12,9 @@ from pyspark.sql.types import StructType
 from hudiformat.api.from_keys import create_from_keys
 from hudiformat.api.reading import context_of
 from hudiformat.api.table import Table
-from hudiformat.arguments import checks_arguments, one_or_more
+from hudiformat.arguments import as_name_list, check_arguments
 from hudiformat.errors import NotATableError, OptionError, TableExistsError
-from hudiformat.spark.errors import reraised
+from hudiformat.spark.errors import reraise_task_errors
 from hudiformat.spark.options import SourceOptions
 from hudiformat.spark.write.functions import delete_partitions, write_by
 from hudiformat.spark.write.lookup.tagging import paths_of
@@ -27,7 +27,7 @@ _ASKS = ("ignore", "errorifexists", "error")
 _MODES = ("append", "overwrite", *_ASKS)
 
 
-@checks_arguments
+@check_arguments
 def create_table(rows: DataFrame | StructType, path: str, *, options: Mapping[str, str]) -> Table:
     """Create an empty table at *path* with the columns of *rows*, a data frame or a schema, and with Hudi's keys.
 
@@ -40,11 +40,11 @@ def create_table(rows: DataFrame | StructType, path: str, *, options: Mapping[st
     """
     schema = rows if isinstance(rows, StructType) else rows.schema
     asked = SourceOptions({**options, "path": path})
-    with reraised():
+    with reraise_task_errors():
         return create_from_keys(path, schema=arrow_schema(schema), options=asked.of_table)
 
 
-@checks_arguments
+@check_arguments
 def write(
     df: DataFrame,
     path: str,
@@ -69,8 +69,8 @@ def write(
     Source: HoodieSparkSqlWriter.write, Hudi 1.2.0.
     """
     asked = SourceOptions({**(options or {}), "path": path})
-    partition_by = None if partition_by is None else one_or_more(partition_by)
-    with reraised():
+    partition_by = None if partition_by is None else as_name_list(partition_by)
+    with reraise_task_errors():
         if mode.lower() not in _MODES:
             raise OptionError(f"mode: expected one of {', '.join(_MODES)}, found {mode!r}", option="mode")
         operation = asked.batch_operation(overwrite=mode.lower() == "overwrite")
@@ -81,7 +81,7 @@ def write(
         table = table_for(asked, arrow_schema(df.schema), partition_by)
         if operation is Operation.DELETE_PARTITION:
             return delete_partitions(df.sparkSession, path, _to_delete(df, table, asked), options=asked.of_table)
-        operation = asked.for_rows(operation, table.config, df.columns)
+        operation = asked.operation_for(operation, table.config, df.columns)
     return write_by(df, path, operation, asked.of_table)
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from hudiformat.spark.write.batches import joined
+from hudiformat.spark.write.batches import concat_batches
 from hudiformat.spark.write.lookup.tagging import GROUP, PATH
 from hudiformat.write.rows import rows_by_code, taken
 
@@ -29,7 +29,7 @@ PACKED = f"{PATH} string, {GROUP} string, {_ROWS} binary"
 """The Spark schema of packed rows."""
 
 
-def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Pack *batches*, which have PATH and GROUP, as rows of PACKED; batches are joined if file groups are many."""
     waiting: list[pa.RecordBatch] = []
     size = 0
@@ -37,12 +37,12 @@ def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         waiting.append(batch)
         size += batch.nbytes
         if size >= min(_SMALLEST_VALUE * pc.count_distinct(batch[GROUP]).as_py(), _PACKED_AT_ONCE):
-            yield from map(_packed, joined(waiting))
+            yield from map(_pack_batch, concat_batches(waiting))
             waiting, size = [], 0
-    yield from map(_packed, joined(waiting))
+    yield from map(_pack_batch, concat_batches(waiting))
 
 
-def _packed(rows: pa.RecordBatch) -> pa.RecordBatch:
+def _pack_batch(rows: pa.RecordBatch) -> pa.RecordBatch:
     """Pack *rows* into one value per file group, or several for many bytes.
 
     A pair of a path and a group gets one code, so that rows are grouped by a single number.  For three rows::
@@ -76,12 +76,12 @@ def _packed(rows: pa.RecordBatch) -> pa.RecordBatch:
     )
 
 
-def shuffled(values: DataFrame) -> DataFrame:
+def shuffle(values: DataFrame) -> DataFrame:
     """Send packed rows to the tasks that write them, sorted by partition path and file group."""
     return values.repartition(PATH, GROUP).sortWithinPartitions(PATH, GROUP)
 
 
-def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, str, Iterator[pa.RecordBatch]]]:
+def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, str, Iterator[pa.RecordBatch]]]:
     """Yield each partition path and file group with its rows, from packed values that are sorted by both."""
     values = (value for batch in batches for value in zip(*batch.columns, strict=True))
     for (path, group), found in groupby(values, key=lambda value: (value[0].as_py(), value[1].as_py())):

@@ -14,13 +14,13 @@ from pyspark.sql import DataFrame
 
 from hudiformat.errors import DataError
 from hudiformat.file_group.merging.keys import key_hashes
-from hudiformat.naming.keys import shown_row
+from hudiformat.naming.keys import format_row
 from hudiformat.schema.table_schema import RowKeys, TableSchema
 from hudiformat.sizing.key_groups import Parallelism
-from hudiformat.spark.write.counting import Counts, parallelism_of, summed
+from hudiformat.spark.write.counting import Counts, parallelism_of, sum_counts
 from hudiformat.spark.write.describing import phase
-from hudiformat.spark.write.lookup.distinct import DistinctCounts, spread
-from hudiformat.spark.write.lookup.tagging import KEY, PATH, TAGS, key_columns, quoted, tag_rows
+from hudiformat.spark.write.lookup.distinct import DistinctCounts, mix_hashes
+from hudiformat.spark.write.lookup.tagging import KEY, PATH, TAGS, key_columns, quote, tag_rows
 from hudiformat.spark.write.workers import in_task
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.rows import rows_by_value
@@ -28,7 +28,7 @@ from hudiformat.write.rows import rows_by_value
 MOST = 100_000
 """The largest number of rows whose keys the driver collects."""
 
-GONE = "_hudiformat_gone"
+IS_DELETE = "_hudiformat_gone"
 """Whether a row is a delete."""
 
 
@@ -70,7 +70,7 @@ class _Part:
     """The first row without a key."""
 
 
-def summarized(df: DataFrame, plan: WritePlan, schema: TableSchema, *, with_data: bool = False) -> Summary:
+def summarize(df: DataFrame, plan: WritePlan, schema: TableSchema, *, with_data: bool = False) -> Summary:
     """Summarize the keys of *df* in one job; *with_data*, the driver also gets all columns if the rows are few.
 
     Raises:
@@ -78,14 +78,14 @@ def summarized(df: DataFrame, plan: WritePlan, schema: TableSchema, *, with_data
     """
     names = key_columns(plan)
     deletes = schema.delete_column if schema.delete_column in df.columns else None
-    wanted = df if with_data else df.select(*map(quoted, dict.fromkeys([*names, *([deletes] if deletes else [])])))
-    taken = in_task(_taken, plan, schema.only(names), deletes, with_data)
+    wanted = df if with_data else df.select(*map(quote, dict.fromkeys([*names, *([deletes] if deletes else [])])))
+    taken = in_task(_summarize_task, plan, schema.only(names), deletes, with_data)
     with phase(df.sparkSession, plan, "look at the keys"):
         messages = wanted.mapInArrow(taken, "part binary").collect()
-    return _joined([pickle.loads(bytes(message[0])) for message in messages], plan)  # noqa: S301 - pickled by us
+    return _merge_parts([pickle.loads(bytes(message[0])) for message in messages], plan)  # noqa: S301 - pickled by us
 
 
-def _taken(
+def _summarize_task(
     plan: WritePlan,
     keys: TableSchema,
     deletes: str | None,
@@ -94,9 +94,9 @@ def _taken(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the summary of the rows of one task, pickled."""
     part, shares = _Part(data=[] if with_data else None), parallelism_of(plan)
-    for batch in chain.from_iterable(_tagged(part, plan, keys, one) for one in batches):
+    for batch in chain.from_iterable(_tag(part, plan, keys, one) for one in batches):
         _keep(part, batch.drop_columns(TAGS.names), plan)
-        tags = batch.select([PATH, KEY]).append_column(GONE, _flags(batch, deletes))
+        tags = batch.select([PATH, KEY]).append_column(IS_DELETE, _flags(batch, deletes))
         part.rows += len(tags)
         if part.keys is not None:
             part.keys.append(tags)
@@ -106,14 +106,14 @@ def _taken(
     yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(part)], pa.binary())], names=["part"])
 
 
-def _tagged(part: _Part, plan: WritePlan, keys: TableSchema, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
+def _tag(part: _Part, plan: WritePlan, keys: TableSchema, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
     """Tag a batch; if rows have no key, count them and return nothing, for the write fails after this pass."""
     try:
         return list(tag_rows(plan, keys, [batch]))
     except DataError as error:
         if error.missing is None or error.first is None:
             raise
-        part.example = part.example or shown_row(batch, error.first)
+        part.example = part.example or format_row(batch, error.first)
         part.without_key += error.missing
         part.rows += len(batch)
         return []
@@ -139,17 +139,17 @@ def _count(part: _Part, tags: pa.RecordBatch, shares: Parallelism | None, *, com
     for path, rows in rows_by_value(tags[PATH]):
         part.paths.add(path)
         chosen = tags.take(pa.array(rows))
-        keys = chosen[KEY].filter(pc.invert(chosen[GONE]))
+        keys = chosen[KEY].filter(pc.invert(chosen[IS_DELETE]))
         owners = np.zeros(len(keys), np.int64) if shares is None else shares.owners(keys)
         for task in np.unique(owners).tolist():
             mine = keys.filter(pa.array(owners == task))
             if combines:
-                part.different.add((path, task), spread(key_hashes(pa.chunked_array([mine]))))
+                part.different.add((path, task), mix_hashes(key_hashes(pa.chunked_array([mine]))))
             else:
                 part.counts[path, task] = part.counts.get((path, task), 0) + len(mine)
 
 
-def _joined(parts: list[_Part], plan: WritePlan) -> Summary:
+def _merge_parts(parts: list[_Part], plan: WritePlan) -> Summary:
     """Merge the summaries of all tasks; raise a DataError if rows have no key."""
     rows = sum(part.rows for part in parts)
     if missing := sum(part.without_key for part in parts):
@@ -166,7 +166,7 @@ def _joined(parts: list[_Part], plan: WritePlan) -> Summary:
     for part in parts:
         different.merge(part.different)
     counts = [different.counts()] if plan.combines else [part.counts for part in parts]
-    upserts = summed((path, task, count) for one in counts for (path, task), count in one.items())
+    upserts = sum_counts((path, task, count) for one in counts for (path, task), count in one.items())
     keys = None
     if rows <= MOST:
         found = [batch for part in parts for batch in part.keys or ()]

@@ -12,9 +12,9 @@ from pyspark import TaskContext
 
 from hudiformat.naming.file_names import WriteToken
 from hudiformat.schema.table_schema import RowKeys, TableSchema
-from hudiformat.spark.write.batches import gathered
-from hudiformat.spark.write.lookup.tagging import GROUP, KEY, NEW, OUT, PATH
-from hudiformat.spark.write.packing import unpacked
+from hudiformat.spark.write.batches import regroup_batches
+from hudiformat.spark.write.lookup.tagging import DELETED_FROM, GROUP, KEY, NEW, PATH
+from hudiformat.spark.write.packing import unpack
 from hudiformat.spark.write.schema import fit_shown
 from hudiformat.table.options.values import REPLACING, Operation
 from hudiformat.timeline.commit_metadata import WriteStat
@@ -46,7 +46,7 @@ def decode_stats(data: bytes) -> tuple[WriteStat, ...]:
     return decode_write_stats(bytes(data))
 
 
-_ALL_TAGS = (PATH, GROUP, KEY, NEW, OUT)
+_ALL_TAGS = (PATH, GROUP, KEY, NEW, DELETED_FROM)
 _COMBINED_IN_MEMORY = 256 * 1024 * 1024
 """Bytes of one file group's rows that are combined in memory; more are spilled to disk."""
 
@@ -68,10 +68,12 @@ def write_rows(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.Record
                 task.write_batch(fit_shown(schema, _without_tags(batch)))
         else:
             keyed = partial(_with_keys, RowKeys.of(plan.config), schema)
-            for path, group, rows in unpacked(batches):
-                for batch in _combined(map(keyed, rows), plan):
-                    kept = _relocated(task, path, batch) if batch.schema.get_field_index(OUT) >= 0 else batch
-                    for located in _located(task, path, group, kept, schema):
+            for path, group, rows in unpack(batches):
+                for batch in _combine(map(keyed, rows), plan):
+                    kept = (
+                        _delete_moved(task, path, batch) if batch.schema.get_field_index(DELETED_FROM) >= 0 else batch
+                    )
+                    for located in _locate(task, path, group, kept, schema):
                         task.write(located)
                 task.end_groups(path)
         yield encode_stats(task.finish_apart())
@@ -87,20 +89,20 @@ def write_partitions(
     keys = RowKeys.of(plan.config)
     keyed = partial(_with_keys, keys, schema)
     with WriteTask(plan, write_token()) as task:
-        for path, _, rows in unpacked(batches):
-            for batch in _combined(gathered(map(keyed, rows)), plan):
-                stored = keys.stored(batch.select(schema.arrow.names))
+        for path, _, rows in unpack(batches):
+            for batch in _combine(regroup_batches(map(keyed, rows)), plan):
+                stored = keys.drop_key_fields(batch.select(schema.arrow.names))
                 for located in task.tagger.locate(KeyedRows(stored, batch[KEY], pa.repeat(path, len(batch)))):
                     task.write(located)
             task.end_groups(path)
         yield encode_stats(task.finish_apart())
 
 
-def _located(
+def _locate(
     task: WriteTask, path: str, group: str, batch: pa.RecordBatch, schema: TableSchema
 ) -> Iterator[LocatedRows]:
     """Yield the rows of one file group with its location: the rows of a bucket, or existing rows before new rows."""
-    rows = RowKeys.of(task.plan.config).stored(batch.select(schema.arrow.names))
+    rows = RowKeys.of(task.plan.config).drop_key_fields(batch.select(schema.arrow.names))
     if task.plan.uses_buckets:
         yield from task.tagger.locate_bucket(path, int(group), rows, batch[KEY])
         return
@@ -111,7 +113,7 @@ def _located(
             yield chosen
 
 
-def _combined(rows: Iterable[pa.RecordBatch], plan: WritePlan) -> Iterable[pa.RecordBatch]:
+def _combine(rows: Iterable[pa.RecordBatch], plan: WritePlan) -> Iterable[pa.RecordBatch]:
     if not plan.combines:
         return rows
     fields = plan.ordering_fields
@@ -121,7 +123,7 @@ def _combined(rows: Iterable[pa.RecordBatch], plan: WritePlan) -> Iterable[pa.Re
 def _with_keys(keys: RowKeys, schema: TableSchema, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return the rows with the columns of *schema*, KEY and, if *batch* has them, NEW and OUT."""
     rows = fit_shown(schema, _without_tags(batch))
-    tags = [name for name in (NEW, OUT) if batch.schema.get_field_index(name) >= 0]
+    tags = [name for name in (NEW, DELETED_FROM) if batch.schema.get_field_index(name) >= 0]
     added = {KEY: keys.record_keys(rows)} | {name: batch[name] for name in tags}
     return pa.RecordBatch.from_arrays([*rows.columns, *added.values()], names=[*rows.schema.names, *added])
 
@@ -130,13 +132,15 @@ def _without_tags(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.select([name for name in batch.schema.names if name not in _ALL_TAGS])
 
 
-def _relocated(task: WriteTask, path: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+def _delete_moved(task: WriteTask, path: str, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Delete the rows that move to another partition, and return the other rows."""
-    relocates = pc.is_valid(batch[OUT])
+    relocates = pc.is_valid(batch[DELETED_FROM])
     deleted = (
-        pa.Table.from_batches([batch.select([OUT, KEY]).filter(relocates)]).group_by(OUT).aggregate([(KEY, "list")])
+        pa.Table.from_batches([batch.select([DELETED_FROM, KEY]).filter(relocates)])
+        .group_by(DELETED_FROM)
+        .aggregate([(KEY, "list")])
     )
-    for file_id, keys in zip(deleted[OUT], deleted[f"{KEY}_list"], strict=True):
+    for file_id, keys in zip(deleted[DELETED_FROM], deleted[f"{KEY}_list"], strict=True):
         task.remove(path, file_id.as_py(), keys.values)
     return batch.filter(pc.invert(relocates))
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudiformat.spark.write.raised import marking_errors
+from hudiformat.spark.write.task_errors import mark_errors
 
 _DAEMON = "pyspark.daemon"
 _FIRST_TASKS = 2
@@ -30,18 +30,18 @@ Task = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 def in_task(function: Callable[..., Iterator[pa.RecordBatch]], *given: Any) -> Task:
     """Return a function for ``mapInArrow`` that calls *function* with *given* and the batches of a task.
 
-    The worker is prepared first, see :func:`settle`, and errors are marked for the driver.
+    The worker is prepared first, see :func:`prepare_worker`, and errors are marked for the driver.
     """
     return partial(_run, partial(function, *given))
 
 
 def _run(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    settle()
-    with marking_errors():
+    prepare_worker()
+    with mark_errors():
         yield from task(batches)
 
 
-class Settling:
+class PreparesWorker:
     """A base class for readers of a data source: unpickling one in a worker prepares the worker.
 
     The reader is unpickled before the partition arrives that it reads, and Spark calls its methods only after that.
@@ -49,10 +49,10 @@ class Settling:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        settle()
+        prepare_worker()
 
 
-def settle() -> None:
+def prepare_worker() -> None:
     """Prepare a Spark worker when a task begins, so that it does not wait for the kernel or the garbage collector.
 
     After each task, PySpark's daemon collects garbage, which visits all objects: 50 to 100 ms with this package and its

@@ -27,7 +27,7 @@ def options_of(config: TableConfig, options: Mapping[str, str]) -> WriteOptions:
         OptionError: an option is unknown, has a bad value, or contradicts the table.
         UnsupportedFeatureError: Hudi knows the value, but hudiformat does not support it.
     """
-    asked = _without_facts(config, options)
+    asked = _drop_table_facts(config, options)
     index = asked.get(_INDEX_TYPE, "").upper()
     if config.properties.get(_INDEX_TYPE) is None or index in {one.value for one in SUPPORTED_INDEX_TYPES}:
         return parse_write_options(asked)
@@ -40,7 +40,7 @@ def _index_type(word: str) -> IndexType:
     return known.get(word, IndexType.UNKNOWN)
 
 
-def _without_facts(config: TableConfig, options: Mapping[str, str]) -> dict[str, str]:
+def _drop_table_facts(config: TableConfig, options: Mapping[str, str]) -> dict[str, str]:
     options = {key if key in FACT_KEYS or key in TABLE_KEYS else current_name(key): options[key] for key in options}
     _refuse_other_merging(config, options)
     options = {key: value for key, value in options.items() if key not in _MERGING}

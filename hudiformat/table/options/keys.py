@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from hudiformat.errors import OptionError, UnsupportedFeatureError, did_you_mean, warn
+from hudiformat.errors import OptionError, UnsupportedFeatureError, suggest_names, warn
 from hudiformat.file_group.damage import DamageMode
 from hudiformat.schema.evolution import MAY_DROP, PARTIAL_SCHEMA, SCHEMA_ON_READ, SET_NULL
 from hudiformat.table.options.answers import Answer, asks_for_nothing, current_name, hudi_keys, rule_of
@@ -28,7 +28,7 @@ from hudiformat.table.options.parsers import (
     parse_integer,
     parse_share,
     parse_text,
-    supporting,
+    parser_of_supported,
 )
 from hudiformat.table.options.values import (
     FAILED_WRITES_POLICY,
@@ -65,13 +65,13 @@ def parse_write_options(options: Mapping[str, str] | None) -> WriteOptions:
         if not is_honoured(key):
             _judge(key, value)
     defaults = WriteOptions()
-    parts = {name: replace(getattr(defaults, name), **_parsed(keys, given)) for name, keys in _PARTS.items()}
-    result = replace(defaults, **_parsed(_KEYS, given), **parts)
+    parts = {name: replace(getattr(defaults, name), **_parse_values(keys, given)) for name, keys in _PARTS.items()}
+    result = replace(defaults, **_parse_values(_KEYS, given), **parts)
     result.concurrency.check()
     return result
 
 
-def _parsed(keys: Keys, given: Mapping[str, str]) -> dict[str, Any]:
+def _parse_values(keys: Keys, given: Mapping[str, str]) -> dict[str, Any]:
     return {keys[key][0]: keys[key][1](key, value) for key, value in given.items() if key in keys}
 
 
@@ -89,7 +89,7 @@ def _judge(key: str, value: str) -> None:
     """Raise an error for an unknown or a refused key; warn once for a key of Hudi without effect here."""
     if key not in hudi_keys():
         known = {*_KEYS, *TABLE_KEYS}.union(*_PARTS.values())
-        hint = did_you_mean(key, known | hudi_keys().keys(), most=3) or _NOTHING_ALIKE
+        hint = suggest_names(key, known | hudi_keys().keys(), most=3) or _NOTHING_ALIKE
         raise OptionError(f"unknown option {key!r}{hint}", option=key, is_unknown=True)
     if asks_for_nothing(key, value):
         return
@@ -113,7 +113,7 @@ def _drops_duplicates(key: str, value: str) -> DuplicatePolicy:
 _KEYS: Keys = {
     "hoodie.index.type": (
         "index_type",
-        supporting(
+        parser_of_supported(
             member_of(SUPPORTED_INDEX_TYPES),
             supported=f"are {', '.join(one.value for one in SUPPORTED_INDEX_TYPES)}",
             others=tuple(one.value for one in IndexType if not one.is_supported and one is not IndexType.UNKNOWN),
@@ -133,7 +133,7 @@ _KEYS: Keys = {
     "hoodie.logfile.data.block.max.size": ("block_max_size", parse_integer),
     "hoodie.logfile.data.block.format": (
         "block_format",
-        supporting(one_of("avro", "parquet"), supported=_NO_HFILES, others=("hfile",)),
+        parser_of_supported(one_of("avro", "parquet"), supported=_NO_HFILES, others=("hfile",)),
     ),
     "hoodie.parquet.compression.codec": ("parquet_compression", one_of("gzip", "snappy", "zstd", "uncompressed")),
     "hoodie.parquet.bloom.filter.enabled": ("bloom_filter", parse_boolean),
@@ -144,7 +144,7 @@ _KEYS: Keys = {
     "hoodie.datasource.insert.dup.policy": ("insert_duplicates", member_of(DuplicatePolicy)),
     "hoodie.bulkinsert.sort.mode": (
         "bulk_insert_sort",
-        supporting(
+        parser_of_supported(
             member_of(SortMode), supported=f"are {', '.join(one.value for one in SortMode)}", others=_OTHER_SORT_MODES
         ),
     ),

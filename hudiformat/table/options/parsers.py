@@ -82,7 +82,9 @@ def member_of(allowed: Iterable[Enum]) -> Parser:
     return parse
 
 
-def supporting(parse: Parser, *, supported: str, others: tuple[str, ...], feature: str | None = None) -> Parser:
+def parser_of_supported(
+    parse: Parser, *, supported: str, others: tuple[str, ...], feature: str | None = None
+) -> Parser:
     """Return a parser like *parse* that raises an UnsupportedFeatureError for *others*, values that only Hudi supports.
 
     The error lists *supported*; its feature is *feature* and the value, or without *feature*, the key and the value.

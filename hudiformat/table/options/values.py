@@ -226,7 +226,7 @@ class ConcurrencyOptions:
         return self.failed_writes or (FailedWritesPolicy.LAZY if self.has_other_writers else FailedWritesPolicy.EAGER)
 
     @property
-    def lock_patience(self) -> float:
+    def lock_timeout(self) -> float:
         """The seconds that a writer waits for the lock."""
         return self.lock_retries * self.lock_retry_wait_ms / 1000
 

@@ -20,12 +20,12 @@ from hudiformat.codec.log.frame import BlockHeader, BlockType, HeaderKey
 from hudiformat.codec.log.reader import LogReader
 from hudiformat.errors import CorruptTableError, DecodeError, SchemaError
 from hudiformat.storage.protocol import Storage
-from hudiformat.timeline.archive.archived import ArchivedInstant, InstantFiles, parse_archived
+from hudiformat.timeline.archive.archived import ArchivedInstant, InstantFiles, parse_archived_instant
 from hudiformat.timeline.cleans import CleanerPlan, CleanMetadata
-from hudiformat.timeline.commit_metadata import CommitMetadata, commit_of_record, commit_record
+from hudiformat.timeline.commit_metadata import CommitMetadata, commit_record, parse_commit_record
 from hudiformat.timeline.contents import Content, Metadata, Plan, read_content
 from hudiformat.timeline.plans import CompactionPlan, IndexCommitMetadata, RequestedReplaceMetadata
-from hudiformat.timeline.records import from_record, parsed_schema, schema_text, to_record
+from hudiformat.timeline.records import fastavro_schema, from_record, schema_text, to_record
 from hudiformat.timeline.rollbacks import RollbackMetadata, SavepointMetadata
 from hudiformat.timeline.table_config import TableConfig
 from hudiformat.timeline.timeline import Action, Instant, State
@@ -75,7 +75,7 @@ def archive_logs(storage: Storage, config: TableConfig) -> Iterator[list[Archive
         CorruptTableError: as for :func:`read_archive_logs`.
     """
     plans: dict[tuple[str, Action], Plan] = {}  # of instants whose completed state may be in a later file
-    for path in archive_files(storage, config):
+    for path in archive_log_paths(storage, config):
         completed: dict[tuple[str, Action], ArchivedInstant] = {}
         for record in _read_records(storage, path):
             instant, contents = _parse_entry(record, path=f"{storage.root}/{path}")
@@ -108,12 +108,12 @@ def add_archive_log(storage: Storage, config: TableConfig, archived: Sequence[Ar
     for one in archived:
         time, action = one.instant.time, one.instant.action
         if one.plan is not None:
-            records.append(_make_record(Instant(time, _planned_as(action, one.plan), State.REQUESTED), one.plan))
+            records.append(_make_record(Instant(time, _requested_action(action, one.plan), State.REQUESTED), one.plan))
         records.append(_make_record(Instant(time, action, State.COMPLETED), one.metadata))
     _add_file(storage, config, records)
 
 
-def _planned_as(action: Action, plan: Plan) -> Action:
+def _requested_action(action: Action, plan: Plan) -> Action:
     """Return the action of the requested state of an instant with *plan* in layout 1.
 
     Layout 1 calls a clustering a replace commit.
@@ -130,7 +130,7 @@ def _add_file(storage: Storage, config: TableConfig, records: Sequence[Mapping[s
     storage.create(f"{config.history_folder}/.commits_.archive.{number}_1-0-1", b"".join(blocks), overwrite=False)
 
 
-def archive_files(storage: Storage, config: TableConfig) -> list[str]:
+def archive_log_paths(storage: Storage, config: TableConfig) -> list[str]:
     """Return the paths of the files of the archived timeline of layout 1, the oldest first."""
     folder = config.history_folder
     matches = [match for info in storage.list(folder) if (match := _NAME.fullmatch(info.name))]
@@ -139,10 +139,10 @@ def archive_files(storage: Storage, config: TableConfig) -> list[str]:
 
 def _read_records(storage: Storage, path: str) -> Iterator[Any]:
     for block in LogReader(path, storage=storage):
-        yield from archived_records(block, path=f"{storage.root}/{path}")
+        yield from decode_archive_block(block, path=f"{storage.root}/{path}")
 
 
-def archived_records(block: LogBlock, *, path: str) -> list[Any]:
+def decode_archive_block(block: LogBlock, *, path: str) -> list[Any]:
     """Return the records of a block of the archived timeline; none of a block of another type.
 
     Raises:
@@ -167,7 +167,7 @@ def _encode_records(records: Sequence[Mapping[str, Any]]) -> bytes:
     parts = [int32(_CONTENT_VERSION), int32(len(records))]
     for record in records:
         buffer = io.BytesIO()
-        fastavro.schemaless_writer(buffer, parsed_schema(_RECORD), record)
+        fastavro.schemaless_writer(buffer, fastavro_schema(_RECORD), record)
         parts += [int32(buffer.tell()), buffer.getvalue()]
     header = BlockHeader({HeaderKey.SCHEMA: schema_text(_RECORD)})
     return encode_block(LogBlock(BlockType.AVRO_DATA, header, b"".join(parts)))
@@ -179,9 +179,11 @@ def _parse_entry(record: Any, *, path: str) -> tuple[Instant, list[Content]]:
     if state is None:
         raise CorruptTableError(f"{path}: expected archived instants in a state of Hudi's", path=path)
     completion_time = record.get("stateTransitionTime") if state is State.COMPLETED else None
-    instant = parse_archived(record.get("commitTime"), record.get("actionType"), state, completion_time, path=path)
+    instant = parse_archived_instant(
+        record.get("commitTime"), record.get("actionType"), state, completion_time, path=path
+    )
     contents = [
-        commit_of_record(record[name], path=path)
+        parse_commit_record(record[name], path=path)
         if kind is CommitMetadata
         else from_record(kind, record[name], path=path)
         for name, kind in _FIELDS.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hudiformat.errors import CorruptTableError, NameFormatError
-from hudiformat.naming.checks import checked_instant
+from hudiformat.naming.checks import check_instant
 from hudiformat.timeline.contents import Metadata, Plan
 from hudiformat.timeline.timeline import Action, Instant, State
 
@@ -31,15 +31,17 @@ class InstantFiles:
     completed: Instant
 
 
-def parse_archived(time: object, action: object, state: State, completion_time: object = None, *, path: str) -> Instant:
+def parse_archived_instant(
+    time: object, action: object, state: State, completion_time: object = None, *, path: str
+) -> Instant:
     """Return the instant that an entry of the archived timeline names.
 
     Raises:
         CorruptTableError: it is no instant; *path* is named.
     """
     try:
-        end = None if completion_time is None else checked_instant(_text(completion_time))
-        return Instant(checked_instant(_text(time)), Action(action), state, end)
+        end = None if completion_time is None else check_instant(_text(completion_time))
+        return Instant(check_instant(_text(time)), Action(action), state, end)
     except (NameFormatError, ValueError) as error:
         raise CorruptTableError(f"{path}: expected archived instants: {error}", path=path) from error
 

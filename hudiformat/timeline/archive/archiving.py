@@ -73,7 +73,7 @@ def read_archived(storage: Storage, config: TableConfig, *, contents: bool = Tru
     return tuple(sorted(newest.values(), key=lambda archived: archived.instant.sort_key))
 
 
-def archive(
+def archive_instants(
     storage: Storage,
     config: TableConfig,
     limits: ArchiveLimits = ArchiveLimits(),  # a frozen default

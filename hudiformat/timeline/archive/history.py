@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudiformat.codec.avro.container import decode_avro_file
-from hudiformat.codec.log.content.parquet_data import checked_rows, encode_parquet, read_rows
+from hudiformat.codec.log.content.parquet_data import encode_parquet, read_row_count, read_small_file
 from hudiformat.errors import CorruptTableError, StorageError
-from hudiformat.naming.checks import checked_path_in_table
+from hudiformat.naming.checks import check_path_in_table
 from hudiformat.storage.protocol import Storage
-from hudiformat.timeline.archive.archived import ArchivedInstant, InstantFiles, parse_archived
+from hudiformat.timeline.archive.archived import ArchivedInstant, InstantFiles, parse_archived_instant
 from hudiformat.timeline.cleans import CleanerPlan
 from hudiformat.timeline.contents import Metadata, Plan, decode_content, encode_content
 from hudiformat.timeline.plans import RequestedReplaceMetadata, decode_compaction_plan
@@ -161,7 +161,7 @@ def latest_manifest(storage: Storage, folder: str, version: int | None = None) -
     path = f"{folder}/manifest_{version}"
     try:
         manifest = json.loads(storage.read(path))
-        return version, {checked_path_in_table(str(one["fileName"])): int(one["fileLen"]) for one in manifest["files"]}
+        return version, {check_path_in_table(str(one["fileName"])): int(one["fileLen"]) for one in manifest["files"]}
     except (ValueError, TypeError, LookupError, RecursionError, OverflowError, StorageError) as error:
         named = f"{storage.root}/{path}"
         raise CorruptTableError(f"{named}: expected the archived timeline's manifest: {error}", path=named) from error
@@ -185,9 +185,9 @@ def read_history_rows(storage: Storage, path: str, columns: Sequence[str] | None
     try:
         data = storage.read(path)
         with pq.ParquetFile(pa.BufferReader(data)) as file:
-            checked_rows(file.metadata, len(data))
+            read_row_count(file.metadata, len(data))
             names = [name for name in file.schema_arrow.names if columns is None or name in columns]
-            rows: pa.Table = read_rows(file, names, len(data))
+            rows: pa.Table = read_small_file(file, names, len(data))
             return rows if columns is not None else rows.select(_SCHEMA.names).cast(_SCHEMA)
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         named = f"{storage.root}/{path}"
@@ -195,7 +195,7 @@ def read_history_rows(storage: Storage, path: str, columns: Sequence[str] | None
 
 
 def _parse_row(row: dict[str, Any], *, path: str) -> ArchivedInstant:
-    instant = parse_archived(
+    instant = parse_archived_instant(
         row.get("instantTime"), row.get("action"), State.COMPLETED, row.get("completionTime"), path=path
     )
     metadata, plan = row.get("metadata"), row.get("plan")

@@ -77,7 +77,7 @@ def exclusive(context: TableContext) -> Iterator[TableContext]:
         with _in_process(context.storage.root).section:
             yield context
         return
-    with held(lock_of(context.storage, options), patience=options.lock_patience) as hold:
+    with held(lock_of(context.storage, options), patience=options.lock_timeout) as hold:
         yield replace(context, confirm=hold.confirm)
 
 
@@ -123,7 +123,7 @@ def turn(state: TableState) -> Iterator[TableState]:
         LockError: another thread has been writing for too long.
     """
     root, thread = state.storage.root, threading.get_ident()
-    patience = state.options.concurrency.lock_patience
+    patience = state.options.concurrency.lock_timeout
     deadline, writers = time.monotonic() + patience, _in_process(root)
     with _changed:
         while writers.of_others() or writers.beginning not in (None, thread):
@@ -215,7 +215,7 @@ def without_others(state: TableState) -> TableState:
     options = state.options.concurrency
     if options.failed_writes_policy is not FailedWritesPolicy.EAGER:
         return state
-    deadline = time.monotonic() + options.lock_patience
+    deadline = time.monotonic() + options.lock_timeout
     while going_on := state.pending_writes:
         if time.monotonic() >= deadline:
             raise LockError(

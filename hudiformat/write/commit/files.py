@@ -17,12 +17,12 @@ from dataclasses import dataclass, field, replace
 from hudiformat.codec.log.reader import LogReader
 from hudiformat.codec.log.writer import AppendResult, LogWriter
 from hudiformat.errors import StorageError, WriteConflictError
-from hudiformat.file_group.base_file.indexed import FileIndexer
+from hudiformat.file_group.base_file.file_indexes import FileIndexer
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.slices import FileSlice, LogFile
 from hudiformat.naming.file_names import BaseFileName, LogFileName, WriteToken, base_name, join_path, parse_data_file
 from hudiformat.naming.instants import is_instant
-from hudiformat.storage.closing import CompleteFiles, close_synced
+from hudiformat.storage.closing import FileCloser, sync_and_close
 from hudiformat.storage.protocol import OutputFile, Storage
 from hudiformat.timeline.commit_metadata import (
     CommitMetadata,
@@ -207,7 +207,7 @@ class GroupTarget:
     token: WriteToken
     partition_path: str
     file_id: str = ""
-    complete: CompleteFiles | None = None
+    complete: FileCloser | None = None
     """Collects the complete files of the group to sync them together; if None, they are synced one by one."""
     threads: int = 1
     """How many threads may write a file: with several, rows are written while the next ones are merged."""
@@ -241,7 +241,7 @@ class GroupTarget:
         if self.complete is not None:
             self.complete.add(file)
         elif self.plan.options.sync:
-            close_synced(file)
+            sync_and_close(file)
         else:
             file.close()
 

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 from hudiformat.errors import warn
-from hudiformat.file_group.base_file.indexed import FileIndexer, Indexes
+from hudiformat.file_group.base_file.file_indexes import FileIndexer, Indexes
 from hudiformat.file_group.merging.rule import RecordMerger, merge_mode
 from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.slices import FileSlice, Visibility

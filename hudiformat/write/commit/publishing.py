@@ -24,7 +24,7 @@ from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.values import Operation
 from hudiformat.table.state import TableState
 from hudiformat.timeline.commit_metadata import CommitMetadata
-from hudiformat.timeline.contents import Metadata, Plan, complete, create_requested, remove_pending
+from hudiformat.timeline.contents import Metadata, Plan, complete_instant, create_requested, remove_pending
 from hudiformat.timeline.rollbacks import RollbackPlan
 from hudiformat.timeline.timeline import Action, Instant, instant_path, load_timeline
 from hudiformat.write.commit.plan import WritePlan
@@ -74,7 +74,9 @@ def publish(state: TableState, instant: Instant, metadata: Metadata) -> Instant:
     latest = state.timeline.latest_instant_time
     now = next_instant(state.context.clock(), max(filter(None, (latest, instant.time, recorded)), default=None))
     state.context.confirm()
-    done = complete(state.storage, state.config, instant, metadata, completion_time=now, timeline=state.timeline)
+    done = complete_instant(
+        state.storage, state.config, instant, metadata, completion_time=now, timeline=state.timeline
+    )
     _remove_if_lock_lost(state, instant, done)
     if recorded is not None and isinstance(metadata, CommitMetadata) and metadata.schema is not None:
         with suppress(StorageError):  # the instant is completed; the next commit names the columns if this one cannot
@@ -150,7 +152,7 @@ def refuse_new_indexes(state: TableState, plan: WritePlan, instant: Instant, sch
         WriteConflictError: an index was built since the write began.
     """
     needed = indexes_of(state, schema) if state.config.metadata_partitions else None
-    if needed is not None and not needed.are_in(plan.indexes):
+    if needed is not None and not needed.is_subset_of(plan.indexes):
         root = state.storage.root
         raise WriteConflictError(
             f"{root}: {instant} cannot commit: an index of the metadata table was built since it began, and its files "

@@ -14,7 +14,7 @@ from hudiformat.codec.avro.arrays import rows_within
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.build import data_block, data_blocks, delete_block
 from hudiformat.codec.log.frame import BlockHeader, HeaderKey
-from hudiformat.file_group.base_file.indexed import FileIndexer
+from hudiformat.file_group.base_file.file_indexes import FileIndexer
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import LogFileName
 from hudiformat.schema.meta_fields import INSERTED, RECORD_KEY, UPDATED, add_meta_columns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hudiformat.file_group.base_file.copied import CopiedBaseFile, can_be_copied
+from hudiformat.file_group.base_file.copying import CopiedBaseFile, can_be_copied
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import BaseFileName, join_path, new_file_id, new_group_uuid
 from hudiformat.timeline.commit_metadata import WriteStat

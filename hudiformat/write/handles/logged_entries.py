@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.file_group.base_file.indexed import FileIndexer
+from hudiformat.file_group.base_file.file_indexes import FileIndexer
 from hudiformat.file_group.keyed_rows import keyed_rows
 from hudiformat.file_group.slices import FileSlice, LogFile
 from hudiformat.write.commit.files import GroupTarget
@@ -78,7 +78,7 @@ class LoggedEntries:
         added, dropped, doubtful, unlisted = map(_unique, (self._added, self._dropped, self._undecided, self._unlisted))
         columns = self._plan.indexes.values if self._plan.indexes is not None else ()
         if not self._plan.merges_in_tasks:
-            indexer.touch(_unique(self._touched))
+            indexer.add_log_keys(_unique(self._touched))
         elif columns or len(doubtful):
             keys = _unique(self._touched) if columns else doubtful
             after = self._rows_after(logs, keys, columns)

@@ -17,11 +17,11 @@ from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.base_file.file_keys import FileKeys
 from hudiformat.file_group.base_file.read import BaseRows, read_file_keys, scan_base_rows
 from hudiformat.file_group.merging.keys import KeyIndex, RowSource
-from hudiformat.file_group.merging.rule import comparable, without_ordering
+from hudiformat.file_group.merging.rule import comparable_integers, lacks_ordering_value
 from hudiformat.file_group.renamed_columns import scan_rows
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.schema.meta_fields import INSERTED, RECORD_KEY, UPDATED, add_file_name, add_origin, without_file_name
-from hudiformat.storage.closing import Behind
+from hudiformat.storage.closing import BackgroundCalls
 from hudiformat.table.options.values import Operation
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.files import GroupTarget, WriteCounts, base_file_stat
@@ -117,9 +117,9 @@ class Changes:
         counts = WriteCounts(updates=int(updated.sum()), deletes=int((~updated).sum()))
         is_silent = log is None and self.indexed_file is None
         if is_silent and updated.all() and len(at) == head.num_rows:  # no other column of the old rows is read
-            return self.stored(self.rows.at(change), UPDATED), counts
+            return self.stored(self.rows.take(change), UPDATED), counts
         base = pa.Table.from_batches(rows.read(), self.schema)
-        new = self.stored(self.rows.at(change[updated]), UPDATED)
+        new = self.stored(self.rows.take(change[updated]), UPDATED)
         if log is not None:
             log.add(DELETE, base.take(pa.array(at[~updated])), None)
             log.add(UPDATE, base.take(pa.array(at[updated])), new)
@@ -148,12 +148,12 @@ class Changes:
         """Return which of the rows that match a change lose to it: all but those with a higher ordering value."""
         if not self.ordering_fields:
             return np.ones(len(at), np.bool_)
-        new = self.rows.at(change, self.ordering_fields)
+        new = self.rows.take(change, self.ordering_fields)
         columns = tuple(
             pa.chunked_array([*new[name].chunks, *taken(base[name], at).chunks], base.schema.field(name).type)
             for name in self.ordering_fields
         )
-        ranks = comparable(columns, 2 * len(at))
+        ranks = comparable_integers(columns, 2 * len(at))
         loses: Booleans = self.wins[change] | (ranks[: len(at)] >= ranks[len(at) :])
         return loses
 
@@ -216,7 +216,7 @@ class MergeHandle:
         changes = self._build_changes(file)
         counts = WriteCounts()
         # With indexes, rows are written in this thread, because the values for the indexes are collected in it.
-        with Behind(apart=self._target.threads > 1 and self._plan.indexes is None) as behind:
+        with BackgroundCalls(apart=self._target.threads > 1 and self._plan.indexes is None) as behind:
             for base in self._base_rows(changes.ordering_fields):
                 merged, counted = changes.merged(base, self._log)
                 counts += counted
@@ -296,7 +296,7 @@ class MergeHandle:
             rows = combine(rows, [rows[self._key].combine_chunks()], fields)
         deletes = self._delete_rows(rows.schema)
         deleted = deleted_rows(rows, plan.schema.delete_column)
-        wins = deleted & without_ordering([rows[name] for name in fields], rows.num_rows)
+        wins = deleted & lacks_ordering_value([rows[name] for name in fields], rows.num_rows)
         deleted, wins = (np.append(flags, np.ones(deletes.num_rows, np.bool_)) for flags in (deleted, wins))
         rows = in_one_piece(pa.concat_tables([rows, deletes]))
         matches = KeyMatches(rows[self._key]) if positions is None else PositionMatches(positions)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.file_group.merging.keys import KeyIndex
-from hudiformat.file_group.merging.rule import comparable
+from hudiformat.file_group.merging.rule import comparable_integers
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.values import DuplicatePolicy, Operation
 from hudiformat.write.commit.plan import WritePlan
@@ -129,7 +129,7 @@ def _may_move(plan: WritePlan, rows: pa.Table, existing: pa.Table, fields: tuple
     if plan.operation is Operation.DELETE or not plan.options.moves_partitions:
         return np.zeros(rows.num_rows, np.bool_)
     both = tuple(pa.chunked_array([*rows[name].chunks, *existing[name].chunks], rows[name].type) for name in fields)
-    ranks = comparable(both, 2 * rows.num_rows)
+    ranks = comparable_integers(both, 2 * rows.num_rows)
     wins: Booleans = ranks[: rows.num_rows] >= ranks[rows.num_rows :]
     if plan.schema.delete_column is not None:
         wins &= ~np.asarray(pc.fill_null(rows[plan.schema.delete_column], False))

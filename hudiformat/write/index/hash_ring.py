@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudiformat.errors import CorruptTableError
-from hudiformat.naming.ring_hash import RING_END, ring_places
+from hudiformat.naming.ring_hash import RING_END, ring_positions
 from hudiformat.write.rows import Integers
 
 FIRST_INSTANT = "00000000000000"
@@ -106,7 +106,7 @@ class HashRing:
         For example, with nodes that end at 10, 20 and 30, the hash 7 belongs to bucket 0 and the hash 10, too; 11 to
         bucket 1; and 31, which is after the last node, to bucket 0 again.
         """
-        found = np.searchsorted(self._values, ring_places(record_keys, hash_fields), side="left")
+        found = np.searchsorted(self._values, ring_positions(record_keys, hash_fields), side="left")
         return np.where(found < len(self.nodes), found, 0)
 
     def number_of(self, file_id: str) -> int | None:

@@ -29,7 +29,7 @@ class ListedIndex:
             CorruptTableError, StorageError: its file groups cannot be listed.
         """
         assert self._plan.record_index is not None  # noqa: S101 - whoever asks has looked
-        return self._plan.record_index.opened(self._storage)
+        return self._plan.record_index.open(self._storage)
 
     def tag(self, record_keys: pa.Array, path: str, groups: Collection[str]) -> Locations:
         """Return the file group that the index names for each key of a partition, whose file groups are *groups*.

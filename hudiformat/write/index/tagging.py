@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 
 from hudiformat.codec.log.block import LogBlock
-from hudiformat.codec.log.damaged import naming_log_files
+from hudiformat.codec.log.damaged import add_log_file_to_errors
 from hudiformat.codec.log.frame import BlockType
 from hudiformat.codec.log.reader import LogReader
 from hudiformat.errors import DataError
 from hudiformat.file_group.base_file.file_keys import FileKeys
 from hudiformat.file_group.base_file.read import read_file_keys, scan_base_file
-from hudiformat.file_group.merging.candidates import counting_blocks
+from hudiformat.file_group.merging.candidates import blocks_to_merge
 from hudiformat.file_group.partitions import PARTITION_METADATA_FILE
 from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile, build_slices, latest_slices
 from hudiformat.naming.file_names import base_name, join_path
@@ -398,10 +398,10 @@ class PartitionIndex:
         return LogReader(join_path(self._path, str(log.name)), storage=self._storage)
 
     def _naming(self, logs: Iterable[LogFile]) -> AbstractContextManager[None]:
-        return naming_log_files(self._storage, (join_path(self._path, str(log.name)) for log in logs))
+        return add_log_file_to_errors(self._storage, (join_path(self._path, str(log.name)) for log in logs))
 
     def _counting_blocks(self, blocks: Iterable[LogBlock]) -> list[LogBlock]:
-        return counting_blocks(blocks, counts=self._plan.visibility.counts_block)
+        return blocks_to_merge(blocks, counts=self._plan.visibility.counts_block)
 
 
 def _at_locations(rows: LocatedRows, found: Locations, chosen: Booleans) -> LocatedRows:

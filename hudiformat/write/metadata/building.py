@@ -24,10 +24,10 @@ from hudiformat.naming.file_names import BaseFileName, LogFileName, WriteToken
 from hudiformat.naming.instants import next_instant
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.storage.protocol import Storage
-from hudiformat.storage.spill_folders import spill_folder, spilling
+from hudiformat.storage.spill_folders import convert_spill_errors, spill_folder
 from hudiformat.table.state import Clock
 from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
-from hudiformat.timeline.contents import begin_instant, complete
+from hudiformat.timeline.contents import begin_instant, complete_instant
 from hudiformat.timeline.table_config import TableConfig
 from hudiformat.timeline.timeline import Action
 
@@ -107,7 +107,7 @@ def build_partition(
         for group, found in _by_group(records, partition)
     )
     metadata = CommitMetadata(_BULK_INSERT, {partition.name: stats} if stats else {}, {"schema": schema.avro})
-    complete(own, config, begun, metadata, completion_time=next_instant(clock(), time))
+    complete_instant(own, config, begun, metadata, completion_time=next_instant(clock(), time))
 
 
 def _base_file(
@@ -154,7 +154,7 @@ class _Spilled:
         self._together = -(-count // _MOST_FILES)
         self._writers: dict[int, pa.ipc.RecordBatchStreamWriter] = {}
 
-    @spilling()
+    @convert_spill_errors()
     def add(self, records: KeyedRecords, groups: npt.NDArray[np.int32]) -> None:
         order = np.argsort(groups, kind="stable")
         rows = pa.RecordBatch.from_arrays([pa.array(groups), records.keys, records.values], schema=_SPILLED)
@@ -171,12 +171,12 @@ class _Spilled:
             for group in np.unique(groups).tolist():
                 yield group, table.filter(pa.array(groups == group)) if self._together > 1 else table
 
-    @spilling()
+    @convert_spill_errors()
     def close(self) -> None:
         for writer in self._writers.values():
             writer.close()
 
-    @spilling()
+    @convert_spill_errors()
     def _read(self, number: int) -> pa.Table:
         self._writers.pop(number).close()
         path = self._path(number)

@@ -20,7 +20,7 @@ from hudiformat.file_group.slices import Visibility
 from hudiformat.metadata_table.changes import Change, IndexKind, KeyedRecords
 from hudiformat.metadata_table.kinds.record_index import RECORD_INDEX
 from hudiformat.metadata_table.kinds.secondary_index import SecondaryIndexKind
-from hudiformat.metadata_table.merging import merged_records
+from hudiformat.metadata_table.merging import merge_records
 from hudiformat.metadata_table.partition import OpenMetadata
 from hudiformat.metadata_table.record_locations import RecordLocation, decode_location
 from hudiformat.metadata_table.secondary_keys import record_keys_of
@@ -59,13 +59,13 @@ class Correction:
         every += [found[RECORD_KEY].combine_chunks().cast(pa.string()) for _, found in rows]
         keys = pc.unique(pa.chunked_array(every, pa.string()))
         for kind in secondary:
-            yield kind, kind.corrected(self._entries_of(kind, keys), [found for _, found in rows])
+            yield kind, kind.corrections(self._entries_of(kind, keys), [found for _, found in rows])
 
     def _stored(self, index: IndexKind) -> _Stored:
         """Return the entries of the touched file groups, and which file groups have entries."""
         found = _Stored()
         for one in self.opened.slices(index.name):
-            keys, values = merged_records(self.opened.parts_of(one), index, self.schema)
+            keys, values = merge_records(self.opened.parts_of(one), index, self.schema)
             encoded = values.dictionary_encode()
             places = [decode_location(value, self.schema) for value in encoded.dictionary.to_pylist()]
             found.known.update(places)
@@ -92,7 +92,7 @@ class Correction:
         """Return the entries of *keys* in a secondary index."""
         found = [pa.array([], pa.string())]
         for one in self.opened.slices(kind.name):
-            stored, _ = merged_records(self.opened.parts_of(one), kind, self.schema)
+            stored, _ = merge_records(self.opened.parts_of(one), kind, self.schema)
             found.append(stored.filter(pc.is_in(record_keys_of(stored), keys)))
         return pa.chunked_array(found).combine_chunks()
 

@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from hudiformat.codec.log.block import LogBlock
-from hudiformat.codec.log.damaged import naming_log_files
+from hudiformat.codec.log.damaged import add_log_file_to_errors
 from hudiformat.codec.log.frame import BlockType
 from hudiformat.codec.log.reader import LogReader
 from hudiformat.codec.statistics import ColumnStatistics, StatisticsCollector
+from hudiformat.file_group.base_file.file_indexes import FileIndexer, Indexes
 from hudiformat.file_group.base_file.footers import read_footer
-from hudiformat.file_group.base_file.indexed import FileIndexer, Indexes
 from hudiformat.file_group.merging.candidates import read_records
 from hudiformat.file_group.reader import SliceReader
-from hudiformat.file_group.renamed_columns import named_block, scan_batches, stored_schema_of
+from hudiformat.file_group.renamed_columns import rename_block_columns, scan_batches, stored_schema_of
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import join_path
 from hudiformat.schema.meta_fields import RECORD_KEY
@@ -89,9 +89,9 @@ class FileReader:
         schema = self._schema
         indexer = FileIndexer(replace(self.indexes, keys=False), schema)
         path = join_path(folder, name)
-        with naming_log_files(storage, [path]):
+        with add_log_file_to_errors(storage, [path]):
             for block in filter(_has_records, LogReader(path, storage=storage)):
-                for batch, written in read_records([named_block(block, self.slices.history)], schema):
+                for batch, written in read_records([rename_block_columns(block, self.slices.history)], schema):
                     indexer.add(batch if written is None else _select_written(batch, written))
         return indexer.finish()
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
-from hudiformat.file_group.base_file.indexed import Indexes
+from hudiformat.file_group.base_file.file_indexes import Indexes
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.metadata_table.bloom_filters import BLOOM_FILTERS
 from hudiformat.metadata_table.changes import Change, IndexKind, KeyedRecords

@@ -15,7 +15,7 @@ import pyarrow as pa
 from hudiformat.codec.statistics import kind_of
 from hudiformat.errors import SchemaError, UnsupportedFeatureError
 from hudiformat.file_group.base_file.expressions import IndexedExpression
-from hudiformat.file_group.base_file.indexed import Indexes
+from hudiformat.file_group.base_file.file_indexes import Indexes
 from hudiformat.metadata_table.bloom_filters import BLOOM_FILTERS
 from hudiformat.metadata_table.changes import IndexKind
 from hudiformat.metadata_table.column_stats import COLUMN_STATS, PARTITION_STATS

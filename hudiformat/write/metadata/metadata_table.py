@@ -27,14 +27,14 @@ from hudiformat.metadata_table.updates import encode_log_blocks, file_groups_of
 from hudiformat.naming.file_names import LogFileName, WriteToken, base_name, join_path, parse_data_file
 from hudiformat.naming.instants import next_instant
 from hudiformat.schema.table_schema import TableSchema
-from hudiformat.storage.closing import CompleteFiles
+from hudiformat.storage.closing import FileCloser
 from hudiformat.storage.folder import FolderStorage
 from hudiformat.table.options.values import WriteOptions
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.cleans import CleanMetadata
 from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudiformat.timeline.config_files import META_FOLDER, METADATA_FOLDER, load_table_config
-from hudiformat.timeline.contents import Metadata, begin_instant, complete, remove_pending
+from hudiformat.timeline.contents import Metadata, begin_instant, complete_instant, remove_pending
 from hudiformat.timeline.plans import IndexCommitMetadata
 from hudiformat.timeline.rollbacks import RestoreMetadata, RollbackMetadata
 from hudiformat.timeline.timeline import Action, Instant, State, instant_path
@@ -250,16 +250,16 @@ class MetadataTable:
             return None
         storage, config, schema = self.own.storage, self.own.config, self.own.schema
         begun = begin_instant(storage, config, time, Action.DELTA_COMMIT, CommitMetadata("UPSERT_PREPPED"))
-        with CompleteFiles(sync=self.outer.options.sync and storage.capabilities.sync) as files:
+        with FileCloser(sync=self.outer.options.sync and storage.capabilities.sync) as files:
             appended = ((kind.name, tuple(self._append(kind, time, found, files))) for kind, found in given)
             stats = {partition: found for partition, found in appended if found}
         metadata = CommitMetadata("UPSERT_PREPPED", stats, {"schema": schema.avro})
         # next_instant does not know *time* yet: the state was read before this delta commit began.
         now = next_instant(self.outer.context.clock(), max(time, self.next_instant))
-        complete(storage, config, begun, metadata, completion_time=now)
+        complete_instant(storage, config, begun, metadata, completion_time=now)
         return now
 
-    def _append(self, kind: IndexKind, time: str, records: KeyedRecords, files: CompleteFiles) -> Iterator[WriteStat]:
+    def _append(self, kind: IndexKind, time: str, records: KeyedRecords, files: FileCloser) -> Iterator[WriteStat]:
         """Write the log files of a partition; the hash of a key determines its file group."""
         names = self._log_names(kind.name, time)
         if not records.parts:
@@ -276,7 +276,7 @@ class MetadataTable:
         names: Sequence[LogFileName],
         time: str,
         records: KeyedRecords,
-        files: CompleteFiles,
+        files: FileCloser,
         *,
         begins: bool = False,
     ) -> Iterator[WriteStat]:
@@ -321,7 +321,7 @@ def _split(records: KeyedRecords, kind: IndexKind, count: int) -> list[KeyedReco
     """Return the records of each of *count* file groups."""
     if count == 1:
         return [records]
-    numbers, dropped = (file_groups_of(kind.hashed(keys), count) for keys in (records.keys, records.dropped))
+    numbers, dropped = (file_groups_of(kind.part_to_hash(keys), count) for keys in (records.keys, records.dropped))
     rows = [pa.array(np.flatnonzero(numbers == group)) for group in range(count)]
     dropped_rows = [pa.array(np.flatnonzero(dropped == group)) for group in range(count)]
     return [

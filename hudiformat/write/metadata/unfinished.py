@@ -12,7 +12,7 @@ from hudiformat.metadata_table.kinds.files import FILES
 from hudiformat.naming.instants import next_instant
 from hudiformat.table.state import TableState
 from hudiformat.timeline.config_files import METADATA_FOLDER
-from hudiformat.timeline.contents import complete, remove_pending, transition_inflight
+from hudiformat.timeline.contents import complete_instant, remove_pending, transition_inflight
 from hudiformat.timeline.plans import IndexCommitMetadata, IndexPlan
 from hudiformat.timeline.timeline import Action, Instant, State
 from hudiformat.write.metadata.definitions import forget_definitions
@@ -79,4 +79,4 @@ def _finish(state: TableState, pending: Instant) -> None:
     state.context.confirm()
     latest = max(filter(None, (state.timeline.latest_instant_time, pending.time)))
     now = next_instant(state.context.clock(), latest)
-    complete(storage, config, pending, IndexCommitMetadata(index_partition_infos=infos), completion_time=now)
+    complete_instant(storage, config, pending, IndexCommitMetadata(index_partition_infos=infos), completion_time=now)

@@ -11,7 +11,7 @@ import pytest
 
 import hudiformat as hf
 from hudiformat import StepState, Table
-from hudiformat.check.repair.commits import made_again, saved_again
+from hudiformat.check.repair.commits import rebuild_commit, rebuild_savepoint
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.timeline.commit_metadata import CommitMetadata
 from hudiformat.timeline.rollbacks import SavepointMetadata
@@ -35,7 +35,7 @@ def groups(metadata: CommitMetadata) -> dict[str, list[str]]:
 def test_commits_of_hudis_are_made_again(name: str, tmp_path: Path) -> None:
     state = hf.open_table(unpack(name, tmp_path).table)._context.state()
     for done in state.timeline.completed_writes:
-        real, found = state.metadata(done), made_again(state, done)
+        real, found = state.metadata(done), rebuild_commit(state, done)
         if found is None:
             assert real.operation_type == "DELETE_PARTITION"
             continue
@@ -69,7 +69,7 @@ def test_counts_are_those_of_the_files(table: Table) -> None:
     table.delete(rows(("b", 2, "x", 2)))
     state = table._context.state()
     for done in state.timeline.completed_writes:
-        found, real = made_again(state, done), state.metadata(done)
+        found, real = rebuild_commit(state, done), state.metadata(done)
         assert found is not None
         assert [(one.num_writes, one.num_deletes) for one in found.write_stats] == [
             (one.num_writes, one.num_deletes) for one in real.write_stats
@@ -144,7 +144,7 @@ def test_a_log_compaction_is_known_by_its_plan(tmp_path: Path) -> None:
     (commit,) = table.log_compact()
     state = table._context.state()
     done = next(one for one in state.timeline.completed_writes if one.time == commit.instant)
-    found = made_again(state, done)
+    found = rebuild_commit(state, done)
     assert found is not None
     assert found.operation_type == state.metadata(done).operation_type
 
@@ -156,7 +156,7 @@ def test_a_savepoint_names_the_files_that_it_keeps(table: Table) -> None:
     state = table._context.state()
     real = state.content(saved)
     assert isinstance(real, SavepointMetadata)
-    assert saved_again(state, saved).partition_metadata == real.partition_metadata
+    assert rebuild_savepoint(state, saved).partition_metadata == real.partition_metadata
     Path(table.path, instant_path(table.config, saved)).write_bytes(b"")
     age(Path(table.path))
     assert table.repair(apply=True).left == ()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from hudiformat import RepairKind, StepState, Table
-from hudiformat.check.repair.alive import Patience
+from hudiformat.check.repair.liveness import WriterTimeout
 from hudiformat.check.repair.logs import plan_logs
+from hudiformat.check.repair.repair_folder import RepairFolder
 from hudiformat.check.repair.steps import Job
-from hudiformat.check.repair.taking_away import TakenAway
 from hudiformat.codec.log.verify import verify_log
 from tests.check.repair.breaking import age
 from tests.cli.support import DATA, DELETES, EVOLVED, HIDDEN, UNDECODABLE
@@ -25,7 +25,7 @@ def planned(table: Table, data: bytes) -> Job:
 
 
 def job_of(table: Table) -> Job:
-    (job,) = plan_logs(table._context.state(), [(PATH, "why")], Patience(table._context.storage, 600))
+    (job,) = plan_logs(table._context.state(), [(PATH, "why")], WriterTimeout(table._context.storage, 600))
     return job
 
 
@@ -41,8 +41,8 @@ def test_blocks_that_can_be_read_stay_as_they_are(tmp_path: Path) -> None:
     assert job.step.kind is RepairKind.LOG
     assert job.step.lost.startswith("the AVRO_DATA block of 5: ")
     assert "(torn tail)" in job.step.lost
-    taken = TakenAway(table._context.storage, "1")
-    assert job.done(taken).state is StepState.DONE
+    taken = RepairFolder(table._context.storage, "1")
+    assert job.carry_out(taken).state is StepState.DONE
     assert Path(table.path, PATH).read_bytes() == DATA + EVOLVED
     assert verify_log(Path(table.path, PATH)) == []
     assert len(taken.files) == 1
@@ -61,7 +61,7 @@ def test_a_block_with_odd_lengths_is_written_anew(tmp_path: Path) -> None:
     file.write_bytes(bytes(odd))
     kinds = [finding.kind.value for finding in verify_log(file)]
     job = planned(table, bytes(odd))
-    job.done(TakenAway(table._context.storage, "1"))
+    job.carry_out(RepairFolder(table._context.storage, "1"))
     assert kinds != []
     assert verify_log(file) == []
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hudiformat import RepairKind, StepState, Table
-from hudiformat.check.repair.alive import Patience
+from hudiformat.check.repair.liveness import WriterTimeout
 from hudiformat.check.repair.loose_files import plan_loose_files
 from hudiformat.check.verify.finding import TableFinding, TableFindingKind
 from hudiformat.file_group.partitions import PARTITION_METADATA_FILE
@@ -56,7 +56,7 @@ def test_temporary_files_are_taken_away_and_not_found_again(table: Table) -> Non
 
 
 def test_what_is_outside_of_the_table_is_not_touched(table: Table, tmp_path: Path) -> None:
-    state, patience = table._context.state(), Patience(table._context.storage, 600)
+    state, patience = table._context.state(), WriterTimeout(table._context.storage, 600)
     finding = TableFinding(TableFindingKind.ORPHAN, str(tmp_path / "spill"), "a spill folder")
     (job,) = plan_loose_files(state, [finding], patience)
     assert (job.run, job.step.state) == (None, StepState.REFUSED)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from hudiformat import HudiFormatError, Repair, RepairKind, RepairStep, StepState
+from hudiformat.check.repair.repair_folder import RepairFolder
 from hudiformat.check.repair.steps import Job
-from hudiformat.check.repair.taking_away import TakenAway
 from hudiformat.storage.local import LocalStorage
 
 STEP = RepairStep(RepairKind.LOG, "x/.a.log", "is replaced", "it is damaged")
@@ -23,17 +23,17 @@ def test_steps_and_repairs_show_what_counts() -> None:
 
 
 def test_a_job_is_done_refused_or_fails(tmp_path: Path) -> None:
-    taken = TakenAway(LocalStorage(tmp_path), "1")
-    ran: list[TakenAway] = []
+    taken = RepairFolder(LocalStorage(tmp_path), "1")
+    ran: list[RepairFolder] = []
 
-    def fail(_taken: TakenAway) -> None:
+    def fail(_taken: RepairFolder) -> None:
         raise HudiFormatError("no")
 
-    assert Job(STEP, ran.append).done(taken).state is StepState.DONE
+    assert Job(STEP, ran.append).carry_out(taken).state is StepState.DONE
     assert ran == [taken]
-    refused = Job.refused(STEP, "alive").done(taken)
+    refused = Job.refused(STEP, "alive").carry_out(taken)
     assert (refused.state, refused.reason) == (StepState.REFUSED, "alive")
-    failed = Job(STEP, fail).done(taken)
+    failed = Job(STEP, fail).carry_out(taken)
     assert (failed.state, failed.reason) == (StepState.FAILED, "no")
 
 

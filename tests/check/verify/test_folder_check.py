@@ -68,7 +68,7 @@ def test_partition_metadata_files_in_parquet_and_foreign_folders_are_fine(tmp_pa
 
 def test_spill_folders_of_this_machine(table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "hudiformat-spill-1"
-    monkeypatch.setattr("hudiformat.check.verify.folder_check.old_spill_folders", lambda **_: [folder])
+    monkeypatch.setattr("hudiformat.check.verify.folder_check.find_old_spill_folders", lambda **_: [folder])
     assert found(table) == [("ORPHAN", str(folder))]
     (step,) = table.repair().steps
     assert "outside of the table" in step.reason

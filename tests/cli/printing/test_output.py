@@ -15,7 +15,15 @@ import pytest
 
 import hudiformat
 from hudiformat.cli.app import run
-from hudiformat.cli.printing.output import Column, Table, fitted, human, printable, printed_warnings, shortened
+from hudiformat.cli.printing.output import (
+    Column,
+    Table,
+    format_size,
+    narrow_columns,
+    print_warnings,
+    printable,
+    truncate,
+)
 from hudiformat.codec.log.block import encode_block
 from hudiformat.codec.log.build import data_block
 from hudiformat.errors import HudiFormatWarning
@@ -76,13 +84,13 @@ def test_control_characters_are_escaped() -> None:
 
 
 def test_long_text_is_truncated_by_its_width_on_a_terminal() -> None:
-    assert shortened("abcdef", 6) == "abcdef"
-    assert shortened("abcdefg", 6) == "abcde…"
-    assert shortened("日本語", 5) == "日本…"
+    assert truncate("abcdef", 6) == "abcdef"
+    assert truncate("abcdefg", 6) == "abcde…"
+    assert truncate("日本語", 5) == "日本…"
 
 
 def test_only_our_own_warnings_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    with printed_warnings():
+    with print_warnings():
         warnings.warn("the metadata table\ncannot be read", HudiFormatWarning, stacklevel=1)
     assert capsys.readouterr().err == "hudiformat: the metadata table cannot be read\n"
 
@@ -146,11 +154,11 @@ def test_a_terminal_shows_meta_fields_where_they_are_asked_for(monkeypatch: pyte
     ],
 )
 def test_bytes_are_said_as_people_say_them(size: int, text: str) -> None:
-    assert human(size) == text
+    assert format_size(size) == text
 
 
 def test_columns_that_do_not_fit_are_left_out() -> None:
     columns = [Column(str(number), 10) for number in range(10)]
-    assert [column.width for column in fitted(columns, 22)] == [6, 6, 6]
-    assert fitted(columns[:1], 1) == (Column("0", 6),)
-    assert fitted(columns[:2], 22) == tuple(columns[:2])
+    assert [column.width for column in narrow_columns(columns, 22)] == [6, 6, 6]
+    assert narrow_columns(columns[:1], 1) == (Column("0", 6),)
+    assert narrow_columns(columns[:2], 22) == tuple(columns[:2])

@@ -17,12 +17,12 @@ from hudiformat.codec.avro.arrays import (
     bitmap,
     decode_varints,
     encode_varints,
-    mapped_type,
+    estimate_nbytes,
+    map_leaf_types,
     numbers,
     offsets,
     one_batch,
     rows_within,
-    size_of,
     unzigzag,
     validity,
     varint_sizes,
@@ -140,23 +140,23 @@ def test_bytes_are_appended_where_there_is_room_and_where_there_is_none() -> Non
     output = Output(4, b"ab")
     for part in (b"cd", b"", b"efghijkl", b"m"):
         output.append(np.frombuffer(part, np.uint8))
-    output.room(3)[:] = 0x7A  # not used
-    output.room(2)[:] = 0x6E
+    output.reserve(3)[:] = 0x7A  # not used
+    output.reserve(2)[:] = 0x6E
     output.used += 2
     assert output.used == 15
-    assert bytes(output.written()) == b"abcdefghijklmnn"
-    assert output.written().readonly
+    assert bytes(output.written_bytes()) == b"abcdefghijklmnn"
+    assert output.written_bytes().readonly
 
 
 def test_parts_are_counted_from_the_rows_that_they_are_in() -> None:
     parts = Parts(np.array([0, 3, 5]), np.array([7, 8, 9], np.uint64))
-    here = parts.within(3, 5)
+    here = parts.in_rows(3, 5)
     assert here.heads is not None
     assert (here.firsts.tolist(), here.heads.tolist()) == ([0], [8])
-    assert Parts(parts.firsts).within(1, 6).firsts.tolist() == [2, 4]
-    assert Parts(parts.firsts).within(1, 6).heads is None
+    assert Parts(parts.firsts).in_rows(1, 6).firsts.tolist() == [2, 4]
+    assert Parts(parts.firsts).in_rows(1, 6).heads is None
     none = Parts()
-    assert none.within(0, 5) is none
+    assert none.in_rows(0, 5) is none
 
 
 def test_a_batch_whose_bytes_arrow_does_not_know_has_the_size_of_its_buffers() -> None:
@@ -168,7 +168,7 @@ def test_a_batch_whose_bytes_arrow_does_not_know_has_the_size_of_its_buffers() -
         def get_total_buffer_size(self) -> int:
             return 7
 
-    assert size_of(cast("pa.RecordBatch", OfViews())) == 7
+    assert estimate_nbytes(cast("pa.RecordBatch", OfViews())) == 7
 
 
 @pytest.mark.parametrize(
@@ -185,5 +185,5 @@ def test_a_batch_whose_bytes_arrow_does_not_know_has_the_size_of_its_buffers() -
 def test_types_inside_a_type_are_mapped_and_nothing_else_changes(
     made: Callable[[pa.DataType], pa.DataType],
 ) -> None:
-    other = mapped_type(made(pa.string()), lambda leaf: pa.binary() if leaf == pa.string() else leaf)
+    other = map_leaf_types(made(pa.string()), lambda leaf: pa.binary() if leaf == pa.string() else leaf)
     assert other.equals(made(pa.binary()), check_metadata=True)

@@ -14,13 +14,13 @@ from hudiformat.codec.avro.cells import (
     Reference,
     Run,
     Word,
-    byte,
+    constant_byte,
     equal_texts,
+    fixed_word,
     fuse,
     integers,
     join,
-    size,
-    small,
+    row_sizes,
     text_words,
 )
 from hudiformat.codec.avro.compiled import VARIABLE
@@ -70,8 +70,8 @@ def test_neighbours_of_at_most_eight_bytes_become_one_word() -> None:
     [word] = fuse(cells)
     assert isinstance(word, Word)
     assert word.values.tolist() == [0x02610202, 0x04D86463620602]
-    assert size(cells, 2).tolist() == [4, 7]
-    data, ends = join(cells, size(cells, 2))
+    assert row_sizes(cells, 2).tolist() == [4, 7]
+    data, ends = join(cells, row_sizes(cells, 2))
     assert data.tobytes() == bytes.fromhex("02 02 61 0202 06 62 63 64 d8 04")
     assert ends.tolist() == [0, 4, 11]
 
@@ -85,14 +85,18 @@ def test_cells_of_equal_lengths_become_a_run() -> None:
     [run] = fuse(cells)
     assert isinstance(run, Run)
     assert run.lengths == 22
-    data, _ = join(cells, size(cells, 2))
+    data, _ = join(cells, row_sizes(cells, 2))
     assert data.tobytes() == b"\x02\x0a" + bytes(range(20)) + b"\x02\x0b" + bytes(range(20, 40))
 
 
 def test_rows_without_a_value_have_no_bytes() -> None:
     present = np.array([True, False])
-    cells = [byte(2, present), small(np.array([7, 8], np.uint64), 1, present), *integers(np.array([300, 1]), present)]
-    lengths = size(cells, 2)
+    cells = [
+        constant_byte(2, present),
+        fixed_word(np.array([7, 8], np.uint64), 1, present),
+        *integers(np.array([300, 1]), present),
+    ]
+    lengths = row_sizes(cells, 2)
     assert lengths.tolist() == [4, 0]
     assert join(cells, lengths)[0].tobytes() == bytes.fromhex("02 07 d8 04")
 
@@ -109,4 +113,4 @@ def test_long_and_short_references_are_joined(lengths: list[int]) -> None:
     data = np.arange(100, dtype=np.uint8)
     cells: list[Cell] = [Constant(b"x" * 20), Reference(data, np.array([50, 10]), np.array(lengths))]
     expected = b"".join(b"x" * 20 + bytes(range(at, at + length)) for at, length in zip((50, 10), lengths, strict=True))
-    assert join(cells, size(cells, 2))[0].tobytes() == expected
+    assert join(cells, row_sizes(cells, 2))[0].tobytes() == expected

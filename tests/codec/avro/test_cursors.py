@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudiformat.codec.avro.arrays import Mask
-from hudiformat.codec.avro.cursors import PADDING, Cursors, Guesses
+from hudiformat.codec.avro.cursors import PADDING, Cursors, SpeculativeCursors
 from hudiformat.errors import CorruptBlockError
 
 
@@ -55,8 +55,8 @@ def test_values_of_a_fixed_width_are_gathered() -> None:
 
 def test_a_uniform_integer_is_read_and_any_other_is_not() -> None:
     two = cursors("03 02", "03 04")
-    assert two.uniform() == -2
-    assert two.uniform() is None
+    assert two.read_if_equal() == -2
+    assert two.read_if_equal() is None
     assert two.pos.tolist() == [1, 3]
 
 
@@ -88,13 +88,13 @@ def test_a_length_is_compared_with_the_rest_of_the_record(length: str) -> None:
 
 def test_a_refused_value_is_named_by_its_offset_unless_it_is_absent() -> None:
     two = cursors("00", "07", base=10)
-    two.refuse(mask(0, 1), mask(1, 0), "odd")
+    two.raise_if(mask(0, 1), mask(1, 0), "odd")
     with pytest.raises(CorruptBlockError, match="at byte 11: odd"):
-        two.refuse(mask(0, 1), None, "odd")
+        two.raise_if(mask(0, 1), None, "odd")
 
 
 def test_guesses_without_a_value_go_to_the_end() -> None:
     exact = cursors("04 61 62", "08 61", "03 61")
-    guesses = Guesses(exact.data, exact.pos, exact.end)
+    guesses = SpeculativeCursors(exact.data, exact.pos, exact.end)
     assert guesses.length(None).tolist() == [2, 0, 0]
     assert guesses.pos.tolist() == [1, 5, 7]

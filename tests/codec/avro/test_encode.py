@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudiformat.codec.avro import decode, encode
-from hudiformat.codec.avro.cells import Constant, Reference, Word, join, size
+from hudiformat.codec.avro.cells import Constant, Reference, Word, join, row_sizes
 from hudiformat.codec.avro.decode import decode_records
 from hudiformat.codec.avro.encode import column_cells, encode_datums, encode_records, head_and_length, length_prefix
 from hudiformat.codec.avro.nodes import parse_schema
-from hudiformat.codec.avro.schema import arrow_to_avro, avro_to_arrow, resolve
+from hudiformat.codec.avro.schema import arrow_to_avro, avro_to_arrow, convert_to_schema
 from hudiformat.errors import DataError, EncodeError, SchemaError
 from hudiformat.testing import batches
 from tests.codec.avro.builders import SLOW, both_ways, record_schema, same, schema_of
@@ -301,7 +301,7 @@ def test_bytes_equal_fastavro_and_come_back(batch: pa.RecordBatch) -> None:
     decoded.validate(full=True)
     assert decoded.schema == avro_to_arrow(schema)
     assert encode_records(decoded, schema) == encoded
-    expected = resolve(batch, avro_to_arrow(schema))
+    expected = convert_to_schema(batch, avro_to_arrow(schema))
     assert same(decoded.to_pylist(), expected.to_pylist())
 
 
@@ -395,7 +395,7 @@ def test_a_head_is_before_the_length_of_the_rows_that_begin_parts() -> None:
     heads = np.array([int.from_bytes(b"head0000", "little"), int.from_bytes(b"head2222", "little")], np.uint64)
     prefix = head_and_length(np.array([1, 2, 3]), np.array([0, 2]), heads)
     assert isinstance(prefix, Reference)
-    data, ends = join([prefix], size([prefix], 3))
+    data, ends = join([prefix], row_sizes([prefix], 3))
     assert data.tobytes() == b"head0000\0\0\0\1\0\0\0\2head2222\0\0\0\3"
     assert ends.tolist() == [0, 12, 16, 28]
 

@@ -7,7 +7,7 @@ import pytest
 
 from hudiformat.codec.avro.arrays import Bytes, Longs, Mask
 from hudiformat.codec.avro.decode import record_offsets
-from hudiformat.codec.avro.framing import follow, guess_offsets, walk_runs
+from hudiformat.codec.avro.framing import follow_chains, guess_offsets, walk_runs
 from hudiformat.errors import CorruptBlockError, DecodeError, TruncatedBlockError
 from tests.codec.avro.builders import framed_records
 
@@ -25,37 +25,37 @@ def step(positions: Longs) -> Longs:
 
 
 def test_all_links_are_found() -> None:
-    positions = follow(LINKS, COUNT, step, begins, max_chains=16)
+    positions = follow_chains(LINKS, COUNT, step, begins, max_chains=16)
     assert positions is not None
     assert positions.tolist() == list(range(0, len(LINKS) + 1, 4))
 
 
 @pytest.mark.parametrize("count", [COUNT - 1, COUNT + 1])
 def test_a_wrong_count_is_not_believed(count: int) -> None:
-    assert follow(LINKS, count, step, begins, max_chains=16) is None
+    assert follow_chains(LINKS, count, step, begins, max_chains=16) is None
 
 
 def test_chains_that_pass_each_other_are_given_up() -> None:
-    assert follow(LINKS, COUNT, lambda positions: positions + 6, begins, max_chains=16) is None
+    assert follow_chains(LINKS, COUNT, lambda positions: positions + 6, begins, max_chains=16) is None
 
 
 def test_chains_that_stand_still_are_given_up() -> None:
-    assert follow(LINKS, COUNT, lambda positions: positions + (positions == 0), begins, max_chains=16) is None
+    assert follow_chains(LINKS, COUNT, lambda positions: positions + (positions == 0), begins, max_chains=16) is None
 
 
 def test_positions_from_which_nothing_follows_are_given_up() -> None:
-    assert follow(LINKS, COUNT, lambda positions: positions + 10_000, begins, max_chains=16) is None
-    assert follow(LINKS, COUNT, step, lambda first, _: first == 7, max_chains=16) is None
+    assert follow_chains(LINKS, COUNT, lambda positions: positions + 10_000, begins, max_chains=16) is None
+    assert follow_chains(LINKS, COUNT, step, lambda first, _: first == 7, max_chains=16) is None
 
 
 def test_positions_that_are_too_few_are_given_up() -> None:
     data = LINKS.copy()
     data[len(data) // 2 :] = 1
-    assert follow(data, COUNT, step, begins, max_chains=16) is None
+    assert follow_chains(data, COUNT, step, begins, max_chains=16) is None
 
 
 def test_links_too_long_for_a_window_are_given_up() -> None:
-    assert follow(np.zeros(COUNT << 14, np.uint8), COUNT, step, begins, max_chains=16) is None
+    assert follow_chains(np.zeros(COUNT << 14, np.uint8), COUNT, step, begins, max_chains=16) is None
 
 
 def test_guessing_finds_what_the_loop_finds() -> None:

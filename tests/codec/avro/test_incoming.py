@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from hudiformat.codec.avro.incoming import suited
+from hudiformat.codec.avro.incoming import adapt_to_schema
 
 MOMENT = datetime(2024, 2, 29, 12, 0, 1, 123456)  # noqa: DTZ001 - the wall clock
 SCHEMA = pa.schema([("id", pa.string()), ("at", pa.timestamp("us")), ("v", pa.int64())])
@@ -91,11 +91,11 @@ def test_the_type_that_a_column_gets(given: pa.DataType, there: pa.DataType | No
     plain = given.value_type if pa.types.is_dictionary(given) else given
     array = pa.array([value if getattr(plain, "tz", "") else value.replace(tzinfo=None)], plain)
     rows = pa.table({"x": array.dictionary_encode() if pa.types.is_dictionary(given) else array})
-    found = suited(rows.to_reader(), table).read_all()
+    found = adapt_to_schema(rows.to_reader(), table).read_all()
     assert found.schema.field("x").type == stored
     assert found["x"].cast(plain).to_pylist() == array.to_pylist()
 
 
 def test_rows_that_fit_are_not_touched() -> None:
     reader = pa.table({"id": ["a"], "at": AT, "v": [7]}).to_reader()
-    assert suited(reader, SCHEMA) is reader
+    assert adapt_to_schema(reader, SCHEMA) is reader

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hudiformat.codec.avro.cursors import PADDING, Cursors
-from hudiformat.codec.avro.items import locate, read_branches, skip
+from hudiformat.codec.avro.items import locate_items, read_branches, skip_values
 from hudiformat.codec.avro.nodes import Node, Union, parse_schema
 from hudiformat.errors import CorruptBlockError
 from tests.codec.avro.builders import record_schema
@@ -41,28 +41,28 @@ def cursors(*records: str) -> Cursors:
 )
 def test_a_value_of_each_type_is_skipped(kind: Any, records: list[str]) -> None:
     whole = cursors(*records)
-    skip(node_of(kind), whole, None)
+    skip_values(node_of(kind), whole, None)
     assert whole.pos.tolist() == whole.end.tolist()
 
 
 def test_nothing_is_skipped_where_no_value_is_present() -> None:
     two = cursors("02 61", "02 62")
-    skip(node_of("string"), two, np.array([False, True]))
+    skip_values(node_of("string"), two, np.array([False, True]))
     assert two.pos.tolist() == [0, 4]
-    skip(node_of("string"), two, np.array([False, False]))
+    skip_values(node_of("string"), two, np.array([False, False]))
     assert two.pos.tolist() == [0, 4]
 
 
 def test_the_items_of_several_blocks_are_located() -> None:
     three = cursors("04 02 04 00", "00", "02 06 02 08 00")  # [1, 2], [] and [3, 4] in two blocks
-    rows, starts = locate(node_of("int"), three, None)
+    rows, starts = locate_items(node_of("int"), three, None)
     assert (rows.tolist(), starts.tolist()) == ([0, 0, 2, 2], [1, 2, 6, 8])
     assert three.pos.tolist() == three.end.tolist()
 
 
 def test_many_rows_are_located_as_few_are() -> None:
     record = "03 06 02 61 00 02 02 62 00"  # two strings in a block of three bytes that declares its size, and one more
-    rows, starts = locate(node_of("string"), cursors(*[record] * 100), None)
+    rows, starts = locate_items(node_of("string"), cursors(*[record] * 100), None)
     assert rows.tolist() == [row for row in range(100) for _ in range(3)]
     assert starts.tolist() == [9 * row + at for row in range(100) for at in (2, 4, 6)]
 
@@ -78,7 +78,7 @@ def test_many_rows_are_located_as_few_are() -> None:
 )
 def test_a_damaged_block_of_items_is_refused(record: str, message: str) -> None:
     with pytest.raises(CorruptBlockError, match=message):
-        locate(node_of("string"), cursors(record), None)
+        locate_items(node_of("string"), cursors(record), None)
 
 
 @pytest.mark.parametrize(("null_branch", "expected"), [(0, [True, False]), (1, [False, True])])

@@ -6,9 +6,9 @@ import json
 
 import pyarrow as pa
 
-from hudiformat.codec.avro.renaming import relabelled, renamed_schema, same_names, stored_schema
+from hudiformat.codec.avro.renaming import have_same_names, rename_columns, rename_schema, to_stored_names
 from hudiformat.codec.avro.schema import arrow_to_avro
-from hudiformat.codec.avro.types import Column, Leaf, ListType, MapType, RecordType, avro_types
+from hudiformat.codec.avro.types import Column, Leaf, ListType, MapType, RecordType, parse_avro_types
 
 INT = Leaf("int", '"int"')
 
@@ -50,7 +50,7 @@ SHOWN = pa.schema(
 
 
 def test_the_names_that_a_file_has() -> None:
-    found = stored_schema(SHOWN, QUERY, STORED)
+    found = to_stored_names(SHOWN, QUERY, STORED)
     assert found.names == ["_hoodie_record_key", "a", "gone (not in this file)", "n", "r", "m", "a (not in this file)"]
     assert found.field("n").type == pa.struct([("x", pa.int32())])
     assert found.field("r").type == pa.list_(pa.struct([("x", pa.int32())]))
@@ -58,7 +58,7 @@ def test_the_names_that_a_file_has() -> None:
 
 
 def test_rows_come_back_under_the_names_of_the_query() -> None:
-    stored = stored_schema(SHOWN, QUERY, STORED)
+    stored = to_stored_names(SHOWN, QUERY, STORED)
     values = [
         {"n": {"x": 1}, "r": [{"x": 2}, None], "m": [("k", {"x": 3})], "a": 7, "_hoodie_record_key": "k"},
         {"n": None, "r": None, "m": None},
@@ -66,7 +66,7 @@ def test_rows_come_back_under_the_names_of_the_query() -> None:
     ]
     batch = pa.Table.from_pylist(values, stored).combine_chunks().to_batches()[0]
     for start in range(3):  # a part of a batch has an offset
-        shown = relabelled(batch.slice(start), SHOWN)
+        shown = rename_columns(batch.slice(start), SHOWN)
         shown.validate(full=True)
         expected = json.loads(json.dumps(batch.slice(start).to_pylist()).replace('"x"', '"z"'))
         for found, old in zip(shown.to_pylist(), expected, strict=True):
@@ -75,7 +75,7 @@ def test_rows_come_back_under_the_names_of_the_query() -> None:
 
 def test_the_schema_of_records_gets_the_names_of_the_query() -> None:
     avro = arrow_to_avro(pa.schema([*list(SHOWN)[:1], pa.field("a", pa.int32())]), name="t", namespace="n")
-    names = [one["name"] for one in json.loads(renamed_schema(avro, QUERY, STORED))["fields"]]
+    names = [one["name"] for one in json.loads(rename_schema(avro, QUERY, STORED))["fields"]]
     assert names == ["_hoodie_record_key", "b"]
     whole = {
         "type": "record",
@@ -89,7 +89,7 @@ def test_the_schema_of_records_gets_the_names_of_the_query() -> None:
             {"name": "unknown", "type": "int"},
         ],
     }  # fmt: skip
-    found = json.loads(renamed_schema(json.dumps(whole), QUERY, STORED))["fields"]
+    found = json.loads(rename_schema(json.dumps(whole), QUERY, STORED))["fields"]
     assert [one["name"] for one in found] == ["gone (dropped since)", "n", "r", "m", "unknown"]
     assert found[0]["type"] == ["int", "null"]  # the branches of a union stay in their order
     assert found[1]["type"][0]["fields"][0]["name"] == "z"
@@ -97,10 +97,10 @@ def test_the_schema_of_records_gets_the_names_of_the_query() -> None:
 
 
 def test_whether_names_are_enough() -> None:
-    assert same_names(QUERY, QUERY)
-    assert not same_names(QUERY, STORED)
-    tree = avro_types(arrow_to_avro(SHOWN, name="t", namespace="n"))
-    assert same_names(tree, tree)
+    assert have_same_names(QUERY, QUERY)
+    assert not have_same_names(QUERY, STORED)
+    tree = parse_avro_types(arrow_to_avro(SHOWN, name="t", namespace="n"))
+    assert have_same_names(tree, tree)
     fewer = record(*tree.columns[:-1])
-    assert same_names(tree, fewer)
-    assert same_names(fewer, tree)
+    assert have_same_names(tree, fewer)
+    assert have_same_names(fewer, tree)

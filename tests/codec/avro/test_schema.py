@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudiformat.codec.avro.schema import arrow_to_avro, avro_to_arrow, resolve
+from hudiformat.codec.avro.schema import arrow_to_avro, avro_to_arrow, convert_to_schema
 from hudiformat.errors import DataError, SchemaError
 from tests.codec.avro.golden import AVRO, golden_blocks
 
@@ -152,7 +152,7 @@ def test_one_text_is_parsed_once() -> None:
 
 def _one(array: pa.Array, kind: pa.DataType, *, nullable: bool = True) -> pa.Array:
     batch = pa.RecordBatch.from_arrays([array], names=["c"])
-    result = resolve(batch, pa.schema([pa.field("c", kind, nullable=nullable)])).column(0)
+    result = convert_to_schema(batch, pa.schema([pa.field("c", kind, nullable=nullable)])).column(0)
     result.validate(full=True)
     assert result.type == kind
     return result
@@ -161,13 +161,13 @@ def _one(array: pa.Array, kind: pa.DataType, *, nullable: bool = True) -> pa.Arr
 def test_columns_are_put_in_order_dropped_and_added() -> None:
     batch = pa.RecordBatch.from_pydict({"a": [1, 2], "b": ["x", "y"], "c": [True, False]})
     target = pa.schema([("c", pa.bool_()), ("new", pa.list_(pa.int32())), ("a", pa.int64())], {"k": "v"})
-    result = resolve(batch, target)
+    result = convert_to_schema(batch, target)
     assert result.to_pydict() == {"c": [True, False], "new": [None, None], "a": [1, 2]}
     assert result.schema.equals(target, check_metadata=True)
 
 
 def test_rows_stay_without_a_column() -> None:
-    assert resolve(pa.RecordBatch.from_pydict({"a": [1, 2]}), pa.schema([])).num_rows == 2
+    assert convert_to_schema(pa.RecordBatch.from_pydict({"a": [1, 2]}), pa.schema([])).num_rows == 2
 
 
 @pytest.mark.parametrize(
@@ -259,14 +259,14 @@ def test_a_type_that_does_not_fit_is_refused(found: pa.DataType, kind: pa.DataTy
 def test_a_required_column_that_is_missing_is_refused() -> None:
     target = pa.schema([pa.field("a", pa.int64(), nullable=False)])
     with pytest.raises(SchemaError, match="required and missing") as caught:
-        resolve(pa.RecordBatch.from_pydict({"b": [1]}), target)
+        convert_to_schema(pa.RecordBatch.from_pydict({"b": [1]}), target)
     assert caught.value.column == "a"
 
 
 def test_a_column_that_comes_twice_is_not_resolved() -> None:
     batch = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
     with pytest.raises(SchemaError, match="2 times"):
-        resolve(batch, pa.schema([("a", pa.int64())]))
+        convert_to_schema(batch, pa.schema([("a", pa.int64())]))
 
 
 def test_a_null_in_a_required_column_is_refused() -> None:
@@ -287,7 +287,7 @@ def test_a_null_below_a_null_does_not_count() -> None:
     found = pa.StructArray.from_arrays([child], names=["x"], mask=pa.array([True, False]))
     kind = pa.struct([pa.field("x", pa.int64(), nullable=False)])
     batch = pa.RecordBatch.from_arrays([found], names=["c"])
-    assert resolve(batch, pa.schema([("c", kind)])).column(0).to_pylist() == [None, {"x": 1}]
+    assert convert_to_schema(batch, pa.schema([("c", kind)])).column(0).to_pylist() == [None, {"x": 1}]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from hudiformat.codec.avro.nodes import parse_schema
-from hudiformat.codec.avro.wrappers import RECORD, WRAPPED, ordering_columns, ordering_values
+from hudiformat.codec.avro.wrappers import RECORD, WRAPPED_VALUES, ordering_columns, ordering_values
 from hudiformat.errors import DataError, SchemaError
 
 
@@ -59,7 +59,7 @@ def test_other_mixtures_are_a_dense_union() -> None:
 
 def test_the_union_has_null_and_the_wrappers_of_hudi() -> None:
     assert len(RECORD.fields) == 3
-    assert sorted(branch for branch in WRAPPED if branch is not None) == list(range(1, 12))
+    assert sorted(branch for branch in WRAPPED_VALUES if branch is not None) == list(range(1, 12))
 
 
 def test_what_no_wrapper_holds_is_refused() -> None:

@@ -56,7 +56,7 @@ def guess(content: bytes) -> list[int] | None:
 )
 def test_entries_of_all_lengths_are_found(lengths: list[tuple[int, int]], filler: bytes, times: int) -> None:
     content = entries(lengths, filler=filler) * times
-    assert chain.walk(memoryview(content), suffix=1, base=0).tolist() == places(lengths * times)
+    assert chain.locate_entries(memoryview(content), suffix=1, base=0).tolist() == places(lengths * times)
 
 
 def test_guessing_finds_what_the_loop_finds() -> None:
@@ -73,28 +73,28 @@ def test_entries_that_are_not_hudis_are_found_without_guesses() -> None:
     lengths = several(5000)
     content = entries(lengths, tail=b"\0" * 10)
     assert guess(content) is None
-    assert chain.walk(memoryview(content), suffix=1, base=0).tolist() == places(lengths)
+    assert chain.locate_entries(memoryview(content), suffix=1, base=0).tolist() == places(lengths)
 
 
 def test_guesses_that_mislead_are_found_out() -> None:
     lengths = [(1, 1)] * 3000
     content = entries(lengths) + entries([(5, 300)], filler=entries([(4, 1)]))
-    assert chain.walk(memoryview(content), suffix=1, base=0).tolist() == places([*lengths, (5, 300)])
+    assert chain.locate_entries(memoryview(content), suffix=1, base=0).tolist() == places([*lengths, (5, 300)])
 
 
 def test_one_entry_among_many_may_be_long() -> None:
     lengths = [*several(3000), (30, 500_000), *several(3000)]
     content = entries(lengths)
-    assert chain.walk(memoryview(content), suffix=1, base=0).tolist() == places(lengths)
+    assert chain.locate_entries(memoryview(content), suffix=1, base=0).tolist() == places(lengths)
     lengths = [(30_000, 0), *several(9000)]
-    assert chain.walk(memoryview(entries(lengths)), suffix=1, base=0).tolist() == places(lengths)
+    assert chain.locate_entries(memoryview(entries(lengths)), suffix=1, base=0).tolist() == places(lengths)
 
 
 def test_a_beginning_unlike_the_rest_misleads_nobody() -> None:
     lengths = [(10, 1000)] * 64 + [(10, 0)] * 80_000
     content = entries(lengths[:64]) + entries([(10, 0)]) * 80_000
     assert guess(content) is None
-    assert chain.walk(memoryview(content), suffix=1, base=0).tolist() == places(lengths)
+    assert chain.locate_entries(memoryview(content), suffix=1, base=0).tolist() == places(lengths)
 
 
 @pytest.mark.parametrize("at", [0, 1, 2500, 4998, 4999])
@@ -144,4 +144,4 @@ class Sized:
 
 def test_a_block_of_2_gib_is_refused() -> None:
     with pytest.raises(CorruptBlockError, match="a data block of 2147483648 bytes"):
-        chain.walk(Sized(), suffix=1, base=0)  # type: ignore[arg-type]
+        chain.locate_entries(Sized(), suffix=1, base=0)  # type: ignore[arg-type]

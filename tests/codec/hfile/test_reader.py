@@ -179,7 +179,7 @@ def found(reader: HFileReader, keys: list[bytes]) -> list[tuple[bytes, bytes]]:
 def test_many_keys_are_found_whether_their_blocks_are_searched_or_decoded(
     few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hudiformat.codec.hfile.reader.FEW", few)
+    monkeypatch.setattr("hudiformat.codec.hfile.reader.MAX_SEARCHED_KEYS", few)
     reader = HFileReader(BLOCKS)
     assert found(reader, [key for key, _ in MANY]) == MANY
     assert found(reader, [b"a", b"key 00007", b"key 00007x", b"key 00123", b"key 00499", b"z"]) == [

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hudiformat import DecodeError, Table, open_table
-from hudiformat.codec.log.damaged import naming_log_files
+from hudiformat.codec.log.damaged import add_log_file_to_errors
 from hudiformat.storage.opening import open_storage
 from tests.tables import data_files, new_table, rows
 
@@ -61,5 +61,8 @@ def test_an_error_that_no_block_explains_is_left_as_it_is(tmp_path: Path) -> Non
     table.insert(rows(("a", 1, "x", 1)))
     table.upsert(rows(("a", 2, "x", 2)))
     [log] = [path for path in data_files(tmp_path / "t") if ".log." in path]
-    with pytest.raises(DecodeError, match=r"^at byte 3: who knows$"), naming_log_files(open_storage(table.path), [log]):
+    with (
+        pytest.raises(DecodeError, match=r"^at byte 3: who knows$"),
+        add_log_file_to_errors(open_storage(table.path), [log]),
+    ):
         raise DecodeError("who knows", offset=3)

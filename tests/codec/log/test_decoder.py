@@ -17,7 +17,7 @@ from hudiformat.codec.log.build import rollback_block
 from hudiformat.codec.log.decoder import LogDecoder
 from hudiformat.codec.log.frame import MAGIC, BlockHeader, BlockType, HeaderKey
 from hudiformat.codec.log.reader import LogReader, next_magic, scan_blocks
-from hudiformat.codec.log.verify import parts_of
+from hudiformat.codec.log.verify import scan_parts
 from hudiformat.errors import DecodeError
 from tests.codec.log.vectors import entry, envelope
 
@@ -268,7 +268,7 @@ def feed(data: bytes) -> None:
 
 
 def look_through(data: bytes) -> None:
-    for _ in parts_of(memoryview(data)):
+    for _ in scan_parts(memoryview(data)):
         pass
 
 

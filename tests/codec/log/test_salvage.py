@@ -12,7 +12,7 @@ from hudiformat.codec.log.build import rollback_block
 from hudiformat.codec.log.frame import MAGIC, BlockHeader, BlockType
 from hudiformat.codec.log.reader import LogReader
 from hudiformat.codec.log.salvage import SalvageReport, salvage
-from hudiformat.codec.log.verify import FindingKind, parts_of, verify_log
+from hudiformat.codec.log.verify import FindingKind, scan_parts, verify_log
 from hudiformat.errors import StorageError
 from tests.codec.log.memory_storage import MemoryStorage
 
@@ -129,7 +129,7 @@ def test_what_is_salvaged_is_sound_and_holds_every_intact_block(data: bytes) -> 
     kept, report = salvaged(data)
     blocks = list(LogReader(kept))
     assert BlockType.CORRUPT not in {block.type for block in blocks}
-    assert blocks == [part for part in parts_of(memoryview(data)) if isinstance(part, LogBlock)]
+    assert blocks == [part for part in scan_parts(memoryview(data)) if isinstance(part, LogBlock)]
     assert report.blocks == len(blocks)
     assert report.size + sum(lost.length for lost in report.lost) == len(data)
     assert salvaged(kept)[1].lost == ()

@@ -10,7 +10,7 @@ from hudiformat.codec.log.batches import record_batches
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.build import data_block
 from hudiformat.codec.log.frame import BlockHeader, HeaderKey
-from hudiformat.codec.log.selection import rows_where
+from hudiformat.codec.log.selection import find_matching_rows
 from hudiformat.errors import CorruptBlockError, SchemaError
 
 ROWS = pa.RecordBatch.from_pydict(
@@ -56,7 +56,7 @@ def test_no_row_may_be_left(format_: str) -> None:
 
 
 def test_null_is_not_true() -> None:
-    assert rows_where(pc.field("n") > 0, ROWS).tolist() == [0, 2, 3]
+    assert find_matching_rows(pc.field("n") > 0, ROWS).tolist() == [0, 2, 3]
 
 
 @pytest.mark.parametrize(

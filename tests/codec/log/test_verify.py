@@ -13,7 +13,7 @@ from hudiformat.codec.log.block import LogBlock, encode_block
 from hudiformat.codec.log.build import data_block, delete_block, rollback_block
 from hudiformat.codec.log.frame import MAGIC, BlockHeader, BlockType, HeaderKey
 from hudiformat.codec.log.reader import LogReader
-from hudiformat.codec.log.verify import FindingKind, LogFinding, findings_of, parts_of, verify_log
+from hudiformat.codec.log.verify import FindingKind, LogFinding, scan_findings, scan_parts, verify_log
 from hudiformat.errors import StorageError
 from tests.codec.log.memory_storage import MemoryStorage
 from tests.codec.log.vectors import AVRO, DELETE, ROLLBACK, entry, envelope
@@ -58,7 +58,7 @@ def test_a_path_and_a_storage_are_read(tmp_path: Path) -> None:
 
 def test_findings_come_as_they_are_found_and_progress_is_told() -> None:
     done: list[int] = []
-    found = findings_of(A + JUNK + MAGIC + B, progress=done.append)
+    found = scan_findings(A + JUNK + MAGIC + B, progress=done.append)
     assert (next(found).kind, done) == (HIDDEN, [])
     assert (next(found).kind, done) == (STRAY, [SIZE])
     assert [finding.kind for finding in found] == [CORRUPT]
@@ -217,7 +217,7 @@ def test_what_makes_no_sense_is_not_guessed(head: bytes, kind: BlockType | None)
 def test_every_byte_is_in_one_part_and_no_sound_block_is_missed(data: bytes) -> None:
     position, hidden = 0, set()
     blocks = set()
-    for part in parts_of(memoryview(data)):
+    for part in scan_parts(memoryview(data)):
         if isinstance(part, LogBlock):
             assert part.offset == position
             assert part.size

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudiformat.codec.parquet.bounds import with_infinity
+from hudiformat.codec.parquet.bounds import set_infinite_bounds
 from hudiformat.codec.parquet.rows import columns_with_nan
 from tests.tables import SCHEMA, data_files, new_table, rows
 
@@ -57,20 +57,20 @@ def test_infinity_is_a_bound_in_the_row_groups_and_columns_that_are_named() -> N
     table = pa.table({"f": [1.0, None, 3.0, 4.0], "n": [1, 2, 3, 4], "s": pa.array([{"x": 1.0, "n": 1}] * 4, DEEP)})
     pq.write_table(table, sink, row_group_size=2)
     before = sink.getvalue().to_pybytes()
-    after = with_infinity(before, [frozenset(["f", "n"]), frozenset(["s"])])
+    after = set_infinite_bounds(before, [frozenset(["f", "n"]), frozenset(["s"])])
     assert bounds(pa.BufferReader(after)) == [
         {"f": (INFINITY, 1), "n": (2, 0), "s.x": (1.0, 0), "s.n": (1, 0)},
         {"f": (4.0, 0), "n": (4, 0), "s.x": (INFINITY, 0), "s.n": (1, 0)},
     ]
     assert pq.read_table(pa.BufferReader(after)) == table
-    assert with_infinity(before, [frozenset()] * 2) == before
+    assert set_infinite_bounds(before, [frozenset()] * 2) == before
 
 
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
 def test_where_all_numbers_are_nan_infinity_is_the_lower_bound_too(kind: pa.DataType) -> None:
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table({"f": pa.array([NAN, None], kind)}), sink)
-    after = with_infinity(sink.getvalue().to_pybytes(), [frozenset(["f"])])
+    after = set_infinite_bounds(sink.getvalue().to_pybytes(), [frozenset(["f"])])
     statistics = pq.read_metadata(pa.BufferReader(after)).row_group(0).column(0).statistics
     assert (statistics.min, statistics.max, statistics.null_count) == (INFINITY, INFINITY, 1)
 

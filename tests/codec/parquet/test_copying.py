@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudiformat.codec.parquet.copying import RowGroupCopier, copy_row_groups
-from hudiformat.codec.parquet.source import ColumnField, ParquetSource, number, structs
+from hudiformat.codec.parquet.source import ColumnField, ParquetSource, number_field, struct_list_field
 from hudiformat.codec.parquet.thrift import Field, Items, Kind, decode_struct, encode_struct
 from hudiformat.errors import DataError, DecodeError, SchemaError, UnsupportedFeatureError
 from hudiformat.storage.local import LocalStorage
@@ -91,19 +91,19 @@ def test_indexes_say_where_the_pages_are() -> None:
     sources = [put(storage, f"{i}.parquet", table(1000, 1000 * i)) for i in range(2)]
     copy_row_groups(storage, sources, "all.parquet")
     data, source = storage.read("all.parquet"), opened(storage, "all.parquet")
-    ordinals = [number(group, 7) for group in source.groups]
+    ordinals = [number_field(group, 7) for group in source.groups]
     assert ordinals == [0, 1, 2, 3]
     for group in source.groups:
-        assert number(group, 5) == source.chunk_range(structs(group, 1)[0])[0]
-        for chunk in structs(group, 1):
+        assert number_field(group, 5) == source.chunk_range(struct_list_field(group, 1)[0])[0]
+        for chunk in struct_list_field(group, 1):
             start, stop = source.chunk_range(chunk)
-            places = structs(decode_struct(data, number(chunk, 4))[0], 1)
+            places = struct_list_field(decode_struct(data, number_field(chunk, 4))[0], 1)
             assert places
             for page in places:
-                assert start <= number(page, 1) < number(page, 1) + number(page, 2) <= stop
-                header, _ = decode_struct(data, number(page, 1))
-                assert number(header, 1) in (0, 3)  # a data page
-            assert decode_struct(data, number(chunk, 6))[1] == number(chunk, 6) + number(chunk, 7)
+                assert start <= number_field(page, 1) < number_field(page, 1) + number_field(page, 2) <= stop
+                header, _ = decode_struct(data, number_field(page, 1))
+                assert number_field(header, 1) in (0, 3)  # a data page
+            assert decode_struct(data, number_field(chunk, 6))[1] == number_field(chunk, 6) + number_field(chunk, 7)
 
 
 @settings(max_examples=examples(25), deadline=None)
@@ -194,10 +194,10 @@ def test_bloom_filters_are_copied(*, length: bool) -> None:
     storage.create("b", with_bloom(storage.read("a"), length=length))
     copy_row_groups(storage, ["a", "b"], "c")
     source = opened(storage, "c")
-    columns = [cast("Any", structs(group, 1)[0][3].value) for group in source.groups]
+    columns = [cast("Any", struct_list_field(group, 1)[0][3].value) for group in source.groups]
     assert ColumnField.BLOOM not in columns[0]
-    place = number(columns[1], ColumnField.BLOOM)
-    assert number(columns[1], ColumnField.BLOOM_LENGTH) == 32 + 15
+    place = number_field(columns[1], ColumnField.BLOOM)
+    assert number_field(columns[1], ColumnField.BLOOM_LENGTH) == 32 + 15
     assert storage.read("c")[place + 15 : place + 47] == bytes(range(32))
     assert parquet_file(storage, "c").read().num_rows == 20
 
@@ -310,7 +310,7 @@ def test_pages_beyond_the_file_are_an_error(field: int) -> None:
     storage = memory_files()
     put(storage, "a", table(5), use_dictionary=False)
     footer = opened(storage, "a").footer
-    cast("Any", structs(structs(footer, 4)[0], 1)[0][3].value)[field] = Field(Kind.I64, 1 << 40)
+    cast("Any", struct_list_field(struct_list_field(footer, 4)[0], 1)[0][3].value)[field] = Field(Kind.I64, 1 << 40)
     storage.create("b", with_footer(storage.read("a"), (4, footer[4])))
     with pytest.raises(DecodeError, match="b: expected a column chunk in bytes 4 to"):
         copy_row_groups(storage, ["b"], "c")

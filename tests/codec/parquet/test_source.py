@@ -6,7 +6,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudiformat.codec.parquet.source import FileField, GroupField, ParquetSource, nested, number, structs, text
+from hudiformat.codec.parquet.source import (
+    FileField,
+    GroupField,
+    ParquetSource,
+    number_field,
+    struct_field,
+    struct_list_field,
+    text_field,
+)
 from hudiformat.codec.parquet.thrift import Field, Items, Kind
 from hudiformat.errors import DecodeError
 
@@ -20,8 +28,8 @@ def source(columns: int) -> ParquetSource:
 @pytest.mark.parametrize("columns", [1, 1000])  # the footer of the second is longer than what is read at first
 def test_a_footer_of_any_length_is_read(columns: int) -> None:
     found = source(columns)
-    assert number(found.footer, FileField.ROWS) == 1
-    chunks = structs(found.groups[0], GroupField.COLUMNS)
+    assert number_field(found.footer, FileField.ROWS) == 1
+    chunks = struct_list_field(found.groups[0], GroupField.COLUMNS)
     ranges = [found.chunk_range(chunk) for chunk in chunks]
     assert len(ranges) == columns
     assert ranges[0][0] == 4
@@ -34,14 +42,14 @@ def test_a_footer_of_any_length_is_read(columns: int) -> None:
 def test_fields_of_other_types_are_errors() -> None:
     wrong = {1: Field(Kind.I32, -1), 2: Field(Kind.LIST, Items(Kind.I32, (1,)))}
     with pytest.raises(DecodeError, match="field 1 of the footer: expected a number from 0 on, found -1"):
-        number(wrong, 1)
+        number_field(wrong, 1)
     with pytest.raises(DecodeError, match="field 1 of the footer: expected a text"):
-        text(wrong, 1)
+        text_field(wrong, 1)
     with pytest.raises(DecodeError, match="field 3 of the footer: expected a struct, found None"):
-        nested(wrong, 3)
+        struct_field(wrong, 3)
     with pytest.raises(DecodeError, match="field 2 of the footer: expected a list of structs"):
-        structs(wrong, 2)
-    assert (number(wrong, 9), text(wrong, 9), structs(wrong, 9)) == (0, b"", [])
+        struct_list_field(wrong, 2)
+    assert (number_field(wrong, 9), text_field(wrong, 9), struct_list_field(wrong, 9)) == (0, b"", [])
 
 
 def test_bytes_in_the_footer_are_no_pages() -> None:

@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 import pytest
 
 from hudiformat.errors import SchemaError
-from hudiformat.file_group.base_file.filters import KeyFilter, possible, true_of_nan
+from hudiformat.file_group.base_file.filters import KeyFilter, can_match, can_match_nan
 
 KEY = pc.field("_hoodie_record_key")
 SCHEMA = pa.schema([("v", pa.int64()), ("d", pa.float64()), ("s", pa.struct([("f", pa.float32())]))])
@@ -15,15 +15,15 @@ SCHEMA = pa.schema([("v", pa.int64()), ("d", pa.float64()), ("s", pa.struct([("f
 
 def test_a_filter_that_contradicts_a_guarantee_is_impossible() -> None:
     v = pc.field("v")
-    assert possible(v > 5, SCHEMA, [v < 3, v == 9, v > 1]) == [False, True, True]
-    assert possible(v > 5, SCHEMA, []) == []
+    assert can_match(v > 5, SCHEMA, [v < 3, v == 9, v > 1]) == [False, True, True]
+    assert can_match(v > 5, SCHEMA, []) == []
 
 
 def test_a_guarantee_that_cannot_be_compared_with_the_filter_rules_out_nothing() -> None:
     """Arrow raises an error where it would have to round the integer; it does so for one such guarantee of many."""
     v, large = pc.field("v"), 2**60 + 1
-    assert possible(v == 5.0, SCHEMA, [v == 3, v == large, v == 5]) == [False, True, True]
-    assert possible(v.isin([5.0]), SCHEMA, [v <= large, v < 5]) == [True, False]
+    assert can_match(v == 5.0, SCHEMA, [v == 3, v == large, v == 5]) == [False, True, True]
+    assert can_match(v.isin([5.0]), SCHEMA, [v <= large, v < 5]) == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -37,12 +37,12 @@ def test_a_guarantee_that_cannot_be_compared_with_the_filter_rules_out_nothing()
     ],
 )
 def test_a_filter_that_a_nan_may_match(expression: pc.Expression, expected: bool) -> None:
-    assert true_of_nan(expression, SCHEMA) is expected
+    assert can_match_nan(expression, SCHEMA) is expected
 
 
 def test_a_filter_on_an_unknown_column_is_a_schema_error() -> None:
     with pytest.raises(SchemaError):
-        true_of_nan(pc.field("other") > 1, SCHEMA)
+        can_match_nan(pc.field("other") > 1, SCHEMA)
 
 
 def test_key_filters_combine_with_their_keys() -> None:

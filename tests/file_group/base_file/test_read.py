@@ -17,11 +17,11 @@ from hudiformat.errors import CorruptTableError, HudiFormatError, SchemaError, S
 from hudiformat.file_group.base_file.filters import KeyFilter
 from hudiformat.file_group.base_file.read import (
     _LaterColumns,
-    as_base_rows,
     read_base_file,
     read_file_keys,
     scan_base_file,
     scan_base_rows,
+    to_base_rows,
 )
 from hudiformat.schema.meta_fields import meta_schema
 from hudiformat.storage.local import LocalStorage
@@ -82,7 +82,7 @@ def test_columns_of_row_groups_that_are_not_requested_are_not_read(scanned: Loca
 
 
 def test_batches_are_numbered() -> None:
-    parts = list(as_base_rows(ROWS.to_batches(10)))
+    parts = list(to_base_rows(ROWS.to_batches(10)))
     assert [part.numbers.tolist() for part in parts] == [list(range(10)), list(range(10, 20)), list(range(20, 25))]
     assert [list(part.read()) for part in parts] == [[batch] for batch in ROWS.to_batches(10)]
 

@@ -13,10 +13,10 @@ from hudiformat.codec.log.build import rollback_block
 from hudiformat.codec.log.frame import BlockHeader, BlockType, HeaderKey
 from hudiformat.errors import DecodeError, SchemaError, UnsupportedFeatureError
 from hudiformat.file_group.base_file.filters import KeyFilter
-from hudiformat.file_group.base_file.read import as_base_rows
-from hudiformat.file_group.merging.candidates import counting_blocks, read_candidates
+from hudiformat.file_group.base_file.read import to_base_rows
+from hudiformat.file_group.merging.candidates import blocks_to_merge, read_candidates
 from hudiformat.file_group.merging.rule import MergeRule
-from hudiformat.file_group.merging.slice import merge_slice, survivors
+from hudiformat.file_group.merging.slice import merge_log_entries, merge_slice
 from hudiformat.timeline.table_config import MergeMode
 from tests.file_group.merging.blocks import KEY, data, deletes, keys_of
 
@@ -33,35 +33,35 @@ def block(instant: str) -> LogBlock:
 
 def test_data_and_delete_blocks_are_merged_in_file_order() -> None:
     blocks = [block("2"), deletes(["a"], instant="1"), block("1")]
-    assert counting_blocks(blocks) == blocks
-    assert counting_blocks([]) == []
+    assert blocks_to_merge(blocks) == blocks
+    assert blocks_to_merge([]) == []
 
 
 def test_corrupt_blocks_are_skipped() -> None:
-    assert counting_blocks([CORRUPT, block("1"), CORRUPT]) == [block("1")]
+    assert blocks_to_merge([CORRUPT, block("1"), CORRUPT]) == [block("1")]
 
 
 def test_a_rollback_removes_the_older_blocks_of_its_target() -> None:
     rollback = rollback_block(instant="3", target="1")
-    assert counting_blocks([block("1"), block("2"), deletes(["a"], instant="1"), rollback]) == [block("2")]
+    assert blocks_to_merge([block("1"), block("2"), deletes(["a"], instant="1"), rollback]) == [block("2")]
 
 
 def test_blocks_of_the_target_after_the_rollback_are_kept() -> None:
     rollback = rollback_block(instant="3", target="1")
-    assert counting_blocks([block("1"), rollback, block("1")]) == [block("1")]
+    assert blocks_to_merge([block("1"), rollback, block("1")]) == [block("1")]
 
 
 def test_a_rollback_of_nothing_changes_nothing() -> None:
-    assert counting_blocks([rollback_block(instant="3", target="9"), block("1")]) == [block("1")]
+    assert blocks_to_merge([rollback_block(instant="3", target="9"), block("1")]) == [block("1")]
     twice = [block("1"), *[rollback_block(instant="3", target="1")] * 2]
-    assert counting_blocks(twice) == []
+    assert blocks_to_merge(twice) == []
 
 
 @pytest.mark.parametrize("kind", [BlockType.CDC_DATA])
 def test_block_types_that_cannot_be_merged_are_refused_by_name(kind: BlockType) -> None:
     other = LogBlock(kind, BlockHeader({HeaderKey.INSTANT_TIME: "1"}), b"")
     with pytest.raises(UnsupportedFeatureError, match=f"type {kind.name} cannot be merged") as caught:
-        counting_blocks([other])
+        blocks_to_merge([other])
     assert caught.value.feature == f"{kind.name} block"
 
 
@@ -71,11 +71,11 @@ def compacted(instant: str, *of: str) -> LogBlock:
 
 
 def instants(*blocks: LogBlock) -> list[str | None]:
-    return [block.instant for block in counting_blocks(blocks)]
+    return [block.instant for block in blocks_to_merge(blocks)]
 
 
 def test_all_blocks_of_an_instant_come_at_the_index_of_its_first_block() -> None:
-    assert counting_blocks([block("1"), block("2"), deletes(["a"], instant="1")]) == [
+    assert blocks_to_merge([block("1"), block("2"), deletes(["a"], instant="1")]) == [
         block("1"),
         deletes(["a"], instant="1"),
         block("2"),
@@ -104,7 +104,7 @@ def test_a_rolled_back_log_compaction_leaves_its_originals() -> None:
 
 def test_blocks_of_other_instants_are_skipped() -> None:
     blocks = [block("1"), block("2"), deletes(["a"], instant="3"), rollback_block(instant="4", target="1")]
-    assert counting_blocks(blocks, counts=lambda instant: instant != "3") == [block("2")]
+    assert blocks_to_merge(blocks, counts=lambda instant: instant != "3") == [block("2")]
 
 
 def test_entries_have_their_index_in_merge_order_and_deletes_come_last() -> None:
@@ -175,8 +175,8 @@ def at(block: LogBlock, positions: Iterable[int], instant: str = "7") -> LogBloc
 
 
 def rows(blocks: list[LogBlock], *, base_instant: str | None = "7") -> list[int]:
-    logs = survivors(read_candidates(blocks, SCHEMA, RULE, base_instant=base_instant), RULE)
-    found = pa.Table.from_batches(merge_slice(as_base_rows(BASE.to_batches(3)), logs, RULE), SCHEMA)["row"].to_pylist()
+    logs = merge_log_entries(read_candidates(blocks, SCHEMA, RULE, base_instant=base_instant), RULE)
+    found = pa.Table.from_batches(merge_slice(to_base_rows(BASE.to_batches(3)), logs, RULE), SCHEMA)["row"].to_pylist()
     return sorted(found)
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.errors import DataError
-from hudiformat.file_group.base_file.read import as_base_rows
+from hudiformat.file_group.base_file.read import to_base_rows
 from hudiformat.file_group.merging.candidates import read_candidates
 from hudiformat.file_group.merging.rule import MergeRule, RecordMerger
-from hudiformat.file_group.merging.slice import merge_slice, survivors
+from hudiformat.file_group.merging.slice import merge_log_entries, merge_slice
 from hudiformat.timeline.table_config import MergeMode
 from tests.file_group.merging.blocks import KEY, data, deletes, keys_of
 
@@ -35,8 +35,8 @@ class Loses:
 def merged(base: list[tuple[str, int]], blocks: list[LogBlock], merger: RecordMerger) -> list[tuple[str, int]]:
     rule = MergeRule(MergeMode.CUSTOM, keys_of, merger=merger)
     rows = pa.Table.from_pylist([{"k": key, "n": n} for key, n in base], SCHEMA)
-    logs = survivors(read_candidates(blocks, SCHEMA, rule), rule)
-    table = pa.Table.from_batches(merge_slice(as_base_rows(rows.to_batches()), logs, rule), SCHEMA)
+    logs = merge_log_entries(read_candidates(blocks, SCHEMA, rule), rule)
+    table = pa.Table.from_batches(merge_slice(to_base_rows(rows.to_batches()), logs, rule), SCHEMA)
     return sorted((row["k"], row["n"]) for row in table.to_pylist())
 
 

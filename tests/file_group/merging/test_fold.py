@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from hudiformat.file_group.merging.candidates import Candidates
-from hudiformat.file_group.merging.fold import key_numbers, last_entries, runs
+from hudiformat.file_group.merging.fold import key_numbers, last_entries, sort_into_runs
 
 LOWEST = np.iinfo(np.int64).min
 
@@ -42,7 +42,7 @@ def test_keys_are_numbered() -> None:
 
 
 def test_entries_are_sorted_by_key_and_age() -> None:
-    found = runs(np.array([1, 0, 1]), entries([5, 7, 6], records=3, age=[2, 1, 0]), by_event_time=True)
+    found = sort_into_runs(np.array([1, 0, 1]), entries([5, 7, 6], records=3, age=[2, 1, 0]), by_event_time=True)
     assert found.entry.tolist() == [1, 2, 0]
     assert found.segment.tolist() == [0, 1, 1]
     assert found.starts.tolist() == [0, 1]
@@ -50,24 +50,24 @@ def test_entries_are_sorted_by_key_and_age() -> None:
 
 
 def test_first_and_last_of_each_key() -> None:
-    found = runs(np.array([0, 1, 1]), entries([1, 1, 1], records=3), by_event_time=False)
+    found = sort_into_runs(np.array([0, 1, 1]), entries([1, 1, 1], records=3), by_event_time=False)
     flags = np.array([False, True, True])
     assert (found.first(flags).tolist(), found.last(flags).tolist()) == ([3, 1], [-1, 2])
-    assert found.where(flags).starts.tolist() == [0]
+    assert found.filter(flags).starts.tolist() == [0]
 
 
 def test_a_reset_drops_older_entries_and_the_deletes_right_after_it() -> None:
     logs = entries([5, 1, None, 7], records=2, age=[0, 3, 1, 2], deleted=(2, 3), resets=(2,))
-    found = runs(np.zeros(4, np.int64), logs, by_event_time=True)
+    found = sort_into_runs(np.zeros(4, np.int64), logs, by_event_time=True)
     assert (found.entry.tolist(), found.rank.tolist()) == ([2, 1], [LOWEST, 1])
 
 
 def test_where_deletes_win_a_deleted_row_keeps_its_ordering_value() -> None:
     logs = entries([5, 4, 1], records=3, deleted=(1,))
-    found = runs(np.zeros(3, np.int64), logs, by_event_time=True, deletes_win=True)
+    found = sort_into_runs(np.zeros(3, np.int64), logs, by_event_time=True, deletes_win=True)
     assert (found.entry.tolist(), found.rank.tolist()) == ([1, 2], [4, 1])
     logs = entries([5, 1, 4], records=2, age=[0, 2, 1], deleted=(2,))
-    found = runs(np.zeros(3, np.int64), logs, by_event_time=True, deletes_win=True)
+    found = sort_into_runs(np.zeros(3, np.int64), logs, by_event_time=True, deletes_win=True)
     assert (found.entry.tolist(), found.rank.tolist()) == ([2, 1], [LOWEST, 1])
 
 

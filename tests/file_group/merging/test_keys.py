@@ -118,13 +118,13 @@ INDICES = np.random.default_rng(3).integers(0, 100, 250)
     "table", [TABLE, TABLE.slice(37, 120), pa.concat_tables([TABLE, TABLE])], ids=["whole", "sliced", "in chunks"]
 )
 def test_any_column_is_taken(table: pa.Table) -> None:
-    taken = RowSource(table).at(INDICES)
+    taken = RowSource(table).take(INDICES)
     taken.validate(full=True)
     assert taken.equals(table.take(pa.array(INDICES)))
 
 
 def test_some_columns_are_taken_alone() -> None:
-    taken = RowSource(TABLE).at(INDICES, ["numbers", "texts"])
+    taken = RowSource(TABLE).take(INDICES, ["numbers", "texts"])
     assert taken.equals(TABLE.select(["numbers", "texts"]).take(pa.array(INDICES)))
 
 
@@ -132,18 +132,18 @@ def test_some_columns_are_taken_alone() -> None:
 def test_rows_of_any_shape_are_taken(batch: pa.RecordBatch, data: st.DataObject) -> None:
     indices = data.draw(st.lists(st.integers(0, batch.num_rows - 1))) if batch.num_rows else []
     table = pa.Table.from_batches([batch])
-    taken = RowSource(table).at(np.array(indices, np.int64))
+    taken = RowSource(table).take(np.array(indices, np.int64))
     taken.validate(full=True)
     assert repr(taken.to_pylist()) == repr(table.take(pa.array(indices, pa.int64())).to_pylist())
 
 
 def test_consecutive_rows_are_not_copied() -> None:
-    taken = RowSource(TABLE).at(np.arange(5, 9))
+    taken = RowSource(TABLE).take(np.arange(5, 9))
     assert taken["numbers"].chunk(0).buffers()[1].address == TABLE["numbers"].chunk(0).buffers()[1].address
-    assert RowSource(TABLE).at(np.arange(0)).num_rows == 0
+    assert RowSource(TABLE).take(np.arange(0)).num_rows == 0
 
 
 @pytest.mark.parametrize("index", [-1, ROWS])
 def test_an_index_outside_the_table_is_refused(index: int) -> None:
     with pytest.raises(IndexError, match="there are 300 rows"):
-        RowSource(TABLE).at(np.array([index, 1]))
+        RowSource(TABLE).take(np.array([index, 1]))

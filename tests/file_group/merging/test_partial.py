@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.frame import BlockHeader, HeaderKey
-from hudiformat.file_group.base_file.read import as_base_rows
+from hudiformat.file_group.base_file.read import to_base_rows
 from hudiformat.file_group.merging.candidates import read_candidates
 from hudiformat.file_group.merging.rule import MergeRule, PartialUpdate
-from hudiformat.file_group.merging.slice import merge_slice, survivors
+from hudiformat.file_group.merging.slice import merge_log_entries, merge_slice
 from hudiformat.timeline.table_config import MergeMode
 from tests.effort import examples
 from tests.file_group.merging.blocks import KEY, data, deletes, keys_of
@@ -101,9 +101,9 @@ def to_block(record: Record) -> LogBlock:
 
 def merged(base: Sequence[Record], log: Sequence[Record], rule: MergeRule) -> Counter[str]:
     rows = [{"k": r.key, "o": r.ordering, "a": (r.values or "")[0], "b": (r.values or "")[1]} for r in base]
-    logs = survivors(read_candidates([to_block(record) for record in log], SCHEMA, rule), rule)
+    logs = merge_log_entries(read_candidates([to_block(record) for record in log], SCHEMA, rule), rule)
     table = pa.Table.from_batches(
-        merge_slice(as_base_rows(pa.Table.from_pylist(rows, SCHEMA).to_batches(2)), logs, rule), SCHEMA
+        merge_slice(to_base_rows(pa.Table.from_pylist(rows, SCHEMA).to_batches(2)), logs, rule), SCHEMA
     )
     return Counter(repr((row["k"], row["o"], (row["a"], row["b"]))) for row in table.to_pylist())
 
@@ -205,7 +205,7 @@ def test_the_values_of_a_payloads_deleted_row_count_below_those_that_follow() ->
     rule = MergeRule(EVENT, keys_of, ("o",), delete_column="gone", partial=partial)
 
     def left(*log: tuple[Any, ...]) -> list[dict[str, Any]]:
-        logs = survivors(read_candidates([data(list(log), flagged)], flagged, rule), rule)
+        logs = merge_log_entries(read_candidates([data(list(log), flagged)], flagged, rule), rule)
         found: list[dict[str, Any]] = pa.Table.from_batches(merge_slice([], logs, rule), flagged).to_pylist()
         return found
 

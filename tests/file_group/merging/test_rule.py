@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudiformat.file_group.merging.rule import MergeRule, PartialUpdate, comparable, without_ordering
+from hudiformat.file_group.merging.rule import MergeRule, PartialUpdate, comparable_integers, lacks_ordering_value
 from hudiformat.timeline.table_config import MergeMode
 from tests.file_group.merging.blocks import keys_of
 
 
 def ranks(kind: pa.DataType, values: list[Any]) -> list[int]:
-    found: list[int] = comparable((pa.chunked_array([pa.array(values, kind)]),), len(values)).tolist()
+    found: list[int] = comparable_integers((pa.chunked_array([pa.array(values, kind)]),), len(values)).tolist()
     return found
 
 
@@ -84,8 +84,8 @@ def test_every_nan_is_the_same() -> None:
 
 
 def test_without_columns_all_are_alike() -> None:
-    assert comparable((), 3).tolist() == [0, 0, 0]
-    assert comparable((), 0).tolist() == []
+    assert comparable_integers((), 3).tolist() == [0, 0, 0]
+    assert comparable_integers((), 0).tolist() == []
 
 
 def test_several_columns_compare_in_order() -> None:
@@ -93,7 +93,7 @@ def test_several_columns_compare_in_order() -> None:
         pa.chunked_array([[1, 1], [0, 2, 1]]),
         pa.chunked_array([pa.array(["b", "a", "z", "", None])]),
     )
-    found = comparable(columns, 5)
+    found = comparable_integers(columns, 5)
     assert np.argsort(found).tolist() == [2, 4, 1, 0, 3]
 
 
@@ -110,7 +110,7 @@ ORDERS = st.tuples(st.integers(-(2**63), 2**63 - 1), st.text(max_size=2), st.flo
 def test_rows_compare_as_their_values(rows: list[tuple[int, str, float]]) -> None:
     first, second, third = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [])
     columns = (pa.array(first, pa.int64()), pa.array(second, pa.string()), pa.array(third, pa.float64()))
-    found = comparable(tuple(pa.chunked_array([column]) for column in columns), len(rows))
+    found = comparable_integers(tuple(pa.chunked_array([column]) for column in columns), len(rows))
     key = [(one, two.encode(), three, math.copysign(1, three)) for one, two, three in rows]
     for i in range(len(rows)):
         for j in range(len(rows)):
@@ -118,15 +118,19 @@ def test_rows_compare_as_their_values(rows: list[tuple[int, str, float]]) -> Non
 
 
 def test_a_delete_is_without_ordering_value_if_it_is_null_or_the_int_0() -> None:
-    assert without_ordering([pa.chunked_array([pa.array([0, 1, None], pa.int32())])], 3).tolist() == [True, False, True]
-    assert without_ordering([pa.chunked_array([pa.array([0, 1, None], pa.int64())])], 3).tolist() == [
+    assert lacks_ordering_value([pa.chunked_array([pa.array([0, 1, None], pa.int32())])], 3).tolist() == [
+        True,
+        False,
+        True,
+    ]
+    assert lacks_ordering_value([pa.chunked_array([pa.array([0, 1, None], pa.int64())])], 3).tolist() == [
         False,
         False,
         True,
     ]
-    assert without_ordering([], 2).tolist() == [True, True]
+    assert lacks_ordering_value([], 2).tolist() == [True, True]
     several = [pa.chunked_array([pa.array([None], pa.int32())])] * 2
-    assert without_ordering(several, 1).tolist() == [False]
+    assert lacks_ordering_value(several, 1).tolist() == [False]
 
 
 def test_each_way_of_marking_a_row_as_deleted() -> None:

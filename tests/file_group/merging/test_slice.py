@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from hudiformat.codec.log.block import LogBlock, encode_block
 from hudiformat.codec.log.reader import LogReader
-from hudiformat.file_group.base_file.read import as_base_rows
-from hudiformat.file_group.merging.candidates import counting_blocks, read_candidates
+from hudiformat.file_group.base_file.read import to_base_rows
+from hudiformat.file_group.merging.candidates import blocks_to_merge, read_candidates
 from hudiformat.file_group.merging.rule import MergeRule
-from hudiformat.file_group.merging.slice import merge_slice, survivors
+from hudiformat.file_group.merging.slice import merge_log_entries, merge_slice
 from hudiformat.timeline.table_config import MergeMode
 from tests.effort import examples
 from tests.file_group.merging.blocks import KEY, data, deletes, keys_of
@@ -178,8 +178,8 @@ def merged(
 def over(
     base: pa.Table, blocks: list[LogBlock], schema: pa.Schema, rule: MergeRule, *, batch_rows: int = 9
 ) -> pa.Table:
-    logs = survivors(read_candidates(counting_blocks(blocks), schema, rule), rule)
-    return pa.Table.from_batches(merge_slice(as_base_rows(base.to_batches(batch_rows)), logs, rule), schema)
+    logs = merge_log_entries(read_candidates(blocks_to_merge(blocks), schema, rule), rule)
+    return pa.Table.from_batches(merge_slice(to_base_rows(base.to_batches(batch_rows)), logs, rule), schema)
 
 
 def orderings(kind: Kind, *, for_rows: bool) -> st.SearchStrategy[tuple[Any, ...] | None]:

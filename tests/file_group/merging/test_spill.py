@@ -15,10 +15,10 @@ import pytest
 from hudiformat import DecodeError, StorageError, Table, open_table
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.frame import BlockHeader, HeaderKey
-from hudiformat.file_group.base_file.read import as_base_rows
+from hudiformat.file_group.base_file.read import to_base_rows
 from hudiformat.file_group.merging.candidates import read_candidates
 from hudiformat.file_group.merging.rule import MergeRule, PartialUpdate
-from hudiformat.file_group.merging.slice import merge_slice, survivors
+from hudiformat.file_group.merging.slice import merge_log_entries, merge_slice
 from hudiformat.file_group.merging.spill import KeyParts, merge_on_disk
 from hudiformat.file_group.reader import memory_of
 from hudiformat.timeline.table_config import MergeMode
@@ -75,10 +75,12 @@ def test_the_rows_are_the_same(name: str, scratch: Path, *, partial: bool) -> No
     chance = random.Random(f"{name}{partial}")  # noqa: S311
     blocks = list(log(chance, partial=partial and name != "custom"))
     base = pa.Table.from_pylist([dict(zip("kon", row(chance), strict=True)) for _ in range(50)], SCHEMA).to_batches(20)
-    expected = counted(merge_slice(as_base_rows(base), survivors(read_candidates(blocks, SCHEMA, rule), rule), rule))
+    expected = counted(
+        merge_slice(to_base_rows(base), merge_log_entries(read_candidates(blocks, SCHEMA, rule), rule), rule)
+    )
     for memory in (1, memory_of(blocks) // 3, 10**9):
         assert (
-            counted(merge_on_disk(as_base_rows(base), blocks, SCHEMA, rule, size=memory_of(blocks), memory=memory))
+            counted(merge_on_disk(to_base_rows(base), blocks, SCHEMA, rule, size=memory_of(blocks), memory=memory))
             == expected
         )
     assert list(scratch.iterdir()) == []

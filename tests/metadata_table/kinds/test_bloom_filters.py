@@ -30,5 +30,5 @@ def test_the_newest_filter_counts() -> None:
     one, other = Stored(b"1", SCHEMA), Stored(b"2", SCHEMA)
     assert KIND.is_plain
     assert KIND.merge("key", one, other) == other
-    assert KIND.compacted("key", other) == b"2"
+    assert KIND.encode_base_record("key", other) == b"2"
     assert KIND.name == "bloom_filters"

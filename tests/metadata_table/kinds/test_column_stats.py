@@ -25,5 +25,5 @@ def test_records_of_one_file_are_added_up() -> None:
     one, other = (Stored(TYPED.of_file("f", "c", numbers(*bounds)), SCHEMA) for bounds in ((1, 2), (5, 6)))
     merged = KIND.merge("key", one, other)
     assert decode_stat_record(*merged).statistics == numbers(1, 6, 4)
-    assert KIND.compacted("key", merged) == merged.value
+    assert KIND.encode_base_record("key", merged) == merged.value
     assert KIND.name == "column_stats"

@@ -33,7 +33,7 @@ def test_files_and_their_partition_get_records() -> None:
 
 def test_what_a_partition_gets_is_added_to_what_it_had() -> None:
     had = Stored(TYPED.of_partition("p0", "s", numbers(3, 4)), SCHEMA)
-    more = Stored(TYPED.to_partition("p0", "s", numbers(1, 2)), SCHEMA)
+    more = Stored(TYPED.encode_for_partition("p0", "s", numbers(1, 2)), SCHEMA)
     merged = decode_stat_record(*KIND.merge(OF_P0, had, more))
     assert merged.statistics is not None
     assert (merged.statistics.lower, merged.statistics.upper, merged.is_tight) == (1, 4, False)
@@ -53,5 +53,5 @@ def test_where_writes_are_undone_a_partition_may_have_any_value() -> None:
 def test_of_a_file_the_newest_record_counts() -> None:
     older, newer = (Stored(TYPED.of_file("a", "s", numbers(low, 9)), SCHEMA) for low in (1, 2))
     assert KIND.merge(file_key("p0", "a", "s"), older, newer) == newer
-    assert KIND.compacted("key", newer) == newer.value
+    assert KIND.encode_base_record("key", newer) == newer.value
     assert not KIND.is_plain

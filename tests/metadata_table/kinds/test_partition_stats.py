@@ -80,5 +80,5 @@ def test_what_is_rolled_back_is_computed_anew_and_what_is_cleaned_is_not() -> No
 def test_a_newer_record_replaces_the_older_one() -> None:
     older, newer = (Stored(TYPED.of_partition("p", "c", numbers(*bounds)), SCHEMA) for bounds in ((1, 9), (3, 4)))
     assert KIND.merge("key", older, newer) == newer
-    assert KIND.compacted("key", newer) == newer.value
+    assert KIND.encode_base_record("key", newer) == newer.value
     assert KIND.name == "partition_stats"

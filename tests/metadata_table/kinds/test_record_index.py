@@ -71,7 +71,7 @@ def test_the_newest_record_counts_and_a_local_time_is_the_machines() -> None:
     one, other = Stored(b"1", SCHEMA), Stored(b"2", SCHEMA)
     assert KIND.is_plain
     assert KIND.merge("key", one, other) == other
-    assert KIND.compacted("key", other) == b"2"
+    assert KIND.encode_base_record("key", other) == b"2"
     assert KIND.name == "record_index"
     local = RecordIndexKind(SCHEMA, None).records(Change(time=TIME, written={"p": (stat(GROUP, "k"),)}))
     assert abs(found(local)["k"]["instantTime"] - 1795392157074) <= 86_400_000

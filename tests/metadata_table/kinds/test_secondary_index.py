@@ -48,11 +48,11 @@ def test_log_files_are_compared_and_replaced_groups_dropped() -> None:
 
 def test_a_key_is_hashed_by_its_value_or_as_a_whole() -> None:
     keys = pa.array(["1$a"])
-    assert KIND.hashed(keys).to_pylist() == ["1$"]
-    assert SecondaryIndexKind("secondary_index_v", "v", SCHEMA, by_value=False).hashed(keys) == keys
+    assert KIND.part_to_hash(keys).to_pylist() == ["1$"]
+    assert SecondaryIndexKind("secondary_index_v", "v", SCHEMA, by_value=False).part_to_hash(keys) == keys
 
 
 def test_the_newest_record_counts() -> None:
     assert KIND.is_plain
     assert KIND.merge("1$a", Stored(b"old", SCHEMA), Stored(b"new", SCHEMA)).value == b"new"
-    assert KIND.compacted("1$a", Stored(b"new", SCHEMA)) == b"new"
+    assert KIND.encode_base_record("1$a", Stored(b"new", SCHEMA)) == b"new"

@@ -12,7 +12,7 @@ from hudiformat.schema.table_schema import TableSchema
 
 datasource = pytest.importorskip("pyspark.sql.datasource")
 
-from hudiformat.spark.source.messages import fitted, results_of  # noqa: E402 - needs PySpark
+from hudiformat.spark.source.messages import fit_batches, results_of  # noqa: E402 - needs PySpark
 
 SCHEMA = TableSchema.from_arrow(pa.schema([("id", pa.string()), ("n", pa.int64())]), "t")
 
@@ -23,14 +23,14 @@ def batch(**columns: pa.Array) -> pa.RecordBatch:
 
 def test_rows_have_the_tables_columns_in_its_order_and_no_others() -> None:
     rows = batch(n=pa.array([1, 2], pa.int32()), more=pa.array(["x", "y"]), id=pa.array(["a", "b"]))
-    [found] = fitted(iter([rows]), SCHEMA, "1", keeps_keys=False)
+    [found] = fit_batches(iter([rows]), SCHEMA, "1", keeps_keys=False)
     assert found.schema == SCHEMA.arrow
     assert found.to_pydict() == {"id": ["a", "b"], "n": [1, 2]}
 
 
 def test_rows_are_fitted_batch_by_batch_as_they_are_asked_for() -> None:
     rows = [batch(id=pa.array(["a"]), n=pa.array([1])), batch(id=pa.array(["b"]), n=pa.array(["no number"]))]
-    found = fitted(iter(rows), SCHEMA, "1", keeps_keys=False)
+    found = fit_batches(iter(rows), SCHEMA, "1", keeps_keys=False)
     assert next(found).num_rows == 1
     with pytest.raises(SchemaError, match="column n"):
         next(found)
@@ -40,7 +40,7 @@ def test_rows_are_fitted_batch_by_batch_as_they_are_asked_for() -> None:
 def test_rows_get_keys_where_the_table_has_no_record_key(*, keeps: bool) -> None:
     schema = replace(SCHEMA, with_keys=True)
     read = batch(id=pa.array(["a", "b"]), n=pa.array([1, 2]), _hoodie_record_key=pa.array(["x", None]))
-    [found] = fitted(iter([read]), schema, "20260101000000000", keeps_keys=keeps)
+    [found] = fit_batches(iter([read]), schema, "20260101000000000", keeps_keys=keeps)
     assert found.schema == schema.arrow
     first, second = found["_hoodie_record_key"].to_pylist()
     assert (first == "x") is keeps

@@ -9,7 +9,7 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.table.options.values import Operation
-from hudiformat.timeline.archive.archiving import ArchiveLimits, archive
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive_instants
 from hudiformat.write.commit.transaction import begin_write
 
 limits = pytest.importorskip("pyspark.sql.streaming.datasource")
@@ -68,7 +68,7 @@ def test_available_now_ends_with_what_was_there(table: hf.Table) -> None:
 def test_archived_commits_count_one_by_one_too(table: hf.Table) -> None:
     times = write(table, 8)
     table.compact()
-    archive(table._context.storage, table.config, ArchiveLimits(3, 2, compaction_delta_commits=1))
+    archive_instants(table._context.storage, table.config, ArchiveLimits(3, 2, compaction_delta_commits=1))
     assert len(table.timeline.completed_writes) < 8
     offset = reader(table).latestOffset({"completed": "000"}, limits.ReadMaxFiles(1))
     assert offset == {"completed": times[0]}

@@ -12,7 +12,7 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.spark.write.checkpoints import newest_batch
-from hudiformat.timeline.archive.archiving import ArchiveLimits, archive
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive_instants
 from hudiformat.timeline.timeline import read_metadata
 from tests.spark.streams import SCHEMA, add_file, forget_commit, ids, new_table, rows, staged, stream_in
 
@@ -71,7 +71,7 @@ def test_a_batch_that_comes_again_is_known_from_the_archive(
     limits = ArchiveLimits(max_commits=3, min_commits=2, compaction_delta_commits=1)
     table.schedule_compaction()
     table.compact()
-    archive(table._context.storage, table.config, limits)
+    archive_instants(table._context.storage, table.config, limits)
     assert first not in table.timeline.completed
     forget_commit(tmp_path / "in", 0)
     stream_in(spark, tmp_path / "in", table)

@@ -23,7 +23,7 @@ pytest.importorskip("pyspark.sql")
 
 import hudiformat.spark as hudi_spark
 from hudiformat.spark.write import by_driver
-from hudiformat.spark.write.by_driver import _packed, seems_small
+from hudiformat.spark.write.by_driver import _pack, seems_small
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -139,11 +139,11 @@ def test_a_task_stops_once_there_are_too_many_bytes() -> None:
             read.append(number)
             yield pa.record_batch({"v": [number] * 100})
 
-    assert list(_packed(1_000, batches())) == []
+    assert list(_pack(1_000, batches())) == []
     assert read == [0, 1]
-    (packed,) = _packed(10_000, batches())
+    (packed,) = _pack(10_000, batches())
     assert pa.ipc.open_stream(packed[0][0].as_py()).read_all().num_rows == 900
-    assert list(_packed(10, [])) == []
+    assert list(_pack(10, [])) == []
 
 
 @pytest.mark.parametrize("index", ["SIMPLE", "BUCKET"])

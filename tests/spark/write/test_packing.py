@@ -35,9 +35,9 @@ def test_rows_come_out_by_file_group(
         patch.setattr(packing, "_PACKED_AT_ONCE", at_once)
         patch.setattr(packing, "_SMALLEST_VALUE", smallest)
         patch.setattr(packing, "_LARGEST_VALUE", largest)
-        values = list(packing.packed(batches.gathered(map(batch_of, parts))))
+        values = list(packing.pack(batches.regroup_batches(map(batch_of, parts))))
     found: dict[tuple[str, str], list[str]] = {}
-    for path, group, rows in packing.unpacked(sorted_by_group(values)):
+    for path, group, rows in packing.unpack(sorted_by_group(values)):
         assert (path, group) not in found
         found[path, group] = [text for batch in rows for text in batch["text"].to_pylist()]
     expected: dict[tuple[str, str], list[str]] = {}
@@ -50,14 +50,14 @@ def test_rows_come_out_by_file_group(
 
 def test_rows_of_one_file_group_are_one_value() -> None:
     rows = batch_of([("a", "+0", "x"), ("b", "+0", "y"), ("a", "+0", "z")])
-    [values] = packing.packed(batches.gathered([rows, rows]))
+    [values] = packing.pack(batches.regroup_batches([rows, rows]))
     assert values.select([PATH, GROUP]).to_pydict() == {PATH: ["a", "b"], GROUP: ["+0", "+0"]}
 
 
 def values_of(groups: int, *, rows: int, parts: int) -> pa.RecordBatch:
     """The values of *parts* batches of *rows* rows of 1,000 bytes each, of so many file groups."""
     batch = batch_of([("a", f"+{number % groups}", "x" * 1000) for number in range(rows)])
-    return pa.Table.from_batches(packing.packed([batch] * parts)).combine_chunks().to_batches()[0]
+    return pa.Table.from_batches(packing.pack([batch] * parts)).combine_chunks().to_batches()[0]
 
 
 def test_large_values_are_cut_so_that_java_puts_none_aside() -> None:

@@ -15,7 +15,7 @@ from tests.spark.write.lookup.test_global_lookup import Pair, as_frame
 pytest.importorskip("pyspark.sql")
 
 from hudiformat.spark.write import summary
-from hudiformat.spark.write.summary import summarized
+from hudiformat.spark.write.summary import summarize
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,15 +29,15 @@ def test_rows_are_counted_and_their_keys_are_taken_where_they_are_few(
 ) -> None:
     table = Pair(spark, tmp_path, "MERGE_ON_READ", {"hoodie.index.type": "SIMPLE"}).tables[0]
     with begin_write(table._context, operation) as write:
-        found = summarized(as_frame(spark, ROWS), write.plan, write.plan.schema)
+        found = summarize(as_frame(spark, ROWS), write.plan, write.plan.schema)
         assert (found.rows, found.paths) == (4, ("x", "y"))
         assert {path: dict(tasks) for path, tasks in found.upserts.items()} == {"x": {0: of_x}, "y": {0: 1}}
         keys = found.few_keys()
         assert keys is not None
         assert {path: sorted(one.to_pylist()) for path, one in keys.items()} == {"x": ["a"], "y": ["b", "c"]}
         monkeypatch.setattr(summary, "MOST", 3)
-        assert summarized(as_frame(spark, ROWS), write.plan, write.plan.schema).few_keys() is None
-        nothing = summarized(as_frame(spark, []), write.plan, write.plan.schema)
+        assert summarize(as_frame(spark, ROWS), write.plan, write.plan.schema).few_keys() is None
+        nothing = summarize(as_frame(spark, []), write.plan, write.plan.schema)
         assert (nothing.rows, nothing.paths, dict(nothing.upserts)) == (0, (), {})
 
 

@@ -21,7 +21,7 @@ import pytest
 
 import hudiformat
 from hudiformat.spark.write import workers
-from hudiformat.spark.write.workers import Settling, in_task, settle
+from hudiformat.spark.write.workers import PreparesWorker, in_task, prepare_worker
 
 pytest.importorskip("pyspark.sql")
 
@@ -38,7 +38,7 @@ READERS = [
 ]
 
 
-class Reader(Settling):
+class Reader(PreparesWorker):
     """What it reads."""
 
     def __init__(self, what: str) -> None:
@@ -64,13 +64,13 @@ def test_what_is_there_as_the_first_two_tasks_begin_is_put_aside() -> None:
     kept: list[list[object]] = []
     for _ in range(4):
         kept.append([[]])
-        settle()
+        prepare_worker()
     assert [looked_at(things) for things in kept] == [False, False, True, True]
 
 
 def test_elsewhere_nothing_is_put_aside() -> None:
     kept: list[object] = [[]]
-    settle()
+    prepare_worker()
     assert looked_at(kept)
 
 
@@ -124,7 +124,7 @@ def test_what_spark_sends_is_acknowledged_at_once_and_other_connections_stay_as_
     with accepted(monkeypatch) as (here, there), of_somebody, far:
         for _ in range(2):  # each task
             here.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
-            settle()
+            prepare_worker()
             assert [quick(one) for one in (here, there, of_somebody)] == [True, False, False]
         there.sendall(b"rows")
         assert here.recv(4) == b"rows"
@@ -137,7 +137,7 @@ def test_a_worker_whose_daemon_listens_nowhere_is_left_alone() -> None:
     workers._connection_to_spark.cache_clear()
     here, there = connected()
     with here, there:
-        settle()
+        prepare_worker()
         assert not quick(here)
     workers._connection_to_spark.cache_clear()
 
@@ -177,7 +177,7 @@ def test_every_reader_does(path: Path) -> None:
 def test_elsewhere_connections_stay_as_they_are() -> None:
     here, there = connected()
     with here, there:
-        settle()
+        prepare_worker()
         assert not quick(here)
 
 
@@ -185,7 +185,7 @@ def test_elsewhere_connections_stay_as_they_are() -> None:
 def test_systems_that_cannot_be_told_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(socket, "TCP_QUICKACK", raising=False)
     monkeypatch.setattr(workers, "_sockets", None)
-    settle()
+    prepare_worker()
 
 
 def frozen(name: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -18,7 +18,7 @@ from hudiformat.table.options.parsers import (
     parse_integer,
     parse_share,
     parse_text,
-    supporting,
+    parser_of_supported,
 )
 
 KEY = "hoodie.some.key"
@@ -79,7 +79,7 @@ def test_other_texts_are_refused_by_the_name_of_the_option(parse: Parser, text: 
 
 
 def test_what_hudi_has_beyond_what_is_supported_is_refused_by_name() -> None:
-    parse = supporting(one_of("simple"), supported="is simple", others=("consistent_hashing",))
+    parse = parser_of_supported(one_of("simple"), supported="is simple", others=("consistent_hashing",))
     assert parse(KEY, "SIMPLE") == "simple"
     with pytest.raises(UnsupportedFeatureError, match=f"^{KEY}=Consistent_Hashing: supported is simple$") as caught:
         parse(KEY, "Consistent_Hashing")
@@ -89,7 +89,7 @@ def test_what_hudi_has_beyond_what_is_supported_is_refused_by_name() -> None:
 
 
 def test_the_feature_of_what_is_not_supported_may_have_a_name() -> None:
-    parse = supporting(one_of("a"), supported="are a", others=("B",), feature="letter")
+    parse = parser_of_supported(one_of("a"), supported="are a", others=("B",), feature="letter")
     with pytest.raises(UnsupportedFeatureError) as caught:
         parse(KEY, "b")
     assert caught.value.feature == "letter B"

@@ -51,7 +51,7 @@ def test_a_single_writer_rolls_back_every_failed_write_unless_told_otherwise() -
 
 def test_times_are_seconds() -> None:
     options = ConcurrencyOptions(lock_retries=3, lock_retry_wait_ms=500, heartbeat_interval_ms=2000, heartbeat_misses=4)
-    assert (options.lock_patience, options.heartbeat_tolerance) == (1.5, 8.0)
+    assert (options.lock_timeout, options.heartbeat_tolerance) == (1.5, 8.0)
 
 
 def test_what_each_index_can_do() -> None:

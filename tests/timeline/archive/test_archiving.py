@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from hudiformat.errors import CorruptTableError, OptionError, StorageError
 from hudiformat.storage.local import LocalStorage
 from hudiformat.table.new_table import new_table_config
-from hudiformat.timeline.archive.archiving import ArchiveLimits, archive, read_archived
+from hudiformat.timeline.archive.archiving import ArchiveLimits, archive_instants, read_archived
 from hudiformat.timeline.cleans import ActionInstant, CleanerPlan
-from hudiformat.timeline.contents import complete, create_requested, transition_inflight
+from hudiformat.timeline.contents import complete_instant, create_requested, transition_inflight
 from hudiformat.timeline.plans import CompactionPlan, RequestedReplaceMetadata
 from hudiformat.timeline.table_config import TableType
 from hudiformat.timeline.timeline import Action, load_timeline
@@ -240,7 +240,7 @@ def test_every_kind_of_content_is_archived(table: Table) -> None:
 def test_an_inflight_file_is_archived_instead_of_the_plan(table: Table) -> None:
     requested = create_requested(table.storage, table.config, time(1), Action.REPLACE_COMMIT, None)
     inflight = transition_inflight(table.storage, table.config, requested, COMMIT)
-    complete(table.storage, table.config, inflight, REPLACE, completion_time=time(2))
+    complete_instant(table.storage, table.config, inflight, REPLACE, completion_time=time(2))
     table.add(3, Action.CLEAN, CleanerPlan(ActionInstant(time(2), "commit", "COMPLETED")))
     table.add_all(4, 5, action=Action.COMMIT)
     assert table.archive() == ([1, 4] if table.config.layout_version == 1 else [1, 3, 4])
@@ -265,7 +265,7 @@ class FailingStorage(LocalStorage):
 def test_a_crash_before_the_deletion_archives_nothing_twice(table: Table) -> None:
     table.add_all(1, 2, 3, action=Action.COMMIT)
     with pytest.raises(StorageError, match="dead"):
-        archive(FailingStorage(table.storage.root), table.config, FEW)
+        archive_instants(FailingStorage(table.storage.root), table.config, FEW)
     assert table.active() == [1, 2, 3]
     assert table.archive() == [1, 2]
     assert [number_of(one.instant) for one in table.archived()] == [1, 2]
@@ -281,7 +281,7 @@ def test_pending_states_are_deleted_first_and_completed_ones_from_the_oldest(new
             return super().delete(path)
 
     newest.add_all(1, 2, 3, action=Action.COMMIT)
-    archive(Watched(newest.storage.root), newest.config, FEW)
+    archive_instants(Watched(newest.storage.root), newest.config, FEW)
     names = [name for name in deleted if "." in name]
     pending = [f"{time(number)}.{state}" for number in (1, 2) for state in ("commit.requested", "inflight")]
     assert names == [*pending, f"{time(1)}_{time(1, 500)}.commit", f"{time(2)}_{time(2, 500)}.commit"]
@@ -308,7 +308,7 @@ def test_no_instant_is_lost_and_the_newest_remain(steps: list[Any], version: int
         for number, step in enumerate((*steps, "archive"), start=1):
             if step == "archive":
                 before = load_timeline(table.storage, table.config)
-                went = set(archive(table.storage, table.config, FEW)) & set(before.completed_writes)
+                went = set(archive_instants(table.storage, table.config, FEW)) & set(before.completed_writes)
                 writes = load_timeline(table.storage, table.config).completed_writes
                 assert before.completed_writes[: len(went)] == tuple(sorted(went, key=lambda one: one.sort_key))
                 assert before.completed_writes[len(went) :] == writes

@@ -8,7 +8,7 @@ import pytest
 
 from hudiformat.errors import CorruptTableError
 from hudiformat.timeline.archive.archived import ArchivedInstant
-from hudiformat.timeline.archive.archiving import archive, read_archived
+from hudiformat.timeline.archive.archiving import archive_instants, read_archived
 from hudiformat.timeline.archive.history import add_history, latest_manifest
 from hudiformat.timeline.archive.history_merging import _choose_files, merge_history
 from hudiformat.timeline.commit_metadata import CommitMetadata
@@ -92,7 +92,7 @@ def test_a_damaged_file_stops_the_merge_before_anything_is_replaced(newest: Tabl
 def test_archiving_merges(newest: Table) -> None:
     for number in range(1, 24):
         newest.add(number, Action.COMMIT)
-        archive(newest.storage, newest.config, FEW)
+        archive_instants(newest.storage, newest.config, FEW)
     assert [name.rpartition("_")[2] for name in files(newest)] == ["1.parquet", "0.parquet"]
     assert len(times(newest)) == 22
 

@@ -116,7 +116,7 @@ def test_a_failed_write_leaves_the_table_as_it_was(table: Table, monkeypatch: py
     def fail(*_args: object, **_options: object) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr("hudiformat.write.commit.publishing.complete", fail)
+    monkeypatch.setattr("hudiformat.write.commit.publishing.complete_instant", fail)
     with pytest.raises(CommitError, match="could not be completed: the disk is full") as caught:
         table.upsert(rows(("a", 2, "x", 2), ("b", 1, "y", 3)))
     assert caught.value.path == table.path

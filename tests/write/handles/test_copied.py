@@ -15,12 +15,12 @@ OPTIONS = {"hoodie.parquet.small.file.limit": "0", "hoodie.clean.automatic": "fa
 def test_a_file_that_cannot_be_finished_is_left_to_the_next_attempt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hudiformat.file_group.base_file.copied._LEAST_GROUP", 1)
+    monkeypatch.setattr("hudiformat.file_group.base_file.copying._LEAST_GROUP", 1)
     table = new_table(tmp_path / "t", table_type="COPY_ON_WRITE", options=OPTIONS)
     for number in range(3):
         table.insert(rows((f"k{number}", 1, "x", number)))
     with monkeypatch.context() as patch:
-        patch.setattr("hudiformat.file_group.base_file.copied.footer_texts", _fail)
+        patch.setattr("hudiformat.file_group.base_file.copying.footer_texts", _fail)
         with pytest.raises(CorruptTableError, match="no footer"):
             table.cluster()
     assert table.snapshot().num_rows == 3

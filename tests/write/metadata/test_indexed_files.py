@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import Table, open_table
-from hudiformat.file_group.base_file.indexed import Indexes
+from hudiformat.file_group.base_file.file_indexes import Indexes
 from hudiformat.timeline.indexed_file import IndexedFile
 from hudiformat.write.commit import publishing
 from hudiformat.write.metadata.indexed_files import FileReader

@@ -9,7 +9,7 @@ import pytest
 
 from hudiformat import create_table, open_table
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.file_group.base_file.indexed import Indexes
+from hudiformat.file_group.base_file.file_indexes import Indexes
 from hudiformat.metadata_table.definitions import IndexDefinition
 from hudiformat.write.metadata.kinds import indexed_columns, indexes_of, is_of_records, not_kept_up
 from tests.metadata_tables import (

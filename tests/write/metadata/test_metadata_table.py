@@ -21,7 +21,7 @@ from hudiformat import Commit, CommitError, HudiFormatWarning, LogReader, Storag
 from hudiformat.codec.hfile.reader import HFileReader
 from hudiformat.metadata_table.file_entries import FileEntry, encode_file_entries
 from hudiformat.metadata_table.listing import listing
-from hudiformat.metadata_table.merging import merged_records
+from hudiformat.metadata_table.merging import merge_records
 from hudiformat.metadata_table.stat_records import decode_stat_record
 from hudiformat.naming.file_names import LogFileName
 from hudiformat.schema.meta_fields import META_FIELDS
@@ -224,7 +224,7 @@ def merged_ranges(table: Table, index: str) -> dict[str, tuple[Any, Any]]:
     own = MetadataTable.of(table._context.state())
     schema = own.own.schema.avro_with_meta
     (kind,) = (one for one in own.kinds() if one.name == index)
-    _, values = merged_records(own.opened().parts(index), kind, schema)
+    _, values = merge_records(own.opened().parts(index), kind, schema)
     records = [decode_stat_record(value, schema) for value in values.to_pylist()]
     return {one.name: (one.statistics.lower, one.statistics.upper) for one in records if one.statistics is not None}
 
@@ -351,7 +351,7 @@ def test_a_failed_commit_takes_back_what_it_said(tmp_path: Path, monkeypatch: py
     def fail(*_args: object, **_options: object) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr("hudiformat.write.commit.publishing.complete", fail)
+    monkeypatch.setattr("hudiformat.write.commit.publishing.complete_instant", fail)
     with pytest.raises(CommitError, match="the disk is full"):
         table.insert(rows(("b", 1, "new", 1)))
     assert tree(tmp_path / "t") == before
@@ -464,7 +464,8 @@ def test_a_compaction_that_is_run_again_says_it_once(tmp_path: Path, monkeypatch
         table.upsert(rows(("a", number, "x", 1)))
     with monkeypatch.context() as patch:
         patch.setattr(
-            "hudiformat.write.commit.publishing.complete", lambda *_, **__: (_ for _ in ()).throw(StorageError("x"))
+            "hudiformat.write.commit.publishing.complete_instant",
+            lambda *_, **__: (_ for _ in ()).throw(StorageError("x")),
         )
         with pytest.raises(StorageError):
             table.compact()

@@ -27,10 +27,10 @@ VARIABLE = "HUDIFORMAT_JIT"
 
 Function = Callable[..., Any]
 
-switch = partial(os.environ.get, VARIABLE)
+jit_setting = partial(os.environ.get, VARIABLE)
 """Returns the value of ``HUDIFORMAT_JIT``: ``0``, ``1`` or None."""
 
-handled = [0]
+bytes_handled = [0]
 """The number of bytes of records that this process has handled so far, in a list that all functions share."""
 _kernels: dict[Function, Function] = {}
 _loading = Lock()
@@ -38,8 +38,8 @@ _loading = Lock()
 
 def is_active() -> bool:
     """Return whether the next records are handled by kernels."""
-    asked = switch()
-    return asked != "0" and (asked == "1" or handled[0] >= LOAD_AFTER) and _native() is not None
+    asked = jit_setting()
+    return asked != "0" and (asked == "1" or bytes_handled[0] >= LOAD_AFTER) and _native() is not None
 
 
 @lru_cache
@@ -58,10 +58,10 @@ def kernel(function: Function, signature: str, size: int) -> Function | None:
 
     *signature* is numba's, such as ``"int64(uint8[::1], int64)"``; it is the same in all calls for one function.
     """
-    handled[0] += size
+    bytes_handled[0] += size
     if not is_active() or (native := _native()) is None:
         return None
     with _loading:
         if function not in _kernels:
-            _kernels[function] = native.compiled(function, signature)
+            _kernels[function] = native.compile_kernel(function, signature)
     return _kernels[function]

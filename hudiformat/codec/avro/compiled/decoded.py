@@ -33,7 +33,7 @@ _WIDTHS = {  # of values, in bits
 }
 
 
-class Places(NamedTuple):
+class RecordRanges(NamedTuple):
     """Where records are in their buffer, in ascending order: see the kernel ``walk``."""
 
     starts: Longs
@@ -52,7 +52,7 @@ class Places(NamedTuple):
 
 
 def decode_columns(
-    data: Bytes, places: Places, schema: str, wanted: frozenset[str], *, views: bool = False
+    data: Bytes, places: RecordRanges, schema: str, wanted: frozenset[str], *, views: bool = False
 ) -> dict[str, pa.Array] | None:
     """Decode the *wanted* columns of the records in *data*; None if numpy has to decode them.
 
@@ -102,7 +102,7 @@ class _Memory:
         for frame in range(program.frames):
             self._make_room(frame, min(rows, _FIRST_ROWS) * (_ITEMS if frame else 1))
 
-    def fill(self, walk: compiled.Function, data: Bytes, places: Places) -> bool:
+    def fill(self, walk: compiled.Function, data: Bytes, places: RecordRanges) -> bool:
         """Decode all records; return False if numpy has to decode them."""
         starts, ends, filled = (np.ascontiguousarray(places.starts), np.ascontiguousarray(places.ends), places.filled)
         base, room, last = data.ctypes.data, len(data), min(_FIRST_ROWS, self._rows)

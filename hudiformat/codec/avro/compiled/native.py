@@ -21,7 +21,7 @@ _STORES = {memory.store8: 8, memory.store32: 32, memory.store64: 64}
 _registered: set[Any] = {*_LOADS, *_STORES, memory.copy16, memory.wrap64, memory.low_zeros}
 
 
-def compiled(function: Callable[..., Any], signature: str) -> Callable[..., Any]:
+def compile_kernel(function: Callable[..., Any], signature: str) -> Callable[..., Any]:
     """Return *function* compiled for the types in *signature*; it runs without Python's lock.
 
     The functions of this package that it calls are compiled into it.  The result is kept on disk beside the module, or

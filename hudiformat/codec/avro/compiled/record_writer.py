@@ -45,7 +45,7 @@ class RecordWriter:
             return None
         starts = np.empty(len(parts.firsts), np.int64)
         frames = np.empty(FRAMES, np.int64)
-        written = self.write(nodes, frames, output.room(size), _LENGTH_SIZE * framed, parts.firsts, heads, starts)
+        written = self.write(nodes, frames, output.reserve(size), _LENGTH_SIZE * framed, parts.firsts, heads, starts)
         if written == REFUSED:
             return None
         starts += output.used

@@ -15,9 +15,9 @@ import pyarrow as pa
 from hudiformat.codec.avro.arrays import Longs
 from hudiformat.codec.avro.decode import Records, find_records, find_runs
 from hudiformat.codec.avro.encode import encode_parts
-from hudiformat.codec.avro.schema import avro_to_arrow, resolve
-from hudiformat.codec.log.selection import Wanted, rows_where, selected
-from hudiformat.conditions.taken import columns_of
+from hudiformat.codec.avro.schema import avro_to_arrow, convert_to_schema
+from hudiformat.codec.log.selection import ReadRequest, find_matching_rows, select_fields
+from hudiformat.conditions.filters import columns_of
 from hudiformat.errors import CorruptBlockError, TruncatedBlockError, UnsupportedVersionError
 from hudiformat.wire import Cursor, int32
 
@@ -34,7 +34,7 @@ def prologue(count: int) -> bytes:
     return int32(CONTENT_VERSION) + int32(count)
 
 
-def encode_cut(batch: pa.RecordBatch | pa.Table, schema: str, bounds: Longs) -> Iterator[memoryview]:
+def encode_contents(batch: pa.RecordBatch | pa.Table, schema: str, bounds: Longs) -> Iterator[memoryview]:
     """Return the contents for the rows from ``bounds[i]`` to ``bounds[i + 1]``; all are parts of one buffer.
 
     *bounds* ascend from 0 to the number of rows.  Three rows of one nullable long each, with the bounds ``[0, 2, 2,
@@ -59,7 +59,7 @@ def encode_cut(batch: pa.RecordBatch | pa.Table, schema: str, bounds: Longs) -> 
     return (next(contents) if is_full else empty for is_full in full.tolist())
 
 
-def find(content: bytes | memoryview, written: str) -> Records:
+def locate_records(content: bytes | memoryview, written: str) -> Records:
     """Locate the records of *content*, which were written with the Avro schema *written*; none is decoded yet.
 
     Raises:
@@ -70,20 +70,20 @@ def find(content: bytes | memoryview, written: str) -> Records:
     return find_records(content, count, written, start=_PROLOGUE.itemsize)
 
 
-def find_in_blocks(contents: Sequence[bytes | memoryview], written: str) -> Records:
+def locate_in_contents(contents: Sequence[bytes | memoryview], written: str) -> Records:
     """Locate the records of several contents that were written with one schema.
 
-    That is faster than :func:`find` for each of them if they are small.
+    That is faster than :func:`locate_records` for each of them if they are small.
 
     Raises:
         DecodeError: a content is damaged; the error does not say which one.
     """
     ends = np.cumsum([len(content) for content in contents])
-    return find_at(b"".join(contents), np.append(0, ends[:-1]), ends, written)
+    return locate_in_ranges(b"".join(contents), np.append(0, ends[:-1]), ends, written)
 
 
-def find_at(data: bytes | memoryview, starts: Longs, ends: Longs, written: str) -> Records:
-    """Locate the records of the contents from ``starts[i]`` to ``ends[i]`` of *data*, as :func:`find_in_blocks`.
+def locate_in_ranges(data: bytes | memoryview, starts: Longs, ends: Longs, written: str) -> Records:
+    """Locate the records of the contents from ``starts[i]`` to ``ends[i]`` of *data*, as :func:`locate_in_contents`.
 
     The contents lie less than 2 GiB apart.
 
@@ -104,7 +104,7 @@ def find_at(data: bytes | memoryview, starts: Longs, ends: Longs, written: str) 
     return find_runs(data, starts + _PROLOGUE.itemsize, ends, counts, written)
 
 
-def decode(records: Records, wanted: Wanted) -> pa.RecordBatch:
+def decode(records: Records, wanted: ReadRequest) -> pa.RecordBatch:
     """Decode the rows and columns of *records* that are *wanted*.
 
     With a filter, its columns are decoded first, and all other columns only in the rows that match.
@@ -118,14 +118,14 @@ def decode(records: Records, wanted: Wanted) -> pa.RecordBatch:
     schema = wanted.schema or written
     condition = None if wanted.filter is None else wanted.condition(schema)
     if condition is not None:
-        tested = selected(schema, columns_of(condition, schema))
-        rows = resolve(records.decode([name for name in tested.names if name in names]), tested)
-        records = records.take(rows_where(condition, rows))
+        tested = select_fields(schema, columns_of(condition, schema))
+        rows = convert_to_schema(records.decode([name for name in tested.names if name in names]), tested)
+        records = records.take(find_matching_rows(condition, rows))
     if wanted.schema is None:
         return records.decode(wanted.columns, views=wanted.views)
-    target = wanted.schema if wanted.columns is None else selected(wanted.schema, wanted.columns)
+    target = wanted.schema if wanted.columns is None else select_fields(wanted.schema, wanted.columns)
     present = [name for name in dict.fromkeys(target.names) if name in names]
-    return resolve(records.decode(present, views=wanted.views), target)
+    return convert_to_schema(records.decode(present, views=wanted.views), target)
 
 
 def record_count(content: bytes | memoryview) -> int:

@@ -11,7 +11,7 @@ from hudiformat.codec.avro.delete_list import decode_delete_list, encode_delete_
 from hudiformat.codec.log.content import kryo
 from hudiformat.codec.log.content.java_values import to_batch
 from hudiformat.errors import CorruptBlockError, UnsupportedVersionError
-from hudiformat.wire import Cursor, int32, offsets_from
+from hudiformat.wire import Cursor, int32, shift_error_offsets
 
 CONTENT_VERSION = 3
 _KRYO = {1: kryo.decode_keys, 2: kryo.decode_deletes}
@@ -37,5 +37,5 @@ def decode(content: bytes | memoryview) -> pa.RecordBatch:
     payload = cursor.take(cursor.int32("delete list length"), "delete list")
     if cursor.remaining:
         raise CorruptBlockError(f"{cursor.remaining} bytes after the delete list")
-    with offsets_from(cursor.pos - len(payload)):
+    with shift_error_offsets(cursor.pos - len(payload)):
         return decode_delete_list(payload) if version == CONTENT_VERSION else to_batch(_KRYO[version](payload))

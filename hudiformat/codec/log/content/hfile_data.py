@@ -36,7 +36,7 @@ def encode(batch: pa.RecordBatch, schema: str, *, compression: str = "gzip") -> 
     return encode_hfile(keys.take(order), records, compression=compression, file_info={_SCHEMA_KEY: schema.encode()})
 
 
-def find(content: bytes | memoryview, written: str) -> Records:
+def locate_records(content: bytes | memoryview, written: str) -> Records:
     """Locate the records of *content*, which were written with the Avro schema *written*, in the order of their keys.
 
     The keys of the HFile entries are not used: the records hold their keys too, and Hudi 1.0 wrote running numbers

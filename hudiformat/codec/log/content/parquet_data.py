@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from hudiformat.codec.avro.schema import avro_to_arrow, resolve, with_views
-from hudiformat.codec.log.selection import Wanted, rows_where, selected
+from hudiformat.codec.avro.schema import avro_to_arrow, convert_to_schema, with_views
+from hudiformat.codec.log.selection import ReadRequest, find_matching_rows, select_fields
 from hudiformat.codec.parquet.rows import read_batches
-from hudiformat.conditions.taken import columns_of
+from hudiformat.conditions.filters import columns_of
 from hudiformat.errors import CorruptBlockError, UnsupportedFeatureError
-from hudiformat.wire import plausible_rows
+from hudiformat.wire import check_row_count
 
 AVRO_SCHEMA_KEY = "parquet.avro.schema"
 MODEL_KEY = "writer.model.name"
@@ -27,7 +27,7 @@ _ROWS_AT_ONCE = 1024
 _EXPANSION, _FEW_BYTES = 1000, 100_000_000
 
 
-def level_of(compression: str) -> int | None:
+def compression_level(compression: str) -> int | None:
     """Return the compression level for a codec; None for the codec's default.
 
     Java uses gzip's level 6 and Arrow 9; level 4 takes half the time of 6, for 1 to 6 % more bytes.
@@ -38,7 +38,7 @@ def level_of(compression: str) -> int | None:
 def encode_parquet(table: pa.Table, avro_schema: str, *, compression: str = "gzip") -> pa.Buffer:
     """Return the bytes of a Parquet file as Hudi's readers expect it, with the Avro schema in its footer."""
     sink = pa.BufferOutputStream()
-    level = level_of(compression)
+    level = compression_level(compression)
     with pq.ParquetWriter(
         sink, table.schema, compression=compression, compression_level=level, store_schema=False
     ) as writer:
@@ -60,11 +60,11 @@ def encode(batch: pa.RecordBatch, schema: str, *, compression: str = "gzip") -> 
             f"Parquet blocks with the compression {compression!r} are not supported; pass one of {', '.join(_CODECS)}",
             feature=f"compression {compression}",
         )
-    converted = resolve(batch, avro_to_arrow(schema))
+    converted = convert_to_schema(batch, avro_to_arrow(schema))
     return memoryview(encode_parquet(pa.Table.from_batches([converted]), schema, compression=codec))
 
 
-def decode(content: bytes | memoryview, written: str, wanted: Wanted) -> pa.RecordBatch:
+def decode(content: bytes | memoryview, written: str, wanted: ReadRequest) -> pa.RecordBatch:
     """Decode the rows and columns of *content* that are *wanted*; *written* is the Avro schema of its records.
 
     Raises:
@@ -72,23 +72,23 @@ def decode(content: bytes | memoryview, written: str, wanted: Wanted) -> pa.Reco
         SchemaError: the records cannot be converted to the wanted schema, or a column is missing.
     """
     schema = avro_to_arrow(written) if wanted.schema is None else wanted.schema
-    given = schema if wanted.columns is None else selected(schema, wanted.columns)
+    given = schema if wanted.columns is None else select_fields(schema, wanted.columns)
     target = with_views(given) if wanted.views and wanted.schema is None else given
     condition = None if wanted.filter is None else wanted.condition(schema)
     if condition is None:
-        return resolve(_read(content, target.names), target)
+        return convert_to_schema(_read(content, target.names), target)
     shown = set(target.names)
     only_tested = [name for name in columns_of(condition, schema) if name not in shown]
-    read = selected(schema, [*target.names, *only_tested])
-    rows = resolve(_read(content, read.names), read)
-    return resolve(rows.take(pa.array(rows_where(condition, rows))), target)
+    read = select_fields(schema, [*target.names, *only_tested])
+    rows = convert_to_schema(_read(content, read.names), read)
+    return convert_to_schema(rows.take(pa.array(find_matching_rows(condition, rows))), target)
 
 
 def _read(content: bytes | memoryview, columns: list[str]) -> pa.RecordBatch:
-    with _reading(content) as file:
-        rows = checked_rows(file.metadata, len(content))
+    with _open_file(content) as file:
+        rows = read_row_count(file.metadata, len(content))
         present = set(file.schema_arrow.names)
-        table = read_rows(file, [name for name in columns if name in present], len(content)).combine_chunks()
+        table = read_small_file(file, [name for name in columns if name in present], len(content)).combine_chunks()
         if not table.num_columns:  # all columns are missing, and resolve fills them with nulls
             batch = pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
         elif table.num_rows:
@@ -101,18 +101,18 @@ def _read(content: bytes | memoryview, columns: list[str]) -> pa.RecordBatch:
 
 def record_count(content: bytes | memoryview) -> int:
     """Return how many records *content* holds, according to its footer."""
-    with _reading(content) as file:
-        return checked_rows(file.metadata, len(content))
+    with _open_file(content) as file:
+        return read_row_count(file.metadata, len(content))
 
 
-def checked_rows(metadata: pq.FileMetaData, size: int) -> int:
+def read_row_count(metadata: pq.FileMetaData, size: int) -> int:
     """Return the number of rows in the footer of a Parquet file of *size* bytes, after checking that it is plausible.
 
     Raises:
         ValueError: the row groups have another number of rows, or the file is too small for so many.
     """
     groups = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
-    return plausible_rows(metadata.num_rows, groups, size)
+    return check_row_count(metadata.num_rows, groups, size)
 
 
 def _decoded_size(column: pa.Array) -> int:
@@ -127,7 +127,7 @@ def _has_length(kind: pa.DataType) -> bool:
     return any(test(kind) for test in (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string))
 
 
-def read_rows(file: pq.ParquetFile, columns: list[str], size: int) -> pa.Table:
+def read_small_file(file: pq.ParquetFile, columns: list[str], size: int) -> pa.Table:
     """Read the *columns* of a small file of *size* bytes as a whole.
 
     Raises:
@@ -145,7 +145,7 @@ def read_rows(file: pq.ParquetFile, columns: list[str], size: int) -> pa.Table:
 
 
 @contextmanager
-def _reading(content: bytes | memoryview) -> Iterator[pq.ParquetFile]:
+def _open_file(content: bytes | memoryview) -> Iterator[pq.ParquetFile]:
     try:
         with pq.ParquetFile(pa.BufferReader(pa.py_buffer(content))) as file:
             yield file

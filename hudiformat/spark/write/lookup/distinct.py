@@ -31,17 +31,17 @@ class DistinctCounts(Generic[Part]):
 
     def add(self, part: Part, hashes: Hashes) -> None:
         """Count *hashes* for *part*; their first bits have to be as good as random."""
-        kept = self._sampled(hashes)
+        kept = self._sample(hashes)
         known = self._found.get(part)
         self._found[part] = np.unique(kept) if known is None else np.union1d(known, kept)
         while sum(map(len, self._found.values())) > self.most:
             self._zeros += 1
-            self._found = {name: self._sampled(one) for name, one in self._found.items()}
+            self._found = {name: self._sample(one) for name, one in self._found.items()}
 
     def merge(self, other: DistinctCounts[Part]) -> None:
         """Add the hashes that *other* has counted."""
         self._zeros = max(self._zeros, other._zeros)
-        self._found = {name: self._sampled(one) for name, one in self._found.items()}
+        self._found = {name: self._sample(one) for name, one in self._found.items()}
         for part, hashes in other._found.items():
             self.add(part, hashes)
 
@@ -49,11 +49,11 @@ class DistinctCounts(Generic[Part]):
         """Return the number of distinct hashes of each part; at least 1 for a part that was counted."""
         return {part: max(len(found) << self._zeros, 1) for part, found in self._found.items()}
 
-    def _sampled(self, hashes: Hashes) -> Hashes:
+    def _sample(self, hashes: Hashes) -> Hashes:
         return hashes[hashes >> np.uint64(_BITS - self._zeros) == 0] if self._zeros else hashes
 
 
-def spread(hashes: npt.NDArray[np.generic]) -> Hashes:
+def mix_hashes(hashes: npt.NDArray[np.generic]) -> Hashes:
     """Mix *hashes* so that each of their bits is as good as random.  Source: SplitMix64."""
     mixed = hashes.astype(np.uint64)
     with np.errstate(over="ignore"):

@@ -11,31 +11,31 @@ from hudiformat.spark.write.lookup.tagging import KEY, PATH
 from hudiformat.spark.write.workers import in_task
 from hudiformat.write.rows import rows_by_value
 
-MOST = 100_000
+MAX_KEYS = 100_000
 """The largest number of keys that are sent to tasks."""
 
 _COLUMN = "keys"
 
 
 def few_keys(rows: DataFrame) -> Mapping[str, pa.Array] | None:
-    """Return the record keys of *rows*, which are tagged, by partition path; None if there are more than ``MOST``."""
-    messages = rows.select(PATH, KEY).mapInArrow(in_task(packed_keys), f"{_COLUMN} binary").collect()
+    """Return the record keys of the tagged *rows* by partition path; None if there are more than ``MAX_KEYS``."""
+    messages = rows.select(PATH, KEY).mapInArrow(in_task(pack_keys), f"{_COLUMN} binary").collect()
     parts = [pa.ipc.open_stream(bytes(message[0])).read_all() for message in messages]
     if not parts:
         return {}
     table = pa.concat_tables(parts)
-    if len(table) > MOST:
+    if len(table) > MAX_KEYS:
         return None
     keys = table[KEY].combine_chunks()
     return {path: keys.take(pa.array(at)).unique() for path, at in rows_by_value(table[PATH].combine_chunks())}
 
 
-def packed_keys(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the tags of a task's rows as one Arrow stream, which ends once it has more than ``MOST`` rows."""
+def pack_keys(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the tags of a task's rows as one Arrow stream, which ends once it has more than ``MAX_KEYS`` rows."""
     found: list[pa.RecordBatch] = []
     for batch in batches:
         found.append(batch)
-        if sum(map(len, found)) > MOST:
+        if sum(map(len, found)) > MAX_KEYS:
             break
     yield from as_message(found, _COLUMN)
 

@@ -21,25 +21,25 @@ from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.schema.table_schema import TableSchema
-from hudiformat.spark.write.by_driver import seems_small, written_by_driver
-from hudiformat.spark.write.by_tasks import write_found, write_shuffled
-from hudiformat.spark.write.lookup.live_rows import comparable, live_rows, one_per_key
+from hudiformat.spark.write.by_driver import seems_small, write_in_driver
+from hudiformat.spark.write.by_tasks import write_looked_up_rows, write_shuffled
+from hudiformat.spark.write.lookup.live_rows import comparable_columns, keep_one_per_key, live_rows
 from hudiformat.spark.write.lookup.record_lookup import named_rows
 from hudiformat.spark.write.lookup.tagging import (
+    DELETED_FROM,
     GROUP,
     KEY,
     NEW,
-    OUT,
     PATH,
     TAGS,
-    cached,
-    quoted,
-    repeatable,
+    cache,
+    cache_if_slow,
+    quote,
     with_tags,
 )
 from hudiformat.spark.write.schema import spark_schema
 from hudiformat.spark.write.slices import slices_of
-from hudiformat.spark.write.summary import summarized
+from hudiformat.spark.write.summary import summarize
 from hudiformat.storage.opening import open_storage
 from hudiformat.table.options.values import DuplicatePolicy, Operation
 from hudiformat.timeline.commit_metadata import WriteStat
@@ -62,20 +62,20 @@ def write_everywhere(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Ite
     if not (is_combined or plan.looks_everywhere):
         return write_shuffled(df, plan, schema)
     with ExitStack() as stack:
-        df = repeatable(df, stack)
-        known = summarized(df, plan, schema, with_data=seems_small(df, plan))
-        written = written_by_driver(df, known.rows, plan, schema, data=known.data)
+        df = cache_if_slow(df, stack)
+        known = summarize(df, plan, schema, with_data=seems_small(df, plan))
+        written = write_in_driver(df, known.rows, plan, schema, data=known.data)
         if written is not None:
             return iter(written)
-        rows = cached(with_tags(df, plan, schema), stack)
+        rows = cache(with_tags(df, plan, schema), stack)
         if is_combined:
-            rows = one_per_key(rows, [KEY], plan.ordering_fields)
+            rows = keep_one_per_key(rows, [KEY], plan.ordering_fields)
         if not plan.looks_everywhere:
-            return write_shuffled(cached(rows.drop(*TAGS.names), stack), plan, schema)
+            return write_shuffled(cache(rows.drop(*TAGS.names), stack), plan, schema)
         is_insert = plan.operation is Operation.INSERT
         table = _TableRows.of(plan, stack)
-        found = _absent(rows, plan, table, stack) if is_insert else routed(table.joined(rows), plan)
-        return write_found(cached(found, stack), plan, schema, table.slices)
+        found = _keep_new_rows(rows, plan, table, stack) if is_insert else route_rows(table.join(rows), plan)
+        return write_looked_up_rows(cache(found, stack), plan, schema, table.slices)
 
 
 @dataclass(frozen=True)
@@ -92,19 +92,19 @@ class _TableRows:
             return cls(plan, None, stack)
         return cls(plan, slices_of(plan, [path for path, _ in list_partitions(open_storage(plan.root))]), stack)
 
-    def joined(self, rows: DataFrame) -> DataFrame:
+    def join(self, rows: DataFrame) -> DataFrame:
         """Return *rows* with LOCATIONS, by a join with the table's rows."""
-        plan, ordering = self.plan, _that_decides(self.plan)
+        plan, ordering = self.plan, _ordering_to_compare(self.plan)
         if self.slices is None:
             assert plan.record_index is not None  # noqa: S101 - else there are slices
-            rows = cached(rows, self.stack)
+            rows = cache(rows, self.stack)
             live = named_rows(rows, plan, plan.record_index, ordering, self.stack)
         else:
             live = live_rows(rows.sparkSession, plan.root, plan.slice_reader(), self.slices, ordering, group=GROUP)
         every = functions.collect_list(location(plan, functions.col(PATH), functions.col(GROUP)))
         return rows.join(live.groupBy(KEY).agg(every.alias(LOCATIONS)), KEY, "left")
 
-    def whole(self, rows: DataFrame, reader: SliceReader, columns: pa.Schema, *, group: str) -> DataFrame:
+    def read(self, rows: DataFrame, reader: SliceReader, columns: pa.Schema, *, group: str) -> DataFrame:
         """Return the table's rows that have the keys of *rows*, with stored columns: see :func:`live_rows`.
 
         Other rows of the same file slices are returned too; a join with *rows* drops them.
@@ -127,7 +127,7 @@ def rows_everywhere(
     Other rows of the same file slices are returned too.  The partition columns are also there with their stored values:
     see :func:`as_stored`.  *rows* have to be tagged and cached.
     """
-    return _TableRows.of(plan, stack).whole(rows, reader, columns, group=group)
+    return _TableRows.of(plan, stack).read(rows, reader, columns, group=group)
 
 
 def location(plan: WritePlan, path: Column, group: Column, *, side: str = "") -> Column:
@@ -135,17 +135,17 @@ def location(plan: WritePlan, path: Column, group: Column, *, side: str = "") ->
 
     The struct has PATH, GROUP and, if rows may leave their partition, the ordering values.
     """
-    values = _ordering_values(spark_schema(_that_decides(plan)), side=side)
+    values = _ordering_values(spark_schema(_ordering_to_compare(plan)), side=side)
     return functions.struct(path.alias(PATH), group.alias(GROUP), *values)
 
 
-def _that_decides(plan: WritePlan) -> pa.Schema:
+def _ordering_to_compare(plan: WritePlan) -> pa.Schema:
     """Return the ordering columns by which a row may leave its partition; none if rows never leave it."""
     moves = plan.options.moves_partitions and plan.operation is not Operation.DELETE
     return pa.schema([plan.schema.arrow.field(name) for name in (plan.ordering_fields if moves else ())])
 
 
-def _absent(rows: DataFrame, plan: WritePlan, table: _TableRows, stack: ExitStack) -> DataFrame:
+def _keep_new_rows(rows: DataFrame, plan: WritePlan, table: _TableRows, stack: ExitStack) -> DataFrame:
     """Return the rows of an insert whose keys are in no partition of the table.
 
     Raises:
@@ -153,7 +153,7 @@ def _absent(rows: DataFrame, plan: WritePlan, table: _TableRows, stack: ExitStac
 
     Source: HoodieSparkSqlWriter, DataSourceUtils.resolveDuplicates.
     """
-    joined = cached(table.joined(rows), stack)
+    joined = cache(table.join(rows), stack)
     is_there = functions.col(LOCATIONS).isNotNull()
     if (
         plan.options.insert_duplicates is DuplicatePolicy.FAIL
@@ -163,7 +163,7 @@ def _absent(rows: DataFrame, plan: WritePlan, table: _TableRows, stack: ExitStac
     return joined.where(~is_there).drop(LOCATIONS).withColumn(NEW, functions.lit(True))
 
 
-def routed(found: DataFrame, plan: WritePlan, *, deleted: Column | None = None) -> DataFrame:
+def route_rows(found: DataFrame, plan: WritePlan, *, deleted: Column | None = None) -> DataFrame:
     """Route each row with LOCATIONS to the file groups in which it is updated, deleted or inserted.
 
     The result has one row for each location: an update if the row stays in that file group, or a delete if it leaves
@@ -187,26 +187,28 @@ def routed(found: DataFrame, plan: WritePlan, *, deleted: Column | None = None) 
     routes = [updated, left, functions.when(is_new, added)][: 1 if plan.operation is Operation.DELETE else 3]
     every = functions.concat(*(functions.coalesce(one, functions.array()) for one in routes))
     route = functions.explode(functions.array_distinct(every))  # a file group may hold a key twice
-    own = [quoted(name) for name in found.columns if name not in (*TAGS.names, LOCATIONS)]
+    own = [quote(name) for name in found.columns if name not in (*TAGS.names, LOCATIONS)]
     return found.select(*own, KEY, route.alias(_ROUTE)).select(*own, KEY, f"{_ROUTE}.*")
 
 
 def _may_leave(one: Column, plan: WritePlan) -> Column:
     """Return whether a row may leave the location *one* for its own partition: it wins there, and is no delete."""
     leaves = functions.col(PATH) != one[PATH]
-    for values in _ordering_values(spark_schema(_that_decides(plan))):
+    for values in _ordering_values(spark_schema(_ordering_to_compare(plan))):
         leaves &= values >= one[_ORDERING]
     if plan.schema.delete_column is not None:
-        leaves &= ~functions.coalesce(functions.col(quoted(plan.schema.delete_column)), functions.lit(False))
+        leaves &= ~functions.coalesce(functions.col(quote(plan.schema.delete_column)), functions.lit(False))
     return leaves
 
 
 def _ordering_values(ordering: StructType, *, side: str = "") -> list[Column]:
     """Return the ordering values of a row as one column that can be compared; nothing without ordering columns."""
-    values = comparable(ordering, ordering.names, side=side)
+    values = comparable_columns(ordering, ordering.names, side=side)
     return [functions.struct(*values).alias(_ORDERING)] if values else []
 
 
 def _route(path: Column, group: Column, *, new: bool = False, out: bool = False) -> Column:
     left = group if out else functions.lit(None).cast("string")
-    return functions.struct(path.alias(PATH), group.alias(GROUP), functions.lit(new).alias(NEW), left.alias(OUT))
+    return functions.struct(
+        path.alias(PATH), group.alias(GROUP), functions.lit(new).alias(NEW), left.alias(DELETED_FROM)
+    )

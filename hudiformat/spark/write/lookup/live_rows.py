@@ -13,7 +13,7 @@ from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.read.scan import SliceQuery
 from hudiformat.schema.meta_fields import RECORD_KEY
-from hudiformat.spark.write.lookup.tagging import KEY, PATH, quoted
+from hudiformat.spark.write.lookup.tagging import KEY, PATH, quote
 from hudiformat.spark.write.schema import arrow_schema, spark_schema
 from hudiformat.spark.write.workers import in_task
 from hudiformat.storage.opening import open_storage
@@ -66,30 +66,30 @@ def _read(
 def as_stored(rows: DataFrame, names: Sequence[str]) -> DataFrame:
     """Replace the columns *names* by their stored values, so that the rows keep their partition paths when written."""
     columns = {name: f"{STORED}{name}" for name in names}
-    return rows.withColumns({name: functions.col(quoted(own)) for name, own in columns.items()}).drop(*columns.values())
+    return rows.withColumns({name: functions.col(quote(own)) for name, own in columns.items()}).drop(*columns.values())
 
 
-def one_per_key(rows: DataFrame, keys: Sequence[str], ordering_fields: Sequence[str]) -> DataFrame:
+def keep_one_per_key(rows: DataFrame, keys: Sequence[str], ordering_fields: Sequence[str]) -> DataFrame:
     """Keep one row for each value of *keys*: the row with the greatest ordering values, or any without such columns."""
     if not ordering_fields:
         return rows.dropDuplicates(list(keys))
-    order = [one.desc_nulls_last() for one in comparable(rows.schema, ordering_fields)]
+    order = [one.desc_nulls_last() for one in comparable_columns(rows.schema, ordering_fields)]
     rank = functions.row_number().over(Window.partitionBy(*keys).orderBy(*order))
     return rows.withColumn(_RANK, rank).where(functions.col(_RANK) == 1).drop(_RANK)
 
 
-def comparable(schema: StructType, names: Sequence[str], *, side: str = "") -> list[Column]:
+def comparable_columns(schema: StructType, names: Sequence[str], *, side: str = "") -> list[Column]:
     """Return columns that Spark sorts as Hudi compares the ordering values of *names*; *side* prefixes the names.
 
     A null number is zero, Hudi's default; another null is below all values.  -0.0, which is equal to 0.0 in Spark, is
     below 0.0.
 
-    Source: java.lang.Double.compare; hudiformat.file_group.merging.rule.comparable.
+    Source: java.lang.Double.compare; hudiformat.file_group.merging.rule.comparable_integers.
     """
     values = []
     for name in names:
         kind = schema[name].dataType
-        value = functions.col(side + quoted(name)).cast(kind)
+        value = functions.col(side + quote(name)).cast(kind)
         if isinstance(kind, NumericType):
             value = functions.coalesce(value, functions.lit(0).cast(kind))
         values.append(value)

@@ -19,7 +19,7 @@ from hudiformat.spark.write.lookup.few_keys import as_message
 from hudiformat.spark.write.lookup.path_lookup import few_by_index
 from hudiformat.spark.write.lookup.tagging import GROUP, KEY, NEW, PATH, TAGS
 from hudiformat.spark.write.schema import arrow_schema
-from hudiformat.spark.write.summary import GONE, Summary
+from hudiformat.spark.write.summary import IS_DELETE, Summary
 from hudiformat.spark.write.workers import in_task
 from hudiformat.storage.opening import open_storage
 from hudiformat.table.options.values import DuplicatePolicy, Operation
@@ -38,7 +38,7 @@ class LocatedKeys:
 
     places: pa.Table
 
-    def tagged(self, batch: pa.RecordBatch, operation: Operation) -> pa.RecordBatch:
+    def tag(self, batch: pa.RecordBatch, operation: Operation) -> pa.RecordBatch:
         """Return the tagged rows of *batch* with GROUP and NEW, one row for each file group that has the key.
 
         A delete leaves out the new rows, an insert the rows that exist.
@@ -67,7 +67,7 @@ class LocatedKeys:
     def upserts(self, keys: pa.Table, plan: WritePlan) -> Counts:
         """Count the new rows among *keys* (PATH, KEY, GONE), without deletes, by partition path and task."""
         new = self.places.filter(pc.is_null(self.places[GROUP])).select([PATH, KEY])
-        rows = keys.filter(pc.invert(keys[GONE])).join(new, [PATH, KEY], join_type="inner")
+        rows = keys.filter(pc.invert(keys[IS_DELETE])).join(new, [PATH, KEY], join_type="inner")
         shares = parallelism_of(plan)
         counts: dict[str, Mapping[int, int]] = {}
         every = rows[KEY].combine_chunks()
@@ -78,7 +78,7 @@ class LocatedKeys:
         return counts
 
 
-def located_keys(spark: SparkSession, plan: WritePlan, slices: Sequence[FileSlice], known: Summary) -> LocatedKeys:
+def look_up_few_keys(spark: SparkSession, plan: WritePlan, slices: Sequence[FileSlice], known: Summary) -> LocatedKeys:
     """Look up the few keys of a write in *slices*, or in the record index of their partitions.
 
     Raises:
@@ -89,7 +89,7 @@ def located_keys(spark: SparkSession, plan: WritePlan, slices: Sequence[FileSlic
     if plan.record_index is not None:
         batches = list(few_by_index(plan, few))
     else:
-        batches = _found_by_tasks(spark, plan, slices, few)
+        batches = _look_up_by_tasks(spark, plan, slices, few)
     found = pa.Table.from_batches(batches, arrow_schema(TAGS))
     places = asked.join(found, [PATH, KEY], join_type="left outer").combine_chunks()
     fails = plan.operation is Operation.INSERT and plan.options.insert_duplicates is DuplicatePolicy.FAIL
@@ -98,7 +98,7 @@ def located_keys(spark: SparkSession, plan: WritePlan, slices: Sequence[FileSlic
     return LocatedKeys(places)
 
 
-def _found_by_tasks(
+def _look_up_by_tasks(
     spark: SparkSession, plan: WritePlan, slices: Sequence[FileSlice], few: Mapping[str, pa.Array]
 ) -> list[pa.RecordBatch]:
     tasks = min(len(slices), _TASKS_PER_CORE * tasks_at_once(spark))

@@ -35,11 +35,15 @@ _KEYS_AT_ONCE = 1_000_000
 def keys_by_index(rows: DataFrame, plan: WritePlan, index: RecordIndex) -> DataFrame:
     """Return the keys of the tagged *rows* that are in the index, with the partition path and file group of each."""
     session = rows.sparkSession
-    counts = index.opened(open_storage(plan.root)).counts()
+    counts = index.open(open_storage(plan.root)).counts()
     wanted = max(sum(counts.values()), 1)
     tasks = min(wanted, int(session.conf.get("spark.sql.shuffle.partitions") or wanted))
-    keys = rows.select(PATH, KEY).mapInArrow(in_task(_numbered, counts), _NUMBERED).repartition(tasks, PATH, _NUMBER)
-    return keys.mapInArrow(in_task(_found, plan), TAGS)
+    keys = (
+        rows.select(PATH, KEY)
+        .mapInArrow(in_task(_add_group_numbers, counts), _NUMBERED)
+        .repartition(tasks, PATH, _NUMBER)
+    )
+    return keys.mapInArrow(in_task(_find, plan), TAGS)
 
 
 def few_by_index(plan: WritePlan, few: Mapping[str, pa.Array]) -> Iterator[pa.RecordBatch]:
@@ -47,15 +51,15 @@ def few_by_index(plan: WritePlan, few: Mapping[str, pa.Array]) -> Iterator[pa.Re
     batches = [
         pa.RecordBatch.from_arrays([keys, pa.repeat(path, len(keys))], names=[KEY, PATH]) for path, keys in few.items()
     ]
-    return _found(plan, batches)
+    return _find(plan, batches)
 
 
-def sent(found: Iterable[pa.RecordBatch], _batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def yield_batches(found: Iterable[pa.RecordBatch], _batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield *found* as the result of a task."""
     yield from found
 
 
-def at_once(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def join_for_lookup(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Yield *batches* joined into tables of about ``_KEYS_AT_ONCE`` keys, which are looked up together."""
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
@@ -67,7 +71,7 @@ def at_once(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(waiting)
 
 
-def _numbered(counts: Mapping[str, int], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _add_group_numbers(counts: Mapping[str, int], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the keys with the number of their file group in the index; keys of partitions without one are left out."""
     for batch in batches:
         for path, rows in rows_by_value(batch[PATH]):
@@ -77,10 +81,10 @@ def _numbered(counts: Mapping[str, int], batches: Iterable[pa.RecordBatch]) -> I
                 yield pa.RecordBatch.from_arrays([pa.repeat(path, len(keys)), keys, numbers], names=_NUMBERED.names)
 
 
-def _found(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _find(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the tags of the keys in *batches* that are in the index, each key once."""
     tagger = Tagger(open_storage(plan.root), plan)
-    for part in at_once(batches):
+    for part in join_for_lookup(batches):
         for path, rows in rows_by_value(part[PATH].combine_chunks()):
             keys = part[KEY].combine_chunks().take(pa.array(rows)).unique()
             tags = tagger.partition(path).tag(keys)

@@ -21,8 +21,8 @@ from hudiformat.file_group.merging.keys import KeyIndex
 from hudiformat.metadata_table.record_lookup import RecordIndex
 from hudiformat.spark.write.lookup.few_keys import few_keys
 from hudiformat.spark.write.lookup.live_rows import live_rows
-from hudiformat.spark.write.lookup.path_lookup import at_once, sent
-from hudiformat.spark.write.lookup.tagging import GROUP, KEY, PATH, cached, quoted
+from hudiformat.spark.write.lookup.path_lookup import join_for_lookup, yield_batches
+from hudiformat.spark.write.lookup.tagging import GROUP, KEY, PATH, cache, quote
 from hudiformat.spark.write.schema import arrow_schema, spark_schema
 from hudiformat.spark.write.slices import slices_of
 from hudiformat.spark.write.workers import in_task
@@ -49,11 +49,11 @@ def named_rows(
     """
     session, few = rows.sparkSession, few_keys(rows)
     if few is None:
-        named = _named_by_tasks(rows, plan, index, stack)
+        named = _look_up_by_tasks(rows, plan, index, stack)
         groups = {tuple(row) for row in named.where(_DOUBT).select(PATH, GROUP).distinct().collect()}
     else:
-        here = _named_here(plan, index, few)
-        named = session.range(0, 1, 1, 1).mapInArrow(in_task(sent, here.to_batches()), _NAMED)
+        here = _look_up_here(plan, index, few)
+        named = session.range(0, 1, 1, 1).mapInArrow(in_task(yield_batches, here.to_batches()), _NAMED)
         unsure = here.filter(here[_DOUBT])
         groups = set(zip(unsure[PATH].to_pylist(), unsure[GROUP].to_pylist(), strict=True))
     values = spark_schema(ordering)
@@ -66,36 +66,36 @@ def named_rows(
     slices = [one for one in found if (one.partition_path, one.file_id) in groups]
     live = live_rows(session, plan.root, plan.slice_reader(), slices, ordering, group=GROUP)
     checked = live.join(doubtful, [KEY, PATH, GROUP], "leftsemi")
-    return trusted.unionByName(checked.select(*map(quoted, trusted.columns)))
+    return trusted.unionByName(checked.select(*map(quote, trusted.columns)))
 
 
-def _named_by_tasks(rows: DataFrame, plan: WritePlan, index: RecordIndex, stack: ExitStack) -> DataFrame:
+def _look_up_by_tasks(rows: DataFrame, plan: WritePlan, index: RecordIndex, stack: ExitStack) -> DataFrame:
     """Look up the keys of *rows* in the index by tasks, each of which reads its own file groups of the index."""
     count = index.count(open_storage(plan.root))
     tasks = min(count, int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or count))
-    keys = rows.select(KEY, PATH).mapInArrow(in_task(_numbered, count), _NUMBERED).repartition(tasks, _NUMBER)
-    return cached(keys.mapInArrow(in_task(_named, plan, index), _NAMED), stack)
+    keys = rows.select(KEY, PATH).mapInArrow(in_task(_add_group_numbers, count), _NUMBERED).repartition(tasks, _NUMBER)
+    return cache(keys.mapInArrow(in_task(_find, plan, index), _NAMED), stack)
 
 
-def _named_here(plan: WritePlan, index: RecordIndex, few: Mapping[str, pa.Array]) -> pa.Table:
+def _look_up_here(plan: WritePlan, index: RecordIndex, few: Mapping[str, pa.Array]) -> pa.Table:
     """Look up *few* keys, given by partition path, in this process; return those that are in the index."""
     batches = [
         pa.RecordBatch.from_arrays([keys, pa.repeat(path, len(keys))], names=[KEY, PATH]) for path, keys in few.items()
     ]
-    return pa.Table.from_batches(_named(plan, index, batches), arrow_schema(_NAMED)).combine_chunks()
+    return pa.Table.from_batches(_find(plan, index, batches), arrow_schema(_NAMED)).combine_chunks()
 
 
-def _numbered(count: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _add_group_numbers(count: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the keys with the number of their file group in the index."""
     for batch in batches:
         numbers = pa.array(RecordIndex.groups_of(batch[KEY], count), pa.int32())
         yield pa.RecordBatch.from_arrays([batch[KEY], batch[PATH], numbers], names=_NUMBERED.names)
 
 
-def _named(plan: WritePlan, index: RecordIndex, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _find(plan: WritePlan, index: RecordIndex, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the keys of *batches* that are in the index, with their places and whether rows have to be read, too."""
     storage = open_storage(plan.root)
-    for part in at_once(batches):
+    for part in join_for_lookup(batches):
         keys, paths = (part[name].combine_chunks() for name in (KEY, PATH))
         numbers = KeyIndex.of(pa.chunked_array([keys]))
         for one in ExistingRows(plan, storage, keys, paths, numbers, ()).named(index):

@@ -12,9 +12,9 @@ from pyspark.sql import Column, DataFrame, functions
 from pyspark.sql.types import StringType, StructField, StructType
 
 from hudiformat.schema.table_schema import RowKeys, TableSchema
-from hudiformat.spark.write.raised import marking_errors
 from hudiformat.spark.write.schema import arrow_schema, fit_shown
-from hudiformat.spark.write.workers import in_task, settle
+from hudiformat.spark.write.task_errors import mark_errors
+from hudiformat.spark.write.workers import in_task, prepare_worker
 from hudiformat.storage.opening import open_storage
 from hudiformat.timeline.table_config import TableConfig
 from hudiformat.write.commit.plan import WritePlan
@@ -27,7 +27,7 @@ TAGS = StructType([StructField(name, StringType()) for name in (PATH, GROUP, KEY
 NEW = "_hudiformat_new"
 """Whether a row is new; a row that is not new has its file group in GROUP."""
 
-OUT = "_hudiformat_out"
+DELETED_FROM = "_hudiformat_out"
 """The file group that a row is deleted from; null in rows that are written."""
 
 _TAG = "_hudiformat_tag"
@@ -41,12 +41,12 @@ def with_tags(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
         return df.mapInArrow(in_task(tag_rows, plan, keys), StructType([*df.schema.fields, *TAGS.fields]))
 
     def tag(*columns: pa.Array) -> pa.Array:
-        settle()
-        with marking_errors():
+        prepare_worker()
+        with mark_errors():
             return _tags(plan, keys, pa.RecordBatch.from_arrays(list(columns), names=names)).to_struct_array()
 
-    made = functions.arrow_udf(tag, TAGS)(*(functions.col(quoted(name)) for name in names))
-    return df.withColumn(_TAG, made).select(*map(quoted, df.columns), f"{_TAG}.*")
+    made = functions.arrow_udf(tag, TAGS)(*(functions.col(quote(name)) for name in names))
+    return df.withColumn(_TAG, made).select(*map(quote, df.columns), f"{_TAG}.*")
 
 
 def paths_of(df: DataFrame, config: TableConfig, schema: TableSchema) -> list[str]:
@@ -60,7 +60,7 @@ def paths_of(df: DataFrame, config: TableConfig, schema: TableSchema) -> list[st
         return [] if df.isEmpty() else [""]
     check_has_paths(config, arrow_schema(df.schema))
     rows = (
-        df.select(*map(quoted, names))
+        df.select(*map(quote, names))
         .distinct()
         .mapInArrow(in_task(_paths, config, schema.only(names)), f"{PATH} string")
     )
@@ -85,7 +85,7 @@ def key_columns(plan: WritePlan) -> list[str]:
     return RowKeys.of(plan.config).columns
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     """Quote *name* for an expression of Spark SQL; it may contain any characters."""
     return f"`{name.replace('`', '``')}`"
 
@@ -95,10 +95,10 @@ def is_deleted(df: DataFrame, plan: WritePlan) -> Column:
     column = plan.schema.delete_column
     if column is None or column not in df.columns:
         return functions.lit(False)
-    return functions.coalesce(functions.col(quoted(column)), functions.lit(False))
+    return functions.coalesce(functions.col(quote(column)), functions.lit(False))
 
 
-def cached(df: DataFrame, stack: ExitStack) -> DataFrame:
+def cache(df: DataFrame, stack: ExitStack) -> DataFrame:
     """Cache *df* until *stack* closes: the rows that are written have to be the rows that the write was planned for."""
     kept = df.persist()
     stack.callback(kept.unpersist)
@@ -113,14 +113,14 @@ _MOST_NODES = 32
 """The largest number of nodes that are looked at, for each takes some calls of the JVM."""
 
 
-def repeatable(df: DataFrame, stack: ExitStack) -> DataFrame:
+def cache_if_slow(df: DataFrame, stack: ExitStack) -> DataFrame:
     """Cache *df*, whose rows are read more than once, unless reading is quick and certainly returns the same rows."""
     if df.storageLevel.useMemory or df.storageLevel.useDisk:
         return df
     execution = getattr(getattr(df, "_jdf", None), "queryExecution", None)  # Spark Connect has no plan
     if execution is not None and execution().analyzed().deterministic() and _is_quick(execution().optimizedPlan()):
         return df
-    return cached(df, stack)
+    return cache(df, stack)
 
 
 def _is_quick(plan: Any) -> bool:

@@ -21,7 +21,7 @@ pytest.importorskip("numba")
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(compiled.VARIABLE, raising=False)
-    monkeypatch.setattr(compiled, "handled", [0])
+    monkeypatch.setattr(compiled, "bytes_handled", [0])
     monkeypatch.setattr(compiled, "_kernels", {})
 
 

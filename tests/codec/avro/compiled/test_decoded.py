@@ -84,7 +84,7 @@ def test_without_kernels_there_is_no_array() -> None:
     records = find_records(data, count, schema)
     with patch.object(compiled, "kernel", lambda *_: None):
         assert decoded.find_offsets(records.data, count) is None
-        places = decoded.Places(*records.located())
+        places = decoded.RecordRanges(*records.locate())
         assert decoded.decode_columns(records.data, places, schema, frozenset("t")) is None
 
 
@@ -94,5 +94,5 @@ def test_no_memory_is_made_for_records_that_cannot_be_there(monkeypatch: pytest.
     monkeypatch.setattr(decoded, "_Memory", None)
     with by_numba():
         records = find_records(data, 3000, schema)
-        places = decoded.Places(*records.located())
+        places = decoded.RecordRanges(*records.locate())
         assert decoded.decode_columns(records.data, places, schema, frozenset(["c99"])) is None

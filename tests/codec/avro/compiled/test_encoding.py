@@ -17,7 +17,7 @@ from hudiformat.codec.avro.compiled.encoding import prepare, write
 from hudiformat.codec.avro.compiled.record_writer import RecordWriter
 from hudiformat.codec.avro.decode import decode_records
 from hudiformat.codec.avro.encode import encode_records
-from hudiformat.codec.avro.schema import arrow_to_avro, avro_to_arrow, resolve
+from hudiformat.codec.avro.schema import arrow_to_avro, avro_to_arrow, convert_to_schema
 from hudiformat.testing import batches
 from tests.codec.avro.builders import SLOW, record_schema, schema_of
 from tests.codec.avro.golden import AVRO, CDC, golden_blocks
@@ -27,7 +27,7 @@ def written(rows: pa.RecordBatch, schema: str, parts: Parts | None = None, *, fr
     """What the kernels write, run by Python; None if they refuse."""
     output = Output()
     begun = RecordWriter(schema, prepare, write).append(rows, output, parts or Parts(), framed=framed)
-    return None if begun is None else bytes(output.written())
+    return None if begun is None else bytes(output.written_bytes())
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ def _by_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
 @given(batch=batches(max_rows=20))
 def test_any_rows_get_the_bytes_that_numpy_gives_them(batch: pa.RecordBatch) -> None:
     schema = schema_of(batch)
-    rows = resolve(batch, avro_to_arrow(schema))
+    rows = convert_to_schema(batch, avro_to_arrow(schema))
     assert written(rows, schema) == bytes(encode_records(batch, schema))
 
 
@@ -47,7 +47,7 @@ def test_any_rows_get_the_bytes_that_numpy_gives_them(batch: pa.RecordBatch) -> 
 @given(batch=batches(max_rows=20), data=st.data())
 def test_slices_get_the_bytes_that_numpy_gives_them(batch: pa.RecordBatch, data: st.DataObject) -> None:
     schema = schema_of(batch)
-    rows = resolve(batch, avro_to_arrow(schema))
+    rows = convert_to_schema(batch, avro_to_arrow(schema))
     first = data.draw(st.integers(0, batch.num_rows))
     part = rows.slice(first, data.draw(st.integers(0, batch.num_rows - first)))
     assert written(part, schema) == bytes(encode_records(part, schema))
@@ -118,7 +118,7 @@ def test_parts_begin_with_their_heads() -> None:
     assert begun is not None
     assert begun.tolist() == [0, 8 + 2 * 7]
     framed = [b"\0\0\0\3\2\2" + text for text in (b"a", b"b", b"c")]
-    assert bytes(output.written()) == b"head0000" + framed[0] + framed[1] + b"head2222" + framed[2]
+    assert bytes(output.written_bytes()) == b"head0000" + framed[0] + framed[1] + b"head2222" + framed[2]
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_memory_is_read_and_written_as_by_python() -> None:
     source = np.random.default_rng(7).integers(0, 256, 40).astype(np.uint8)
     python, machine = np.zeros((2, 40), np.uint8)
     found = everything(source.ctypes.data, python.ctypes.data)
-    assert native.compiled(everything, SIGNATURE)(source.ctypes.data, machine.ctypes.data) == found
+    assert native.compile_kernel(everything, SIGNATURE)(source.ctypes.data, machine.ctypes.data) == found
     assert machine.tolist() == python.tolist()
 
 
@@ -52,7 +52,7 @@ def test_where_nothing_can_be_cached_a_function_is_compiled_all_the_same(
     monkeypatch.setattr(numba, "njit", refuses_to_cache)
     numbers = np.arange(40).astype(np.uint8)
     at = numbers.ctypes.data
-    assert native.compiled(everything, SIGNATURE)(at, at) == _sum(at)
+    assert native.compile_kernel(everything, SIGNATURE)(at, at) == _sum(at)
 
 
 def test_a_kernel_is_kept_under_a_name_that_follows_from_all_sources(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +72,7 @@ def test_other_errors_of_numba_are_raised(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(numba, "njit", fails)
     with pytest.raises(RuntimeError, match="something else"):
-        native.compiled(_twice, "int64(int64)")
+        native.compile_kernel(_twice, "int64(int64)")
 
 
 def test_a_builtin_has_no_callees() -> None:

@@ -38,9 +38,9 @@ def test_kernels_are_used_once_enough_bytes_were_handled(monkeypatch: pytest.Mon
         asked.append((schema, asked_for, is_late))
 
     monkeypatch.setattr(encode, "record_writer", writer)
-    monkeypatch.setattr(encode, "handled", [0])
+    monkeypatch.setattr(encode, "bytes_handled", [0])
     encode_records(rows, schema)
-    monkeypatch.setattr(encode, "handled", [LOAD_AFTER - 1])
+    monkeypatch.setattr(encode, "bytes_handled", [LOAD_AFTER - 1])
     encode_records(rows, schema)
     assert asked == [(schema, None, False), (schema, None, True)]
 

@@ -19,9 +19,9 @@ _PAD = b"\xff" * 16
 
 def utf8_on_machine() -> Callable[[int, int], bool]:
     pytest.importorskip("numba")
-    from hudiformat.codec.avro.compiled.native import compiled  # noqa: PLC0415 - imports numba
+    from hudiformat.codec.avro.compiled.native import compile_kernel  # noqa: PLC0415 - imports numba
 
-    return compiled(texts.is_utf8, "boolean(int64, int64)")
+    return compile_kernel(texts.is_utf8, "boolean(int64, int64)")
 
 
 def buffer(text: bytes) -> np.typing.NDArray[np.uint8]:

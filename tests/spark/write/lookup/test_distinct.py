@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudiformat.spark.write.lookup.distinct import DistinctCounts, spread
+from hudiformat.spark.write.lookup.distinct import DistinctCounts, mix_hashes
 
 NUMBERS = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 50)), max_size=60)
 
@@ -15,7 +15,7 @@ NUMBERS = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 50)), max_siz
 def counted(pairs: list[tuple[str, int]], most: int) -> DistinctCounts[str]:
     found: DistinctCounts[str] = DistinctCounts(most)
     for part, number in pairs:
-        found.add(part, spread(np.array([number])))
+        found.add(part, mix_hashes(np.array([number])))
     return found
 
 
@@ -38,5 +38,5 @@ def test_a_sample_of_two_is_the_sample_of_all(left: list[tuple[str, int]], right
 def test_many_are_counted_closely_however_often_they_come() -> None:
     found: DistinctCounts[str] = DistinctCounts()
     for start in range(0, 1_000_000, 100_000):
-        found.add("p", spread(np.arange(start, start + 200_000)))
+        found.add("p", mix_hashes(np.arange(start, start + 200_000)))
     assert found.counts()["p"] == pytest.approx(1_100_000, rel=0.02)

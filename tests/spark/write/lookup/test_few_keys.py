@@ -19,7 +19,7 @@ pytest.importorskip("pyspark.sql")
 
 from hudiformat.spark.write import by_tasks, summary
 from hudiformat.spark.write.lookup import few_keys
-from hudiformat.spark.write.lookup.few_keys import packed_keys
+from hudiformat.spark.write.lookup.few_keys import pack_keys
 from hudiformat.spark.write.lookup.tagging import KEY, PATH
 from hudiformat.spark.write.summary import Summary
 
@@ -35,12 +35,12 @@ def test_keys_come_by_partition_path_unless_there_are_many(
     assert found is not None
     assert {path: sorted(keys.to_pylist()) for path, keys in found.items()} == {"x": ["a", "c"], "y": ["b"]}
     assert few_keys.few_keys(rows.where("false")) == {}
-    monkeypatch.setattr(few_keys, "MOST", 3)
+    monkeypatch.setattr(few_keys, "MAX_KEYS", 3)
     assert few_keys.few_keys(rows) is None
 
 
 def test_a_task_stops_once_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(few_keys, "MOST", 3)
+    monkeypatch.setattr(few_keys, "MAX_KEYS", 3)
     read = []
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -48,10 +48,10 @@ def test_a_task_stops_once_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -
             read.append(number)
             yield pa.record_batch({PATH: ["x"] * 2, KEY: [f"k{number}"] * 2})
 
-    (packed,) = packed_keys(batches())
+    (packed,) = pack_keys(batches())
     assert read == [0, 1]
     assert pa.ipc.open_stream(packed[0][0].as_py()).read_all().num_rows == 4
-    assert list(packed_keys([])) == []
+    assert list(pack_keys([])) == []
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tests.tables import SCHEMA, new_table, rows
 
 pytest.importorskip("pyspark.sql")
 
-from hudiformat.spark.write.lookup.live_rows import comparable, live_rows, one_per_key
+from hudiformat.spark.write.lookup.live_rows import comparable_columns, keep_one_per_key, live_rows
 from hudiformat.spark.write.lookup.tagging import GROUP, KEY, PATH
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ def test_rows_come_merged_with_their_key_partition_and_file_group(
 def test_of_rows_with_one_key_the_one_with_the_greatest_ordering_values_is_kept(spark: SparkSession) -> None:
     values = [("a", 1, 1), ("a", 2, None), ("a", 2, 1), ("b", None, 5)]
     frame = spark.createDataFrame(values, "key string, ts int, n int")
-    assert sorted(map(tuple, one_per_key(frame, ["key"], ["ts", "n"]).collect())) == [("a", 2, 1), ("b", None, 5)]
-    assert one_per_key(frame, ["key"], []).count() == 2
+    assert sorted(map(tuple, keep_one_per_key(frame, ["key"], ["ts", "n"]).collect())) == [("a", 2, 1), ("b", None, 5)]
+    assert keep_one_per_key(frame, ["key"], []).count() == 2
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_ordering_values_compare_as_in_one_process_null_as_zero_among_numbers(
     pairs = list(pairwise(values))
     both = [*pairs, *((greater, lower) for lower, greater in pairs)]
     frame = spark.createDataFrame([(n, value) for n, pair in enumerate(both) for value in pair], f"key int, n {kind}")
-    lower_first = frame.coalesce(1).sortWithinPartitions("key", *comparable(frame.schema, ["n"]))
+    lower_first = frame.coalesce(1).sortWithinPartitions("key", *comparable_columns(frame.schema, ["n"]))
     greatest = [greater for _, greater in pairs] * 2
-    assert repr([row.n for row in one_per_key(frame, ["key"], ["n"]).sort("key").collect()]) == repr(greatest)
+    assert repr([row.n for row in keep_one_per_key(frame, ["key"], ["n"]).sort("key").collect()]) == repr(greatest)
     assert repr([row.n for row in lower_first.collect()][1::2]) == repr(greatest)

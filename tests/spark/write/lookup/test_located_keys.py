@@ -38,14 +38,14 @@ def batch(*keys: tuple[str, str]) -> pa.RecordBatch:
     ],
 )
 def test_rows_come_once_for_each_place(operation: Operation, expected: list[tuple[int, str, bool]]) -> None:
-    found = LocatedKeys(PLACES).tagged(batch(("y", "b"), ("x", "a"), ("x", "b")), operation)
+    found = LocatedKeys(PLACES).tag(batch(("y", "b"), ("x", "a"), ("x", "b")), operation)
     rows = list(zip(*(found[name].to_pylist() for name in ("v", GROUP, NEW)), strict=True))
     assert sorted(rows) == expected
 
 
 def test_a_key_that_nobody_asked_for_is_an_error() -> None:
     with pytest.raises(hf.DataError, match="gave other record keys when its rows were asked for again"):
-        LocatedKeys(PLACES).tagged(batch(("x", "a"), ("z", "a")), Operation.UPSERT)
+        LocatedKeys(PLACES).tag(batch(("x", "a"), ("z", "a")), Operation.UPSERT)
 
 
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", *(["MERGE_ON_READ"] if LONG else [])])

@@ -19,7 +19,7 @@ from hudiformat.write.new_rows import groups_of_new
 pytest.importorskip("pyspark.sql")
 
 from hudiformat.spark.write.lookup import tagging
-from hudiformat.spark.write.lookup.tagging import repeatable
+from hudiformat.spark.write.lookup.tagging import cache_if_slow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,16 +75,16 @@ def test_no_rows_have_no_tags(tmp_path: Path) -> None:
 
 
 def test_names_are_quoted() -> None:
-    assert tagging.quoted("a`b.c") == "`a``b.c`"
+    assert tagging.quote("a`b.c") == "`a``b.c`"
 
 
 def test_what_may_give_other_rows_again_is_cached_and_what_is_quick_is_not(spark: SparkSession, tmp_path: Path) -> None:
     spark.range(5).write.parquet(str(tmp_path / "rows"))
     files = spark.read.parquet(str(tmp_path / "rows"))
     with ExitStack() as stack:
-        assert repeatable(files.where("id > 1"), stack).storageLevel.useMemory is False
+        assert cache_if_slow(files.where("id > 1"), stack).storageLevel.useMemory is False
         for quick in (files, files.union(files), files.selectExpr("'a Join of Python' as `Exchange`"), spark.range(3)):
-            assert repeatable(quick, stack) is quick
+            assert cache_if_slow(quick, stack) is quick
         for other in (
             files.selectExpr("rand()"),
             files.distinct(),
@@ -93,7 +93,7 @@ def test_what_may_give_other_rows_again_is_cached_and_what_is_quick_is_not(spark
             spark.createDataFrame([(1,)], "id long"),
             files.mapInArrow(lambda batches: batches, "id long"),
         ):
-            kept = repeatable(other, stack)
+            kept = cache_if_slow(other, stack)
             assert kept.storageLevel.useMemory
-            assert repeatable(kept, stack) is kept
+            assert cache_if_slow(kept, stack) is kept
     assert not kept.storageLevel.useMemory

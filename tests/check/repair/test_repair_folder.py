@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hudiformat import StorageError
-from hudiformat.check.repair.taking_away import LIST, REPAIRS, TakenAway, owed_indexes, settle
+from hudiformat.check.repair.repair_folder import LIST, REPAIRS, RepairFolder, note_built_indexes, unbuilt_indexes
 from hudiformat.storage.local import LocalStorage
 from hudiformat.storage.protocol import Storage
 from tests.memory_files import memory_files
@@ -29,9 +29,9 @@ def listed(storage: Storage, instant: str = "1") -> list[tuple[str, str, str, st
 
 
 def test_nothing_is_made_before_the_first_file(storage: Storage) -> None:
-    taken = TakenAway(storage, "1")
-    taken.take("a", "why")
-    taken.keep("a", "why")
+    taken = RepairFolder(storage, "1")
+    taken.move_file("a", "why")
+    taken.copy_file("a", "why")
     assert taken.is_empty
     assert storage.list("") == []
 
@@ -39,10 +39,10 @@ def test_nothing_is_made_before_the_first_file(storage: Storage) -> None:
 def test_files_are_moved_and_copied_with_their_paths(storage: Storage) -> None:
     storage.create("x/a", b"1")
     storage.create("x/b", b"")
-    taken = TakenAway(storage, "1")
-    taken.keep("x/a", "it is replaced")
-    taken.take("x/a", "it is damaged")
-    taken.take("x/b", "it is empty")
+    taken = RepairFolder(storage, "1")
+    taken.copy_file("x/a", "it is replaced")
+    taken.move_file("x/a", "it is damaged")
+    taken.move_file("x/b", "it is empty")
     assert [entry.name for entry in storage.list("x")] == []
     assert listed(storage) == [
         ("x/a", f"{REPAIRS}/1/x/a", "copied", "it is replaced"),
@@ -55,7 +55,7 @@ def test_files_are_moved_and_copied_with_their_paths(storage: Storage) -> None:
 def test_folders_are_moved_whole(storage: Storage) -> None:
     storage.create("f/g/a", b"1")
     storage.create("f/b", b"2")
-    TakenAway(storage, "1").take_folder("f", "why")
+    RepairFolder(storage, "1").take_folder("f", "why")
     assert storage.list("f") == []
     assert {source for source, *_ in listed(storage)} == {"f/g/a", "f/b"}
     assert storage.read(f"{REPAIRS}/1/f/g/a") == b"1"
@@ -69,16 +69,16 @@ def test_a_copy_that_differs_leaves_the_file(tmp_path: Path) -> None:
     storage = Changing(tmp_path)
     storage.create("a", b"bytes")
     with pytest.raises(StorageError, match="expected a copy of a, found other bytes"):
-        TakenAway(storage, "1").keep("a", "why")
+        RepairFolder(storage, "1").copy_file("a", "why")
     assert storage.exists("a")
 
 
 def test_what_is_owed_is_known_to_the_next_repair(storage: Storage) -> None:
-    assert owed_indexes(storage) == {}
-    TakenAway(storage, "1").owe({"files": (), "column_stats": ("a",)})
-    TakenAway(storage, "2").owe({})
+    assert unbuilt_indexes(storage) == {}
+    RepairFolder(storage, "1").note_unbuilt_indexes({"files": (), "column_stats": ("a",)})
+    RepairFolder(storage, "2").note_unbuilt_indexes({})
     storage.create(f"{REPAIRS}/3/{LIST}", b"{")
     storage.create(f"{REPAIRS}/4/other", b"")
-    assert owed_indexes(storage) == {"1": {"files": [], "column_stats": ["a"]}}
-    settle(storage, "1")
-    assert owed_indexes(storage) == {}
+    assert unbuilt_indexes(storage) == {"1": {"files": [], "column_stats": ["a"]}}
+    note_built_indexes(storage, "1")
+    assert unbuilt_indexes(storage) == {}

@@ -15,7 +15,7 @@ from hudiformat.write.commit.heartbeats import is_of_ended_process, living
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class WriterTimeout:
     """The limit of ``seconds`` without a sign of life after which a writer is considered dead."""
 
     storage: Storage

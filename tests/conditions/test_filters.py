@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from hudiformat.conditions import taken
-from hudiformat.conditions.taken import as_filter, columns_of, matching
+from hudiformat.conditions import filters
+from hudiformat.conditions.filters import as_filter, columns_of, filter_rows
 from hudiformat.errors import FilterError, SchemaError
 
 ROWS = pa.table(
@@ -116,7 +116,7 @@ def test_of_many_columns_few_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
         tried.append(table.num_columns)
         return table.filter(condition)
 
-    monkeypatch.setattr(taken, "matching", counted)
+    monkeypatch.setattr(filters, "filter_rows", counted)
     schema = pa.schema([(f"column {number}", pa.int64()) for number in range(1000)])
     condition = (pc.field("column 17") > 1) & (pc.field("column 999") < 9)
     assert columns_of(condition, schema) == ["column 17", "column 999"]
@@ -125,7 +125,7 @@ def test_of_many_columns_few_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_rows_are_filtered_alike_by_threads_and_without(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = pa.concat_tables([ROWS, ROWS.slice(1)])
-    few = matching(rows, pc.field("v") > 1)
-    monkeypatch.setattr(taken, "_FEW", 0)
-    assert matching(rows, pc.field("v") > 1).equals(few)
+    few = filter_rows(rows, pc.field("v") > 1)
+    monkeypatch.setattr(filters, "_FEW", 0)
+    assert filter_rows(rows, pc.field("v") > 1).equals(few)
     assert few["id"].to_pylist() == ["b", None, "b", None]

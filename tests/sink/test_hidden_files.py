@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from hudiformat.errors import OptionError
 from hudiformat.sink import FileSink, Format, Packing, PolicyContext, SinkOptions, TaskWriter, parse_sink_options
-from hudiformat.sink import holding as module
-from hudiformat.sink.holding import MANY, arrange, with_batch
+from hudiformat.sink import hidden_files as module
+from hudiformat.sink.hidden_files import MAX_WAITING_FILES, arrange_files, with_batch
 from hudiformat.sink.layout import StagedFile
 from hudiformat.sink.options import Codec, Policy
 from hudiformat.sink.plan import Progress
@@ -48,31 +48,33 @@ def sizes_of(groups: Sequence[Sequence[StagedFile]]) -> list[list[int]]:
 
 
 def test_full_groups_do_not_wait() -> None:
-    found = arrange(staged(4, 5, 3, 4), TEN, is_due=False)
+    found = arrange_files(staged(4, 5, 3, 4), TEN, is_due=False)
     assert sizes_of([*found.published, found.waiting]) == [[4, 5], [3, 4]]
-    found = arrange(staged(4, 5, 3, 4), TEN, is_due=True)
+    found = arrange_files(staged(4, 5, 3, 4), TEN, is_due=True)
     assert (sizes_of(found.published), found.waiting) == ([[4, 5], [3, 4]], ())
-    assert sizes_of(arrange(staged(11), TEN, is_due=False).published) == [[11]]
-    assert sizes_of(arrange(staged(4, 6), TEN, is_due=False).published) == [[4, 6]]
+    assert sizes_of(arrange_files(staged(11), TEN, is_due=False).published) == [[11]]
+    assert sizes_of(arrange_files(staged(4, 6), TEN, is_due=False).published) == [[4, 6]]
 
 
 def test_the_packing_of_the_options_is_that_of_the_commit() -> None:
     first_fit = replace(TEN, packing=Packing.FIRST_FIT)
-    assert sizes_of(arrange(staged(6, 5, 4), first_fit, is_due=True).published) == [[6, 4], [5]]
-    assert sizes_of(arrange(staged(6, 5, 4), first_fit, is_due=False).published) == [[6]]
+    assert sizes_of(arrange_files(staged(6, 5, 4), first_fit, is_due=True).published) == [[6, 4], [5]]
+    assert sizes_of(arrange_files(staged(6, 5, 4), first_fit, is_due=False).published) == [[6]]
 
 
 def test_files_of_different_schemas_are_not_put_together() -> None:
     mixed = [file for pair in zip(staged(1, 2), staged(3, 4, kind="other"), strict=True) for file in pair]
-    assert sizes_of(arrange(mixed, TEN, is_due=True).published) == [[1, 2], [3, 4]]
+    assert sizes_of(arrange_files(mixed, TEN, is_due=True).published) == [[1, 2], [3, 4]]
 
 
 def test_many_waiting_files_are_merged_in_their_order() -> None:
     options = replace(TEN, compaction_file_size=10_000)
-    waiting = staged(*[1] * (MANY - 1))
-    assert arrange(waiting, options, is_due=False).merged == ()
-    found = arrange([replace(staged(99)[0], merged=True), *staged(*[1] * MANY)], options, is_due=False)
-    assert sizes_of([*found.merged, found.waiting]) == [[1] * MANY, [99]]
+    waiting = staged(*[1] * (MAX_WAITING_FILES - 1))
+    assert arrange_files(waiting, options, is_due=False).merged == ()
+    found = arrange_files(
+        [replace(staged(99)[0], merged=True), *staged(*[1] * MAX_WAITING_FILES)], options, is_due=False
+    )
+    assert sizes_of([*found.merged, found.waiting]) == [[1] * MAX_WAITING_FILES, [99]]
 
 
 def test_a_file_has_its_batch_in_its_name() -> None:
@@ -174,7 +176,7 @@ def test_hidden_files_become_visible_when_the_policy_is_given_up() -> None:
 
 @pytest.mark.parametrize("kind", list(Format))
 def test_many_hidden_files_are_merged_before_they_are_visible(kind: Format, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MANY", 4)
+    monkeypatch.setattr(module, "MAX_WAITING_FILES", 4)
     storage, options = memory_files(), replace(HOLDING, format=kind, avro_codec=Codec.NULL)
     for batch in range(5):
         run_one = FileSink(storage, options, clock=lambda: 0)
@@ -248,7 +250,7 @@ def check_no_row_is_twice(storage: Storage) -> None:
 
 @pytest.fixture
 def _merges_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MANY", 2)
+    monkeypatch.setattr(module, "MAX_WAITING_FILES", 2)
 
 
 @pytest.mark.usefixtures("_merges_early")

@@ -11,7 +11,7 @@ import pytest
 
 from hudiformat.codec.statistics import column_statistics
 from hudiformat.errors import CorruptTableError
-from hudiformat.file_group.base_file.copied import CopiedBaseFile, can_be_copied
+from hudiformat.file_group.base_file.copying import CopiedBaseFile, can_be_copied
 from hudiformat.file_group.base_file.read import read_file_keys
 from hudiformat.file_group.base_file.write import BaseFileWriter
 from hudiformat.schema.meta_fields import FILE_NAME, META_FIELDS, RECORD_KEY
@@ -54,7 +54,7 @@ def written(storage: LocalStorage, name: str, found: pa.Table, compression: str 
 
 @pytest.fixture
 def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalStorage:
-    monkeypatch.setattr("hudiformat.file_group.base_file.copied._LEAST_GROUP", 1)
+    monkeypatch.setattr("hudiformat.file_group.base_file.copying._LEAST_GROUP", 1)
     return LocalStorage(tmp_path)
 
 

@@ -17,7 +17,7 @@ _MARK = "hudiformat.raised "
 
 
 @contextmanager
-def marking_errors() -> Iterator[None]:
+def mark_errors() -> Iterator[None]:
     """Add the line to a HudiFormatError that the block raises."""
     try:
         yield

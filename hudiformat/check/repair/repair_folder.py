@@ -26,7 +26,7 @@ Indexes = Mapping[str, Sequence[str]]
 
 
 @dataclass(slots=True)
-class TakenAway:
+class RepairFolder:
     """The folder of one repair, which is created with the first file."""
 
     storage: Storage
@@ -44,14 +44,14 @@ class TakenAway:
         """Whether no file was moved or copied."""
         return not self.files
 
-    def take(self, path: str, why: str) -> None:
+    def move_file(self, path: str, why: str) -> None:
         """Move the file *path* to this folder, if it exists.
 
         Raises:
             StorageError: the file cannot be moved, and stays where it was.
         """
         if self.storage.exists(path):
-            self._move(path, self._entered([path], why, "taken")[0])
+            self._move(path, self._add_to_list([path], why, "taken")[0])
 
     def take_folder(self, path: str, why: str) -> None:
         """Move all files below the folder *path* to this folder, and delete *path*.
@@ -60,25 +60,25 @@ class TakenAway:
             StorageError: a file cannot be moved.
         """
         paths = list(files_below(self.storage, path))
-        for source, target in zip(paths, self._entered(paths, why, "taken"), strict=True):
+        for source, target in zip(paths, self._add_to_list(paths, why, "taken"), strict=True):
             self._move(source, target)
         self.storage.delete_folder(path)
 
-    def keep(self, path: str, why: str) -> None:
+    def copy_file(self, path: str, why: str) -> None:
         """Copy the file *path*, which is going to be replaced or deleted, to this folder, if it exists.
 
         Raises:
             StorageError: the file cannot be copied.
         """
         if self.storage.exists(path):
-            self._copy(path, self._entered([path], why, "copied")[0])
+            self._copy(path, self._add_to_list([path], why, "copied")[0])
 
-    def owe(self, indexes: Indexes) -> None:
+    def note_unbuilt_indexes(self, indexes: Indexes) -> None:
         """Note in the list that these indexes of the metadata table have to be built again; none if all are built."""
         self.build = {name: list(columns) for name, columns in indexes.items()}
         self._save()
 
-    def _entered(self, paths: Sequence[str], why: str, how: str) -> list[str]:
+    def _add_to_list(self, paths: Sequence[str], why: str, how: str) -> list[str]:
         """Add *paths* to the list, and return the paths to which they are moved."""
         targets = [self._free(path) for path in paths]
         for path, target in zip(paths, targets, strict=True):
@@ -133,7 +133,7 @@ def files_below(storage: Storage, folder: str) -> Iterator[str]:
                 yield path
 
 
-def owed_indexes(storage: Storage) -> dict[str, dict[str, list[str]]]:
+def unbuilt_indexes(storage: Storage) -> dict[str, dict[str, list[str]]]:
     """Return the indexes that earlier repairs have not built yet, by the instant of the repair."""
     found = {}
     for entry in storage.list(REPAIRS):
@@ -147,7 +147,7 @@ def owed_indexes(storage: Storage) -> dict[str, dict[str, list[str]]]:
     return found
 
 
-def settle(storage: Storage, instant: str) -> None:
+def note_built_indexes(storage: Storage, instant: str) -> None:
     """Note in the list of an earlier repair that its indexes have been built."""
     path = f"{REPAIRS}/{instant}/{LIST}"
     content = {**json.loads(storage.read(path)), "build": {}}

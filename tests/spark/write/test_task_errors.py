@@ -11,7 +11,7 @@ from hudiformat.errors import DataError, DecodeError, OptionError, TruncatedBloc
 
 pytest.importorskip("pyspark.sql")
 
-from hudiformat.spark.write.raised import decode_error, encode_error, marking_errors
+from hudiformat.spark.write.task_errors import decode_error, encode_error, mark_errors
 
 ERRORS = [
     DataError("record key k: null or empty in 2 of 3 rows", column="k", missing=2, rows=3, first=1),
@@ -32,7 +32,7 @@ def test_the_class_the_message_and_the_facts_are_kept(error: hf.HudiFormatError)
 
 
 def raised(error: hf.HudiFormatError) -> hf.HudiFormatError:
-    with pytest.raises(type(error)) as caught, marking_errors():
+    with pytest.raises(type(error)) as caught, mark_errors():
         raise type(error)(*error.args) if not vars(error) else error
     return caught.value
 
@@ -61,6 +61,6 @@ def test_other_text_is_no_error(text: str) -> None:
 
 
 def test_errors_of_others_are_left_as_they_are() -> None:
-    with pytest.raises(ZeroDivisionError) as caught, marking_errors():
+    with pytest.raises(ZeroDivisionError) as caught, mark_errors():
         raise ZeroDivisionError
     assert not getattr(caught.value, "__notes__", [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from hudiformat.file_group.base_file.indexed import FileIndexer, Indexes
+from hudiformat.file_group.base_file.file_indexes import FileIndexer, Indexes
 
 SCHEMA = pa.schema([("a", pa.int64())])
 ROWS = pa.table({"a": [1, 2]}, schema=SCHEMA)

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.errors import FilterError, SchemaError, shown, unknown_column
+from hudiformat.errors import FilterError, SchemaError, format_value, unknown_column_error
 
 Filter: TypeAlias = pc.Expression | str | Sequence[Any]
 """A filter of rows, in one of three forms.
@@ -60,7 +60,7 @@ def as_filter(given: Filter | None, schema: pa.Schema) -> pc.Expression | None:
     return reduce(operator.or_, [_all_of(group, schema) for group in groups])
 
 
-def matching(rows: pa.Table, condition: pc.Expression) -> pa.Table:
+def filter_rows(rows: pa.Table, condition: pc.Expression) -> pa.Table:
     """Return the rows for which *condition* is true, as ``rows.filter(condition)``; few rows without threads.
 
     Raises:
@@ -74,7 +74,7 @@ def matching(rows: pa.Table, condition: pc.Expression) -> pa.Table:
     return acero.Declaration("filter", acero.FilterNodeOptions(condition), [source]).to_table(use_threads=False)
 
 
-def fits(condition: pc.Expression, schema: pa.Schema) -> bool:
+def can_evaluate(condition: pc.Expression, schema: pa.Schema) -> bool:
     """Return whether *condition* can be evaluated on rows with *schema*: its columns exist, and can be compared."""
     return _error_of(condition, schema.empty_table()) is None
 
@@ -98,7 +98,7 @@ def columns_of(condition: pc.Expression, schema: pa.Schema) -> list[str]:
 def _error_of(condition: pc.Expression, rows: pa.Table) -> str | None:
     """Return the message of Arrow's error when it filters *rows* by *condition*; None if it can."""
     try:
-        matching(rows, condition)
+        filter_rows(rows, condition)
     except pa.ArrowException as error:
         return str(error)
     return None
@@ -131,7 +131,7 @@ def _comparison(one: object, schema: pa.Schema) -> pc.Expression:
     name, sign, value = one
     path = [name] if schema.get_field_index(name) >= 0 else name.split(".")
     if schema.get_field_index(path[0]) < 0:
-        raise unknown_column(name, schema.names)
+        raise unknown_column_error(name, schema.names)
     compare = _OPERATORS.get(sign.lower() if isinstance(sign, str) else "")
     if compare is None:
         raise FilterError(f"filter: expected one of {', '.join(_OPERATORS)}, found {sign!r} in {one!r}")
@@ -148,7 +148,7 @@ def _list_values(values: Any) -> list[Any]:
         TypeError: *values* is no list.
     """
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise TypeError(f"expected a list of values after 'in', found {shown(values)}")
+        raise TypeError(f"expected a list of values after 'in', found {format_value(values)}")
     found = list(values)
     return [*found, *(-value for value in found if isinstance(value, float) and value == 0)]
 

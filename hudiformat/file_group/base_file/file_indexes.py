@@ -28,7 +28,7 @@ class Indexes:
     values: tuple[str, ...] = ()
     expressions: tuple[IndexedExpression, ...] = ()
 
-    def are_in(self, others: Indexes | None) -> bool:
+    def is_subset_of(self, others: Indexes | None) -> bool:
         """Return whether *others* include all of these indexes; None means that there are no others."""
         if others is None:
             return not self
@@ -83,7 +83,7 @@ class FileIndexer:
         self._lost.append(before)
         self._values.append(after)
 
-    def touch(self, keys: pa.Array | pa.ChunkedArray) -> None:
+    def add_log_keys(self, keys: pa.Array | pa.ChunkedArray) -> None:
         """Add record keys of what is written to a log file: the commit finds out later which rows it changes."""
         if self._indexes.values:
             self._touched += _chunks(keys)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hudiformat import Table
-from hudiformat.check.repair.alive import Patience
+from hudiformat.check.repair.liveness import WriterTimeout
 from hudiformat.table.options.values import Operation
 from hudiformat.write.commit.heartbeats import Heartbeat
 from hudiformat.write.commit.transaction import Transaction, begin_write
@@ -30,7 +30,7 @@ def table(tmp_path: Path) -> Table:
 
 
 def reason(table: Table, seconds: float = 600) -> str | None:
-    return Patience(table._context.storage, seconds).of_writers(table._context.state())
+    return WriterTimeout(table._context.storage, seconds).of_writers(table._context.state())
 
 
 def pending(table: Table, name: str) -> None:
@@ -95,7 +95,7 @@ def test_clusterings_are_no_writes_even_if_their_plans_are_damaged(table: Table)
 
 
 def test_a_file_is_recent_or_old_or_gone(tmp_path: Path, table: Table) -> None:
-    patience = Patience(table._context.storage, 600)
+    patience = WriterTimeout(table._context.storage, 600)
     assert "x/new was written 0 seconds ago" in (patience.of_file(touched(tmp_path, "x/new")) or "")
     os.utime(tmp_path / "t/x/new", (0, 0))
     assert patience.of_file("x/new") is None

@@ -13,7 +13,7 @@ from hudiformat.sink.layout import StagedFile
 from hudiformat.sink.options import SinkOptions
 from hudiformat.sink.packing import Packing, pack
 
-MANY = 64
+MAX_WAITING_FILES = 64
 """This many waiting files that tasks have written are merged into one hidden file."""
 
 
@@ -33,7 +33,7 @@ class Arrangement:
         return Arrangement(self.published + other.published, self.merged + other.merged, self.waiting + other.waiting)
 
 
-def arrange(files: Sequence[StagedFile], options: SinkOptions, *, is_due: bool) -> Arrangement:
+def arrange_files(files: Sequence[StagedFile], options: SinkOptions, *, is_due: bool) -> Arrangement:
     """Arrange the files of a partition, oldest first: publish all of them if it is due, otherwise full groups only.
 
     Files of different schemas or codecs are not put together.  With the target 10 and files of the sizes 4, 5, 3, 4::
@@ -58,7 +58,9 @@ def _arrange_rest(files: Sequence[StagedFile], options: SinkOptions) -> Arrangem
         return Arrangement((tuple(files),))
     merged = tuple(file for file in files if file.merged)
     written = tuple(file for file in files if not file.merged)
-    return Arrangement((), (written,), merged) if len(written) >= MANY else Arrangement((), (), tuple(files))
+    return (
+        Arrangement((), (written,), merged) if len(written) >= MAX_WAITING_FILES else Arrangement((), (), tuple(files))
+    )
 
 
 def _by_kind(files: Sequence[StagedFile]) -> Iterator[list[StagedFile]]:
