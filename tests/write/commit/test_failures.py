@@ -146,7 +146,7 @@ def test_a_process_that_is_killed(tmp_path: Path) -> None:
         "from hudiformat import open_table\n"
         "from tests.tables import Clock\n"
         "from tests.write.commit.support import SECOND\n"
-        "publishing.complete = lambda *_a, **_k: os._exit(9)\n"
+        "publishing.complete_instant = lambda *_a, **_k: os._exit(9)\n"
         "clock = Clock()\n"
         "clock.now = clock.now.replace(hour=13)\n"
         "open_table(sys.argv[1], clock=clock).upsert(SECOND)\n"
