@@ -31,6 +31,7 @@ from hudiformat.read.plan import (
 from hudiformat.read.scan import Scan
 from hudiformat.read.time_travel import Moment
 from hudiformat.schema.meta_fields import RECORD_KEY
+from hudiformat.table.listing import ListedFiles
 from hudiformat.table.one_state import run_on_stable_state
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.table_config import TableConfig
@@ -84,14 +85,14 @@ class ReadableTable:
     @property
     def schema(self) -> pa.Schema:
         """The table's columns without the meta fields."""
-        return run_on_stable_state(self._context, lambda state: state.schema.arrow, lists=False)
+        return run_on_stable_state(self._context, lambda state, _: state.schema.arrow)
 
     def history(self) -> pa.Table:
         """Return one row for each completed write of the active timeline, newest first.
 
         A row has the write's instant, action and operation, its numbers of rows, files and bytes, and its seconds.
         """
-        return run_on_stable_state(self._context, history, lists=False)
+        return run_on_stable_state(self._context, lambda state, _: history(state))
 
     def partitions(self) -> list[str]:
         """Return the partition paths that have file slices, sorted; ``[""]`` for a table without partitions."""
@@ -209,9 +210,9 @@ class ReadableTable:
         Source: AbstractTableFileSystemView.getLatestMergedFileSlicesBeforeOrOn.
         """
 
-        def slices(state: TableState) -> list[FileSlice]:
+        def slices(state: TableState, listed: ListedFiles) -> list[FileSlice]:
             refuse_unreadable(state.config)
-            return state.slices(partition, as_of=instant_of(state, as_of))
+            return state.slices(partition, as_of=instant_of(state, as_of), listed=listed)
 
         return run_on_stable_state(self._context, slices, of_the_past=as_of is not None)
 
@@ -338,7 +339,7 @@ class ReadableTable:
         Raises:
             TableError: the rows of the table as of *as_of* are not known, or their files were cleaned.
         """
-        return run_on_stable_state(self._context, lambda state: slice_reader(state, as_of), lists=False)
+        return run_on_stable_state(self._context, lambda state, _: slice_reader(state, as_of))
 
 
 def context_of(table: ReadableTable) -> TableContext:

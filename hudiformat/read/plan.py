@@ -27,6 +27,7 @@ from hudiformat.read.scan import Scan, SliceQuery
 from hudiformat.read.skipping import drop_skipped
 from hudiformat.read.time_travel import Moment, as_instant, check_as_of, refuse_cleaned
 from hudiformat.storage.protocol import Storage
+from hudiformat.table.listing import ListedFiles
 from hudiformat.table.one_state import MOST_ATTEMPTS, run_on_stable_state
 from hudiformat.table.schema_files import schema_history
 from hudiformat.table.state import TableContext, TableState
@@ -126,12 +127,12 @@ def plan_snapshot(
     """
     names = None if columns is None else as_name_list(columns)
 
-    def plan(state: TableState) -> SlicePlan:
+    def plan(state: TableState, listed: ListedFiles) -> SlicePlan:
         refuse_unreadable(state.config)
         reader = slice_reader(state, as_of)
         condition = None if filter is None else as_filter(filter, reader.output_schema)
         pruner = _pruner(reader, condition)
-        slices = state.slices(as_of=reader.as_of, pruner=pruner)
+        slices = state.slices(as_of=reader.as_of, pruner=pruner, listed=listed)
         if reader.as_of is not None:
             refuse_cleaned(state, slices, reader.as_of, pruner)
         else:
@@ -155,12 +156,12 @@ def explain_snapshot(
         CorruptTableError: a base file is damaged.
     """
 
-    def explained(state: TableState) -> ScanExplanation:
+    def explained(state: TableState, listed: ListedFiles) -> ScanExplanation:
         refuse_unreadable(state.config)
         reader = slice_reader(state, as_of)
         condition = None if filter is None else as_filter(filter, reader.output_schema)
         query = SliceQuery(reader, None, condition, with_logs)
-        slices = state.slices(as_of=query.reader.as_of)
+        slices = state.slices(as_of=query.reader.as_of, listed=listed)
         return explain(state, query, slices, _pruner(reader, condition))
 
     return run_on_stable_state(context, explained, of_the_past=as_of is not None)
@@ -181,14 +182,14 @@ def plan_incremental(
     """
     names = None if columns is None else as_name_list(columns)
 
-    def plan(state: TableState) -> SlicePlan:
+    def plan(state: TableState, listed: ListedFiles) -> SlicePlan:
         refuse_unreadable(state.config)
         writes = writes_within(state, span)
         written = commit_time_condition(state.config, state.storage.root, span, writes)
         slices = written_slices(state, writes)
         reader = replace(slice_reader(state), incremental=True)
         query = SliceQuery(reader, names, as_filter(filter, reader.output_schema), written_by=written)
-        return _plan_slices(state, query, state.slices() if slices is None else slices)
+        return _plan_slices(state, query, state.slices(listed=listed) if slices is None else slices)
 
     return run_on_stable_state(context, plan)
 
@@ -207,13 +208,13 @@ def plan_changes(
     """
     names = None if columns is None else as_name_list(columns)
 
-    def plan(state: TableState) -> ChangePlan:
+    def plan(state: TableState, _listed: ListedFiles) -> ChangePlan:
         refuse_unreadable(state.config)
         refuse_without_changes(state.config, state.storage.root)
         reader = ChangeReader(state.storage, slice_reader(state))
         return ChangePlan(reader, writes_within(state, span), names, as_filter(filter, CHANGE_SCHEMA))
 
-    return run_on_stable_state(context, plan, lists=False)
+    return run_on_stable_state(context, plan)
 
 
 def rows_of_state(

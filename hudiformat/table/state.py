@@ -23,7 +23,6 @@ from hudiformat.metadata_table.definitions import load_definitions
 from hudiformat.metadata_table.kinds.files import FILES
 from hudiformat.metadata_table.kinds.record_index import RECORD_INDEX, is_partitioned
 from hudiformat.metadata_table.listing import Listing, listing
-from hudiformat.naming.file_names import base_name
 from hudiformat.naming.instants import next_instant
 from hudiformat.schema.internal_schema import LATEST_SCHEMA
 from hudiformat.schema.table_schema import TableSchema
@@ -31,7 +30,7 @@ from hudiformat.storage.protocol import FileInfo, Storage
 from hudiformat.table.cache import TableCache
 from hudiformat.table.effective import without_restored_writes
 from hudiformat.table.executor import Executor, Given, Result, TaskAttempt
-from hudiformat.table.listing import PartitionFiles, Pruner, list_files, list_metadata_table
+from hudiformat.table.listing import ListedFiles, PartitionFiles, Pruner, list_files, list_metadata_table
 from hudiformat.table.operations import keeps_operations
 from hudiformat.table.options.values import BY_RECORD_INDEX, IndexType, WriteOptions
 from hudiformat.timeline.archive.archived_times import ArchivedTimes
@@ -48,8 +47,6 @@ from hudiformat.timeline.plans import RequestedReplaceMetadata
 from hudiformat.timeline.table_config import TableConfig, TimelineZone
 from hudiformat.timeline.timeline import Action, Instant, State, Timeline, instant_path, load_timeline, read_metadata
 
-_DELETING = (Action.CLEAN, Action.ROLLBACK, Action.RESTORE)
-_AFTER_ALL = ":"  # compares as a text higher than every instant
 _MOST_COMMITS, _MOST_STATS = 64, 1000
 """The most commits whose content is cached, and the most files that each of them may name."""
 
@@ -197,7 +194,7 @@ def _timeline_of(storage: Storage, config: TableConfig) -> Timeline:
 
 @dataclass(frozen=True, eq=False)
 class TableState:
-    """The state of a table at one moment; all values derived from it are computed once and cached.
+    """The state of a table at one moment; all values derived from it are computed once and cached, and never change.
 
     Files are listed later than the timeline, so a listing may show files of newer instants, which are ignored.  Reading
     a file that another writer has deleted since is an error.
@@ -208,8 +205,6 @@ class TableState:
     timeline: Timeline
     _contents: dict[Instant, Content | None] = field(default_factory=dict)
     _listed: dict[str, list[FileInfo]] = field(default_factory=dict)
-    _unknown: set[str] = field(default_factory=set)
-    _partitions: dict[str, Sequence[FileInfo]] = field(default_factory=dict)
     under_the_lock: dict[str, TableState] = field(default_factory=dict)
     """The state of the metadata table by its folder, read together with this one by the writer that holds the lock."""
     read_at: float = field(default_factory=time.monotonic)
@@ -231,39 +226,6 @@ class TableState:
         if config.layout_version != self.config.layout_version or config.timeline_folder != self.config.timeline_folder:
             timeline = _timeline_of(self.storage, config)
         return TableState(self.context, config, timeline)
-
-    def is_overtaken(self, *, of_the_past: bool = False) -> bool:
-        """Return whether files of this state may be missing from the listings made by :meth:`slices`.
-
-        That is so if a clean, a rollback or a restore was started since, or if a write was removed from the timeline.
-
-        To save requests, the timeline is listed again only if a listing gives reason to: it shows files of newer
-        writes, it has several partitions, which are listed one after the other, or none, or it lacks files of the
-        newest write.  For slices *of_the_past*, which a clean deletes first, it is always listed again.
-        """
-        newest = self.timeline.latest_instant_time or ""
-        is_quiet = len(self._partitions) <= 1 and not any(instant > newest for instant in self._unknown)
-        if is_quiet and not of_the_past and not self._misses_files():
-            return False
-        now = load_timeline(self.storage, self.config)
-        known = {(instant.time, instant.state) for instant in self.timeline.instants}
-        if any(one.action in _DELETING and (one.time, one.state) not in known for one in now.instants):
-            return True
-        left, first = {done.time for done in now.completed_writes}, now.first_active or ""
-        return any(done.time not in left and done.time >= first for done in self.timeline.completed_writes)
-
-    def _misses_files(self) -> bool:
-        """Return whether a file of the newest write is missing from the one partition that was listed."""
-        writes = self.timeline.completed_writes
-        for path, files in self._partitions.items() if writes else ():
-            try:
-                stats = self.metadata(writes[-1]).partition_to_write_stats.get(path, ())
-            except (StorageError, CorruptTableError):  # the write was archived or rolled back
-                return True
-            replaced = self.visibility.replaced
-            named = {base_name(stat.path) for stat in stats if stat.path and (path, stat.file_id) not in replaced}
-            return not named <= {file.name for file in files}
-        return False
 
     @property
     def storage(self) -> Storage:
@@ -494,21 +456,27 @@ class TableState:
         return list_files(self.storage, partition, pruner=pruner)
 
     def slices(
-        self, partition: str | None = None, *, as_of: str | None = None, pruner: Pruner | None = None
+        self,
+        partition: str | None = None,
+        *,
+        as_of: str | None = None,
+        pruner: Pruner | None = None,
+        listed: ListedFiles | None = None,
     ) -> list[FileSlice]:
         """Return the newest file slice of each file group, of one partition or of all, at the instant *as_of* or now.
 
+        What was listed is noted in *listed*.
+
         Source: AbstractTableFileSystemView.getLatestMergedFileSlicesBeforeOrOn.
         """
-        visibility = self.visibility
-        listed = self.files(pruner=pruner) if partition is None else [(partition, self.partition_files(partition))]
+        visibility, seen = self.visibility, ListedFiles() if listed is None else listed
+        files = self.files(pruner=pruner) if partition is None else [(partition, self.partition_files(partition))]
         found: list[FileSlice] = []
-        for path, files in listed:
-            self._partitions[path] = () if self._partitions else files  # needed only if one partition is listed
-            slices = build_slices(path, files, visibility, as_of=as_of, unknown=self._unknown)
-            found += latest_slices(slices)
-        if not self._partitions and pruner is None:  # the partitions were all deleted, or there is none yet
-            self._unknown.add(_AFTER_ALL)
+        for path, entries in files:
+            seen.note(path, entries)
+            found += latest_slices(build_slices(path, entries, visibility, as_of=as_of, unknown=seen.unknown))
+        if pruner is None:
+            seen.note_end()
         return found
 
     def has_metadata_partition(self, partition: str) -> bool:
