@@ -15,7 +15,7 @@ from hudiformat.read.plan import rows_of_state
 from hudiformat.schema.table_schema import RowKeys
 from hudiformat.table.options.values import Operation
 from hudiformat.table.state import TableState
-from hudiformat.write.commit.transaction import Written, attempts
+from hudiformat.write.commit.transaction import Committed, attempts
 from hudiformat.write.duplicates import combine_keyed
 from hudiformat.write.rows import KeyedRows, LocatedRows
 from hudiformat.write.write import check_rows, local_task
@@ -24,7 +24,7 @@ _ROWS_AT_ONCE = 1 << 31
 """All rows of a file group are one batch, unless they have more than 2 GB of text."""
 
 
-def delete_where(state: TableState, *, where: Filter) -> Written:
+def delete_where(state: TableState, *, where: Filter) -> Committed:
     """Delete the rows for which *where* is true; return the commit and the state of the table after it.
 
     Raises:
@@ -36,7 +36,7 @@ def delete_where(state: TableState, *, where: Filter) -> Written:
     return _write(state, Operation.DELETE, columns, where, lambda rows: rows)
 
 
-def update_where(state: TableState, *, values: Mapping[str, object], where: Filter | None) -> Written:
+def update_where(state: TableState, *, values: Mapping[str, object], where: Filter | None) -> Committed:
     """Set columns to *values* in the rows for which *where* is true; return the commit and the state after it.
 
     Raises:
@@ -56,7 +56,7 @@ def _write(
     columns: pa.Schema,
     where: Filter | None,
     change: Callable[[pa.Table], pa.Table],
-) -> Written:
+) -> Committed:
     """Read the rows for which *where* is true, apply *change* to them, and write them to their own file groups.
 
     No record key is looked up: a row with the same key in another file group stays as it is.  The rows are read after

@@ -41,7 +41,7 @@ from hudiformat.table.options.values import Operation
 from hudiformat.table.state import TableState
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.commit.transaction import Written, attempts
+from hudiformat.write.commit.transaction import Committed, attempts
 from hudiformat.write.duplicates import keys_of, rows_to_keep
 from hudiformat.write.index.existing import GROUP, PATH, ExistingRows
 from hudiformat.write.rows import Integers, KeyedRows
@@ -50,7 +50,7 @@ from hudiformat.write.write import WriteTask, check_rows, local_task
 SOURCE, TARGET, _STORED = "source", "target", "stored"
 
 
-def merge_rows(state: TableState, *, source: ArrowRows, clauses: Sequence[Clause]) -> Written:
+def merge_rows(state: TableState, *, source: ArrowRows, clauses: Sequence[Clause]) -> Committed:
     """Merge *source* into the table; return the commit and the state of the table after it.
 
     Raises:

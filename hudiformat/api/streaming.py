@@ -20,7 +20,7 @@ from hudiformat.schema.table_schema import RowKeys, as_reader
 from hudiformat.table.options.values import Operation, SortMode
 from hudiformat.table.state import TableState
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.commit.transaction import Written, attempts
+from hudiformat.write.commit.transaction import Committed, attempts
 from hudiformat.write.duplicates import combine_stream
 from hudiformat.write.rows import KeyedRows
 from hudiformat.write.write import CheckedColumns, check_rows, incoming, local_task, write_rows
@@ -31,7 +31,7 @@ _PIECE = 32 << 20
 _KEY = "_hudiformat_key"
 
 
-def write_stream(state: TableState, *, operation: Operation, data: ArrowRows) -> Written:
+def write_stream(state: TableState, *, operation: Operation, data: ArrowRows) -> Committed:
     """Write a stream of rows in one commit; return the commit and the state of the table after it.
 
     *data* is an object with ``__arrow_c_stream__``, or an iterator of record batches.
@@ -73,7 +73,7 @@ def _reader(data: ArrowRows) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(first.schema, chain([first], data))
 
 
-def _write_large(state: TableState, operation: Operation, reader: pa.RecordBatchReader) -> Written:
+def _write_large(state: TableState, operation: Operation, reader: pa.RecordBatchReader) -> Committed:
     """Write the rows while they are read; the stream can be read once, so a repeated write raises an error."""
     reader = incoming(state, operation, reader)
     checked = check_rows(state, operation, reader.schema)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -23,7 +23,7 @@ from hudiformat.conditions.clauses import Delete, Insert, Update
 from hudiformat.conditions.filters import Filter
 from hudiformat.errors import NotATableError, OptionError
 from hudiformat.file_group.merging.rule import RecordMerger
-from hudiformat.read.time_travel import Written, instant_text
+from hudiformat.read.time_travel import instant_text
 from hudiformat.report.writing import TableReport, report_table
 from hudiformat.schema.column_changes import ColumnChanges
 from hudiformat.services.cleaning import clean
@@ -47,7 +47,7 @@ from hudiformat.table.state import Clock, TableClock, TableContext
 from hudiformat.timeline.config_files import load_table_config
 from hudiformat.timeline.table_config import TableConfig
 from hudiformat.timeline.timeline import Instant
-from hudiformat.write.commit.transaction import Commit
+from hudiformat.write.commit.transaction import Commit, Committed
 from hudiformat.write.delete_partitions import delete_partitions
 from hudiformat.write.evolve import evolve_table
 from hudiformat.write.planning import plan_inserts
@@ -121,7 +121,8 @@ class Table(ReadableTable):
 
         Source: SparkInsertDeltaCommitActionExecutor.
         """
-        return self._write(Operation.INSERT, data)
+        write = _writer_of(data)
+        return after_write(write(before_write(self._context), operation=Operation.INSERT, data=data))
 
     def upsert(self, data: ArrowRows) -> Commit:
         """Add rows, and replace the table's rows that have the same record key and partition path.
@@ -133,7 +134,8 @@ class Table(ReadableTable):
 
         Source: SparkUpsertDeltaCommitActionExecutor.
         """
-        return self._write(Operation.UPSERT, data)
+        write = _writer_of(data)
+        return after_write(write(before_write(self._context), operation=Operation.UPSERT, data=data))
 
     def bulk_insert(self, data: ArrowRows) -> Commit:
         """Add rows in new file groups, without looking up keys or filling small files.
@@ -145,7 +147,8 @@ class Table(ReadableTable):
 
         Source: SparkBulkInsertDeltaCommitActionExecutor.
         """
-        return self._write(Operation.BULK_INSERT, data)
+        write = _writer_of(data)
+        return after_write(write(before_write(self._context), operation=Operation.BULK_INSERT, data=data))
 
     def delete(self, keys: ArrowRows | None = None, *, where: Filter | None = None) -> Commit:
         """Delete the rows with the record keys and partitions of *keys*, or the rows for which *where* is true.
@@ -541,7 +544,7 @@ class Table(ReadableTable):
         """
         return plan_inserts(self._context, inserts)
 
-    def _write(self, operation: Operation, data: ArrowRows) -> Commit:
-        """Write *data*, which is a table in memory or a stream, with the services that are due before and after."""
-        write = write_rows if isinstance(data, pa.Table | pa.RecordBatch) else write_stream
-        return after_write(write(before_write(self._context), operation=operation, data=data))
+
+def _writer_of(data: ArrowRows) -> Callable[..., Committed]:
+    """Return the function that writes *data*, which is a table in memory or a stream."""
+    return write_rows if isinstance(data, pa.Table | pa.RecordBatch) else write_stream

@@ -20,7 +20,7 @@ from hudiformat.table.state import TableContext, TableState
 from hudiformat.table.support import refuse_unwritable
 from hudiformat.timeline.table_config import TableType
 from hudiformat.timeline.timeline import Action
-from hudiformat.write.commit.transaction import Commit, Written
+from hudiformat.write.commit.transaction import Commit, Committed
 from hudiformat.write.expiring import expire_partitions
 
 
@@ -48,7 +48,7 @@ def before_write(context: TableContext) -> TableState:
     return context.state_with_schema() if served else state
 
 
-def after_write(written: Written) -> Commit:
+def after_write(written: Committed) -> Commit:
     """Run the services that are due after a write, and return its commit.
 
     The write is committed by then, so a failure here is only a warning, and the service is tried again after the next

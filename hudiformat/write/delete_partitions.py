@@ -15,10 +15,10 @@ from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.values import Operation
 from hudiformat.table.state import TableState
 from hudiformat.write.commit.replacing import groups_at_begin
-from hudiformat.write.commit.transaction import Written, attempts
+from hudiformat.write.commit.transaction import Committed, attempts
 
 
-def delete_partitions(state: TableState, *, partitions: Sequence[str]) -> Written:
+def delete_partitions(state: TableState, *, partitions: Sequence[str]) -> Committed:
     """Remove all file groups of *partitions* from the table; a partition that does not exist has none.
 
     Raises:

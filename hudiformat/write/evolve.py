@@ -15,11 +15,11 @@ from hudiformat.table.options.values import Operation
 from hudiformat.table.schema_files import schema_history
 from hudiformat.table.state import TableState
 from hudiformat.table.support import refuse_unwritable
-from hudiformat.write.commit.transaction import Written, begin_write
+from hudiformat.write.commit.transaction import Committed, begin_write
 from hudiformat.write.write import refuse_new_kinds
 
 
-def evolve_table(state: TableState, *, changes: ColumnChanges) -> Written:
+def evolve_table(state: TableState, *, changes: ColumnChanges) -> Committed:
     """Change the columns of a table in one commit, and return the commit and the state of the table after it.
 
     Raises:

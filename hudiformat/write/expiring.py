@@ -26,7 +26,7 @@ from hudiformat.table.state import TableState
 from hudiformat.timeline.table_config import TimelineZone
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.commit.replacing import Replaced
-from hudiformat.write.commit.transaction import Written, attempts
+from hudiformat.write.commit.transaction import Committed, attempts
 
 _CREATED = re.compile(rb"^commitTime=([0-9]+)", re.MULTILINE)
 
@@ -52,7 +52,7 @@ def expired_partitions(state: TableState) -> list[str]:
     return [path for _, path in sorted(found)[: options.most]]
 
 
-def expire_partitions(state: TableState, partitions: Sequence[str] | None = None) -> Written | None:
+def expire_partitions(state: TableState, partitions: Sequence[str] | None = None) -> Committed | None:
     """Remove the expired partitions from the table in one commit; return None if there are none.
 
     *partitions* are what :func:`expired_partitions` has returned for *state*.

@@ -41,7 +41,7 @@ from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.timeline.table_config import TableType
 from hudiformat.write.commit.files import GroupTarget, check_awaited
 from hudiformat.write.commit.plan import WritePlan, partial_schema
-from hudiformat.write.commit.transaction import Written, attempts
+from hudiformat.write.commit.transaction import Committed, attempts
 from hudiformat.write.duplicates import combine_keyed
 from hudiformat.write.index.global_index import route
 from hudiformat.write.index.tagging import Tagger
@@ -63,7 +63,7 @@ Rows that rewrite a base file, and the keys of deletes, stay in memory to the en
 """
 
 
-def write_rows(state: TableState, *, operation: Operation, data: Any) -> Written:
+def write_rows(state: TableState, *, operation: Operation, data: Any) -> Committed:
     """Write *data* in one commit of *operation*; return the commit and the state of the table after it.
 
     *state* is the table as the write found it, with its schema.  If a row cannot be written, nothing is.

@@ -208,18 +208,21 @@ def _merge(left: Piece, right: Cell) -> Piece | None:
 
 def _as_word(piece: Piece) -> Word | None:
     """Return a piece of at most eight bytes as a word; None if it is longer, or its bytes lie in a buffer."""
-    if isinstance(piece, Constant) and piece.lengths <= WORD_SIZE:
-        return Word(np.array([int.from_bytes(piece.content, "little")], np.uint64), piece.lengths, piece.lengths)
-    if not isinstance(piece, Run):
-        return piece if isinstance(piece, Word) else None
-    if piece.lengths > WORD_SIZE:
-        return None
+    if isinstance(piece, Word):
+        return piece
+    cells = piece.cells if isinstance(piece, Run) else (piece,)
     values, length = np.zeros(1, np.uint64), 0
-    for cell in piece.cells:
-        if (word := _as_word(cell)) is None:
+    for cell in cells:  # of a run; in every row they have the same length
+        if isinstance(cell, Constant):
+            value, size = np.array([int.from_bytes(cell.content[:WORD_SIZE], "little")], np.uint64), len(cell.content)
+        elif isinstance(cell, Word):
+            value, size = cell.values, cell.longest
+        else:
             return None
-        values = values | (word.values << U64(8 * length))
-        length += word.longest
+        if length + size > WORD_SIZE:
+            return None
+        values = values | (value << U64(8 * length))
+        length += size
     return Word(values, length, length)
 
 

@@ -84,7 +84,7 @@ class Commit:
         return sum(stat.num_deletes or 0 for stat in self.stats)
 
 
-Written: TypeAlias = tuple[Commit, TableState]
+Committed: TypeAlias = tuple[Commit, TableState]
 """The commit of a write, and the state of the table as it left it."""
 
 
@@ -106,7 +106,7 @@ class Transaction:
         self._seen = seen  # the state when this write began
         self._heartbeat = heartbeat
         self._change = change
-        self._result: Written | None = None
+        self._result: Committed | None = None
         self._began = time.time()
 
     @property
@@ -120,7 +120,7 @@ class Transaction:
         return self._result is not None
 
     @property
-    def result(self) -> Written:
+    def result(self) -> Committed:
         """The commit, and the state of the table as it left it; the write must be committed."""
         assert self._result is not None  # noqa: S101 - callers ask after commit()
         return self._result
