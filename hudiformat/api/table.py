@@ -23,7 +23,7 @@ from hudiformat.conditions.clauses import Delete, Insert, Update
 from hudiformat.conditions.filters import Filter
 from hudiformat.errors import NotATableError, OptionError
 from hudiformat.file_group.merging.rule import RecordMerger
-from hudiformat.read.time_travel import instant_text
+from hudiformat.read.time_travel import Written, instant_text
 from hudiformat.report.writing import TableReport, report_table
 from hudiformat.schema.column_changes import ColumnChanges
 from hudiformat.services.cleaning import clean
