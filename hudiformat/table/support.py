@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.file_group.base_file.format import FORMATS
 from hudiformat.file_group.merging.rule import delete_marker, merge_mode
 from hudiformat.table.options.buckets import BucketEngine
 from hudiformat.table.options.values import (
@@ -42,7 +43,7 @@ def refuse_unwritable(state: TableState) -> None:
         "slash-separated dates": config.slash_separated_dates,
         "custom delete markers": delete_marker(config) is not None,
         "dropped partition columns": config.drop_partition_columns,
-        f"base files of format {config.base_file_format}": config.base_file_format.upper() != "PARQUET",
+        f"base files of format {config.base_file_format}": config.base_file_format not in FORMATS,
         "partition metadata files in base-file format": config.partition_metafile_use_base_format,
         "bootstrapped tables": config.bootstrap_base_path is not None,
         f"the index {options.index_type.value}": not options.index_type.is_supported,
