@@ -6,7 +6,7 @@ Source: HoodieAvroParquetReader, HoodieRowParquetWriteSupport, Hudi 1.2.0.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -32,14 +32,21 @@ class ParquetFormat:
 
     extension = "parquet"
 
-    def open(self, storage: Storage, path: str) -> AbstractContextManager[ParquetBaseFile]:
+    @contextmanager
+    def open(self, storage: Storage, path: str) -> Iterator[ParquetBaseFile]:
         """Open the base file at *path* for the body, in which damage raises the same errors.
 
         Raises:
-            CorruptTableError: the file is not a Parquet file, or the body found damage in it.
+            CorruptTableError: the file is not a Parquet file, has impossible row counts, or the body found damage in
+                it.
             StorageError: the file cannot be read.
         """
-        return _open(storage, path)
+        source = storage.open_input(path)
+        # pre_buffer: neighbouring columns are fetched in one request
+        with convert_read_errors(path), source, pq.ParquetFile(source, pre_buffer=True) as file:
+            rows = file.metadata.num_rows
+            check_row_count(rows, _group_rows(file), source.size(), per_byte=_ROWS_PER_BYTE, few=_FEW_ROWS)
+            yield ParquetBaseFile(path, source, file)
 
     def writer(
         self,
@@ -142,31 +149,8 @@ class ParquetBaseFile:
         return {name: _sum_sizes(found) for name, found in _chunks(self.file.metadata).items()}
 
 
-@contextmanager
-def _open(storage: Storage, path: str) -> Iterator[ParquetBaseFile]:
-    with open_parquet(storage, path) as (source, file):
-        yield ParquetBaseFile(path, source, file)
-
-
 def _group_rows(file: pq.ParquetFile) -> list[int]:
     return [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
-
-
-@contextmanager
-def open_parquet(storage: Storage, path: str) -> Iterator[tuple[pa.NativeFile, pq.ParquetFile]]:
-    """Open a Parquet file for the body, in which damage raises the same errors.
-
-    Raises:
-        CorruptTableError: the file is not a Parquet file, has impossible row counts, or the body found damage in it.
-        StorageError: the file cannot be read.
-    """
-    source = storage.open_input(path)
-    # pre_buffer: neighbouring columns are fetched in one request
-    with convert_read_errors(path), source, pq.ParquetFile(source, pre_buffer=True) as file:
-        check_row_count(
-            file.metadata.num_rows, _group_rows(file), source.size(), per_byte=_ROWS_PER_BYTE, few=_FEW_ROWS
-        )
-        yield source, file
 
 
 @contextmanager
