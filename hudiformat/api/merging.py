@@ -82,8 +82,9 @@ def refuse_without_key(state: TableState) -> None:
     """Raise an UnsupportedFeatureError if the table has no record key, by which source rows are matched."""
     if not state.config.record_key_fields:
         raise UnsupportedFeatureError(
-            f"{state.storage.root}: merge matches rows by their record key, and the table has none: update and delete "
-            "rows by a condition, or upsert rows that a query has shown, with their meta fields",
+            f"{state.storage.root}: merge: expected a table with a record key, by which rows "
+            "are matched, found none; update and delete rows by a condition, or upsert rows "
+            "that a query has shown, with their meta fields",
             feature="merge without a record key",
         )
 

@@ -65,7 +65,11 @@ def refuse_unreadable(config: TableConfig) -> None:
     }
     for feature, present in refused.items():
         if present:
-            raise UnsupportedFeatureError(f"the table {config.name!r}: cannot read {feature} yet", feature=feature)
+            raise UnsupportedFeatureError(
+                f"the table {config.name!r}: expected Parquet files that Hudi has written, found "
+                f"{feature}, which cannot be read yet; read it with Hudi",
+                feature=feature,
+            )
 
 
 def log_blocks(storage: Storage, path: str, *, damage: DamageMode) -> Iterator[LogBlock]:

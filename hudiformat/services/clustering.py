@@ -95,9 +95,11 @@ def cluster(context: TableContext, seen: TableState | None = None) -> ServiceRes
 def _check(state: TableState) -> TableState:
     if state.options.index_type is IndexType.BUCKET and not resizes_buckets(state):
         raise UnsupportedFeatureError(
-            f"{state.storage.root}: cannot cluster a table with a simple bucket index: the hash of a record key "
-            "determines its file group, which clustering would change; use compact(), which merges the log files of a "
-            "bucket, or hoodie.index.bucket.engine=CONSISTENT_HASHING, with which clustering splits and merges buckets",
+            f"{state.storage.root}: cannot cluster: expected no simple bucket index, found "
+            "one, where the hash of a record key determines its file group; use compact(), "
+            "which merges the log files of a bucket, or "
+            "hoodie.index.bucket.engine=CONSISTENT_HASHING, with which clustering splits and "
+            "merges buckets",
             feature="clustering with a bucket index",
         )
     refuse_unwritable(state)

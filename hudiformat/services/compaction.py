@@ -93,7 +93,8 @@ def _pending_compactions(state: TableState) -> list[Instant]:
 def _check(state: TableState) -> TableState:
     if state.config.table_type is TableType.COPY_ON_WRITE:
         raise UnsupportedFeatureError(
-            f"{state.storage.root}: a copy-on-write table has no log files that could be compacted",
+            f"{state.storage.root}: expected a merge-on-read table, found a copy-on-write "
+            "table, which has no log files to compact; leave the compaction out",
             feature="compaction of COPY_ON_WRITE tables",
         )
     refuse_unwritable(state)

@@ -113,8 +113,9 @@ def _with_dependents(state: TableState, name: str, *, all_of_them: bool) -> list
     needing = [one for one in sorted(present) if name == RECORD_INDEX and one.startswith(SECONDARY_INDEX)]
     if needing and not all_of_them:
         raise OptionError(
-            f"{state.storage.root}: {', '.join(needing)} cannot do without {name}: drop them first, or all together "
-            "with dependents=True (on the command line --dependents)",
+            f"{state.storage.root}: expected no index that needs {name}, found {', '.join(needing)}; "
+            "drop them first, or all together with dependents=True (on the command line "
+            "--dependents)",
             option="dependents",
         )
     return [one for one in present if one in own or one in needing]
@@ -165,11 +166,15 @@ def _indexing(context: TableContext, name: str, columns: Sequence[str]) -> Index
     if name not in KEPT_UP:
         raise OptionError(f"index: expected one of {', '.join(KEPT_UP)}, found {name!r}", option="index")
     if columns and name != COLUMN_STATS:
-        raise OptionError(f"columns: only {COLUMN_STATS} has columns, {name} has none", option="columns")
+        raise OptionError(
+            f"columns: expected columns for {COLUMN_STATS} alone, found some for {name}; leave them out",
+            option="columns",
+        )
     if context.options.metadata_enable is False:
         key = "hoodie.metadata.enable"
         raise OptionError(
-            f"{key}=false switches the metadata table off, and {name} is a part of it: leave the option out", option=key
+            f"{key}: expected true, as {name} is a part of the metadata table, found false; leave the option out",
+            option=key,
         )
     indexing = context.options.indexing
     return replace(indexing, columns=tuple(columns)) if columns else indexing
@@ -186,20 +191,27 @@ def _refuse(state: TableState, name: str, columns: Sequence[str]) -> None:
     is_old = config.version < VERSION_WITH_COMPLETION_TIMES
     if name == PARTITION_STATS and not has_partition_stats(config):
         what = f"of version {config.version}" if is_old else "without partitions"
-        raise OptionError(f"{root}: a table {what} has no {PARTITION_STATS}", option="index")
+        raise OptionError(
+            f"{root}: expected a table with partitions, of version 8 or later, for "
+            f"{PARTITION_STATS}, found a table {what}; build {COLUMN_STATS} instead",
+            option="index",
+        )
     if not columns:
         return
     if is_old:
         raise UnsupportedFeatureError(
-            f"{root}: a table of version {config.version} keeps statistics of all columns, because it has no file that "
-            "could name some: leave the columns out",
+            f"{root}: expected no columns in table version {config.version}, which has no file "
+            f"that could name them, found {', '.join(columns)}; leave them out, and all "
+            "columns are indexed",
             feature=f"choosing columns of {COLUMN_STATS} in table version {config.version}",
         )
     _check_columns(state, columns)
     if COLUMN_STATS in config.metadata_partitions and not set(columns) <= set(indexed_columns(state)):
         there = ", ".join(indexed_columns(state))
         raise OptionError(
-            f"{root}: {COLUMN_STATS} exists, of {there}; to index other columns, drop it first", option="columns"
+            f"{root}: expected columns that {COLUMN_STATS} has, {there}, found {', '.join(columns)}; "
+            "drop the index first, to build it of other columns",
+            option="columns",
         )
 
 

@@ -88,7 +88,9 @@ def _refuse(state: TableState) -> None:
     for feature, present in refused.items():
         if present:
             raise UnsupportedFeatureError(
-                f"{state.storage.root}: there is no {feature}: leave the log compaction out", feature=feature
+                f"{state.storage.root}: expected a merge-on-read table without a custom merger, "
+                f"found {feature}; leave the log compaction out",
+                feature=feature,
             )
     refuse_unwritable(state)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timezone
 
-from hudiformat.errors import CommitError, OptionError, warn
+from hudiformat.errors import CommitError, OptionError, format_value, warn
 from hudiformat.services.cleaning import clean
 from hudiformat.services.compaction import compact
 from hudiformat.services.execution import mergeable_slices
@@ -53,7 +53,10 @@ def change_version(context: TableContext, to: int) -> TableConfig:
     """
     if type(to) is not int or to not in SUPPORTED_VERSIONS:
         known = ", ".join(map(str, SUPPORTED_VERSIONS))
-        raise OptionError(f"expected a table version of {known}, found {to!r:.60}", option="hoodie.table.version")
+        hint = f"; write {to} without quotes" if str(to) in map(str, SUPPORTED_VERSIONS) else ""
+        raise OptionError(
+            f"to: expected one of {known}, an int, found {format_value(to)}{hint}", option="hoodie.table.version"
+        )
     state = context.state()
     refuse_unwritable(state)
     path = f"{context.storage.root}/{PROPERTIES_FILE}"

@@ -187,8 +187,9 @@ class PartitionWriter:
         found = next((one for one in file_ids if (self._path, one) in self._plan.in_clustering), None)
         if found is not None:
             raise UnsupportedFeatureError(
-                f"cannot update the file group {found} in partition {self._path!r}: it is in a pending clustering, "
-                "which would lose the update; run the clustering or roll it back first",
+                f"cannot update the file group {found} in partition {self._path!r}: expected none "
+                "in a pending clustering, which would lose the update, found one; run the "
+                "clustering or roll it back first",
                 feature="updates during a clustering",
             )
 

@@ -36,8 +36,8 @@ def plan_inserts(context: TableContext, inserts: Any) -> tuple[PartitionPlan, ..
     plan = write_plan(state, Operation.UPSERT, _NO_INSTANT)
     if plan.sizing is None:
         raise UnsupportedFeatureError(
-            f"{context.storage.root}: the table has a bucket index, which assigns rows by the hash of their keys: "
-            "there is nothing to plan",
+            f"{context.storage.root}: expected an index without buckets, found a bucket index, "
+            "which assigns rows by the hash of their keys; leave the plan out",
             feature="sizing with a bucket index",
         )
     tagger = Tagger(context.storage, plan)

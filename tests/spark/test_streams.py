@@ -73,7 +73,7 @@ def test_batches_may_be_written_by_all_tasks(spark: SparkSession, table: hf.Tabl
 
 def test_a_batch_of_no_stream_is_refused(spark: SparkSession, table: hf.Table) -> None:
     df = spark.createDataFrame([("a", 1)], "id string, ts bigint")
-    with pytest.raises(hf.OptionError, match="whose batch is it"):
+    with pytest.raises(hf.OptionError, match="expected a batch of a stream"):
         hudi_spark.write_batch(df, table.path, 0)
     name = {"hoodie.datasource.write.streaming.checkpoint.identifier": "mine"}
     assert hudi_spark.write_batch(df, table.path, 0, options=name) is not None

@@ -107,7 +107,9 @@ class HudiDataSource(DataSource):
         except ImportError as error:
             raise _needs("4.1", "writing a stream") from error
         if overwrite:
-            raise UnsupportedFeatureError("output mode complete; use append", feature="output mode complete")
+            raise UnsupportedFeatureError(
+                "output mode: expected append, found complete; use outputMode('append')", feature="output mode complete"
+            )
         options = self._options
         state = context_of(table_for(options, arrow_schema(schema))).state()
         keeps = keeps_keys(state.config, options.operation, schema.names)
@@ -132,8 +134,9 @@ def _as_written(schema: StructType, state: TableState) -> pa.Schema:
 
 def _needs(version: str, feature: str) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
-        f"{feature} needs PySpark {version}; this is {pyspark.__version__}, where foreachBatch writes a stream with "
-        "hudiformat.spark.upsert, and hudiformat.open_table reads what was written since",
+        f"expected PySpark {version} or later for {feature}, found {pyspark.__version__}; "
+        "use hudiformat.spark.upsert in foreachBatch to write a stream, and "
+        "hudiformat.spark.incremental to read what was written since",
         feature=f"{feature} on PySpark {pyspark.__version__}",
     )
 

@@ -213,8 +213,9 @@ def _file_system_lock(storage: Storage, options: ConcurrencyOptions) -> Lock:
     storage_of_lock = open_storage(options.lock_path) if options.lock_path else storage
     if not storage_of_lock.capabilities.atomic_create:
         raise UnsupportedFeatureError(
-            f"{storage_of_lock.root}: a lock file needs a storage that creates files atomically, and this one does "
-            "not; set hoodie.write.lock.filesystem.path to a folder on a storage that does",
+            f"{storage_of_lock.root}: expected a storage that creates files atomically, for "
+            "the lock file, found one that does not; set hoodie.write.lock.filesystem.path to "
+            "a folder on a storage that does",
             feature="file-system lock without atomic create",
         )
     return FileSystemLock(storage_of_lock, "" if options.lock_path else META_FOLDER, options.lock_expire_minutes)

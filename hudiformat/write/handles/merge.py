@@ -359,8 +359,10 @@ def _refuse_log_files(target: GroupTarget, below: FileSlice | None) -> None:
     """
     if below is not None and below.log_files:
         raise UnsupportedFeatureError(
-            f"the file group {below.file_id} in partition {below.partition_path!r} of {target.storage.root} has log "
-            "files, and a new base file would hide their rows: make the table MERGE_ON_READ and compact it",
+            f"the file group {below.file_id} in partition {below.partition_path!r} of "
+            f"{target.storage.root}: expected no log files in a copy-on-write table, found "
+            "some, whose rows a new base file would hide; make the table MERGE_ON_READ and "
+            "compact it",
             feature="rewriting a base file that has log files",
         )
 

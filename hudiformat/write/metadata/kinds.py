@@ -165,8 +165,9 @@ def indexed_columns(state: TableState, schema: TableSchema | None = None) -> tup
     for name in names:
         if kind_of(columns, name) is None and name.partition(".")[0] in roots:
             raise UnsupportedFeatureError(
-                f"{state.storage.root}: the metadata table keeps statistics of {name}, and hudiformat computes none of "
-                f"values in lists and maps: set {DROP_KEY}={COLUMN_STATS} to drop the statistics",
+                f"{state.storage.root}: expected statistics of single values in the metadata "
+                f"table, found those of {name}, which hudiformat does not compute; set "
+                f"{DROP_KEY}={COLUMN_STATS} to drop the statistics",
                 feature=f"column statistics of {name}",
             )
     return names

@@ -72,8 +72,9 @@ def refuse_pending_services(state: TableState, unwanted: Collection[str]) -> Non
     pending = [one for one in MetadataTable.of(state).own.timeline.pending if one.action is not Action.DELTA_COMMIT]
     if pending:
         raise UnsupportedFeatureError(
-            f"{state.storage.root}: {', '.join(unwanted)} cannot be dropped while {pending[0]} of the metadata table "
-            "is pending: let Hudi finish it, or set hoodie.metadata.enable=false, which drops the whole metadata table",
+            f"{state.storage.root}: expected no service of the metadata table to be pending "
+            f"while {', '.join(unwanted)} is dropped, found {pending[0]}; let Hudi finish it, "
+            "or set hoodie.metadata.enable=false, which drops the whole metadata table",
             feature="dropping a partition of a metadata table that is being compacted",
         )
 
@@ -94,8 +95,9 @@ def _refuse_others(state: TableState, unwanted: Iterable[str]) -> None:
     if others:
         names = ",".join(others)
         raise UnsupportedFeatureError(
-            f"{state.storage.root}: the metadata table has {', '.join(others)}, which hudiformat cannot keep up to "
-            f"date yet: set {DROP_KEY}={names} to drop it; Hudi builds it again if it is enabled there",
+            f"{state.storage.root}: expected indexes that hudiformat can keep up to date, "
+            f"found {', '.join(others)} in the metadata table; set {DROP_KEY}={names} to drop "
+            "it, and Hudi builds it again if it is enabled there",
             feature=f"metadata table with {', '.join(others)}",
         )
 

@@ -159,7 +159,8 @@ def refuse_partitioned_index(config: TableConfig, indexing: IndexingOptions) -> 
     if indexing.partitioned_record_index and config.version < VERSION_WITH_COMPLETION_TIMES:
         feature = f"a partitioned record index in table version {config.version}"
         raise UnsupportedFeatureError(
-            f"the table {config.name!r} cannot have {feature}: leave out hoodie.metadata.record.level.index.enable",
+            f"the table {config.name!r}: expected no partitioned record index below table "
+            f"version 8, found {feature}; leave out hoodie.metadata.record.level.index.enable",
             feature=feature,
         )
 

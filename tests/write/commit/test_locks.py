@@ -78,7 +78,7 @@ def test_a_lock_of_this_process_is_known_by_the_table(tmp_path: Path) -> None:
 
 
 def test_a_storage_on_which_two_could_have_the_lock() -> None:
-    with pytest.raises(UnsupportedFeatureError, match="a lock file needs a storage"):
+    with pytest.raises(UnsupportedFeatureError, match="expected a storage that creates files atomically"):
         lock_of(open_storage("memory://a/table"), ConcurrencyOptions())
 
 
