@@ -61,7 +61,6 @@ def test_updates_rewrite_a_small_base_file_only_together_with_new_rows(table: Ta
     sample(
         product([6, 8, 9], ["SIMPLE", "BLOOM", "INMEMORY", "GLOBAL_SIMPLE", "GLOBAL_BLOOM"], ["spark", "flink"]),
         of=3,
-        thorough=2,
     ),
 )
 def test_new_rows_never_hide_what_is_in_log_files(tmp_path: Path, version: int, index: str, sizing: str) -> None:

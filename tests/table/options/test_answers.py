@@ -12,8 +12,8 @@ from hudiformat import HudiFormatWarning, OptionError, UnsupportedFeatureError, 
 from hudiformat.table.options import keys as option_keys
 from hudiformat.table.options.answers import RULES, Answer, current_name, hudi_keys, rule_of
 from hudiformat.table.options.keys import is_honoured, parse_write_options
-from tests.table.options.page import OWN, PAGE, page
 from tests.tables import content, create, new_table, rows, tree
+from tools.options_page import OWN, PAGE, page
 
 OTHERS = [name for name in hudi_keys() if not is_honoured(name) and not is_honoured(current_name(name))]
 REFUSED = [name for name in OTHERS if rule_of(current_name(name)).answer is Answer.REFUSED]
@@ -70,7 +70,7 @@ def test_what_has_no_effect_warns_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_page_lists_all_keys_with_their_answers() -> None:
-    assert PAGE.read_text("utf-8") == page(), "run python -m tests.table.options.page"
+    assert PAGE.read_text("utf-8") == page(), "run python -m tools.options_page"
     for name in hudi_keys():
         assert f"| `{name}` |" in PAGE.read_text("utf-8")
     assert {key for key in option_keys._KEYS if key.startswith("hudiformat.")} == OWN.keys()

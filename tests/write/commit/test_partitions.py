@@ -227,7 +227,7 @@ def test_giving_up_never_deletes_what_another_writer_has_written(tmp_path: Path,
     options = {**SHARED, "hoodie.write.lock.client.wait_time_ms_between_retry": "5", "hudiformat.sync": "false"}
     first, requests = 0, 1
     while first < requests:
-        for second in range(0, 60, every(29, thorough=29)):
+        for second in range(0, 60, every(59)):
             path = tmp_path / f"{first}-{second}"
             new_table(path, version=version, options=options)
             turns = Turns(first, second)
