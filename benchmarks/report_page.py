@@ -57,7 +57,7 @@ def large_facts(folder: Path, groups: int, partitions: int) -> TableFacts:
     slices = list(made_up_slices(groups, partitions))
     stored = sum(one.size for one in slices)
     layout = layout_of(slices, stored_files=len(slices), stored_bytes=stored, small_file_limit=100 * _MIB)
-    return replace(gather(table.context), layout=layout)
+    return replace(gather(context_of(table)), layout=layout)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

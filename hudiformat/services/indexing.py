@@ -30,13 +30,13 @@ from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES, upda
 from hudiformat.timeline.contents import transition_inflight
 from hudiformat.timeline.plans import IndexCommitMetadata, IndexPartitionInfo, IndexPlan
 from hudiformat.timeline.timeline import Action, Instant
-from hudiformat.write.commit.changing import changing, roll_back_failed_writes
+from hudiformat.write.commit.changing import change_timeline, roll_back_failed_writes
 from hudiformat.write.commit.publishing import announce, publish
 from hudiformat.write.metadata.dropping import drop_partitions
 from hudiformat.write.metadata.indexing import IndexBuild
-from hudiformat.write.metadata.kinds import KEPT_UP, indexed_columns
+from hudiformat.write.metadata.kinds import MAINTAINED, indexed_columns
 from hudiformat.write.metadata.preparing import refuse_pending_services
-from hudiformat.write.metadata.setting_up import has_partition_stats, refuse_partitioned_index, wanted_partitions
+from hudiformat.write.metadata.setting_up import chosen_partitions, has_partition_stats, refuse_partitioned_index
 from hudiformat.write.metadata.unfinished import BUILDER, finish_indexings
 
 Progress = Callable[[str, int, int], None]
@@ -62,7 +62,7 @@ def create_index(
     indexing = _indexing(context, name, columns)
     refuse_unwritable(context.state())
     built = []
-    with changing(context) as state:
+    with change_timeline(context) as state:
         current = roll_back_failed_writes(state)
         _refuse(current, name, columns)
         if name == RECORD_INDEX and name not in current.config.metadata_partitions:
@@ -88,7 +88,7 @@ def drop_index(context: TableContext, name: str, *, dependents: bool = False) ->
     Source: DropIndexCommand, Hudi 1.2.0.
     """
     refuse_unwritable(context.state())
-    with changing(context, refuses=False) as state:
+    with change_timeline(context, refuses=False) as state:
         present = state.config.metadata_partitions
         found = next((one for one in (name, *(f"{prefix}{name}" for prefix in _PREFIXES)) if one in present), None)
         if found is None:
@@ -126,7 +126,7 @@ def build_metadata_table(state: TableState) -> None:
 
     Indexes that this process has dropped, because they were in an unknown state, are built as well.
     """
-    wanted = {*wanted_partitions(state.config, state.options), *state.context.parsed.dropped_indexes}
+    wanted = {*chosen_partitions(state.config, state.options), *state.context.parsed.dropped_indexes}
     rebuild_indexes(state.context, dict.fromkeys(wanted, ()))
     state.context.parsed.dropped_indexes = ()
 
@@ -152,7 +152,7 @@ def rebuild_indexes(context: TableContext, indexes: Mapping[str, Sequence[str]])
         UnsupportedFeatureError, LockError: as for :func:`create_index`.
     """
     built: list[Instant] = []
-    for name in (one for one in KEPT_UP if one in indexes):
+    for name in (one for one in MAINTAINED if one in indexes):
         state = context.state()
         if name == PARTITION_STATS and not has_partition_stats(state.config):
             continue
@@ -163,8 +163,8 @@ def rebuild_indexes(context: TableContext, indexes: Mapping[str, Sequence[str]])
 
 
 def _indexing(context: TableContext, name: str, columns: Sequence[str]) -> IndexingOptions:
-    if name not in KEPT_UP:
-        raise OptionError(f"index: expected one of {', '.join(KEPT_UP)}, found {name!r}", option="index")
+    if name not in MAINTAINED:
+        raise OptionError(f"index: expected one of {', '.join(MAINTAINED)}, found {name!r}", option="index")
     if columns and name != COLUMN_STATS:
         raise OptionError(
             f"columns: expected columns for {COLUMN_STATS} alone, found some for {name}; leave them out",
@@ -181,7 +181,7 @@ def _indexing(context: TableContext, name: str, columns: Sequence[str]) -> Index
 
 
 def _refuse_unknown(name: str, others: Sequence[str] = ()) -> None:
-    known = tuple(dict.fromkeys([*KEPT_UP, *others]))
+    known = tuple(dict.fromkeys([*MAINTAINED, *others]))
     if name not in known and not name.startswith(_PREFIXES):
         raise OptionError(f"index: expected one of {', '.join(known)}, found {name!r}", option="index")
 
@@ -235,7 +235,7 @@ def _is_indexable(state: TableState, column: str) -> bool:
 def _missing_partitions(state: TableState, name: str) -> list[str]:
     """Return the partitions that the index *name* needs and the metadata table lacks, in the order of building."""
     needed = {FILES, name} | ({COLUMN_STATS} if name == PARTITION_STATS else set())
-    return [one for one in KEPT_UP if one in needed and one not in state.config.metadata_partitions]
+    return [one for one in MAINTAINED if one in needed and one not in state.config.metadata_partitions]
 
 
 def _build(build: IndexBuild, progress: Progress | None) -> Instant:

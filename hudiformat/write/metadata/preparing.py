@@ -25,7 +25,7 @@ from hudiformat.metadata_table.kinds.record_index import RECORD_INDEX
 from hudiformat.table.state import TableState
 from hudiformat.timeline.timeline import Action
 from hudiformat.write.metadata.dropping import INFLIGHT_KEY, drop_partitions
-from hudiformat.write.metadata.kinds import DROP_KEY, is_of_records, not_kept_up
+from hudiformat.write.metadata.kinds import DROP_KEY, is_of_records, unsupported_partitions
 from hudiformat.write.metadata.metadata_table import MetadataTable
 
 _BY_OTHERS = "built by a writer that enables it: Hudi's by default, hudiformat's with hoodie.metadata.enable=true"
@@ -91,7 +91,7 @@ def _partitions_to_drop(state: TableState) -> list[str]:
 
 def _refuse_others(state: TableState, unwanted: Iterable[str]) -> None:
     """Raise an UnsupportedFeatureError for a partition that is neither kept up to date nor dropped."""
-    others = [name for name in not_kept_up(state) if name not in unwanted]
+    others = [name for name in unsupported_partitions(state) if name not in unwanted]
     if others:
         names = ",".join(others)
         raise UnsupportedFeatureError(
@@ -120,7 +120,7 @@ def _reason_in_files(state: TableState) -> str | None:
         if table.own.config.version != config.version:
             return f"has version {table.own.config.version}, the table {config.version}"
         _ = table.own.schema
-        table.keep()
+        table.remember()
     except SchemaError:
         return "has no commit"
     except (CorruptTableError, NotATableError, UnsupportedFeatureError) as error:

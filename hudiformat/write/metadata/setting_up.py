@@ -83,7 +83,7 @@ def set_up_metadata_table(
     """
     own, own_config = make_metadata_table(storage, config)
     avro = TableSchema(metadata_record_schema())
-    names = list(wanted_partitions(config, options))
+    names = list(chosen_partitions(config, options))
     for number, name in enumerate(names):
         records = [FilesKind(avro.avro_with_meta).records(Change(is_commit=True))] if name == FILES else []
         partition = new_partition(name, options.indexing)
@@ -131,7 +131,7 @@ def _own_config(config: TableConfig) -> TableConfig:
     return parse_table_config(content, path=f"{METADATA_FOLDER}/{PROPERTIES_FILE}")
 
 
-def wanted_partitions(config: TableConfig, options: WriteOptions) -> Iterator[str]:
+def chosen_partitions(config: TableConfig, options: WriteOptions) -> Iterator[str]:
     """Yield the partitions that the metadata table of the table *config* gets by *options*, in the order of creation.
 
     Raises:

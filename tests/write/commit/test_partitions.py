@@ -18,10 +18,10 @@ from hudiformat.table.options.values import Operation
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.partitions import (
     enter_partition,
-    keep_partitions,
     leave_partition,
     partition_metadata,
     refuse_nested,
+    restore_partitions,
 )
 from hudiformat.write.commit.plan import write_plan
 from tests.effort import every, sample
@@ -105,8 +105,8 @@ def test_before_a_commit_a_partition_inside_another_is_refused(tmp_path: Path) -
     storage = LocalStorage(tmp_path)
     storage.create(METADATA, b"")
     with pytest.raises(DataError, match="'x/y' would be inside the partition 'x'"):
-        keep_partitions(storage, "5", {"x/y": [WriteStat("f", "x/y/f")]})
-    keep_partitions(storage, "5", {path: [WriteStat("f", f"{path}/f", prev_commit="5")] for path in ("x", "y")})
+        restore_partitions(storage, "5", {"x/y": [WriteStat("f", "x/y/f")]})
+    restore_partitions(storage, "5", {path: [WriteStat("f", f"{path}/f", prev_commit="5")] for path in ("x", "y")})
     assert storage.exists(f"y/{PARTITION_METADATA_FILE}")
 
 
