@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 import hudiformat as hf
+from hudiformat.api.reading import context_of
 from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile
 from hudiformat.report.facts import TableFacts
 from hudiformat.report.gathering import gather
