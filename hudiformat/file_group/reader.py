@@ -34,12 +34,12 @@ from hudiformat.file_group.base_file.read import (
     to_base_rows,
 )
 from hudiformat.file_group.damage import DamageMode, sound_blocks, sound_rows, warn_of_loss
+from hudiformat.file_group.deleted_files import explain_missing_files, files_of
 from hudiformat.file_group.key_filter import key_filter
 from hudiformat.file_group.merging.candidates import blocks_to_merge, read_candidates
 from hudiformat.file_group.merging.rule import MergeRule, RecordMerger, merge_rule
 from hudiformat.file_group.merging.slice import merge_log_entries, merge_slice
 from hudiformat.file_group.merging.spill import merge_on_disk
-from hudiformat.file_group.missing_files import explain_missing_files, files_of
 from hudiformat.file_group.renamed_columns import rename_block_columns, scan_batches, scan_rows, stored_schema_of
 from hudiformat.file_group.slices import FileSlice, Visibility
 from hudiformat.naming.file_names import join_path

@@ -19,7 +19,7 @@ from hudiformat.codec.log.reader import LogReader
 from hudiformat.conditions.filters import can_evaluate
 from hudiformat.errors import CorruptTableError, StorageError, UnsupportedFeatureError, unknown_column_error
 from hudiformat.file_group.base_file.filters import can_match
-from hudiformat.file_group.missing_files import explain_missing_files, refuse_cleaned_groups
+from hudiformat.file_group.deleted_files import explain_missing_files, refuse_cleaned_groups
 from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile, build_slices, latest_slices
 from hudiformat.naming.file_names import BaseFileName, LogFileName, base_name, join_path

@@ -21,7 +21,7 @@ from hudiformat.read.changes import CHANGE_SCHEMA, ChangeReader, change_schema, 
 from hudiformat.read.explain import explain
 from hudiformat.read.explanation import ScanExplanation
 from hudiformat.read.incremental import Span, Write, commit_time_condition, writes_within, written_slices
-from hudiformat.read.missing_files import refuse_missing
+from hudiformat.read.missing_base_files import refuse_missing
 from hudiformat.read.pruning import PartitionPruner
 from hudiformat.read.scan import Scan, SliceQuery
 from hudiformat.read.skipping import drop_skipped

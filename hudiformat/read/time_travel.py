@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta, timezone
 from typing import Protocol, runtime_checkable
 
 from hudiformat.errors import BeforeFirstCommitError, NameFormatError, TableError, format_value
-from hudiformat.file_group.missing_files import deleted_files
+from hudiformat.file_group.deleted_files import deleted_files
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import BaseFileName, LogFileName, join_path
 from hudiformat.naming.instants import format_instant, parse_instant

@@ -26,7 +26,7 @@ from hudiformat.table.executor import Given, Result, TaskAttempt
 from hudiformat.table.options.values import WriteOptions
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.commit_metadata import CommitMetadata
-from hudiformat.write.commit.changing import dead_writes
+from hudiformat.write.commit.failed_writes import dead_writes
 
 MOST_FINDINGS = 1000
 _ATTEMPTS = 3

@@ -20,7 +20,7 @@ from hudiformat.table.options.values import IndexType
 from hudiformat.table.state import TableState
 from hudiformat.timeline.table_config import TableType
 from hudiformat.timeline.timeline import Action, Instant
-from hudiformat.write.commit.changing import dead_writes
+from hudiformat.write.commit.failed_writes import dead_writes
 from hudiformat.write.expiring import find_expired_partitions
 
 

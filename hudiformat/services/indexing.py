@@ -30,7 +30,8 @@ from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES, upda
 from hudiformat.timeline.contents import transition_inflight
 from hudiformat.timeline.plans import IndexCommitMetadata, IndexPartitionInfo, IndexPlan
 from hudiformat.timeline.timeline import Action, Instant
-from hudiformat.write.commit.changing import change_timeline, roll_back_failed_writes
+from hudiformat.write.commit.changing import change_timeline
+from hudiformat.write.commit.failed_writes import roll_back_failed_writes
 from hudiformat.write.commit.publishing import announce, publish
 from hudiformat.write.metadata.dropping import drop_partitions
 from hudiformat.write.metadata.indexing import IndexBuild

@@ -28,7 +28,8 @@ from hudiformat.services.service_result import ServiceResult
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.table.support import refuse_unwritable
 from hudiformat.timeline.timeline import Instant
-from hudiformat.write.commit.changing import change_timeline, roll_back_failed_writes
+from hudiformat.write.commit.changing import change_timeline
+from hudiformat.write.commit.failed_writes import roll_back_failed_writes
 from hudiformat.write.commit.heartbeats import is_of_ended_process
 from hudiformat.write.commit.transaction import Commit
 from hudiformat.write.expiring import expire_partitions

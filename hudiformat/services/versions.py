@@ -26,7 +26,8 @@ from hudiformat.timeline.config_files import (
 )
 from hudiformat.timeline.table_config import TableConfig, TableType
 from hudiformat.timeline.timeline import Action
-from hudiformat.write.commit.changing import change_timeline, roll_back_failed_writes
+from hudiformat.write.commit.changing import change_timeline
+from hudiformat.write.commit.failed_writes import roll_back_failed_writes
 from hudiformat.write.metadata.kinds import MAINTAINED
 
 _ROUNDS = 10

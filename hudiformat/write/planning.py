@@ -16,7 +16,7 @@ from hudiformat.table.options.values import Operation
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.write.commit.plan import WritePlan, write_plan
 from hudiformat.write.duplicates import combine_keyed
-from hudiformat.write.index.global_index import route
+from hudiformat.write.index.global_index import locate_everywhere
 from hudiformat.write.index.tagging import Tagger
 from hudiformat.write.rows import NEW, group_by_value
 from hudiformat.write.write import prepare
@@ -53,10 +53,10 @@ def _new_rows(state: TableState, plan: WritePlan, tagger: Tagger, data: Any) -> 
     rows, _ = prepare(state, Operation.UPSERT, data)
     rows = combine_keyed(plan, rows)
     if plan.looks_everywhere:
-        routes = route(plan, state.storage, rows)
+        routes = locate_everywhere(plan, state.storage, rows)
         return Counter(routes.rows.paths.filter(routes.groups.is_null()).to_pylist())
     counts = dict.fromkeys(rows.paths.unique().to_pylist(), 0)
     for path, indices in group_by_value(rows.paths):
-        found = tagger.partition(path).tag(rows.keys.take(pa.array(indices)))
+        found = tagger.partition(path).locate_keys(rows.keys.take(pa.array(indices)))
         counts[path] = int(np.count_nonzero(found.codes == NEW))
     return counts

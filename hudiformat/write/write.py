@@ -43,7 +43,7 @@ from hudiformat.write.commit.files import GroupTarget, refuse_finished_write
 from hudiformat.write.commit.plan import WritePlan, partial_schema
 from hudiformat.write.commit.transaction import Committed, attempts
 from hudiformat.write.duplicates import combine_keyed
-from hudiformat.write.index.global_index import route
+from hudiformat.write.index.global_index import locate_everywhere
 from hudiformat.write.index.tagging import Tagger
 from hudiformat.write.made_keys import add_keys
 from hudiformat.write.metadata.kinds import refuse_changes_of_indexed
@@ -260,7 +260,7 @@ class WriteTask:
         rows = combine_keyed(plan, rows)
         rows = replace(rows, rows=self._keys.drop_key_fields(rows.rows))
         if plan.looks_everywhere:
-            routes = route(plan, self._storage, rows)
+            routes = locate_everywhere(plan, self._storage, rows)
             for (path, file_id), keys in routes.moved.items():
                 self.remove(path, file_id, keys)
             return routes.locate()

@@ -10,7 +10,7 @@ from hudiformat.naming.file_names import join_path
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.state import TableState
 from hudiformat.timeline.timeline import Instant
-from hudiformat.write.commit.changing import dead_writes
+from hudiformat.write.commit.failed_writes import dead_writes
 from hudiformat.write.commit.heartbeats import is_of_ended_process, living_instants
 
 

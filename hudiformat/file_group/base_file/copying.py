@@ -17,8 +17,8 @@ from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.base_file.bloom import BLOOM_FILTER
 from hudiformat.file_group.base_file.footers import read_footer
 from hudiformat.file_group.base_file.parquet import PARQUET
+from hudiformat.file_group.base_file.parquet_writer import footer_texts
 from hudiformat.file_group.base_file.read import BATCH_ROWS
-from hudiformat.file_group.base_file.write import footer_texts
 from hudiformat.schema.meta_fields import FILE_NAME, RECORD_KEY
 from hudiformat.storage.protocol import OutputFile, Storage
 

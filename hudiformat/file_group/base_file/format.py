@@ -1,7 +1,7 @@
 """The seam between base files and their format: what a format has to provide, and which formats there are.
 
-A format is a module of this folder and a line in ``FORMATS``.  Everything above it reads and writes base files through
-:func:`format_of` and :func:`format_named`.
+A format is a module of this folder and a line in ``FORMATS``.  Base files are read and written through
+:func:`format_of` and :func:`format_named`; what only Parquet can do (``copying``, and Spark's own reader) asks for it.
 """
 
 from __future__ import annotations

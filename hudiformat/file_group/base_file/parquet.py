@@ -20,7 +20,7 @@ from hudiformat.codec.parquet.rows import read_batches
 from hudiformat.codec.statistics import ColumnStatistics, kind_of, shorten_bounds
 from hudiformat.errors import CorruptTableError, HudiFormatError, SchemaError
 from hudiformat.file_group.base_file.filters import can_match_nan
-from hudiformat.file_group.base_file.write import ParquetBaseFileWriter
+from hudiformat.file_group.base_file.parquet_writer import ParquetBaseFileWriter
 from hudiformat.storage.protocol import OutputFile, Storage
 from hudiformat.wire import check_row_count
 

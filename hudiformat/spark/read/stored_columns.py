@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hudiformat.file_group.base_file.format import format_of
 from hudiformat.file_group.base_file.parquet import PARQUET
 from hudiformat.file_group.damage import DamageMode
 from hudiformat.file_group.reader import SliceReader
@@ -33,6 +34,8 @@ def stored_columns(
     if file_slice.base_file is None or reader.damage is DamageMode.SKIP:
         return None
     path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
+    if format_of(path) is not PARQUET:  # Spark's Parquet reader is to read it
+        return None
     shown = reader.project(columns)
     if stored_schema_of(path, shown, reader.history) is not None or reader.partition_columns.as_text & {*columns}:
         return None

@@ -157,7 +157,7 @@ def _write_without_keys(
 def write_looked_up_rows(
     found: DataFrame, plan: WritePlan, schema: TableSchema, slices: Sequence[FileSlice] | None
 ) -> Iterator[WriteStat]:
-    """Write rows whose keys have been looked up; rows to delete have OUT.
+    """Write rows whose keys have been looked up; rows to delete have DELETED_FROM.
 
     *slices* are the file slices of the rows' partitions, if they are known.  Unless the plan has hash buckets, the rows
     have to be cached, for they are read twice.
@@ -170,7 +170,7 @@ def write_looked_up_rows(
 
 
 def write_assigned_rows(found: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator[WriteStat]:
-    """Write rows whose file groups are known, and new rows, whose file groups the plan sets; deleted rows have OUT."""
+    """Write rows whose file groups are known or set by the plan for new rows; rows to delete have DELETED_FROM."""
     return _run_write_tasks(shuffle(found.mapInArrow(in_task(_pack_found, plan), PACKED)), plan, schema)
 
 

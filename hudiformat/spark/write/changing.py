@@ -126,7 +126,7 @@ def _change_rows(
 def _rows_where(
     spark: SparkSession, context: TableContext, plan: WritePlan, schema: TableSchema, where: Filter
 ) -> DataFrame:
-    """Return the rows for which *where* is true when the write begins, with PATH, KEY and their file id in OUT."""
+    """Return the rows for which *where* is true as the write begins, with PATH, KEY and their file id in DELETED_FROM."""
     reader = plan.slice_reader(context.merger)
     every = reader.output_schema
     condition = pruning(spark, where, every) if isinstance(where, str) else as_filter(where, every)
@@ -149,7 +149,7 @@ def _meta_fields(where: str, every: pa.Schema) -> list[pa.Field]:
 
 
 def _tag(found: DataFrame, plan: WritePlan, schema: TableSchema, *, deletes: bool) -> DataFrame:
-    """Tag the rows with the file groups that they are in; with *deletes*, OUT keeps the file group to delete from."""
+    """Tag the rows with the file groups that they are in; with *deletes*, they are deleted from them (DELETED_FROM)."""
     found = as_stored(found, RowKeys.of(plan.config).partition_fields)
     if plan.uses_buckets:
         found = with_tags(found.drop(PATH, KEY), plan, schema)

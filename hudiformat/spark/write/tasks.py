@@ -121,7 +121,7 @@ def _combine(rows: Iterable[pa.RecordBatch], plan: WritePlan) -> Iterable[pa.Rec
 
 
 def _with_keys(keys: RowKeys, schema: TableSchema, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the rows with the columns of *schema*, KEY and, if *batch* has them, NEW and OUT."""
+    """Return the rows with the columns of *schema*, KEY and, if *batch* has them, NEW and DELETED_FROM."""
     rows = fit_shown(schema, _without_tags(batch))
     tags = [name for name in (NEW, DELETED_FROM) if batch.schema.get_field_index(name) >= 0]
     added = {KEY: keys.record_keys(rows)} | {name: batch[name] for name in tags}

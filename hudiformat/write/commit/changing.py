@@ -1,7 +1,5 @@
 """Change a table's timeline: under the lock, on the current state, after unfinished restores and rollbacks are done.
 
-Writes that did not complete are rolled back before another write begins.
-
 Writers of one process exclude each other even if they take no lock.  A write occupies the table from its start to its
 commit, and writers in other threads wait for it.  A thread does not wait for itself: a write that the thread has left
 open counts as dead, and so does a write that nobody refers to any more.
@@ -18,16 +16,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from hudiformat.errors import LockError
-from hudiformat.table.options.values import ConcurrencyMode, FailedWritesPolicy
 from hudiformat.table.state import TableContext, TableState
-from hudiformat.timeline.contents import remove_pending
-from hudiformat.timeline.timeline import Action, Instant
-from hudiformat.write.commit.files import marked_instants
-from hudiformat.write.commit.heartbeats import is_of_ended_process, living_instants
+from hudiformat.timeline.timeline import Action
 from hudiformat.write.commit.locks import hold_lock, lock_of
 from hudiformat.write.commit.restoring import finish_restores
-from hudiformat.write.commit.rollback import finish_rollbacks, roll_back
-from hudiformat.write.commit.sweeping import sweep_orphans
+from hudiformat.write.commit.rollback import finish_rollbacks
 from hudiformat.write.metadata.preparing import prepare_metadata_table
 from hudiformat.write.metadata.unfinished import finish_indexings
 
@@ -101,12 +94,6 @@ _changed = threading.Condition()
 _CHECK_INTERVAL = 0.05
 """Seconds between two checks whether the write that a thread waits for has been dropped."""
 
-_OTHERS_INTERVAL = 0.2
-"""Seconds between two checks of the write of another process."""
-
-_UNDER_THE_LOCK = (Action.ROLLBACK, Action.SAVEPOINT)
-"""Actions that begin and complete under the lock: if the owner of the lock finds one pending, its writer has died."""
-
 
 def _in_process(root: str) -> _InProcess:
     with _changed:
@@ -161,67 +148,3 @@ def at_work(root: str) -> frozenset[str]:
     """Return the instants at which other threads of this process are at work."""
     with _changed:
         return frozenset(_writers[root].of_others())
-
-
-def _living_writes(state: TableState) -> frozenset[str]:
-    """Return the instants of writes that go on: in other threads, or with a heartbeat whose process has not ended."""
-    options = state.options.concurrency
-    beating = living_instants(state.storage, tolerance=options.heartbeat_tolerance)
-    if options.failed_writes_policy is FailedWritesPolicy.EAGER:
-        beating = frozenset(one for one in beating if not is_of_ended_process(state.storage, one))
-    return beating | at_work(state.storage.root)
-
-
-def dead_writes(state: TableState) -> list[Instant]:
-    """Return the pending writes that show no sign of life; :func:`roll_back_failed_writes` rolls them back."""
-    pending = state.pending_writes
-    if not pending or state.options.concurrency.failed_writes_policy is FailedWritesPolicy.NEVER:
-        return []
-    alive = _living_writes(state)
-    return [one for one in pending if one.time not in alive]
-
-
-def roll_back_failed_writes(state: TableState) -> TableState:
-    """Roll back writes that did not complete, and return the state of the table after that.
-
-    If there are other writers, only the writes without a heartbeat are rolled back.
-    """
-    options = state.options.concurrency
-    if options.failed_writes_policy is FailedWritesPolicy.NEVER:
-        return state
-    marked = marked_instants(state.storage)
-    pending = [*state.pending_writes, *(one for one in state.timeline.pending if one.action in _UNDER_THE_LOCK)]
-    if not (marked or pending):
-        return state
-    alive = _living_writes(state) if pending else frozenset[str]()
-    for one in pending:
-        if one.action.is_write and one.time not in alive:
-            roll_back(state.context.state(), one)
-        elif one.action is Action.SAVEPOINT:  # a savepoint protects nothing before it is completed
-            remove_pending(state.storage, state.config, one)
-    # Read the state after the markers were listed: an instant of a marker that is not on the timeline is then gone.
-    state = state.context.state()
-    sweep_orphans(state, marked)
-    return state
-
-
-def wait_for_other_processes(state: TableState) -> TableState:
-    """Roll back failed writes; a writer that shares no lock with other processes waits until they have ended theirs.
-
-    Raises:
-        LockError: another write goes on for too long.
-    """
-    state = roll_back_failed_writes(state)
-    options = state.options.concurrency
-    if options.failed_writes_policy is not FailedWritesPolicy.EAGER:
-        return state
-    deadline = time.monotonic() + options.lock_timeout
-    while going_on := state.pending_writes:
-        if time.monotonic() >= deadline:
-            raise LockError(
-                f"{state.storage.root}: another process writes to the table: {going_on[0]} has a heartbeat; wait, "
-                f"or set hoodie.write.concurrency.mode={ConcurrencyMode.OPTIMISTIC.value} for all writers"
-            )
-        time.sleep(_OTHERS_INTERVAL)
-        state = roll_back_failed_writes(state.again())
-    return state

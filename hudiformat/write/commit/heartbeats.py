@@ -191,7 +191,7 @@ class LateHeartbeat:
 
 
 class NoHeartbeat:
-    """The sign of life of a write whose tasks show other writers that it goes on, or that has none."""
+    """No sign of life: a write by tasks in a table without a lock, which must have no other writer."""
 
     def hand_over(self) -> None:
         """See :meth:`SignOfLife.hand_over`."""

@@ -25,7 +25,7 @@ from hudiformat.errors import (
     StorageError,
     WriteConflictError,
 )
-from hudiformat.file_group.missing_files import is_of_any_write
+from hudiformat.file_group.deleted_files import is_of_any_write
 from hudiformat.metadata_table.kinds.files import FILES
 from hudiformat.schema.internal_schema import InternalSchema
 from hudiformat.schema.table_schema import SchemaChange, TableSchema
@@ -36,14 +36,9 @@ from hudiformat.table.support import refuse_operation, refuse_unwritable
 from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudiformat.timeline.contents import begin_instant, remove_pending
 from hudiformat.timeline.timeline import Instant, State
-from hudiformat.write.commit.changing import (
-    change_timeline,
-    register_write,
-    unregister_write,
-    wait_for_other_processes,
-    wait_for_threads,
-)
+from hudiformat.write.commit.changing import change_timeline, register_write, unregister_write, wait_for_threads
 from hudiformat.write.commit.conflicts import find_conflict
+from hudiformat.write.commit.failed_writes import end_failed_writes
 from hudiformat.write.commit.files import delete_files, delete_markers, delete_strays, marked_instants
 from hudiformat.write.commit.heartbeats import SignOfLife, begin_heartbeat
 from hudiformat.write.commit.partitions import restore_partitions
@@ -421,7 +416,7 @@ def begin_write(
         if not options.has_other_writers:
             seen = turns.enter_context(wait_for_threads(seen))
         with change_timeline(context, seen) as current:
-            state = wait_for_other_processes(current)
+            state = end_failed_writes(current)
             time = state.next_instant
             if change is not None and not change.fits(state.schema):
                 raise schema_conflict(context, time, change, state.schema)

@@ -26,7 +26,7 @@ from hudiformat.write.handles.logged_entries import LoggedEntries
 from hudiformat.write.rows import NOT_IN_BASE_FILE, Booleans, Integers, LocatedRows, take_rows
 
 _SMALL_BLOCKS = 1024
-"""BlockRows that fill less than this fraction of a block are encoded together with those of other file groups."""
+"""Rows that fill less than this fraction of a block are encoded together with those of other file groups."""
 
 
 _NEWEST_SHARE = 0.2
@@ -352,7 +352,7 @@ def _as_spark_holds(values: pa.Array) -> pa.Array:
 
 
 class BlockRows(NamedTuple):
-    """BlockRows with the meta fields, which of them are updates, and their positions in the base file.
+    """Rows of a block: with the meta fields, which of them are updates, and their positions in the base file.
 
     ``size`` is the rows' bytes in memory if each row had its own copy of values that all share, as it has in the block.
     """

@@ -9,7 +9,7 @@ import pyarrow as pa
 from hudiformat.naming.file_names import new_file_id, new_group_uuid
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.files import GroupTarget
-from hudiformat.write.handles.rolling import RollingBaseFiles
+from hudiformat.write.handles.rolling_base_files import RollingBaseFiles
 
 _ROWS_AT_ONCE = 65_536
 

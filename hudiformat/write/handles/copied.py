@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hudiformat.file_group.base_file.copying import CopiedBaseFile, can_be_copied
+from hudiformat.file_group.base_file.format import format_named
 from hudiformat.file_group.base_file.parquet import PARQUET
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import BaseFileName, join_path, new_file_id, new_group_uuid
@@ -26,6 +27,8 @@ def can_copy(target: GroupTarget, slices: Sequence[FileSlice]) -> bool:
     plan = target.plan
     needs_rows = plan.indexes is not None and bool(plan.indexes.values or plan.indexes.expressions)
     if needs_rows or plan.history is not None or plan.schema.keeps_operations:
+        return False
+    if format_named(plan.config.base_file_format) is not PARQUET:  # others have no row groups to copy byte for byte
         return False
     if any(one.base_file is None or one.log_files for one in slices):
         return False

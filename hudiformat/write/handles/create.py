@@ -8,7 +8,7 @@ import pyarrow as pa
 from hudiformat.schema.meta_fields import INSERTED, add_origin
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.files import GroupTarget
-from hudiformat.write.handles.rolling import RollingBaseFiles
+from hudiformat.write.handles.rolling_base_files import RollingBaseFiles
 from hudiformat.write.rows import LocatedRows
 
 _ROWS_AT_ONCE = 65_536

@@ -142,7 +142,7 @@ def numbers_by_path(
     return numbers
 
 
-def bucket_tags(buckets: npt.NDArray[np.integer], group_of: Callable[[int], tuple[str, bool]]) -> Locations:
+def locate_by_bucket(buckets: npt.NDArray[np.integer], group_of: Callable[[int], tuple[str, bool]]) -> Locations:
     """Return tags for bucket numbers; *group_of* returns a bucket's file group, and whether it existed before.
 
     For example, three rows whose buckets are 7, 2 and 7, with the file groups b2 and b7:

@@ -27,7 +27,7 @@ _BATCH_ROWS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Routes:
+class GlobalLocations:
     """Where rows go: row ``i`` to its partition and the file group ``groups[i]``, null for a new row.
 
     ``moved`` are the record keys that leave a file group for another partition, by partition path and file id.
@@ -56,7 +56,7 @@ class Routes:
             start += len(batch)
 
 
-def route(plan: WritePlan, storage: Storage, rows: KeyedRows) -> Routes:
+def locate_everywhere(plan: WritePlan, storage: Storage, rows: KeyedRows) -> GlobalLocations:
     """Return where *rows* belong.
 
     A row whose key exists with a higher ordering value stays in the partition of the existing row, and so does a
@@ -87,18 +87,18 @@ def route(plan: WritePlan, storage: Storage, rows: KeyedRows) -> Routes:
     kept = _deduplicate(at[~moves], found_in.filter(pa.array(~moves)), groups.filter(pa.array(~moves)))
     order = pa.array(np.append(kept["row"], new).astype(np.int64))
     own_paths = pa.concat_arrays([kept["path"].combine_chunks(), paths.take(pa.array(new))])
-    return Routes(
+    return GlobalLocations(
         KeyedRows(rows.rows.take(order), keys.take(order), own_paths),
         pa.concat_arrays([kept["group"].combine_chunks(), pa.nulls(len(new), pa.string())]),
         _by_group(found_in.filter(moves), groups.filter(moves), keys.take(pa.array(at[moves]))),
     )
 
 
-def _without_moves(rows: KeyedRows, indices: Integers) -> Routes:
+def _without_moves(rows: KeyedRows, indices: Integers) -> GlobalLocations:
     """Return the rows at *indices*, all of them new, in their own partitions."""
     chosen = pa.array(indices)
     own = KeyedRows(rows.rows.take(chosen), rows.keys.take(chosen), rows.paths.take(chosen))
-    return Routes(own, pa.nulls(len(chosen), pa.string()), {})
+    return GlobalLocations(own, pa.nulls(len(chosen), pa.string()), {})
 
 
 def _pair_rows(numbers: Integers, live: Integers, count: int) -> tuple[Integers, Integers]:

@@ -84,11 +84,11 @@ class KnownKeys:
             first
         ]
 
-    def tags(self, keys: pa.Array) -> list[Locations]:
+    def look_up(self, keys: pa.Array) -> list[Locations]:
         """Return the results of looking up *keys*; here it is a single one."""
-        return [self.tag(keys)]
+        return [self.locate(keys)]
 
-    def tag(self, keys: pa.Array) -> Locations:
+    def locate(self, keys: pa.Array) -> Locations:
         """Return the file groups of each of *keys*.
 
         For example, key a is in the groups 0 and 1, key b in group 1, and the keys b, x and a are looked up:
@@ -174,10 +174,10 @@ class SliceKeys:
         """Return whether *file_slice*, which has *logs*, is the same slice, possibly with further log files."""
         return self.base == base_of(file_slice) and self.logs <= logs
 
-    def tags(self, keys: pa.Array) -> list[Locations]:
+    def look_up(self, keys: pa.Array) -> list[Locations]:
         """Return the results of looking up *keys*."""
-        found = [self.base_keys.tag(keys)]
-        return [*found, self._added_keys.tag(keys)] if len(self.added) else found
+        found = [self.base_keys.locate(keys)]
+        return [*found, self._added_keys.locate(keys)] if len(self.added) else found
 
     @classmethod
     def of_base(cls, file_slice: FileSlice, base_keys: Iterable[pa.Array]) -> SliceKeys:
@@ -192,8 +192,8 @@ class SliceKeys:
         """Return these keys after *further* log files, which have rows with *keys* and delete other keys."""
         distinct = keys.unique()
         known = np.zeros(len(distinct), np.bool_)
-        for tags in self.tags(distinct):
-            known[tags.rows[tags.codes != NEW]] = True
+        for found in self.look_up(distinct):
+            known[found.rows[found.codes != NEW]] = True
         new = distinct.filter(pa.array(~known))
         added = pa.concat_arrays([self.added, new]) if len(new) else self.added
         all_deleted = pa.chunked_array([self.deleted, *deleted.chunks]).unique() if len(deleted) else self.deleted

@@ -31,7 +31,7 @@ class ListedIndex:
         assert self._plan.record_index is not None  # noqa: S101 - whoever asks has looked
         return self._plan.record_index.open(self._storage)
 
-    def tag(self, record_keys: pa.Array, path: str, groups: Collection[str]) -> Locations:
+    def locate_keys(self, record_keys: pa.Array, path: str, groups: Collection[str]) -> Locations:
         """Return the file group that the index names for each key of a partition, whose file groups are *groups*.
 
         A group that is not in *groups* belongs to a later commit, and this write will conflict with it.

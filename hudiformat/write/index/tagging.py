@@ -30,7 +30,7 @@ from hudiformat.table.cache import TableCache
 from hudiformat.table.options.values import REPLACING, DuplicatePolicy, Operation
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.index.buckets import Buckets, bucket_tags, buckets_of, existing_buckets
+from hudiformat.write.index.buckets import Buckets, buckets_of, existing_buckets, locate_by_bucket
 from hudiformat.write.index.known_keys import GroupKeys, KnownKeys, SliceCache, SliceKeys, no_keys
 from hudiformat.write.index.listed_index import ListedIndex
 from hudiformat.write.rows import (
@@ -131,7 +131,7 @@ class Tagger:
             if not is_looked_up:
                 yield part
                 continue
-            found = self.partition(path).tag(part.keys)
+            found = self.partition(path).locate_keys(part.keys)
             if checks_duplicates:
                 self._refuse_duplicates(part, found)
             is_new = found.codes == NEW
@@ -200,22 +200,22 @@ class PartitionIndex:
 
     @cached_property
     def base_instants(self) -> dict[str, str]:
-        """The instant of the base file of each file id; the positions in tags refer to rows of this base file."""
+        """The instant of the base file of each file id; the positions of keys refer to rows of this base file."""
         return {one.file_id: one.base_file.name.instant for one in self.slices if one.base_file}
 
-    def tag(self, record_keys: pa.Array) -> Locations:
+    def locate_keys(self, record_keys: pa.Array) -> Locations:
         """Return the file group of each record.
 
         Raises:
             OptionError: the table's buckets contradict the options.
         """
         if self._plan.uses_buckets:
-            return bucket_tags(self._numbering.numbers(record_keys), self.bucket)
+            return locate_by_bucket(self._numbering.numbers(record_keys), self.bucket)
         if self._plan.record_index is not None:
             listed = self._record_index or ListedIndex(self._storage, self._plan)
-            return listed.tag(record_keys, self._path, set(self.slice_of))
+            return listed.locate_keys(record_keys, self._path, set(self.slice_of))
         known = [*self._read_for(record_keys), *self._known]
-        return merge_locations([tags for one in known for tags in one.tags(record_keys)], len(record_keys))
+        return merge_locations([found for one in known for found in one.look_up(record_keys)], len(record_keys))
 
     def bucket(self, number: int) -> tuple[str, bool]:
         """Return the file group of a bucket, and whether it existed before this write.

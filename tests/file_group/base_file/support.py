@@ -7,7 +7,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudiformat.file_group.base_file.write import ParquetBaseFileWriter
+from hudiformat.file_group.base_file.parquet_writer import ParquetBaseFileWriter
 from hudiformat.schema.meta_fields import add_meta_columns, meta_schema
 from hudiformat.storage.protocol import OutputFile
 

@@ -12,8 +12,8 @@ import pytest
 from hudiformat.codec.statistics import column_statistics
 from hudiformat.errors import CorruptTableError
 from hudiformat.file_group.base_file.copying import CopiedBaseFile, can_be_copied
+from hudiformat.file_group.base_file.parquet_writer import ParquetBaseFileWriter
 from hudiformat.file_group.base_file.read import read_file_keys
-from hudiformat.file_group.base_file.write import ParquetBaseFileWriter
 from hudiformat.schema.meta_fields import FILE_NAME, META_FIELDS, RECORD_KEY
 from hudiformat.storage.local import LocalStorage
 

@@ -11,7 +11,7 @@ import pytest
 from hudiformat import CommitError, LockError, open_table
 from hudiformat.table.options.values import Operation
 from hudiformat.timeline.timeline import Action
-from hudiformat.write.commit.changing import dead_writes, roll_back_failed_writes
+from hudiformat.write.commit.failed_writes import dead_writes, roll_back_failed_writes
 from hudiformat.write.commit.heartbeats import Heartbeat
 from hudiformat.write.commit.transaction import begin_write
 from tests.tables import content, new_table, rows

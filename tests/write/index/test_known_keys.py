@@ -31,7 +31,7 @@ def texts(keys: Sequence[str]) -> pa.ChunkedArray:
 
 def found(known: SliceKeys, keys: Sequence[str]) -> list[int | None]:
     """The position of each key, None of a key that is not there."""
-    tags = merge_locations(known.tags(pa.array(list(keys), pa.string())), len(keys))
+    tags = merge_locations(known.look_up(pa.array(list(keys), pa.string())), len(keys))
     assert tags.positions is not None
     assert tags.rows.tolist() == list(range(len(keys)))
     codes = zip(tags.codes.tolist(), tags.positions.tolist(), strict=True)

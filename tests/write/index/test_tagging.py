@@ -41,24 +41,24 @@ def known_keys(groups: dict[str, pa.Array], base_rows: dict[str, int] | None = N
 
 def test_a_key_is_looked_up_in_every_file_group() -> None:
     known = {"f": pa.array(["a", "b"]), "g": pa.array([], pa.string()), "h": pa.array(["c"])}
-    tags = known_keys(known).tag(pa.array(["c", "new", "a", "c"]))
+    tags = known_keys(known).locate(pa.array(["c", "new", "a", "c"]))
     assert places(tags) == [(0, "h"), (1, None), (2, "f"), (3, "h")]
     assert tags.existing == (True, True, True)
 
 
 def test_a_key_in_several_file_groups_belongs_to_each() -> None:
     known = {"f": pa.array(["a", "b", "a"]), "g": pa.array(["a"])}
-    assert places(known_keys(known).tag(pa.array(["b", "a", "new"]))) == [(0, "f"), (1, "f"), (1, "g"), (2, None)]
+    assert places(known_keys(known).locate(pa.array(["b", "a", "new"]))) == [(0, "f"), (1, "f"), (1, "g"), (2, None)]
 
 
 def test_without_file_groups_every_record_is_new() -> None:
-    assert places(known_keys({}).tag(pa.array(["a"]))) == [(0, None)]
-    assert places(known_keys({"f": pa.array([], pa.string())}).tag(pa.array(["a"]))) == [(0, None)]
+    assert places(known_keys({}).locate(pa.array(["a"]))) == [(0, None)]
+    assert places(known_keys({"f": pa.array([], pa.string())}).locate(pa.array(["a"]))) == [(0, None)]
 
 
 def test_no_records_to_look_up() -> None:
-    assert places(known_keys({"f": pa.array(["a"])}).tag(pa.array([], pa.string()))) == []
-    assert places(known_keys({}).tag(pa.array([], pa.string()))) == []
+    assert places(known_keys({"f": pa.array(["a"])}).locate(pa.array([], pa.string()))) == []
+    assert places(known_keys({}).locate(pa.array([], pa.string()))) == []
 
 
 KEYS = st.lists(st.sampled_from("abcdef"), max_size=8)
@@ -72,7 +72,7 @@ def test_looking_up_is_looking_through_every_list(keys: list[str], groups: list[
     for row, key in enumerate(keys):
         owners = [f"g{i}" for i, group in enumerate(groups) if key in group]
         expected += [(row, owner) for owner in owners] or [(row, None)]
-    assert places(known_keys(known).tag(pa.array(keys, pa.string()))) == expected
+    assert places(known_keys(known).locate(pa.array(keys, pa.string()))) == expected
 
 
 @settings(deadline=None)
@@ -82,8 +82,8 @@ def test_several_look_ups_say_what_one_says(keys: list[str], groups: list[list[s
     names = list(known)
     parts = [{name: known[name] for name in some} for some in (names[:cut], names[cut:], names[:1])]
     wanted = pa.array(keys, pa.string())
-    tags = merge_locations([known_keys(part).tag(wanted) for part in parts], len(keys))
-    assert places(tags) == places(known_keys(known).tag(wanted))
+    tags = merge_locations([known_keys(part).locate(wanted) for part in parts], len(keys))
+    assert places(tags) == places(known_keys(known).locate(wanted))
     assert all(tags.existing)
 
 
@@ -93,14 +93,14 @@ def test_no_look_up_finds_nothing() -> None:
 
 def test_a_key_has_its_row_in_the_base_file_of_each_group() -> None:
     known = {"f": pa.array(["a", "b", "log"]), "g": pa.array(["c", "a"])}
-    tags = known_keys(known, {"f": 2, "g": 2}).tag(pa.array(["log", "b", "new", "a"]))
+    tags = known_keys(known, {"f": 2, "g": 2}).locate(pa.array(["log", "b", "new", "a"]))
     assert places(tags) == [(0, "f"), (1, "f"), (2, None), (3, "f"), (3, "g")]
     assert tags.positions is not None
     assert tags.positions.tolist() == [NOT_IN_BASE_FILE, 1, NOT_IN_BASE_FILE, 0, 1]
 
 
 def test_of_several_rows_with_one_key_the_first_counts() -> None:
-    tags = known_keys({"f": pa.array(["b", "a", "b", "a", "b"])}, {"f": 4}).tag(pa.array(["a", "b"]))
+    tags = known_keys({"f": pa.array(["b", "a", "b", "a", "b"])}, {"f": 4}).locate(pa.array(["a", "b"]))
     assert tags.positions is not None
     assert tags.positions.tolist() == [1, 0]
 
@@ -108,7 +108,7 @@ def test_of_several_rows_with_one_key_the_first_counts() -> None:
 def test_positions_of_several_look_ups() -> None:
     wanted = pa.array(["c", "a", "new"])
     every = [known_keys({"f": pa.array(["a"])}, {"f": 1}), known_keys({"g": pa.array(["b", "c", "a"])}, {"g": 3})]
-    tags = merge_locations([known.tag(wanted) for known in every], 3)
+    tags = merge_locations([known.locate(wanted) for known in every], 3)
     assert places(tags) == [(0, "g"), (1, "f"), (1, "g"), (2, None)]
     assert tags.positions is not None
     assert tags.positions.tolist() == [1, 0, 2, NOT_IN_BASE_FILE]
@@ -135,6 +135,6 @@ def test_a_slice_is_kept_once_a_second_batch_asks_for_it(tmp_path: Path, index: 
     plan = write_plan(state, Operation.UPSERT, "20991231000000000")
     partition = PartitionIndex(table._context.storage, plan, "x")
     asked = [["a", "new"], ["b", "c"], ["c"], ["new"]]
-    found = [partition.tag(pa.array(keys)) for keys in asked]
+    found = [partition.locate_keys(pa.array(keys)) for keys in asked]
     assert [[None if code == NEW else 0 for code in tags.codes] for tags in found] == [[0, None], [0, 0], [0], [None]]
     assert [tags.positions.tolist() for tags in found if tags.positions is not None] == [[0, -1], [1, 2], [2], [-1]]

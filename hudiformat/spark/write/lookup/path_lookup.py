@@ -87,7 +87,7 @@ def _find(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Rec
     for part in join_for_lookup(batches):
         for path, rows in group_by_value(part[PATH].combine_chunks()):
             keys = part[KEY].combine_chunks().take(pa.array(rows)).unique()
-            tags = tagger.partition(path).tag(keys)
+            tags = tagger.partition(path).locate_keys(keys)
             known = np.flatnonzero(tags.codes != UNKNOWN)
             groups = pa.array(tags.file_ids, pa.string()).take(pa.array(tags.codes[known]))
             columns = [pa.repeat(path, len(known)), groups, keys.take(pa.array(known))]

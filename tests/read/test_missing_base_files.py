@@ -11,7 +11,7 @@ import pytest
 
 from hudiformat import HudiFormatWarning, StorageError, Table, open_table
 from hudiformat.errors import FilesGoneError
-from hudiformat.file_group.missing_files import (
+from hudiformat.file_group.deleted_files import (
     cleaned_files,
     deleted_files,
     describe_deletion,

@@ -13,8 +13,8 @@ import pytest
 
 from hudiformat.file_group.base_file.bloom import BloomFilter
 from hudiformat.file_group.base_file.file_keys import FileKeys
+from hudiformat.file_group.base_file.parquet_writer import ParquetBaseFileWriter
 from hudiformat.file_group.base_file.read import read_base_file, scan_base_file
-from hudiformat.file_group.base_file.write import ParquetBaseFileWriter
 from hudiformat.schema.meta_fields import meta_schema
 from hudiformat.storage.local import LocalStorage
 from hudiformat.storage.protocol import OutputFile
