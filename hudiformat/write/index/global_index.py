@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -42,16 +43,17 @@ class Routes:
         start = 0
         for batch in self.rows.batches(_BATCH_ROWS):
             groups = self.groups.slice(start, len(batch))
+            columns = cast("pa.RecordBatch", batch.rows)
             for path, at in rows_by_value(batch.paths):
                 is_new = np.asarray(groups.take(pa.array(at)).is_null())
                 if is_new.any():
                     new = at[is_new]
-                    yield LocatedRows(path, taken(batch.rows, new), taken(batch.keys, new), is_new=True)
+                    yield LocatedRows(path, taken(columns, new), taken(batch.keys, new), is_new=True)
                 if not is_new.all():
                     known = at[~is_new]
                     encoded = groups.take(pa.array(known)).dictionary_encode()
                     file_ids, codes = encoded.dictionary.to_pylist(), np.asarray(encoded.indices).astype(np.int64)
-                    rows, keys = taken(batch.rows, known), taken(batch.keys, known)
+                    rows, keys = taken(columns, known), taken(batch.keys, known)
                     yield LocatedRows(path, rows, keys, tuple(file_ids), codes)
             start += len(batch)
 
