@@ -51,13 +51,12 @@ def made_up_slices(groups: int, partitions: int) -> Iterator[FileSlice]:
 def large_facts(folder: Path, groups: int, partitions: int) -> TableFacts:
     """The facts of a small table in *folder*, with a large layout."""
     options = {"hudiformat.sync": "false"}
-    made = {"name": "large", "schema": _SCHEMA, "record_key": ["k"], "partition_by": ["p"], "options": options}
-    table = hf.create_table(folder, **made)
+    table = hf.create_table(folder, name="large", schema=_SCHEMA, record_key=["k"], partition_by=["p"], options=options)
     table.upsert(pa.table({"k": ["a"], "p": ["x"]}))
     slices = list(made_up_slices(groups, partitions))
     stored = sum(one.size for one in slices)
     layout = layout_of(slices, stored_files=len(slices), stored_bytes=stored, small_file_limit=100 * _MIB)
-    return replace(gather(table.context), layout=layout)
+    return replace(gather(table._context), layout=layout)  # noqa: SLF001 - the API gathers only what is stored
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
