@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 import hudiformat as hf
+from hudiformat.api.reading import context_of
 from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile
 from hudiformat.report.facts import TableFacts
 from hudiformat.report.gathering import gather
@@ -56,7 +57,7 @@ def large_facts(folder: Path, groups: int, partitions: int) -> TableFacts:
     slices = list(made_up_slices(groups, partitions))
     stored = sum(one.size for one in slices)
     layout = layout_of(slices, stored_files=len(slices), stored_bytes=stored, small_file_limit=100 * _MIB)
-    return replace(gather(table._context), layout=layout)  # noqa: SLF001 - the API gathers only what is stored
+    return replace(gather(context_of(table)), layout=layout)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -101,6 +101,8 @@ JVMS = {
     ),
 }
 """Where the tests are that take these fixtures: one worker has all of them, so that there is one JVM, which is warm."""
+KERNELS = "tests/codec/avro/compiled/"
+"""Where the tests are that compile kernels, for ten seconds: one worker has all of them, and compiles once."""
 
 
 def _jvm_of(nodeid: str) -> str | None:
@@ -177,13 +179,14 @@ def pytest_sessionfinish(exitstatus: int) -> None:
 
 
 class _OneJvmEach(LoadFileScheduling):  # type: ignore[misc]  # its types are unknown
-    """A worker takes all tests against real Hudi, and another all tests on Spark; else one file at a time.
+    """A worker takes all tests against real Hudi, another all on Spark, one those of kernels; else a file at a time.
 
     Two machines of Java, each warm, take a third less than four.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        return _jvm_of(nodeid) or str(super()._split_scope(nodeid))
+        together = KERNELS if nodeid.startswith(KERNELS) else _jvm_of(nodeid)
+        return together or str(super()._split_scope(nodeid))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -18,7 +18,6 @@ BUSY = (HealthCheck.too_slow,)
 LONG = "HUDIFORMAT_LONG" in os.environ
 only_long = pytest.mark.skipif(not LONG, reason="HUDIFORMAT_LONG=1 runs it")
 """Marks a test that takes a minute, of code that has faster tests."""
-THOROUGH = LONG or os.environ.get("CI") == "true"
 
 
 def examples(count: int) -> int:
@@ -26,23 +25,21 @@ def examples(count: int) -> int:
     return count if LONG else max(count // 4, 2)
 
 
-def every(count: int, *, thorough: int = 3) -> int:
-    """The step through moments that are alike: each in a long run, *thorough* in CI, *count* elsewhere."""
-    return 1 if LONG else min(thorough, count) if THOROUGH else count
+def every(count: int) -> int:
+    """The step through moments that are alike: each in a long run, *count* elsewhere."""
+    return 1 if LONG else count
 
 
-def sample(values: Iterable[T], *, of: int, thorough: int = 1) -> list[T]:
-    """All of *values* in a long run, one of *thorough* in CI, and one *of* so many elsewhere: the same in every run.
+def sample(values: Iterable[T], *, of: int) -> list[T]:
+    """All of *values* in a long run, and one *of* so many elsewhere: the same in every run.
 
     They are drawn: in lists of combinations each n-th would be of one kind.
     """
     found = list(values)
-    count = 1 if LONG else min(thorough, of) if THOROUGH else of
-    drawn = Random(len(found)).sample(range(len(found)), -(-len(found) // count))  # noqa: S311 - no secret
+    drawn = Random(len(found)).sample(range(len(found)), -(-len(found) // every(of)))  # noqa: S311 - no secret
     return [found[place] for place in sorted(drawn)]
 
 
-def steps(*, long: int, thorough: int, short: int) -> int:
-    """The steps of a state machine in a long run, in CI, and elsewhere; or ``HUDIFORMAT_MODEL_STEPS``."""
-    chosen = long if LONG else thorough if THOROUGH else short
-    return int(os.environ.get("HUDIFORMAT_MODEL_STEPS", chosen))
+def steps(*, long: int, short: int) -> int:
+    """The steps of a state machine in a long run, and elsewhere; or ``HUDIFORMAT_MODEL_STEPS``."""
+    return int(os.environ.get("HUDIFORMAT_MODEL_STEPS", long if LONG else short))

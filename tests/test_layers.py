@@ -69,6 +69,11 @@ ROOT = Path(hudiformat.__file__).parent
 MODULES = [path for path in sorted(ROOT.rglob("*.py")) if path != ROOT / "__init__.py"]
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
 def room_of(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
@@ -85,7 +90,7 @@ def imported_names(path: Path) -> tuple[str, ...]:
 
 def _imported_names(path: Path) -> Iterator[str]:
     package = ("hudiformat", *path.relative_to(ROOT).parent.parts)
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -149,10 +154,8 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 def test_no_module_only_forwards_what_others_define() -> None:
     folders = {path.parent.relative_to(ROOT).as_posix(): path for path in MODULES if path.name == "__init__.py"}
-    assert [
-        name for name, path in folders.items() if name not in FACES and len(ast.parse(path.read_text()).body) > 1
-    ] == []
-    others = {name_of(path): ast.parse(path.read_text()).body for path in MODULES if path.name != "__init__.py"}
+    assert [name for name, path in folders.items() if name not in FACES and len(tree_of(path).body) > 1] == []
+    others = {name_of(path): tree_of(path).body for path in MODULES if path.name != "__init__.py"}
     assert [name for name, body in others.items() if all(isinstance(node, IMPORTS) for node in body)] == []
 
 
@@ -182,7 +185,7 @@ def test_the_codec_imports_nothing_that_touches_files_or_chance() -> None:
 
 
 def test_the_codec_opens_no_file_and_looks_at_no_clock() -> None:
-    nodes = [(name_of(path), node) for path in CODEC for node in ast.walk(ast.parse(path.read_text()))]
+    nodes = [(name_of(path), node) for path in CODEC for node in ast.walk(tree_of(path))]
     assert [(name, node.lineno) for name, node in nodes if isinstance(node, ast.Name) and node.id == "open"] == []
     looks = [(name, node) for name, node in nodes if isinstance(node, ast.Attribute) and node.attr in IMPURE_ATTRIBUTES]
     assert [(name, node.lineno) for name, node in looks] == []
@@ -196,7 +199,7 @@ def test_files_are_read_by_ranges_only_where_errors_are_ours() -> None:
     callers = [path for path in MODULES if ".open_input(" in path.read_text("utf-8")]
     names = [str(path.relative_to(ROOT)) for path in callers]
     assert [name for name in names if not name.startswith("storage/")] == [
-        "file_group/base_file/read.py",
+        "file_group/base_file/parquet.py",
         "write/commit/publishing.py",
     ]
 
@@ -253,10 +256,7 @@ def without(node: ast.AST, other: ast.AST | None) -> list[ast.AST]:
 
 def test_no_column_is_looked_for_in_a_list_of_all() -> None:
     functions = [
-        (path, node)
-        for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.FunctionDef)
+        (path, node) for path in MODULES for node in ast.walk(tree_of(path)) if isinstance(node, ast.FunctionDef)
     ]
     found = {(name_of(path), line) for path, function in functions for line in searches_of_names(function)}
     assert sorted(found) == []

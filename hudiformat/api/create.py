@@ -25,7 +25,7 @@ from hudiformat.table.state import Clock, TableClock
 from hudiformat.table.support import AMBIGUOUS_KEYS, WRITABLE_VERSIONS
 from hudiformat.timeline.config_files import PROPERTIES_FILE, format_table_config, has_table, update_table_config
 from hudiformat.timeline.table_config import MergeMode, TableConfig, TableType, TimelineZone
-from hudiformat.write.made_keys import carried
+from hudiformat.write.made_keys import with_carried_fields
 from hudiformat.write.metadata.setting_up import refuse_partitioned_index, set_up_metadata_table
 
 
@@ -130,16 +130,17 @@ def _refuse_unsupported(table_type: str, version: int) -> None:
         raise OptionError(f"table_type: expected one of {known}, found {table_type!r}", option="table_type")
     if version not in WRITABLE_VERSIONS:
         raise UnsupportedFeatureError(
-            f"tables of version {version} cannot be written; {', '.join(map(str, WRITABLE_VERSIONS))} can",
+            f"version: expected one of {', '.join(map(str, WRITABLE_VERSIONS))}, found {version}; choose one of these",
             feature=f"table version {version}",
         )
 
 
 def _check_keys(config: TableConfig, schema: pa.Schema) -> None:
-    RowKeys.of(config).check(carried(config, schema))
+    RowKeys.of(config).check(with_carried_fields(config, schema))
     if config.has_ambiguous_keys:
         raise UnsupportedFeatureError(
-            f"{AMBIGUOUS_KEYS} cannot be written: name a second key column, or one partition column",
+            f"expected keys that all releases of Hudi write alike, found {AMBIGUOUS_KEYS}; "
+            "name a second key column, or one partition column",
             feature=AMBIGUOUS_KEYS,
         )
 
@@ -151,7 +152,7 @@ def _check_columns(schema: pa.Schema, *groups: Sequence[str]) -> None:
             if name not in there:
                 raise unknown_column_error(name, schema.names)
         if len(set(group)) < len(group):
-            raise OptionError(f"a column is named twice: {', '.join(group)}")
+            raise OptionError(f"expected each column once, found {', '.join(group)}; leave out what is named again")
 
 
 def _check_types(schema: pa.Schema, ordering: Sequence[str]) -> None:
@@ -166,7 +167,11 @@ def _merge_mode(options: Mapping[str, str], ordering: Sequence[str]) -> MergeMod
     asked = merge_mode_of(options)
     if asked is MergeMode.EVENT_TIME_ORDERING and not ordering:
         key = "hoodie.record.merge.mode"
-        raise OptionError(f"{key}={asked.value} needs ordering columns", option=key)
+        raise OptionError(
+            f"{key}: expected ordering columns beside {asked.value}, found none; name them "
+            "with ordering=, or leave the option out",
+            option=key,
+        )
     return asked or (MergeMode.EVENT_TIME_ORDERING if ordering else MergeMode.COMMIT_TIME_ORDERING)
 
 
@@ -182,7 +187,8 @@ def _index_properties(options: Mapping[str, str], record_key: Sequence[str]) -> 
         return {"hoodie.index.type": chosen.index_type.value} if "hoodie.index.type" in options else {}
     if not record_key:
         raise UnsupportedFeatureError(
-            "hoodie.index.type=BUCKET hashes the record key: name its columns, or choose another index",
+            "hoodie.index.type=BUCKET: expected a record key, whose hash is the bucket, found "
+            "none; name its columns with record_key=, or choose another index",
             feature="buckets without a record key",
         )
     return {

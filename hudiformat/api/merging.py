@@ -82,8 +82,9 @@ def refuse_without_key(state: TableState) -> None:
     """Raise an UnsupportedFeatureError if the table has no record key, by which source rows are matched."""
     if not state.config.record_key_fields:
         raise UnsupportedFeatureError(
-            f"{state.storage.root}: merge matches rows by their record key, and the table has none: update and delete "
-            "rows by a condition, or upsert rows that a query has shown, with their meta fields",
+            f"{state.storage.root}: merge: expected a table with a record key, by which rows "
+            "are matched, found none; update and delete rows by a condition, or upsert rows "
+            "that a query has shown, with their meta fields",
             feature="merge without a record key",
         )
 
@@ -237,12 +238,12 @@ class _Merge:
         source = self.source
         if self.plan.options.is_global:
             index = KeyIndex.of(pa.chunked_array([source.keys]))
-            parts = ExistingRows(self.plan, self.storage, source.keys, source.paths, index, ()).found()
+            parts = ExistingRows(self.plan, self.storage, source.keys, source.paths, index, ()).find()
             pairs = [zip(one[PATH].to_pylist(), one[GROUP].to_pylist(), strict=True) for one in parts]
             return sorted({pair for part in pairs for pair in part})
         keys_alone = pa.RecordBatch.from_arrays([source.keys], ["key"])
         located = task.tagger.locate(KeyedRows(keys_alone, source.keys, source.paths))
-        return sorted({(one.path, group) for one in located if not one.is_new for group in one.present})
+        return sorted({(one.path, group) for one in located if not one.is_new for group in one.groups_with_rows})
 
     def _partition_schema(self) -> pa.Schema:
         """Return the schema of the columns that partition paths are made of."""

@@ -351,5 +351,5 @@ def _module(name: str) -> Any:
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
-        message = f"{name} is not installed: pip install {name}"
+        message = f"expected the package {name} to be installed, found none; install it: pip install {name}"
         raise UnsupportedFeatureError(message, feature=name) from error

@@ -23,7 +23,7 @@ from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.commit.transaction import Committed, attempts
 from hudiformat.write.duplicates import combine_stream
 from hudiformat.write.rows import KeyedRows
-from hudiformat.write.write import CheckedColumns, check_rows, incoming, local_task, write_rows
+from hudiformat.write.write import CheckedColumns, check_rows, local_task, read_incoming, write_rows
 
 MOST_AT_ONCE = 128 << 20
 """Bytes of a stream that are read before anything is written, and bytes of rows that are combined in memory at once."""
@@ -75,7 +75,7 @@ def _reader(data: ArrowRows) -> pa.RecordBatchReader:
 
 def _write_large(state: TableState, operation: Operation, reader: pa.RecordBatchReader) -> Committed:
     """Write the rows while they are read; the stream can be read once, so a repeated write raises an error."""
-    reader = incoming(state, operation, reader)
+    reader = read_incoming(state, operation, reader)
     checked = check_rows(state, operation, reader.schema)
     is_read = False
     for write in attempts(state, operation, in_tasks=False, change=checked.change):

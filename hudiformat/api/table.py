@@ -163,10 +163,10 @@ class Table(ReadableTable):
         Source: SparkDeleteDeltaCommitActionExecutor, DeleteHoodieTableCommand.
         """
         if keys is not None and where is not None:
-            raise OptionError("delete: expected either keys or where=, found both", option="where")
+            raise OptionError("delete: expected either keys or where=, found both; leave one out", option="where")
         if keys is None and where is None:
             raise OptionError(
-                'delete: expected keys, or where= with a condition, found neither; where="true" deletes all rows',
+                'delete: expected keys, or where= with a condition, found neither; give where="true" for all rows',
                 option="where",
             )
         if where is not None:

@@ -64,7 +64,8 @@ def newest_slices(table: str, *, partition: str | None = None, as_of: str | None
         found = opened.file_slices(partition, as_of=as_of)
         if partition is not None and not found:
             known = {one.partition_path for one in opened.file_slices(as_of=as_of)}
-            raise OptionError(f"--partition: no partition {partition!r}{suggest_names(partition, known)}")
+            hint = suggest_names(partition, known) or "; `hudiformat stats` lists them"
+            raise OptionError(f"--partition: expected a partition of the table, found {partition!r}{hint}")
         return found
 
 

@@ -27,7 +27,10 @@ def parse_condition(text: str) -> Expression:
     try:
         import sqlglot  # noqa: F401, PLC0415 - only those who filter by texts need it
     except ImportError as error:
-        message = f"{text!r}: filters as text need sqlglot; run pip install 'hudiformat[sql]'"
+        message = (
+            f"{text!r}: expected the package sqlglot to be installed, which reads filters as "
+            "text, found none; install it: pip install 'hudiformat[sql]'"
+        )
         raise UnsupportedFeatureError(message, feature="filters as text") from error
     return _parse(text, _spark_4())
 

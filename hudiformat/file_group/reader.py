@@ -25,6 +25,7 @@ from hudiformat.errors import (
     unknown_column_error,
 )
 from hudiformat.file_group.base_file.filters import KeyFilter
+from hudiformat.file_group.base_file.format import FORMATS
 from hudiformat.file_group.base_file.read import (
     BaseRows,
     row_groups_to_read,
@@ -59,12 +60,16 @@ _PACKED = 4  # estimated ratio of rows in memory to a compressed block
 def refuse_unreadable(config: TableConfig) -> None:
     """Raise an UnsupportedFeatureError for a table whose rows cannot be read yet."""
     refused = {
-        f"base files of format {config.base_file_format}": config.base_file_format != "PARQUET",
+        f"base files of format {config.base_file_format}": config.base_file_format not in FORMATS,
         "bootstrapped tables": config.bootstrap_base_path is not None,
     }
     for feature, present in refused.items():
         if present:
-            raise UnsupportedFeatureError(f"the table {config.name!r}: cannot read {feature} yet", feature=feature)
+            raise UnsupportedFeatureError(
+                f"the table {config.name!r}: expected Parquet files that Hudi has written, found "
+                f"{feature}, which cannot be read yet; read it with Hudi",
+                feature=feature,
+            )
 
 
 def log_blocks(storage: Storage, path: str, *, damage: DamageMode) -> Iterator[LogBlock]:

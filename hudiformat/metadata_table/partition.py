@@ -175,7 +175,11 @@ def _parts(storage: Storage, file_slice: FileSlice, visibility: Visibility, vali
 
 def _base_records(storage: Storage, path: str) -> HFileRecords:
     if not path.endswith(".hfile"):
-        raise UnsupportedFeatureError(f"{storage.root}/{path}: expected an HFile", feature="base file that is no HFile")
+        raise UnsupportedFeatureError(
+            f"{storage.root}/{path}: expected an HFile as base file of the metadata table, "
+            "found another file; set hoodie.metadata.enable=false to read without it",
+            feature="base file that is no HFile",
+        )
     file = HFileReader(storage.map(path))
     schema = file.file_info.get(_SCHEMA)
     if schema is None:
@@ -203,5 +207,9 @@ def _block_part(block: LogBlock) -> Part:
         return Deletes(frozenset(block.deletes()["record_key"].to_pylist()))
     if block.type is not BlockType.HFILE_DATA:
         feature = f"{block.type.name} block in a metadata table"
-        raise UnsupportedFeatureError(f"cannot read a {feature}: expected HFILE_DATA", feature=feature)
+        raise UnsupportedFeatureError(
+            f"metadata table: expected blocks of type HFILE_DATA, found {block.type.name}; set "
+            "hoodie.metadata.enable=false to read without it",
+            feature=feature,
+        )
     return HFileRecords(HFileReader(memoryview(block.content)), block.schema)

@@ -63,7 +63,10 @@ class RecordIndex:
         """
         found = is_partitioned(load_definitions(storage, config).get(RECORD_INDEX))
         if found and not partitioned:
-            message = f"{storage.root}: a partitioned record index does not find keys in all partitions"
+            message = (
+                f"{storage.root}: expected a global record index, found a partitioned one, which "
+                "does not find keys in all partitions; set hoodie.index.type=RECORD_LEVEL_INDEX"
+            )
             raise UnsupportedFeatureError(message, feature="a partitioned record index")
         opened = open_metadata(storage, config, timeline)
         return cls(opened.visibility, opened.valid, found)

@@ -230,7 +230,10 @@ def refuse_registered(name: str) -> None:
     """
     if name.endswith(_EXTERNAL_SUFFIX):
         feature = "files that were registered with a table"
-        raise UnsupportedFeatureError(f"{name}: {feature}, and not written by Hudi, cannot be read", feature=feature)
+        raise UnsupportedFeatureError(
+            f"{name}: expected a file that Hudi wrote, found one of the {feature}; read the table with Hudi",
+            feature=feature,
+        )
 
 
 _intern = lru_cache(maxsize=1 << 12)(str)

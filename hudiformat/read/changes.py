@@ -272,7 +272,10 @@ def refuse_without_changes(config: TableConfig, root: str) -> None:
     """
     if not config.cdc_enabled:
         raise UnsupportedFeatureError(
-            f"{root}: change queries of a table without hoodie.table.cdc.enabled", feature="change data"
+            f"{root}: expected a table that keeps change data, found one without "
+            "hoodie.table.cdc.enabled=true; create the table with this option, or read the "
+            "rows as they are now by incremental",
+            feature="change data",
         )
 
 

@@ -182,7 +182,8 @@ def commit_time_condition(config: TableConfig, root: str, span: Span, writes: Se
     """
     if not config.populate_meta_fields:
         raise UnsupportedFeatureError(
-            f"{root}: incremental queries of a table without meta fields",
+            f"{root}: expected a table with meta fields, which say when a row was written, "
+            "found one without; read it by snapshot",
             feature="incremental queries without meta fields",
         )
     time = pc.field(COMMIT_TIME)

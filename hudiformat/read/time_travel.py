@@ -11,7 +11,7 @@ from hudiformat.errors import BeforeFirstCommitError, NameFormatError, TableErro
 from hudiformat.file_group.missing_files import deleted_files
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import BaseFileName, LogFileName, join_path
-from hudiformat.naming.instants import format_instant, is_instant, parse_instant
+from hudiformat.naming.instants import format_instant, parse_instant
 from hudiformat.read.pruning import PartitionPruner
 from hudiformat.table.state import TableState
 from hudiformat.timeline.archive.archiving import read_archived
@@ -45,6 +45,11 @@ class Written(Protocol):
         """The time at which the write became visible."""
 
 
+_FORMS = (
+    "an instant (of digits, an Instant or a Commit), a date or a datetime (also as text, such as 2024-02-29 or "
+    "2024-02-29T12:00:00.123+01:00), or seconds or milliseconds since 1970 (10 or 13 digits)"
+)
+
 Moment = str | date | Instant | Written
 """A moment: an instant (as text, or of the timeline), a commit, a date, a datetime, or an ISO 8601 text."""
 
@@ -75,14 +80,11 @@ def as_instant(moment: Moment, zone: TimelineZone) -> str:
         if match := _ISO.fullmatch(moment):
             return format_instant(_wall_clock(_to_datetime(match), zone))
     except (ValueError, OverflowError) as error:
-        raise NameFormatError(f"{moment!r} is no time: {error}", name=moment) from None
-    if not is_instant(moment) and any(sign in moment for sign in "-:"):
-        raise NameFormatError(
-            f"expected an instant, a date such as 2024-02-29, or a time such as 2024-02-29T12:00:00.123+01:00; found "
-            f"{moment!r}",
-            name=moment,
-        )
-    parse_instant(moment)
+        raise NameFormatError(f"expected a time, found {moment!r}, which is none: {error}", name=moment) from None
+    try:
+        parse_instant(moment)
+    except NameFormatError:
+        raise NameFormatError(f"expected {_FORMS}, found {moment!r}", name=moment) from None
     return moment
 
 
@@ -106,9 +108,7 @@ def instant_text(named: object) -> str:
     if isinstance(named, Written):
         return named.instant
     hint = "; columns are given as columns=" if isinstance(named, list | tuple) else ""
-    raise NameFormatError(
-        f"expected an instant, a Commit, a date, a datetime or text, found {format_value(named)}{hint}"
-    )
+    raise NameFormatError(f"expected {_FORMS}, found {format_value(named)}{hint}")
 
 
 def _wall_clock(moment: datetime, zone: TimelineZone) -> datetime:

@@ -269,7 +269,8 @@ class RowKeys:
             name = config.key_generator_class or config.key_generator.name
             supported = ", ".join(generator.name for generator in _SUPPORTED_GENERATORS if generator)
             raise UnsupportedFeatureError(
-                f"keys made by {name}; supported are {supported}", feature=f"key generator {name}"
+                f"expected a key generator of {supported}, found {name}; use Hudi for this table",
+                feature=f"key generator {name}",
             )
         fields = config.record_key_fields
         return cls(

@@ -14,7 +14,7 @@ from hudiformat.table.state import TableState
 from hudiformat.timeline.contents import transition_inflight
 from hudiformat.timeline.timeline import Instant, State
 from hudiformat.write.commit.files import delete_files
-from hudiformat.write.commit.heartbeats import Heartbeat, is_of_ended_process, living
+from hudiformat.write.commit.heartbeats import Heartbeat, is_of_ended_process, living_instants
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class ServiceClaim:
 def is_running(state: TableState, instant: Instant) -> bool:
     """Return whether the process that runs a planned service is alive, judging by its heartbeat."""
     options = state.options.concurrency
-    if instant.time not in living(state.storage, tolerance=options.heartbeat_tolerance):
+    if instant.time not in living_instants(state.storage, tolerance=options.heartbeat_tolerance):
         return False
     return options.has_other_writers or not is_of_ended_process(state.storage, instant.time)
 

@@ -38,7 +38,7 @@ from hudiformat.timeline.cleans import (
 from hudiformat.timeline.contents import Content, transition_inflight
 from hudiformat.timeline.rollbacks import SavepointMetadata
 from hudiformat.timeline.timeline import Action, Instant, State
-from hudiformat.write.commit.changing import changing
+from hudiformat.write.commit.changing import change_timeline
 from hudiformat.write.commit.publishing import announce, publish
 from hudiformat.write.commit.sweeping import sync_deletions
 
@@ -64,7 +64,7 @@ def clean(context: TableContext, seen: TableState | None = None) -> ServiceResul
         _FoundNothing.remember(seen)
         return _result([])
     done = []
-    with changing(context, seen) as state:
+    with change_timeline(context, seen) as state:
         for pending in _pending_cleans(state):
             done.append(_run(state, pending, _read_plan(state, pending)))
             state = context.state()  # noqa: PLW2901 - the clean has changed the table

@@ -33,9 +33,9 @@ from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudiformat.timeline.contents import remove_pending
 from hudiformat.timeline.plans import ClusteringGroup, ClusteringPlan, RequestedReplaceMetadata, SliceInfo
 from hudiformat.timeline.timeline import Action, Instant, State
-from hudiformat.write.commit.changing import changing
+from hudiformat.write.commit.changing import change_timeline
 from hudiformat.write.commit.files import GroupTarget, delete_files
-from hudiformat.write.commit.heartbeats import forget
+from hudiformat.write.commit.heartbeats import delete_heartbeat
 from hudiformat.write.commit.plan import WritePlan, plan_of_service
 from hudiformat.write.commit.publishing import announce
 from hudiformat.write.commit.transaction import Commit
@@ -79,11 +79,11 @@ def cluster(context: TableContext, seen: TableState | None = None) -> ServiceRes
     if not _pending_clusterings(seen) and _schedule(context, seen) is None:
         return commits_result(_SERVICE, [])
     with ExitStack() as undo:
-        with changing(context) as state:
+        with change_timeline(context) as state:
             waiting = [instant for instant in _pending_clusterings(state) if not is_running(state, instant)]
             overtaken = [instant for instant in waiting if _slices_of(state, instant) is None]
             for instant in overtaken:
-                forget(state.storage, instant.time)
+                delete_heartbeat(state.storage, instant.time)
                 delete_files(state.storage, state.config, instant.time)
                 remove_pending(state.storage, state.config, instant)
             if overtaken:
@@ -95,9 +95,11 @@ def cluster(context: TableContext, seen: TableState | None = None) -> ServiceRes
 def _check(state: TableState) -> TableState:
     if state.options.index_type is IndexType.BUCKET and not resizes_buckets(state):
         raise UnsupportedFeatureError(
-            f"{state.storage.root}: cannot cluster a table with a simple bucket index: the hash of a record key "
-            "determines its file group, which clustering would change; use compact(), which merges the log files of a "
-            "bucket, or hoodie.index.bucket.engine=CONSISTENT_HASHING, with which clustering splits and merges buckets",
+            f"{state.storage.root}: cannot cluster: expected no simple bucket index, found "
+            "one, where the hash of a record key determines its file group; use compact(), "
+            "which merges the log files of a bucket, or "
+            "hoodie.index.bucket.engine=CONSISTENT_HASHING, with which clustering splits and "
+            "merges buckets",
             feature="clustering with a bucket index",
         )
     refuse_unwritable(state)
@@ -109,7 +111,7 @@ def _pending_clusterings(state: TableState) -> list[Instant]:
 
 
 def _schedule(context: TableContext, seen: TableState) -> Instant | None:
-    with changing(context, seen) as state:
+    with change_timeline(context, seen) as state:
         if state.logs_name_slices and state.pending_writes:
             return None  # their log files may be added to the slices of the plan, and their names would not show it
         plan = plan_clustering(state)

@@ -32,7 +32,7 @@ from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.timeline.plans import CompactionPlan
 from hudiformat.timeline.table_config import TableType
 from hudiformat.timeline.timeline import Action, Instant
-from hudiformat.write.commit.changing import changing
+from hudiformat.write.commit.changing import change_timeline
 from hudiformat.write.commit.files import GroupTarget, WriteCounts, base_file_stat
 from hudiformat.write.commit.plan import WritePlan, plan_of_service
 from hudiformat.write.commit.publishing import announce
@@ -80,7 +80,7 @@ def compact(context: TableContext, seen: TableState | None = None) -> ServiceRes
     if not _pending_compactions(seen) and _schedule(context, seen) is None:
         return commits_result(_SERVICE, [])
     with ExitStack() as undo:
-        with changing(context) as state:
+        with change_timeline(context) as state:
             waiting = [instant for instant in _pending_compactions(state) if not is_running(state, instant)]
             claimed = [claim_service(state, instant, undo) for instant in waiting]
         return commits_result(_SERVICE, [_run(state, one) for one in claimed])
@@ -93,7 +93,8 @@ def _pending_compactions(state: TableState) -> list[Instant]:
 def _check(state: TableState) -> TableState:
     if state.config.table_type is TableType.COPY_ON_WRITE:
         raise UnsupportedFeatureError(
-            f"{state.storage.root}: a copy-on-write table has no log files that could be compacted",
+            f"{state.storage.root}: expected a merge-on-read table, found a copy-on-write "
+            "table, which has no log files to compact; leave the compaction out",
             feature="compaction of COPY_ON_WRITE tables",
         )
     refuse_unwritable(state)
@@ -101,7 +102,7 @@ def _check(state: TableState) -> TableState:
 
 
 def _schedule(context: TableContext, seen: TableState) -> Instant | None:
-    with changing(context, seen) as state:
+    with change_timeline(context, seen) as state:
         if state.logs_name_slices and state.pending_writes:
             return None
         plan = plan_compaction(state)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.archive.archiving import ArchiveLimits, archive_instants, instants_to_archive
 from hudiformat.timeline.timeline import Action, Instant, Timeline
-from hudiformat.write.commit.changing import exclusive
+from hudiformat.write.commit.changing import hold_table_lock
 from hudiformat.write.commit.sweeping import sweep_before_archiving
 
 
@@ -44,7 +44,7 @@ def archive_table(context: TableContext) -> tuple[Instant, ...]:
     Raises:
         LockError: another writer keeps the table's lock.
     """
-    with exclusive(context) as owning:
+    with hold_table_lock(context) as owning:
         state = owning.state()
         limits = _limits(state)
         # Once an instant is off the timeline, nothing distinguishes its files from those of an archived commit.

@@ -21,7 +21,7 @@ from hudiformat.table.state import TableState
 from hudiformat.timeline.table_config import TableType
 from hudiformat.timeline.timeline import Action, Instant
 from hudiformat.write.commit.changing import dead_writes
-from hudiformat.write.expiring import expired_partitions
+from hudiformat.write.expiring import find_expired_partitions
 
 
 class Service(str, Enum):
@@ -144,7 +144,7 @@ def _expiry(state: TableState) -> Decision:
     if options.days <= 0:
         return Decision(False, "hoodie.partition.ttl.strategy.days.retain is not set")
     age = f"{_number(options.days, 'day')} ({options.strategy.value})"
-    partitions = tuple(expired_partitions(state))
+    partitions = tuple(find_expired_partitions(state))
     if not partitions:
         return Decision(False, f"no partition is older than {age}")
     return Decision(

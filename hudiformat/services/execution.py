@@ -25,13 +25,13 @@ from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudiformat.timeline.plans import CompactionOperation, CompactionPlan
 from hudiformat.timeline.timeline import Action, Instant, State
-from hudiformat.write.commit.changing import changing
+from hudiformat.write.commit.changing import change_timeline
 from hudiformat.write.commit.files import (
-    check_awaited,
     decode_write_stats,
     delete_markers,
     delete_strays,
     encode_write_stats,
+    refuse_finished_write,
 )
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.commit.publishing import check_publishable, publish, refuse_new_indexes
@@ -78,7 +78,7 @@ def _run_part(writing: WritePlan, attempt: int, numbered: tuple[int, Part], task
     storage = open_storage(writing.root)
     # The token has the attempt of the service too: tasks of a driver that is believed dead may still be running.
     stats = tuple(part(writing, storage, WriteToken(number, (task.stage + attempt) % _TOKENS, task.attempt)))
-    check_awaited(storage, writing.config, writing.instant, stats)
+    refuse_finished_write(storage, writing.config, writing.instant, stats)
     return encode_write_stats(stats)
 
 
@@ -125,7 +125,7 @@ def complete_claimed(
     instant, storage = claimed.instant, state.storage
     written = time.time()
     try:
-        with changing(state.context) as current:
+        with change_timeline(state.context) as current:
             claimed.heartbeat.confirm()
             # Use the current schema: a write that began before this service may have changed it since.
             metadata = replace(metadata, extra_metadata=_schemas(current, instant))

@@ -30,13 +30,13 @@ from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES, upda
 from hudiformat.timeline.contents import transition_inflight
 from hudiformat.timeline.plans import IndexCommitMetadata, IndexPartitionInfo, IndexPlan
 from hudiformat.timeline.timeline import Action, Instant
-from hudiformat.write.commit.changing import changing, roll_back_failed_writes
+from hudiformat.write.commit.changing import change_timeline, roll_back_failed_writes
 from hudiformat.write.commit.publishing import announce, publish
 from hudiformat.write.metadata.dropping import drop_partitions
 from hudiformat.write.metadata.indexing import IndexBuild
-from hudiformat.write.metadata.kinds import KEPT_UP, indexed_columns
+from hudiformat.write.metadata.kinds import MAINTAINED, indexed_columns
 from hudiformat.write.metadata.preparing import refuse_pending_services
-from hudiformat.write.metadata.setting_up import has_partition_stats, refuse_partitioned_index, wanted_partitions
+from hudiformat.write.metadata.setting_up import chosen_partitions, has_partition_stats, refuse_partitioned_index
 from hudiformat.write.metadata.unfinished import BUILDER, finish_indexings
 
 Progress = Callable[[str, int, int], None]
@@ -62,7 +62,7 @@ def create_index(
     indexing = _indexing(context, name, columns)
     refuse_unwritable(context.state())
     built = []
-    with changing(context) as state:
+    with change_timeline(context) as state:
         current = roll_back_failed_writes(state)
         _refuse(current, name, columns)
         if name == RECORD_INDEX and name not in current.config.metadata_partitions:
@@ -88,7 +88,7 @@ def drop_index(context: TableContext, name: str, *, dependents: bool = False) ->
     Source: DropIndexCommand, Hudi 1.2.0.
     """
     refuse_unwritable(context.state())
-    with changing(context, refuses=False) as state:
+    with change_timeline(context, refuses=False) as state:
         present = state.config.metadata_partitions
         found = next((one for one in (name, *(f"{prefix}{name}" for prefix in _PREFIXES)) if one in present), None)
         if found is None:
@@ -113,8 +113,9 @@ def _with_dependents(state: TableState, name: str, *, all_of_them: bool) -> list
     needing = [one for one in sorted(present) if name == RECORD_INDEX and one.startswith(SECONDARY_INDEX)]
     if needing and not all_of_them:
         raise OptionError(
-            f"{state.storage.root}: {', '.join(needing)} cannot do without {name}: drop them first, or all together "
-            "with dependents=True (on the command line --dependents)",
+            f"{state.storage.root}: expected no index that needs {name}, found {', '.join(needing)}; "
+            "drop them first, or all together with dependents=True (on the command line "
+            "--dependents)",
             option="dependents",
         )
     return [one for one in present if one in own or one in needing]
@@ -125,7 +126,7 @@ def build_metadata_table(state: TableState) -> None:
 
     Indexes that this process has dropped, because they were in an unknown state, are built as well.
     """
-    wanted = {*wanted_partitions(state.config, state.options), *state.context.parsed.dropped_indexes}
+    wanted = {*chosen_partitions(state.config, state.options), *state.context.parsed.dropped_indexes}
     rebuild_indexes(state.context, dict.fromkeys(wanted, ()))
     state.context.parsed.dropped_indexes = ()
 
@@ -151,7 +152,7 @@ def rebuild_indexes(context: TableContext, indexes: Mapping[str, Sequence[str]])
         UnsupportedFeatureError, LockError: as for :func:`create_index`.
     """
     built: list[Instant] = []
-    for name in (one for one in KEPT_UP if one in indexes):
+    for name in (one for one in MAINTAINED if one in indexes):
         state = context.state()
         if name == PARTITION_STATS and not has_partition_stats(state.config):
             continue
@@ -162,21 +163,25 @@ def rebuild_indexes(context: TableContext, indexes: Mapping[str, Sequence[str]])
 
 
 def _indexing(context: TableContext, name: str, columns: Sequence[str]) -> IndexingOptions:
-    if name not in KEPT_UP:
-        raise OptionError(f"index: expected one of {', '.join(KEPT_UP)}, found {name!r}", option="index")
+    if name not in MAINTAINED:
+        raise OptionError(f"index: expected one of {', '.join(MAINTAINED)}, found {name!r}", option="index")
     if columns and name != COLUMN_STATS:
-        raise OptionError(f"columns: only {COLUMN_STATS} has columns, {name} has none", option="columns")
+        raise OptionError(
+            f"columns: expected columns for {COLUMN_STATS} alone, found some for {name}; leave them out",
+            option="columns",
+        )
     if context.options.metadata_enable is False:
         key = "hoodie.metadata.enable"
         raise OptionError(
-            f"{key}=false switches the metadata table off, and {name} is a part of it: leave the option out", option=key
+            f"{key}: expected true, as {name} is a part of the metadata table, found false; leave the option out",
+            option=key,
         )
     indexing = context.options.indexing
     return replace(indexing, columns=tuple(columns)) if columns else indexing
 
 
 def _refuse_unknown(name: str, others: Sequence[str] = ()) -> None:
-    known = tuple(dict.fromkeys([*KEPT_UP, *others]))
+    known = tuple(dict.fromkeys([*MAINTAINED, *others]))
     if name not in known and not name.startswith(_PREFIXES):
         raise OptionError(f"index: expected one of {', '.join(known)}, found {name!r}", option="index")
 
@@ -186,20 +191,27 @@ def _refuse(state: TableState, name: str, columns: Sequence[str]) -> None:
     is_old = config.version < VERSION_WITH_COMPLETION_TIMES
     if name == PARTITION_STATS and not has_partition_stats(config):
         what = f"of version {config.version}" if is_old else "without partitions"
-        raise OptionError(f"{root}: a table {what} has no {PARTITION_STATS}", option="index")
+        raise OptionError(
+            f"{root}: expected a table with partitions, of version 8 or later, for "
+            f"{PARTITION_STATS}, found a table {what}; build {COLUMN_STATS} instead",
+            option="index",
+        )
     if not columns:
         return
     if is_old:
         raise UnsupportedFeatureError(
-            f"{root}: a table of version {config.version} keeps statistics of all columns, because it has no file that "
-            "could name some: leave the columns out",
+            f"{root}: expected no columns in table version {config.version}, which has no file "
+            f"that could name them, found {', '.join(columns)}; leave them out, and all "
+            "columns are indexed",
             feature=f"choosing columns of {COLUMN_STATS} in table version {config.version}",
         )
     _check_columns(state, columns)
     if COLUMN_STATS in config.metadata_partitions and not set(columns) <= set(indexed_columns(state)):
         there = ", ".join(indexed_columns(state))
         raise OptionError(
-            f"{root}: {COLUMN_STATS} exists, of {there}; to index other columns, drop it first", option="columns"
+            f"{root}: expected columns that {COLUMN_STATS} has, {there}, found {', '.join(columns)}; "
+            "drop the index first, to build it of other columns",
+            option="columns",
         )
 
 
@@ -223,7 +235,7 @@ def _is_indexable(state: TableState, column: str) -> bool:
 def _missing_partitions(state: TableState, name: str) -> list[str]:
     """Return the partitions that the index *name* needs and the metadata table lacks, in the order of building."""
     needed = {FILES, name} | ({COLUMN_STATS} if name == PARTITION_STATS else set())
-    return [one for one in KEPT_UP if one in needed and one not in state.config.metadata_partitions]
+    return [one for one in MAINTAINED if one in needed and one not in state.config.metadata_partitions]
 
 
 def _build(build: IndexBuild, progress: Progress | None) -> Instant:

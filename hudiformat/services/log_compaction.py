@@ -37,9 +37,9 @@ from hudiformat.timeline.contents import remove_pending
 from hudiformat.timeline.plans import CompactionPlan, CompactionStrategy
 from hudiformat.timeline.table_config import TableType
 from hudiformat.timeline.timeline import Action, Instant, State
-from hudiformat.write.commit.changing import changing
+from hudiformat.write.commit.changing import change_timeline
 from hudiformat.write.commit.files import GroupTarget, delete_files
-from hudiformat.write.commit.heartbeats import forget
+from hudiformat.write.commit.heartbeats import delete_heartbeat
 from hudiformat.write.commit.plan import WritePlan, write_plan
 from hudiformat.write.commit.publishing import announce
 from hudiformat.write.commit.transaction import Commit
@@ -63,12 +63,12 @@ def log_compact(context: TableContext) -> ServiceResult[Commit]:
     seen = context.state()
     _refuse(seen)
     with ExitStack() as undo:
-        with changing(context, seen) as state:
+        with change_timeline(context, seen) as state:
             planned = [instant for instant in state.timeline.pending if instant.action is Action.LOG_COMPACTION]
             waiting = [instant for instant in planned if not is_running(state, instant)]
             overtaken = [instant for instant in waiting if _is_overtaken(state, instant)]
             for instant in overtaken:
-                forget(state.storage, instant.time)
+                delete_heartbeat(state.storage, instant.time)
                 delete_files(state.storage, state.config, instant.time)
                 remove_pending(state.storage, state.config, instant)
             if overtaken:
@@ -88,7 +88,9 @@ def _refuse(state: TableState) -> None:
     for feature, present in refused.items():
         if present:
             raise UnsupportedFeatureError(
-                f"{state.storage.root}: there is no {feature}: leave the log compaction out", feature=feature
+                f"{state.storage.root}: expected a merge-on-read table without a custom merger, "
+                f"found {feature}; leave the log compaction out",
+                feature=feature,
             )
     refuse_unwritable(state)
 
@@ -155,7 +157,7 @@ def _write(plan: WritePlan, blocks: list[LogBlock], handle: AppendHandle) -> Non
     rule = merge_rule(plan.config, plan.schema, None)
     left = merge_log_entries(read_candidates(blocks, plan.schema.arrow_with_meta, rule), rule)
     for batch in merge_slice([], left, rule):
-        handle.keep(batch)
+        handle.keep_rows(batch)
     assert isinstance(left.keys, KeyIndex)  # noqa: S101 - positions are used with a base file only
     for chosen, fields in ((left.deleted & left.resets, ()), (left.deleted & ~left.resets, rule.ordering_fields)):
         numbers = np.flatnonzero(chosen)

@@ -11,7 +11,7 @@ from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.contents import encode_content, remove_pending
 from hudiformat.timeline.plans import CompactionOperation, CompactionPlan
 from hudiformat.timeline.timeline import Action, Instant, State, instant_path
-from hudiformat.write.commit.changing import changing
+from hudiformat.write.commit.changing import change_timeline
 from hudiformat.write.commit.files import delete_files
 
 
@@ -27,7 +27,7 @@ def mend_lost_plans(context: TableContext) -> TableState:
     In table version 6, log files written since then are named by the compaction.  They belong to the slices before it
     until it is completed, so it cannot be removed.
     """
-    with changing(context) as state:
+    with change_timeline(context) as state:
         for instant in find_lost_plans(state):
             delete_files(state.storage, state.config, instant.time)
             operations = tuple(_begun_slices(state, instant)) if state.logs_name_slices else ()

@@ -26,7 +26,7 @@ from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudiformat.timeline.contents import complete_instant, create_requested, remove_pending, transition_inflight
 from hudiformat.timeline.plans import CompactionPlan
 from hudiformat.timeline.timeline import Action, Instant, State, Timeline
-from hudiformat.write.commit.changing import changing
+from hudiformat.write.commit.changing import change_timeline
 from hudiformat.write.commit.files import base_file_stat, delete_files
 from hudiformat.write.metadata.metadata_table import MetadataTable
 
@@ -46,12 +46,12 @@ def serve_metadata_table(seen: TableState) -> bool:
     options = seen.options.services
     if not may_serve_metadata_table(seen):
         return False
-    with changing(seen.context, seen) as state:
+    with change_timeline(seen.context, seen) as state:
         if FILES not in state.config.metadata_partitions:  # the metadata table has been dropped in the meantime
             return True
         table = MetadataTable.of(state)
         if _clean(table):
-            table = table.refreshed()
+            table = table.refresh()
         if _is_due(table):
             table = _compact(table)
         if len(table.own.timeline.completed_writes) > options.archive_max_commits + 1:
@@ -138,14 +138,14 @@ def _compact(table: MetadataTable) -> MetadataTable:
         begun = create_requested(storage, config, _time(table), Action.COMPACTION, plan)
     if begun.state is State.REQUESTED:
         begun = transition_inflight(storage, config, begun)
-    opened = table.opened()
+    opened = table.open_existing()
     stats: defaultdict[str, tuple[WriteStat, ...]] = defaultdict(tuple)
     for one in slices:
         stat = _merge(table, opened, one, kinds[one.partition_path], begun.time)
         stats[one.partition_path] += (stat,)
     metadata = CommitMetadata("COMPACT", stats, {"schema": schema.avro}, compacted=True)
-    complete_instant(storage, config, begun, metadata, completion_time=table.refreshed().next_instant)
-    return table.refreshed()
+    complete_instant(storage, config, begun, metadata, completion_time=table.refresh().next_instant)
+    return table.refresh()
 
 
 def _time(table: MetadataTable) -> str:
@@ -194,4 +194,4 @@ def _without_unfinished(table: MetadataTable) -> MetadataTable:
     for pending in unfinished:
         delete_files(table.own.storage, table.own.config, pending.time)
         remove_pending(table.own.storage, table.own.config, pending)
-    return table.refreshed() if unfinished else table
+    return table.refresh() if unfinished else table

@@ -28,7 +28,7 @@ from hudiformat.write.commit.files import GroupTarget
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.handles.clustered import ClusteredFiles
 from hudiformat.write.index.hash_ring import REPLACE, HashRing, Node, format_nodes, parse_nodes
-from hudiformat.write.index.resizing import ResizeLimits, planned_resizes
+from hudiformat.write.index.resizing import ResizeLimits, plan_resizes
 from hudiformat.write.index.ring_files import first_ring, mark_committed, ring_of, save_ring
 
 EXECUTION = "org.apache.hudi.client.clustering.run.strategy.SparkConsistentBucketClusteringExecutionStrategy"
@@ -47,7 +47,7 @@ def plan_resize_groups(
     limits = ResizeLimits(int(size * options.bucketing.split), int(size * options.bucketing.merge), most, fewest)
     ring = ring_of(state.storage, path, state.visibility) or first_ring(state.storage, path, first)
     numbers, instant = count(), state.next_instant
-    resizes = planned_resizes(
+    resizes = plan_resizes(
         ring,
         slices,
         limits,

@@ -9,7 +9,7 @@ from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.archive.archiving import read_archived
 from hudiformat.timeline.timeline import Action, Instant
 from hudiformat.write.commit import rollback
-from hudiformat.write.commit.changing import changing
+from hudiformat.write.commit.changing import change_timeline
 
 
 def roll_back(context: TableContext, instant: str) -> ServiceResult[Instant]:
@@ -22,7 +22,7 @@ def roll_back(context: TableContext, instant: str) -> ServiceResult[Instant]:
 
     Source: BaseRollbackActionExecutor, Hudi 1.2.0.
     """
-    with changing(context) as state:
+    with change_timeline(context) as state:
         target = find_write(state, instant)
         later = [write.time for write in _writes(state) if write.time > instant]
         if later:

@@ -28,7 +28,7 @@ from hudiformat.services.service_result import ServiceResult
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.table.support import refuse_unwritable
 from hudiformat.timeline.timeline import Instant
-from hudiformat.write.commit.changing import changing, roll_back_failed_writes
+from hudiformat.write.commit.changing import change_timeline, roll_back_failed_writes
 from hudiformat.write.commit.heartbeats import is_of_ended_process
 from hudiformat.write.commit.transaction import Commit
 from hudiformat.write.expiring import expire_partitions
@@ -137,7 +137,7 @@ def size_of(state: TableState) -> TableSize:
 
 
 def _roll_back(state: TableState, _decision: Decision) -> ServiceResult[Instant]:
-    with changing(state.context) as now:
+    with change_timeline(state.context) as now:
         pending = now.pending_writes
         left = {one.time for one in roll_back_failed_writes(now).timeline.instants}
     rolled_back = tuple(one for one in sorted(pending, key=lambda one: one.time) if one.time not in left)

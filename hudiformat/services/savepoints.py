@@ -16,7 +16,7 @@ from hudiformat.timeline.cleans import CleanerPlan, CleanMetadata
 from hudiformat.timeline.contents import Content, complete_instant, create_requested, remove_pending
 from hudiformat.timeline.rollbacks import InstantInfo, RestorePlan, SavepointMetadata, SavepointPartitionMetadata
 from hudiformat.timeline.timeline import Action, Instant, State, instant_path
-from hudiformat.write.commit.changing import changing, exclusive
+from hudiformat.write.commit.changing import change_timeline, hold_table_lock
 from hudiformat.write.commit.publishing import announce
 from hudiformat.write.commit.restoring import finish_restores, run_restore
 
@@ -28,7 +28,7 @@ def savepoint(context: TableContext, instant: str, *, user: str = "", comment: s
         CommitError: there is no such completed write, its files may have been cleaned, or it has a savepoint.
         LockError: another writer keeps the table's lock.
     """
-    with exclusive(context) as owning:
+    with hold_table_lock(context) as owning:
         state = finish_restores(owning.state())
         _refuse_unsavable(state, instant)
         partitions = {}
@@ -52,7 +52,7 @@ def delete_savepoint(context: TableContext, instant: str) -> ServiceResult[Insta
     Raises:
         CommitError: it has no savepoint.
     """
-    with exclusive(context) as owning:
+    with hold_table_lock(context) as owning:
         state = finish_restores(owning.state())
         found = [one for one in state.timeline.instants if one.time == instant and one.action is Action.SAVEPOINT]
         if not found:
@@ -73,7 +73,7 @@ def restore(context: TableContext, instant: str) -> ServiceResult[Instant]:
         CommitError: there is no such completed write, or a savepoint keeps a later one.
         LockError: another writer keeps the table's lock.
     """
-    with changing(context) as state:
+    with change_timeline(context) as state:
         plan = _plan_restore(state, instant)
         newest, done = state.timeline.completed[-1], f"restored to {instant}"
         if newest.action is Action.RESTORE and not plan.instants_to_rollback:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timezone
 
-from hudiformat.errors import CommitError, OptionError, warn
+from hudiformat.errors import CommitError, OptionError, format_value, warn
 from hudiformat.services.cleaning import clean
 from hudiformat.services.compaction import compact
 from hudiformat.services.execution import mergeable_slices
@@ -26,8 +26,8 @@ from hudiformat.timeline.config_files import (
 )
 from hudiformat.timeline.table_config import TableConfig, TableType
 from hudiformat.timeline.timeline import Action
-from hudiformat.write.commit.changing import changing, roll_back_failed_writes
-from hudiformat.write.metadata.kinds import KEPT_UP
+from hudiformat.write.commit.changing import change_timeline, roll_back_failed_writes
+from hudiformat.write.metadata.kinds import MAINTAINED
 
 _ROUNDS = 10
 """How many times log files that other writers have added in the meantime are merged."""
@@ -53,7 +53,10 @@ def change_version(context: TableContext, to: int) -> TableConfig:
     """
     if type(to) is not int or to not in SUPPORTED_VERSIONS:
         known = ", ".join(map(str, SUPPORTED_VERSIONS))
-        raise OptionError(f"expected a table version of {known}, found {to!r:.60}", option="hoodie.table.version")
+        hint = f"; write {to} without quotes" if str(to) in map(str, SUPPORTED_VERSIONS) else ""
+        raise OptionError(
+            f"to: expected one of {known}, an int, found {format_value(to)}{hint}", option="hoodie.table.version"
+        )
     state = context.state()
     refuse_unwritable(state)
     path = f"{context.storage.root}/{PROPERTIES_FILE}"
@@ -63,7 +66,7 @@ def change_version(context: TableContext, to: int) -> TableConfig:
     indexes = indexes_with_columns(state)
     bare = _without_metadata_table(state)
     _run_everything_pending(bare)
-    with changing(bare) as current:
+    with change_timeline(bare) as current:
         _refuse_pending(current)
         config = _convert(current, to, path)
     if not (indexes and context.options.metadata_enable):
@@ -77,7 +80,7 @@ def _finish_former(context: TableContext, path: str) -> TableConfig:
 
     Its archive stays: Hudi upgrades in another order, and may have the archive only there.
     """
-    with changing(context) as state:
+    with change_timeline(context) as state:
         former = config_of_other_layout(state.config, path=path)
         delete_timeline(state.storage, former, instead_of=state.config, archive=False, confirm=state.context.confirm)
         return state.config
@@ -89,7 +92,7 @@ def _run_everything_pending(context: TableContext) -> None:
     unbounded = replace(options.services, compaction_target_io_mb=2**40, compaction_log_files=0, compaction_log_size=0)
     context = replace(context, options=replace(options, services=unbounded))
     for _ in range(_ROUNDS):
-        with changing(context) as seen:
+        with change_timeline(context) as seen:
             state = roll_back_failed_writes(seen)
         pending = {instant.action for instant in state.timeline.pending}
         if Action.CLEAN in pending:
@@ -126,7 +129,7 @@ def _refuse_pending(state: TableState) -> None:
 def _without_metadata_table(state: TableState) -> TableContext:
     """Return the table with options that make the first change drop the metadata table, whatever partitions it has."""
     partitions = state.config.metadata_partitions
-    left = [name for name in partitions if name not in KEPT_UP] if state.options.metadata_enable else partitions
+    left = [name for name in partitions if name not in MAINTAINED] if state.options.metadata_enable else partitions
     if left and state.options.metadata_enable is not False:
         warn(
             f"{state.storage.root}: the metadata table ({', '.join(left)}) belongs to table version "

@@ -114,7 +114,8 @@ def parse_sink_options(options: Mapping[str, str] | None) -> SinkOptions:
     parsed = SinkOptions(**{_KEYS[key][0]: _KEYS[key][1](key, value) for key, value in given.items()})
     if _AVRO_CODEC in given and parsed.format is not Format.AVRO:
         raise OptionError(
-            f"option {_AVRO_CODEC} is for Avro files: expected format avro beside it, found {parsed.format.value}",
+            f"option {_AVRO_CODEC}: expected the format avro beside it, found "
+            f"{parsed.format.value}; set format=avro, or leave it out",
             option=_AVRO_CODEC,
         )
     return parsed
@@ -122,7 +123,10 @@ def parse_sink_options(options: Mapping[str, str] | None) -> SinkOptions:
 
 def _unknown_option_error(key: str) -> OptionError:
     if key in _JAVA_CLASSES:
-        return OptionError(f"option {key!r} names a Java class: {_JAVA_CLASSES[key]}", option=key)
+        return OptionError(
+            f"option {key!r}: expected an object of Python, found the name of a Java class; {_JAVA_CLASSES[key]}",
+            option=key,
+        )
     hint = suggest_names(key, _KEYS, most=3) or f"; known are {', '.join(sorted(_KEYS))}"
     return OptionError(f"unknown option {key!r} of the file sink{hint}", option=key, is_unknown=True)
 

@@ -101,7 +101,10 @@ def commit_trigger(options: SinkOptions, extractor: Extractor | None = None) -> 
     """
     if (extractor is not None) != (options.extractor_kind is ExtractorKind.CUSTOM):
         key = "partition.time-extractor.kind"
-        raise OptionError(f"option {key}: 'custom' and the argument extractor= go together: pass both", option=key)
+        raise OptionError(
+            f"option {key}: expected 'custom' and the argument extractor= together, found one of them; pass both",
+            option=key,
+        )
     if options.trigger is Trigger.PROCESS_TIME:
         return ProcessTimeTrigger(options.delay)
     by_pattern = PartitionTime(options.timestamp_pattern, options.timestamp_formatter)
@@ -193,6 +196,9 @@ def commit_policies(
     key = "sink.partition-commit.policy.kind"
     for kind, policy in given.items():
         if (policy is not None) != (kind in options.policies) and kind is not Policy.SUCCESS_FILE:
-            message = f"option {key}: {kind.value!r} and the argument {kind.value}= go together: pass both"
+            message = (
+                f"option {key}: expected {kind.value!r} and the argument {kind.value}= together, "
+                "found one of them; pass both"
+            )
             raise OptionError(message, option=key)
     return [policy for kind in options.policies if (policy := given.get(kind)) is not None]

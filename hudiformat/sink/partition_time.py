@@ -59,8 +59,8 @@ class DateTimeFormat:
                 parts.append(f"(?P<{name}>{digits})")
             elif piece[0].isalpha() or piece in _RESERVED:
                 raise UnsupportedFeatureError(
-                    f"option {option}: {piece!r} in {pattern!r} is not supported; known are"
-                    f" {', '.join(_FIELDS)}, each field once, and texts in quotes",
+                    f"option {option}: expected the fields {', '.join(_FIELDS)}, each once, and texts "
+                    f"in quotes, found {piece!r} in {pattern!r}; put it in quotes, or leave it out",
                     feature="timestamp formatter",
                 )
             else:

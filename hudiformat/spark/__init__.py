@@ -16,13 +16,33 @@ from hudiformat.arguments import check_arguments
 from hudiformat.conditions.clauses import Delete, Insert, Update
 from hudiformat.spark.files.catalog import CatalogMetastore
 from hudiformat.spark.files.sink import file_sink
+from hudiformat.spark.read.queries import cdc, count, head, history, incremental, read_optimized, snapshot, stats
 from hudiformat.spark.read.read import read
-from hudiformat.spark.services import clean, cluster, compact, create_index, log_compact, verify
+from hudiformat.spark.services import (
+    change_version,
+    clean,
+    cluster,
+    compact,
+    create_index,
+    delete_savepoint,
+    drop_index,
+    log_compact,
+    maintain,
+    repair,
+    report,
+    restore,
+    rollback,
+    savepoint,
+    schedule_clustering,
+    schedule_compaction,
+    verify,
+)
 from hudiformat.spark.write.changing import delete_where, update
 from hudiformat.spark.write.functions import (
     bulk_insert,
     delete,
     delete_partitions,
+    evolve,
     insert,
     insert_overwrite,
     insert_overwrite_table,
@@ -38,22 +58,42 @@ __all__ = [
     "Insert",
     "Update",
     "bulk_insert",
+    "cdc",
+    "change_version",
     "clean",
     "cluster",
     "compact",
+    "count",
     "create_index",
     "create_table",
     "delete",
     "delete_partitions",
+    "delete_savepoint",
     "delete_where",
+    "drop_index",
+    "evolve",
     "file_sink",
+    "head",
+    "history",
+    "incremental",
     "insert",
     "insert_overwrite",
     "insert_overwrite_table",
     "log_compact",
+    "maintain",
     "merge",
     "read",
+    "read_optimized",
     "register",
+    "repair",
+    "report",
+    "restore",
+    "rollback",
+    "savepoint",
+    "schedule_clustering",
+    "schedule_compaction",
+    "snapshot",
+    "stats",
     "update",
     "upsert",
     "verify",
@@ -81,8 +121,9 @@ def register(spark: SparkSession) -> None:
         from hudiformat.errors import UnsupportedFeatureError  # noqa: PLC0415
 
         raise UnsupportedFeatureError(
-            f"the data source needs PySpark 4; this is {pyspark.__version__}, where hudiformat.spark.insert, upsert, "
-            "bulk_insert and delete write, and hudiformat.open_table reads",
+            f"expected PySpark 4 for the data source, found {pyspark.__version__}; use "
+            "hudiformat.spark.insert, upsert, bulk_insert and delete to write, and "
+            "hudiformat.spark.read to read",
             feature="data source on PySpark 3",
         ) from error
     spark.dataSource.register(HudiDataSource)

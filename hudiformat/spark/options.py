@@ -50,8 +50,9 @@ def open_for_tasks(path: str, options: Mapping[str, str] | None) -> Table:
     table = open_table(path, options=options)
     if "://" in table.path and table.path != path.rstrip("/"):
         raise OptionError(
-            f"{table.path}: expected a path without credentials or options, which tasks are not handed; give them by "
-            "the environment, as with spark.executorEnv.AWS_ENDPOINT_URL",
+            "path: expected one without credentials or options, which tasks are not handed, "
+            f"found {table.path}; give them by the environment, as with "
+            "spark.executorEnv.AWS_ENDPOINT_URL",
             option="path",
         )
     return table
@@ -89,7 +90,10 @@ class SourceOptions:
         """
         path = self.get("path")
         if path is None:
-            raise OptionError("no path; name the table with load(path), save(path) or start(path)", option="path")
+            raise OptionError(
+                "path: expected the path of a table, found none; name it with load(path), save(path) or start(path)",
+                option="path",
+            )
         return path
 
     @property
@@ -140,7 +144,8 @@ class SourceOptions:
         names = None if text is None else [name.strip() for name in text.split(",") if name.strip()]
         if names == []:
             raise OptionError(
-                f"{COLUMNS}: expected names of columns, found {text!r}; hudiformat.spark.read(columns=[]) counts rows",
+                f"{COLUMNS}: expected names of columns, found {text!r}; use "
+                "hudiformat.spark.read(columns=[]) to count rows",
                 option=COLUMNS,
             )
         return names
@@ -176,7 +181,8 @@ class SourceOptions:
         operation = self._operation() or Operation.UPSERT
         if operation is Operation.DELETE_PARTITION:
             raise OptionError(
-                "operation: a stream has no delete_partition; call hudiformat.spark.delete_partitions",
+                "operation: expected one that writes the rows of a stream, found "
+                "delete_partition; call hudiformat.spark.delete_partitions",
                 option="operation",
             )
         return operation

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
 from hudiformat.api.reading import context_of
-from hudiformat.arguments import as_name_list, check_arguments
+from hudiformat.api.table import Table, Version
+from hudiformat.arguments import check_arguments
+from hudiformat.check.repair.planning import DEAD_AFTER
+from hudiformat.check.repair.steps import Repair
 from hudiformat.check.verify.finding import TableFinding
-from hudiformat.check.verify.verification import verify_table
-from hudiformat.services import cleaning, clustering, compaction, indexing, log_compaction
+from hudiformat.read.time_travel import Written
+from hudiformat.report.writing import TableReport
+from hudiformat.services.maintenance_report import MaintenanceReport
 from hudiformat.services.service_result import ServiceResult
 from hudiformat.spark.errors import reraise_task_errors
 from hudiformat.spark.executor import with_tasks
 from hudiformat.spark.options import open_for_tasks
-from hudiformat.table.state import TableContext
 from hudiformat.timeline.timeline import Instant
 from hudiformat.write.commit.transaction import Commit
-
-
-@check_arguments
-def cluster(spark: SparkSession, path: str, *, options: Mapping[str, str] | None = None) -> ServiceResult[Commit]:
-    """Cluster the table at *path*, as ``hudiformat.Table.cluster`` does: a task rewrites one group of file slices.
-
-    Raises:
-        HudiFormatError: as for ``hudiformat.Table.cluster``; the clustering stays planned.
-
-    Source: RunClusteringProcedure, MultipleSparkJobExecutionStrategy, Hudi 1.2.0.
-    """
-    with reraise_task_errors():
-        return clustering.cluster(_by_tasks(spark, path, options))
 
 
 @check_arguments
@@ -43,7 +34,7 @@ def compact(spark: SparkSession, path: str, *, options: Mapping[str, str] | None
     Source: RunCompactionProcedure, HoodieCompactor, Hudi 1.2.0.
     """
     with reraise_task_errors():
-        return compaction.compact(_by_tasks(spark, path, options))
+        return table_by_tasks(spark, path, options).compact()
 
 
 @check_arguments
@@ -52,9 +43,54 @@ def log_compact(spark: SparkSession, path: str, *, options: Mapping[str, str] | 
 
     Raises:
         HudiFormatError: as for ``hudiformat.Table.log_compact``; the log compaction stays planned.
+
+    Source: HoodieLogCompactionPlanGenerator, Hudi 1.2.0.
     """
     with reraise_task_errors():
-        return log_compaction.log_compact(_by_tasks(spark, path, options))
+        return table_by_tasks(spark, path, options).log_compact()
+
+
+@check_arguments
+def schedule_compaction(
+    spark: SparkSession, path: str, *, options: Mapping[str, str] | None = None
+) -> ServiceResult[Instant]:
+    """Plan a compaction of the table at *path* without running it, if file groups have log files.
+
+    Raises:
+        HudiFormatError: as for ``hudiformat.Table.schedule_compaction``.
+
+    Source: RunCompactionProcedure, Hudi 1.2.0.
+    """
+    with reraise_task_errors():
+        return table_by_tasks(spark, path, options).schedule_compaction()
+
+
+@check_arguments
+def cluster(spark: SparkSession, path: str, *, options: Mapping[str, str] | None = None) -> ServiceResult[Commit]:
+    """Cluster the table at *path*, as ``hudiformat.Table.cluster`` does: a task rewrites one group of file slices.
+
+    Raises:
+        HudiFormatError: as for ``hudiformat.Table.cluster``; the clustering stays planned.
+
+    Source: RunClusteringProcedure, MultipleSparkJobExecutionStrategy, Hudi 1.2.0.
+    """
+    with reraise_task_errors():
+        return table_by_tasks(spark, path, options).cluster()
+
+
+@check_arguments
+def schedule_clustering(
+    spark: SparkSession, path: str, *, options: Mapping[str, str] | None = None
+) -> ServiceResult[Instant]:
+    """Plan a clustering of the table at *path* without running it, if there are file groups to rewrite.
+
+    Raises:
+        HudiFormatError: as for ``hudiformat.Table.schedule_clustering``.
+
+    Source: RunClusteringProcedure, Hudi 1.2.0.
+    """
+    with reraise_task_errors():
+        return table_by_tasks(spark, path, options).schedule_clustering()
 
 
 @check_arguments
@@ -67,22 +103,95 @@ def clean(spark: SparkSession, path: str, *, options: Mapping[str, str] | None =
     Source: RunCleanProcedure, CleanActionExecutor, Hudi 1.2.0.
     """
     with reraise_task_errors():
-        return cleaning.clean(_by_tasks(spark, path, options))
+        return table_by_tasks(spark, path, options).clean()
 
 
 @check_arguments
-def verify(
-    spark: SparkSession, path: str, *, contents: bool = True, options: Mapping[str, str] | None = None
-) -> list[TableFinding]:
-    """Return what is wrong with the table at *path*, as ``hudiformat.Table.verify`` does: tasks read the files.
+def maintain(
+    spark: SparkSession,
+    path: str,
+    *,
+    only: str | Sequence[str] = (),
+    dry_run: bool = False,
+    options: Mapping[str, str] | None = None,
+) -> MaintenanceReport:
+    """Run all services of the table at *path* that are due, as ``hudiformat.Table.maintain`` does.
+
+    The services run one after the other, and tasks do the work of each, as in a call of its own.
 
     Raises:
-        HudiFormatError: as for ``hudiformat.Table.verify``.
+        HudiFormatError: as for ``hudiformat.Table.maintain``.
 
-    Source: spec/services.md.
+    Source: BaseHoodieTableServiceClient.runTableServicesInline, Hudi 1.2.0.
     """
     with reraise_task_errors():
-        return list(verify_table(_by_tasks(spark, path, options), contents=contents))
+        return table_by_tasks(spark, path, options).maintain(only=only, dry_run=dry_run)
+
+
+@check_arguments
+def rollback(
+    spark: SparkSession, path: str, instant: str | Instant | Written, *, options: Mapping[str, str] | None = None
+) -> ServiceResult[Instant]:
+    """Roll back the newest write of the table at *path*, which is *instant*; the driver deletes its files.
+
+    Raises:
+        HudiFormatError: as for ``hudiformat.Table.rollback``.
+
+    Source: RollbackToInstantTimeProcedure, Hudi 1.2.0.
+    """
+    with reraise_task_errors():
+        return table_by_tasks(spark, path, options).rollback(instant)
+
+
+@check_arguments
+def savepoint(
+    spark: SparkSession,
+    path: str,
+    instant: str | Instant | Written,
+    *,
+    user: str = "",
+    comment: str = "",
+    options: Mapping[str, str] | None = None,
+) -> ServiceResult[Instant]:
+    """Create a savepoint of the table at *path*: the files of the commit *instant* are kept.
+
+    Raises:
+        HudiFormatError: as for ``hudiformat.Table.savepoint``.
+
+    Source: CreateSavepointProcedure, Hudi 1.2.0.
+    """
+    with reraise_task_errors():
+        return table_by_tasks(spark, path, options).savepoint(instant, user=user, comment=comment)
+
+
+@check_arguments
+def delete_savepoint(
+    spark: SparkSession, path: str, instant: str | Instant | Written, *, options: Mapping[str, str] | None = None
+) -> ServiceResult[Instant]:
+    """Delete the savepoint of the commit *instant* of the table at *path*; its files may be cleaned again.
+
+    Raises:
+        HudiFormatError: as for ``hudiformat.Table.delete_savepoint``.
+
+    Source: DeleteSavepointProcedure, Hudi 1.2.0.
+    """
+    with reraise_task_errors():
+        return table_by_tasks(spark, path, options).delete_savepoint(instant)
+
+
+@check_arguments
+def restore(
+    spark: SparkSession, path: str, instant: str | Instant | Written, *, options: Mapping[str, str] | None = None
+) -> ServiceResult[Instant]:
+    """Roll back every write of the table at *path* that completed after the commit *instant*.
+
+    Raises:
+        HudiFormatError: as for ``hudiformat.Table.restore``.
+
+    Source: RollbackToSavepointProcedure, Hudi 1.2.0.
+    """
+    with reraise_task_errors():
+        return table_by_tasks(spark, path, options).restore(instant)
 
 
 @check_arguments
@@ -104,8 +213,112 @@ def create_index(
     Source: RunIndexActionExecutor, Hudi 1.2.0.
     """
     with reraise_task_errors():
-        return indexing.create_index(_by_tasks(spark, path, options), name, columns=as_name_list(columns))
+        return table_by_tasks(spark, path, options).create_index(name, columns=columns)
 
 
-def _by_tasks(spark: SparkSession, path: str, options: Mapping[str, str] | None) -> TableContext:
-    return with_tasks(spark, context_of(open_for_tasks(path, options)))
+@check_arguments
+def drop_index(
+    spark: SparkSession, path: str, name: str, *, dependents: bool = False, options: Mapping[str, str] | None = None
+) -> ServiceResult[Instant]:
+    """Drop an index of the metadata table of the table at *path*, as ``hudiformat.Table.drop_index`` does.
+
+    Raises:
+        HudiFormatError: as for ``hudiformat.Table.drop_index``.
+
+    Source: DropIndexCommand, Hudi 1.2.0.
+    """
+    with reraise_task_errors():
+        return table_by_tasks(spark, path, options).drop_index(name, dependents=dependents)
+
+
+@check_arguments
+def change_version(
+    spark: SparkSession, path: str, to: Version, *, options: Mapping[str, str] | None = None
+) -> ServiceResult[Instant]:
+    """Change the table at *path* to version *to*, as ``hudiformat.Table.change_version`` does: tasks merge log files.
+
+    Raises:
+        HudiFormatError: as for ``hudiformat.Table.change_version``.
+
+    Source: UpgradeOrDowngradeProcedure, Hudi 1.2.0.
+    """
+    with reraise_task_errors():
+        return table_by_tasks(spark, path, options).change_version(to)
+
+
+@check_arguments
+def verify(
+    spark: SparkSession,
+    path: str,
+    *,
+    contents: bool = True,
+    keys: bool = False,
+    options: Mapping[str, str] | None = None,
+) -> list[TableFinding]:
+    """Return what is wrong with the table at *path*, as ``hudiformat.Table.verify`` does: tasks read the files.
+
+    Raises:
+        HudiFormatError: as for ``hudiformat.Table.verify``.
+
+    Source: spec/services.md.
+    """
+    with reraise_task_errors():
+        return table_by_tasks(spark, path, options).verify(contents=contents, keys=keys)
+
+
+@check_arguments
+def repair(
+    spark: SparkSession,
+    path: str,
+    *,
+    apply: bool = False,
+    keys: bool = False,
+    properties: Mapping[str, str] | None = None,
+    dead_after: float = DEAD_AFTER,
+    options: Mapping[str, str] | None = None,
+) -> Repair:
+    """Plan the repair of the table at *path*, or with *apply* make it, as ``hudiformat.Table.repair`` does.
+
+    Tasks read the files, and the driver repairs them.
+
+    Raises:
+        HudiFormatError: as for ``hudiformat.Table.repair``.
+
+    Source: RepairsCommand, Hudi 1.2.0; docs/repair.md.
+    """
+    with reraise_task_errors():
+        return table_by_tasks(spark, path, options).repair(
+            apply=apply, keys=keys, properties=properties, dead_after=dead_after
+        )
+
+
+@check_arguments
+def report(
+    spark: SparkSession,
+    path: str,
+    page: str | os.PathLike[str] | None = None,
+    *,
+    verify: bool = True,
+    options: Mapping[str, str] | None = None,
+) -> TableReport:
+    """Return a report about the table at *path*, as ``hudiformat.Table.report`` does.
+
+    With *page*, a local file of the driver, the report is also written there as an HTML page.  With *verify*, tasks
+    read the rows of the newest file slices.
+
+    Raises:
+        HudiFormatError: as for ``hudiformat.Table.report``.
+
+    Source: spec/services.md, "Reports".
+    """
+    with reraise_task_errors():
+        return table_by_tasks(spark, path, options).report(page, verify=verify)
+
+
+def table_by_tasks(spark: SparkSession, path: str, options: Mapping[str, str] | None) -> Table:
+    """Open the table at *path* with the tasks of *spark* as the executor of its services.
+
+    Raises:
+        HudiFormatError: as for :func:`open_for_tasks`.
+    """
+    return Table(with_tasks(spark, context_of(open_for_tasks(path, options))))

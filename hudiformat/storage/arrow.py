@@ -224,8 +224,9 @@ class ArrowStorage:
 
     def _not_atomic_error(self, action: str, path: str) -> UnsupportedFeatureError:
         return UnsupportedFeatureError(
-            f"cannot {action} {self._name(path)}: on this file system readers can see incomplete files, and it has no "
-            "rename; if yours supports rename, or creates files in one step, pass capabilities= to open_storage",
+            f"cannot {action} {self._name(path)}: expected a file system that shows only whole "
+            "files, or that has rename, found neither; if yours does, pass capabilities= to "
+            "open_storage",
             feature="creating whole files",
         )
 

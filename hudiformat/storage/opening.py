@@ -63,7 +63,9 @@ def open_storage(
     # Not isinstance(path, Storage), which takes 0.1 ms for a protocol.
     is_uri = isinstance(path, str | os.PathLike) and filesystem is None and "://" in os.fspath(path)
     if storage_options and not is_uri:
-        raise OptionError(f"storage_options are for URIs; found {path}", option="storage_options")
+        raise OptionError(
+            f"storage_options: expected them beside a URI, found {path}; leave them out", option="storage_options"
+        )
     if not isinstance(path, str | os.PathLike):
         return path
     text = os.fspath(path)

@@ -56,10 +56,14 @@ def with_bucket_rules(options: WriteOptions, storage: Storage, timeline: Timelin
     except (ValueError, KeyError, TypeError, OptionError) as error:
         raise CorruptTableError(f"{path}: expected rules for the number of buckets: {error}", path=path) from error
     if kind.lower() != options.bucketing.rule_type:
-        raise UnsupportedFeatureError(f"{path}: cannot follow rules of the kind {kind}", feature=f"bucket rules {kind}")
+        raise UnsupportedFeatureError(
+            f"{path}: expected rules of the kind {options.bucketing.rule_type}, found {kind}; "
+            "write the table with Hudi",
+            feature=f"bucket rules {kind}",
+        )
     if options.bucketing.rules not in ((), rules):
         raise OptionError(
-            f"{_EXPRESSIONS}: the table has {expressions!r}, found "
+            f"{_EXPRESSIONS}: expected {expressions!r}, as the table has it, found "
             f"{format_bucket_rules(options.bucketing.rules)!r}; leave the option out",
             option=_EXPRESSIONS,
         )

@@ -110,7 +110,7 @@ def check_table_name(table: str) -> None:
     """Raise an OptionError if *table* is not a valid name of a table."""
     if _NAME.fullmatch(table) is None:
         raise OptionError(
-            f"a table needs a name of letters, digits and _, with no digit first; found {table!r}",
+            f"name: expected letters, digits and _, with no digit first, found {table!r}",
             option="hoodie.table.name",
         )
 
@@ -128,7 +128,8 @@ def _check_version(version: int, ordering_fields: Sequence[str]) -> None:
         raise OptionError(f"expected a table version of {supported}, found {version}", option="hoodie.table.version")
     if version < _NEWEST_VERSION and len(ordering_fields) > 1:
         raise OptionError(
-            f"a table of version {version} has one ordering field, found {', '.join(ordering_fields)}",
+            f"ordering: expected one column in table version {version}, found {', '.join(ordering_fields)}; "
+            f"name one, or create a table of version {_NEWEST_VERSION}",
             option="hoodie.table.ordering.fields",
         )
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.file_group.base_file.format import FORMATS
 from hudiformat.file_group.merging.rule import delete_marker, merge_mode
 from hudiformat.table.options.buckets import BucketEngine
 from hudiformat.table.options.values import (
     REPLACING,
+    SUPPORTED_INDEX_TYPES,
     CdcMode,
     ConcurrencyMode,
     DuplicatePolicy,
@@ -24,53 +26,83 @@ WRITABLE_VERSIONS = (6, 8, 9)
 AMBIGUOUS_KEYS = "tables below version 9 with the COMPLEX key generator and one record key field"
 """Not written, because releases of Hudi disagree on the form of the keys."""
 
+_COPY = "write the table with Hudi, or copy its rows into a new table"
+
 
 def refuse_unwritable(state: TableState) -> None:
     """Raise an UnsupportedFeatureError for a table that cannot be written yet."""
     config, options = state.config, state.options
+    mode, versions = "hoodie.write.concurrency.mode", ", ".join(map(str, WRITABLE_VERSIONS))
+    is_cow = config.table_type is TableType.COPY_ON_WRITE
+    has_buckets, is_non_blocking = options.index_type is IndexType.BUCKET, options.concurrency.is_non_blocking
+    logging_mode = config.cdc_supplemental_logging_mode
+    optimistic = f"set {mode}={ConcurrencyMode.OPTIMISTIC.value}"
     refused = {
-        f"table version {config.version}": config.version not in WRITABLE_VERSIONS,
-        AMBIGUOUS_KEYS: config.has_ambiguous_keys,
+        f"table version {config.version}": (
+            config.version not in WRITABLE_VERSIONS,
+            f"upgrade it to one of {versions}",
+        ),
+        AMBIGUOUS_KEYS: (config.has_ambiguous_keys, _COPY),
         "COPY_ON_WRITE tables with a custom merger": (
-            config.table_type is TableType.COPY_ON_WRITE and state.context.merger is not None
+            is_cow and state.context.merger is not None,
+            "open the table without merger=, or make a MERGE_ON_READ table",
         ),
-        "tables without meta fields": not config.populate_meta_fields,
-        "buckets without a record key": options.index_type is IndexType.BUCKET and not config.record_key_fields,
-        f"change data in the mode {config.cdc_supplemental_logging_mode}": (
-            config.cdc_enabled and config.cdc_supplemental_logging_mode not in {mode.value for mode in CdcMode}
+        "tables without meta fields": (not config.populate_meta_fields, _COPY),
+        "buckets without a record key": (has_buckets and not config.record_key_fields, "choose another index"),
+        f"change data in the mode {logging_mode}": (
+            config.cdc_enabled and logging_mode not in {one.value for one in CdcMode},
+            f"set hoodie.table.cdc.supplemental.logging.mode to one of {', '.join(one.value for one in CdcMode)}",
         ),
-        "slash-separated dates": config.slash_separated_dates,
-        "custom delete markers": delete_marker(config) is not None,
-        "dropped partition columns": config.drop_partition_columns,
-        f"base files of format {config.base_file_format}": config.base_file_format.upper() != "PARQUET",
-        "partition metadata files in base-file format": config.partition_metafile_use_base_format,
-        "bootstrapped tables": config.bootstrap_base_path is not None,
-        f"the index {options.index_type.value}": not options.index_type.is_supported,
-        f"without blocking other writers in table version {config.version}": (
-            options.concurrency.is_non_blocking and config.version < VERSION_WITH_COMPLETION_TIMES
+        "slash-separated dates": (config.slash_separated_dates, _COPY),
+        "custom delete markers": (delete_marker(config) is not None, _COPY),
+        "dropped partition columns": (config.drop_partition_columns, _COPY),
+        f"base files of format {config.base_file_format}": (config.base_file_format not in FORMATS, _COPY),
+        "partition metadata files in base-file format": (config.partition_metafile_use_base_format, _COPY),
+        "bootstrapped tables": (config.bootstrap_base_path is not None, _COPY),
+        f"the index {options.index_type.value}": (
+            not options.index_type.is_supported,
+            f"set hoodie.index.type to one of {', '.join(one.value for one in SUPPORTED_INDEX_TYPES)}",
         ),
-        "without blocking other writers but with a bucket index and log files": (
-            options.concurrency.is_non_blocking
-            and (options.index_type is not IndexType.BUCKET or config.table_type is TableType.COPY_ON_WRITE)
+        f"non-blocking writers in table version {config.version}": (
+            is_non_blocking and config.version < VERSION_WITH_COMPLETION_TIMES,
+            f"upgrade the table to version 9, or {optimistic}",
+        ),
+        "non-blocking writers of a table without log files or without a bucket index": (
+            is_non_blocking and (not has_buckets or is_cow),
+            f"{optimistic}, or make a MERGE_ON_READ table with hoodie.index.type=BUCKET",
         ),
     }
     refused |= _consistent_hashing_conflicts(config, options)
-    for feature, present in refused.items():
+    for feature, (present, advice) in refused.items():
         if present:
-            raise UnsupportedFeatureError(f"{state.storage.root}: cannot write {feature} yet", feature=feature)
+            raise UnsupportedFeatureError(
+                f"{state.storage.root}: expected a table and options with which hudiformat can write, found {feature}; "
+                f"{advice}",
+                feature=feature,
+            )
     merge_mode(config)
 
 
-def _consistent_hashing_conflicts(config: TableConfig, options: WriteOptions) -> dict[str, bool]:
-    """Return the features that cannot be combined with consistent hashing, and whether the table has them.
+def _consistent_hashing_conflicts(config: TableConfig, options: WriteOptions) -> dict[str, tuple[bool, str]]:
+    """Return the features that cannot be combined with consistent hashing, whether the table has them, and advice.
 
     Hudi refuses the first two as well.
     """
     is_ring = options.index_type is IndexType.BUCKET and options.bucket_engine is BucketEngine.CONSISTENT_HASHING
+    simple = "set hoodie.index.bucket.engine=SIMPLE"
     return {
-        "COPY_ON_WRITE tables with consistent hashing": is_ring and config.table_type is TableType.COPY_ON_WRITE,
-        "consistent hashing without blocking other writers": is_ring and options.concurrency.is_non_blocking,
-        "consistent hashing with rules for the number of buckets": is_ring and bool(options.bucketing.rules),
+        "COPY_ON_WRITE tables with consistent hashing": (
+            is_ring and config.table_type is TableType.COPY_ON_WRITE,
+            f"make a MERGE_ON_READ table, or {simple}",
+        ),
+        "consistent hashing with non-blocking writers": (
+            is_ring and options.concurrency.is_non_blocking,
+            f"set hoodie.write.concurrency.mode={ConcurrencyMode.OPTIMISTIC.value}",
+        ),
+        "consistent hashing with rules for the number of buckets": (
+            is_ring and bool(options.bucketing.rules),
+            f"leave the rules out, or {simple}",
+        ),
     }
 
 
@@ -89,8 +121,10 @@ def _refuse_replacing(state: TableState, operation: Operation) -> None:
     """Refuse to remove file groups in non-blocking mode, because other writers may be adding rows to them."""
     if operation in REPLACING and state.options.concurrency.is_non_blocking:
         raise UnsupportedFeatureError(
-            f"{state.storage.root}: {operation.value} removes file groups that other writers may be writing to: set "
-            f"hoodie.write.concurrency.mode to {ConcurrencyMode.OPTIMISTIC.value} for it",
+            f"{state.storage.root}: expected no {ConcurrencyMode.NON_BLOCKING.value} for "
+            f"{operation.value}, which removes file groups that other writers may be writing "
+            "to, found it; set hoodie.write.concurrency.mode to "
+            f"{ConcurrencyMode.OPTIMISTIC.value} for it",
             feature=f"{operation.value} without blocking other writers",
         )
 
@@ -104,8 +138,9 @@ def _refuse_duplicate_policy(state: TableState, operation: Operation) -> None:
     has_buckets = state.options.index_type is IndexType.BUCKET
     if operation is Operation.INSERT and has_buckets and policy is not DuplicatePolicy.NONE:
         raise UnsupportedFeatureError(
-            f"{state.storage.root}: hoodie.datasource.insert.dup.policy={policy.value} looks keys up, which a bucket "
-            "index does not; upsert the rows instead",
+            f"{state.storage.root}: expected hoodie.datasource.insert.dup.policy=none with a "
+            f"bucket index, which does not look keys up, found {policy.value}; upsert the rows "
+            "instead",
             feature="insert policies with a bucket index",
         )
 
@@ -119,7 +154,8 @@ def _refuse_group_removal(state: TableState, operation: Operation) -> None:
     has_rings = state.options.index_type is IndexType.BUCKET and state.options.bucket_engine is not BucketEngine.SIMPLE
     if operation in REPLACING and has_rings:
         raise UnsupportedFeatureError(
-            f"{state.storage.root}: {operation.value} removes the file groups of buckets, whose ids a ring keeps; "
-            "delete the rows instead",
+            f"{state.storage.root}: expected an operation that keeps the file groups of "
+            f"buckets, whose ids a ring keeps, found {operation.value}; delete the rows "
+            "instead",
             feature=f"{operation.value} with consistent hashing",
         )

@@ -77,16 +77,17 @@ def _refuse_keys(config: TableConfig) -> None:
     """Refuse record keys whose form depends on the version of Hudi that wrote them, as Hudi does."""
     if config.key_generator is KeyGenerator.COMPLEX and len(config.record_key_fields) == 1:
         raise UnsupportedFeatureError(
-            f"table {config.name}: the complex key generator writes keys of one field as 'a:1' in some versions of "
-            "Hudi and as '1' in others, so the table's version cannot be changed safely",
+            f"table {config.name}: expected keys that all releases of Hudi write alike, found "
+            "those of the complex key generator with one field, 'a:1' in some and '1' in "
+            f"others; stay at version {config.version}, or copy the rows into a new table",
             feature="another table version for complex keys of one field",
         )
     is_old = config.version < VERSION_WITH_COMPLETION_TIMES
     if is_old and config.key_generator is KeyGenerator.CUSTOM and None in config.partition_types:
         raise UnsupportedFeatureError(
-            f"table {config.name}: a custom key generator has the types of its partition fields from table version 8 "
-            "on, and version 6 does not know them; upgrade it with Hudi, whose "
-            "hoodie.datasource.write.partitionpath.field says them",
+            f"table {config.name}: expected the types of its partition fields, which a custom "
+            "key generator has from table version 8 on, found none in version 6; upgrade it "
+            "with Hudi, whose hoodie.datasource.write.partitionpath.field says them",
             feature="upgrade of tables with a custom key generator",
         )
 
@@ -143,8 +144,9 @@ def _from_9_to_8(config: TableConfig) -> Properties:
     legacy = config.legacy_payload_class
     if config.partial_update_mode is not None and legacy not in (_PARTIAL, _PARTIAL_LATEST):
         raise UnsupportedFeatureError(
-            f"table {config.name}: {_PARTIAL_UPDATES}={config.partial_update_mode.value} has no counterpart before "
-            "table version 9, where a payload class says it",
+            f"table {config.name}: expected no {_PARTIAL_UPDATES} before table version 9, "
+            f"where a payload class says it, found {config.partial_update_mode.value}; stay at "
+            "version 9",
             feature="downgrade of tables with a partial update mode",
         )
     if config.merge_mode is not MergeMode.CUSTOM:
@@ -155,8 +157,8 @@ def _from_9_to_8(config: TableConfig) -> Properties:
         properties |= {_MERGE_MODE: MergeMode.CUSTOM.value, **_strategy(_BY_PAYLOAD)}
     if len(config.ordering_fields) > 1:
         raise UnsupportedFeatureError(
-            f"table {config.name}: a table has one ordering field before version 9, this one has "
-            f"{', '.join(config.ordering_fields)}",
+            f"table {config.name}: expected one ordering field before version 9, found "
+            f"{', '.join(config.ordering_fields)}; stay at version 9",
             feature="downgrade of tables with several ordering fields",
         )
     return _rename_property(properties, _ORDERING, _PRECOMBINE, config)
@@ -167,7 +169,8 @@ def _from_8_to_6(config: TableConfig) -> Properties:
     if config.payload_class is None:
         if config.merge_mode is MergeMode.CUSTOM:
             raise UnsupportedFeatureError(
-                f"table {config.name}: a custom merger needs a payload class before table version 8",
+                f"table {config.name}: expected a payload class for a custom merge mode before "
+                f"table version 8, found none; stay at version {config.version}",
                 feature="downgrade of tables with a custom merge mode",
             )
         if config.merge_mode is MergeMode.COMMIT_TIME_ORDERING:

@@ -252,7 +252,7 @@ def _supported_version(version: int) -> int:
         advice = "it was written by a newer Apache Hudi, whose log files have another format: write it as version 9"
     supported = ", ".join(map(str, SUPPORTED_VERSIONS))
     raise UnsupportedFeatureError(
-        f"table version {version} is not supported (supported: {supported}); {advice}",
+        f"expected a table of version {supported}, found version {version}; {advice}",
         feature=f"table version {version}",
     )
 
@@ -261,7 +261,8 @@ def _refuse_foreign_format(properties: Mapping[str, str]) -> None:
     table_format = properties.get("hoodie.table.format", "native")
     if table_format != "native":
         raise UnsupportedFeatureError(
-            f"table format {table_format!r} is not supported: only Hudi's own (hoodie.table.format=native)",
+            "hoodie.table.format: expected native, which is Hudi's own, found "
+            f"{table_format!r}; read the table with the library of that format",
             feature="hoodie.table.format",
         )
 

@@ -32,9 +32,10 @@ def evolve_table(state: TableState, *, changes: ColumnChanges) -> Committed:
     by_ids = history is not None or state.options.evolution.schema_on_read
     if changes.needs_ids and not by_ids:
         raise UnsupportedFeatureError(
-            f"{state.storage.root}: the table keeps no internal schema, and columns can only be renamed or dropped in "
-            f"a table that does: open the table with {SCHEMA_ON_READ}=true (Hudi's readers need it too), or write the "
-            "rows to a new column",
+            f"{state.storage.root}: expected a table that keeps an internal schema, where "
+            "columns can be renamed and dropped, found one that does not; open the table with "
+            f"{SCHEMA_ON_READ}=true (Hudi's readers need it too), or write the rows to a new "
+            "column",
             feature="renaming and dropping columns without an internal schema",
         )
     known = InternalSchema.first(state.schema.avro_with_meta) if history is None else history.query

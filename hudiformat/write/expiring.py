@@ -31,7 +31,7 @@ from hudiformat.write.commit.transaction import Committed, attempts
 _CREATED = re.compile(rb"^commitTime=([0-9]+)", re.MULTILINE)
 
 
-def expired_partitions(state: TableState) -> list[str]:
+def find_expired_partitions(state: TableState) -> list[str]:
     """Return the paths of the partitions that have expired by now, the oldest first.
 
     A partition with a pending compaction or clustering is left out until that service has run.
@@ -55,14 +55,14 @@ def expired_partitions(state: TableState) -> list[str]:
 def expire_partitions(state: TableState, partitions: Sequence[str] | None = None) -> Committed | None:
     """Remove the expired partitions from the table in one commit; return None if there are none.
 
-    *partitions* are what :func:`expired_partitions` has returned for *state*.
+    *partitions* are what :func:`find_expired_partitions` has returned for *state*.
 
     Raises:
         UnsupportedFeatureError: the table cannot be written, or its writers do not block each other.
         WriteConflictError: another writer has written to such a partition in the meantime.
         CommitError: the commit did not become visible.
     """
-    paths = expired_partitions(state) if partitions is None else partitions
+    paths = find_expired_partitions(state) if partitions is None else partitions
     if not paths:
         return None
     for write in attempts(state, Operation.DELETE_PARTITION, in_tasks=False):

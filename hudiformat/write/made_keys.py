@@ -31,7 +31,7 @@ def new_prefix(name: str) -> str:
     return f"{name}_{secrets.token_hex(8)}"
 
 
-def carried(config: TableConfig, schema: pa.Schema) -> pa.Schema:
+def with_carried_fields(config: TableConfig, schema: pa.Schema) -> pa.Schema:
     """Return *schema*, followed for a table without a record key by the meta fields that the rows of a write carry."""
     if config.record_key_fields:
         return schema
@@ -54,18 +54,18 @@ def keeps_keys(config: TableConfig, operation: Operation, names: Sequence[str]) 
     return operation in _KEEPING_OPERATIONS and RECORD_KEY in there
 
 
-def with_keys(state: TableState, operation: Operation, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+def add_keys(state: TableState, operation: Operation, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
     """Return a reader of the rows of *reader* with a record key for each, for a table that has no record key columns.
 
     Raises:
         DataError: as for :func:`keeps_keys`.
     """
     keeps = keeps_keys(state.config, operation, reader.schema.names)
-    batches = batches_with_keys(reader, state.next_instant, keeps=keeps)
-    return pa.RecordBatchReader.from_batches(carried(state.config, reader.schema), batches)
+    batches = add_keys_to_batches(reader, state.next_instant, keeps=keeps)
+    return pa.RecordBatchReader.from_batches(with_carried_fields(state.config, reader.schema), batches)
 
 
-def batches_with_keys(batches: Iterable[pa.RecordBatch], name: str, *, keeps: bool) -> Iterator[pa.RecordBatch]:
+def add_keys_to_batches(batches: Iterable[pa.RecordBatch], name: str, *, keeps: bool) -> Iterator[pa.RecordBatch]:
     """Yield *batches* with record keys: the keys that the rows carry, if *keeps*, and generated keys for the others.
 
     *name* is the instant or the stream of the write.

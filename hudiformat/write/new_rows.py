@@ -18,7 +18,7 @@ from hudiformat.sizing.small_files import GroupVerdict, Kind, Verdict
 from hudiformat.sizing.spark import PartitionPlan
 from hudiformat.write.commit.plan import SizingProfile, WritePlan
 from hudiformat.write.index.tagging import PartitionIndex
-from hudiformat.write.rows import NOT_IN_BASE_FILE, Integers, LocatedRows, rows_by_code
+from hudiformat.write.rows import NOT_IN_BASE_FILE, Integers, LocatedRows, group_by_code
 
 _NEW = "+"
 _SPARE_BITS = np.uint64(64 - 53)  # of a hash, beyond what a float holds
@@ -68,7 +68,7 @@ class NewRows:
         self._plan = plan
         self._path = path
         self._index = index
-        planned = plan.placements.get(path)
+        planned = plan.planned_inserts.get(path)
         self._rewritten: frozenset[str] = planned.candidates if planned else frozenset()
         self._groups: tuple[GroupVerdict, ...] | None = None
         self._opened = 0
@@ -136,7 +136,7 @@ class NewRows:
         self, rows: pa.Table, keys: pa.Array, buckets: Integers, names: Sequence[str], *, looked_up: bool
     ) -> Iterator[LocatedRows]:
         """Yield the rows of each bucket; if the keys were looked up, no base file has them."""
-        for bucket, chosen in rows_by_code(buckets):
+        for bucket, chosen in group_by_code(buckets):
             indices = pa.array(chosen)
             own = keys.take(indices)
             start = 0

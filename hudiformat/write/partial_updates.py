@@ -58,7 +58,8 @@ def _refuse_unsupported(state: TableState) -> None:
     for feature, present in refused.items():
         if present:
             raise UnsupportedFeatureError(
-                f"{state.storage.root}: {PARTIAL_SCHEMA} is not supported for {feature}: write whole rows",
+                f"{state.storage.root}: {PARTIAL_SCHEMA}: expected a table whose rows can be "
+                f"updated in part, found {feature}; write whole rows",
                 feature=f"partial updates with {feature}",
             )
 
@@ -68,17 +69,19 @@ def _check_schema(state: TableState, partial: TableSchema) -> None:
     try:
         columns = partial.arrow
     except SchemaError as error:
-        raise _schema_error(f"not the schema of a record: {error}") from error
+        raise _schema_error(f"expected the Avro schema of a record, found another text: {error}") from error
     for field in columns:
         if table.arrow.get_field_index(field.name) < 0 or table.arrow.field(field.name).type != field.type:
             known = ", ".join(f"{column.name} ({column.type})" for column in table.arrow)
             hint = suggest_names(field.name, table.arrow.names) if table.arrow.get_field_index(field.name) < 0 else ""
-            raise _schema_error(f"the table has no column {field.name!r} of type {field.type}{hint}; it has {known}")
+            raise _schema_error(
+                f"expected columns of the table, {known}, found {field.name!r} of type {field.type}{hint}"
+            )
     if {table.delete_column}.intersection(columns.names):  # Hudi writes such a delete as an update
-        raise _schema_error(f"the column {table.delete_column} cannot be in a partial update: delete by key instead")
+        raise _schema_error(f"expected no deletes, found the column {table.delete_column}; delete by key instead")
     if merge_mode(state.config) is MergeMode.EVENT_TIME_ORDERING:
         for name in sorted(set(state.config.ordering_fields).difference(columns.names)):
-            raise _schema_error(f"the ordering column {name!r} is missing; there are {', '.join(columns.names)}")
+            raise _schema_error(f"expected the ordering column {name!r}, found {', '.join(columns.names)}; add it")
 
 
 def _schema_error(message: str) -> OptionError:

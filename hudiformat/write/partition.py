@@ -32,7 +32,7 @@ from hudiformat.write.handles.logged_entries import LoggedEntries
 from hudiformat.write.handles.merge import MergeHandle
 from hudiformat.write.index.tagging import PartitionIndex
 from hudiformat.write.new_rows import NewRows, new_group
-from hudiformat.write.rows import LocatedRows, deleted_rows, group_by_group, sorted_by_group
+from hudiformat.write.rows import LocatedRows, find_deletes, sort_by_group, split_by_group
 
 _ENCODED_TOGETHER = 256
 """File groups whose small blocks are encoded together."""
@@ -82,7 +82,7 @@ class PartitionWriter:
         if not len(rows):  # all of a bucket may have moved to other partitions, for instance
             return
         if not rows.is_new:
-            self._refuse_in_clustering(*rows.present)
+            self._refuse_in_clustering(*rows.groups_with_rows)
             self._known.append(rows)
         elif rows.groups:
             self._planned.append(rows)
@@ -127,7 +127,7 @@ class PartitionWriter:
 
     def _as_inserts(self, rows: LocatedRows) -> LocatedRows:
         """Return new rows without deletes and with all columns: those that a partial update lacks are null."""
-        rows = rows.without_deletes(self._plan.schema.delete_column)
+        rows = rows.drop_deletes(self._plan.schema.delete_column)
         return rows if self._plan.partial is None else replace(rows, rows=self._plan.schema.fit(rows.rows))
 
     def _enter(self) -> None:
@@ -153,9 +153,9 @@ class PartitionWriter:
 
     def _hand_over_known(self, known: Sequence[LocatedRows], rewritten: frozenset[str]) -> None:
         """Hand rows to existing file groups: sorted and together if each group gets few rows, else part by part."""
-        rows = sorted_by_group(known, small=self._most_bytes_together)
+        rows = sort_by_group(known, small=self._most_bytes_together)
         if rows is None:
-            for part in group_by_group(known):
+            for part in split_by_group(known):
                 self._update(part, self._handles.of_known(part.group, rewritten))
             return
         handles = [self._handles.of_known(file_id, rewritten) for file_id in rows.groups]
@@ -169,7 +169,7 @@ class PartitionWriter:
     def _are_updates(self, rows: pa.RecordBatch) -> bool:
         """Return whether no row is a delete and no new row joins them in a block, which new rows might fill."""
         plan = self._plan
-        has_deletes = plan.operation is Operation.DELETE or deleted_rows(rows, plan.schema.delete_column).any()
+        has_deletes = plan.operation is Operation.DELETE or find_deletes(rows, plan.schema.delete_column).any()
         return plan.uses_buckets and not has_deletes
 
     @property
@@ -187,8 +187,9 @@ class PartitionWriter:
         found = next((one for one in file_ids if (self._path, one) in self._plan.in_clustering), None)
         if found is not None:
             raise UnsupportedFeatureError(
-                f"cannot update the file group {found} in partition {self._path!r}: it is in a pending clustering, "
-                "which would lose the update; run the clustering or roll it back first",
+                f"cannot update the file group {found} in partition {self._path!r}: expected none "
+                "in a pending clustering, which would lose the update, found one; run the "
+                "clustering or roll it back first",
                 feature="updates during a clustering",
             )
 
@@ -199,11 +200,11 @@ class PartitionWriter:
             handle.delete(rows.keys, positions=rows.positions)
             return
         if isinstance(handle, MergeHandle) and self._plan.operation in _INSERTS:  # an insert into an existing bucket
-            rows = rows.without_deletes(delete_column)
+            rows = rows.drop_deletes(delete_column)
             if len(rows):
                 handle.insert(rows, first_counter=self._count(len(rows)))
             return
-        deleted = deleted_rows(rows.rows, delete_column)
+        deleted = find_deletes(rows.rows, delete_column)
         if deleted.any() and isinstance(handle, AppendHandle):
             handle.delete_rows(rows.where(deleted))
             rows = rows.where(~deleted)
@@ -308,7 +309,7 @@ class GroupHandles:
 def _append_together(handles: Sequence[AppendHandle], rows: LocatedRows, *, first_counter: int) -> None:
     """Give each of *handles* the rows of its group; most of the work is done once for all of them."""
     file_ids = pa.DictionaryArray.from_arrays(pa.array(rows.codes, pa.int32()), pa.array(rows.groups))
-    stored = handles[0].stored(rows, file_ids, first_counter, is_update=True)
+    stored = handles[0].add_meta_fields(rows, file_ids, first_counter, is_update=True)
     for handle, (_, start, count) in zip(handles, rows.runs(), strict=True):
         handle.take(stored.share(start, count))
 

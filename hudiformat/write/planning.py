@@ -18,7 +18,7 @@ from hudiformat.write.commit.plan import WritePlan, write_plan
 from hudiformat.write.duplicates import combine_keyed
 from hudiformat.write.index.global_index import route
 from hudiformat.write.index.tagging import Tagger
-from hudiformat.write.rows import NEW, rows_by_value
+from hudiformat.write.rows import NEW, group_by_value
 from hudiformat.write.write import prepare
 
 _NO_INSTANT = "0"
@@ -36,8 +36,8 @@ def plan_inserts(context: TableContext, inserts: Any) -> tuple[PartitionPlan, ..
     plan = write_plan(state, Operation.UPSERT, _NO_INSTANT)
     if plan.sizing is None:
         raise UnsupportedFeatureError(
-            f"{context.storage.root}: the table has a bucket index, which assigns rows by the hash of their keys: "
-            "there is nothing to plan",
+            f"{context.storage.root}: expected an index without buckets, found a bucket index, "
+            "which assigns rows by the hash of their keys; leave the plan out",
             feature="sizing with a bucket index",
         )
     tagger = Tagger(context.storage, plan)
@@ -56,7 +56,7 @@ def _new_rows(state: TableState, plan: WritePlan, tagger: Tagger, data: Any) -> 
         routes = route(plan, state.storage, rows)
         return Counter(routes.rows.paths.filter(routes.groups.is_null()).to_pylist())
     counts = dict.fromkeys(rows.paths.unique().to_pylist(), 0)
-    for path, indices in rows_by_value(rows.paths):
+    for path, indices in group_by_value(rows.paths):
         found = tagger.partition(path).tag(rows.keys.take(pa.array(indices)))
         counts[path] = int(np.count_nonzero(found.codes == NEW))
     return counts

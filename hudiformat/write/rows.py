@@ -103,7 +103,7 @@ class LocatedRows:
         return group
 
     @property
-    def present(self) -> tuple[str, ...]:
+    def groups_with_rows(self) -> tuple[str, ...]:
         """The groups that have rows here, in order."""
         if self.codes is None:
             return self.groups
@@ -121,7 +121,7 @@ class LocatedRows:
 
     def at(self, indices: Integers) -> LocatedRows:
         """Return the rows at *indices*, in that order."""
-        return self._with(taken(self.rows, indices), taken(self.keys, indices), indices)
+        return self._with(take_rows(self.rows, indices), take_rows(self.keys, indices), indices)
 
     def where(self, chosen: Booleans) -> LocatedRows:
         """Return the rows for which *chosen* is true."""
@@ -130,9 +130,9 @@ class LocatedRows:
         mask = pa.array(chosen)
         return self._with(self.rows.filter(mask), self.keys.filter(mask), chosen)
 
-    def without_deletes(self, column: str | None) -> LocatedRows:
+    def drop_deletes(self, column: str | None) -> LocatedRows:
         """Return the rows that are not flagged as deletes in *column*."""
-        deleted = deleted_rows(self.rows, column)
+        deleted = find_deletes(self.rows, column)
         return self.where(~deleted) if deleted.any() else self
 
     def by_group(self) -> Iterator[LocatedRows]:
@@ -140,7 +140,7 @@ class LocatedRows:
         if self.codes is None:
             yield self
             return
-        for code, chosen in rows_by_code(self.codes):
+        for code, chosen in group_by_code(self.codes):
             yield replace(self.at(chosen), groups=(self.groups[code],), codes=None)
 
     def runs(self) -> Iterator[tuple[str, int, int]]:
@@ -157,7 +157,7 @@ class LocatedRows:
         return replace(self, rows=rows, keys=keys, codes=codes, positions=positions)
 
 
-def sorted_by_group(parts: Sequence[LocatedRows], *, small: int) -> LocatedRows | None:
+def sort_by_group(parts: Sequence[LocatedRows], *, small: int) -> LocatedRows | None:
     """Return the rows of *parts*, all of one partition, sorted by file group; None if a group has over *small* bytes.
 
     The sort is stable.  The groups are in the order in which they first occur.  The rows have positions if the rows of
@@ -183,7 +183,7 @@ def sorted_by_group(parts: Sequence[LocatedRows], *, small: int) -> LocatedRows 
     return every.at(order)
 
 
-def group_by_group(parts: Sequence[LocatedRows]) -> Iterator[LocatedRows]:
+def split_by_group(parts: Sequence[LocatedRows]) -> Iterator[LocatedRows]:
     """Yield the rows of each file group, part by part; the groups are in the order in which they first occur."""
     pieces: dict[str, list[LocatedRows]] = {}
     for part in parts:
@@ -203,21 +203,21 @@ def _number_groups(part: LocatedRows, number_of: dict[str, int]) -> Integers:
     return numbers[part.codes]
 
 
-def deleted_rows(rows: pa.RecordBatch | pa.Table, column: str | None) -> Booleans:
+def find_deletes(rows: pa.RecordBatch | pa.Table, column: str | None) -> Booleans:
     """Return a mask of the *rows* that are flagged as deletes in *column*; none if they lack the column."""
     if column is None or rows.schema.get_field_index(column) < 0:
         return np.zeros(rows.num_rows, np.bool_)
     return np.asarray(pc.fill_null(rows[column], False))
 
 
-def taken(rows: Rows, indices: Integers) -> Rows:
+def take_rows(rows: Rows, indices: Integers) -> Rows:
     """Return the *rows* at *indices*, in that order; consecutive rows are not copied."""
     if len(indices) and (np.diff(indices) == 1).all():
         return rows.slice(int(indices[0]), len(indices))
     return rows.take(pa.array(indices))
 
 
-def in_one_piece(rows: pa.Table) -> pa.Table:
+def combine_chunks(rows: pa.Table) -> pa.Table:
     """Return *rows* with one chunk per column; columns whose chunks are neighbours in memory are not copied."""
     return pa.Table.from_arrays([_join_chunks(column) for column in rows.columns], schema=rows.schema).combine_chunks()
 
@@ -238,7 +238,7 @@ def _are_neighbours(array: pa.Array, other: pa.Array) -> bool:
     return addresses == others and array.offset + len(array) == other.offset
 
 
-def rows_by_code(codes: Integers) -> Iterator[tuple[int, Integers]]:
+def group_by_code(codes: Integers) -> Iterator[tuple[int, Integers]]:
     """Yield each distinct code and the indices of the rows that have it, in order."""
     if len(codes) and (codes == codes[0]).all():  # as with one partition, or one file group
         yield int(codes[0]), np.arange(len(codes))
@@ -256,13 +256,13 @@ def rows_by_code(codes: Integers) -> Iterator[tuple[int, Integers]]:
         yield int(codes[group[0]]), group
 
 
-def rows_by_value(values: pa.Array) -> Iterator[tuple[str, Integers]]:
+def group_by_value(values: pa.Array) -> Iterator[tuple[str, Integers]]:
     """Yield each distinct text and the indices of the rows that have it, in order."""
     if len(values) and pc.all(pc.equal(values, values[0])).as_py():
         yield values[0].as_py(), np.arange(len(values))
         return
     encoded = values.dictionary_encode()
-    for code, rows in rows_by_code(np.asarray(encoded.indices).astype(np.int64)):
+    for code, rows in group_by_code(np.asarray(encoded.indices).astype(np.int64)):
         yield encoded.dictionary[code].as_py(), rows
 
 

@@ -39,13 +39,13 @@ from hudiformat.table.state import TableState
 from hudiformat.table.support import refuse_unwritable
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.timeline.table_config import TableType
-from hudiformat.write.commit.files import GroupTarget, check_awaited
+from hudiformat.write.commit.files import GroupTarget, refuse_finished_write
 from hudiformat.write.commit.plan import WritePlan, partial_schema
 from hudiformat.write.commit.transaction import Committed, attempts
 from hudiformat.write.duplicates import combine_keyed
 from hudiformat.write.index.global_index import route
 from hudiformat.write.index.tagging import Tagger
-from hudiformat.write.made_keys import with_keys
+from hudiformat.write.made_keys import add_keys
 from hudiformat.write.metadata.kinds import refuse_changes_of_indexed
 from hudiformat.write.partial_updates import partial_rows
 from hudiformat.write.partition import Handle, PartitionWriter, close_handles
@@ -183,7 +183,7 @@ def prepare(state: TableState, operation: Operation, data: Any) -> tuple[KeyedRo
     Raises:
         SchemaError, DataError: the rows cannot be written.
     """
-    reader = incoming(state, operation, data)
+    reader = read_incoming(state, operation, data)
     checked = check_rows(state, operation, reader.schema)
     schema, given = checked.schema, reader.schema.names
     names = [*set(given).intersection(schema.arrow.names)] if operation is Operation.DELETE else given
@@ -191,7 +191,7 @@ def prepare(state: TableState, operation: Operation, data: Any) -> tuple[KeyedRo
     return KeyedRows.of(RowKeys.of(state.config), rows), checked.change
 
 
-def incoming(state: TableState, operation: Operation, data: Any) -> pa.RecordBatchReader:
+def read_incoming(state: TableState, operation: Operation, data: Any) -> pa.RecordBatchReader:
     """Return a reader of *data* with types that can be stored, and with keys if the table has no record key columns.
 
     Raises:
@@ -200,7 +200,7 @@ def incoming(state: TableState, operation: Operation, data: Any) -> pa.RecordBat
     reader = as_reader(data)
     if not reader.schema.equals(state.schema.arrow):
         reader = adapt_to_schema(reader, state.schema.arrow)
-    return reader if state.config.record_key_fields else with_keys(state, operation, reader)
+    return reader if state.config.record_key_fields else add_keys(state, operation, reader)
 
 
 class WriteTask:
@@ -263,7 +263,7 @@ class WriteTask:
             routes = route(plan, self._storage, rows)
             for (path, file_id), keys in routes.moved.items():
                 self.remove(path, file_id, keys)
-            return routes.located()
+            return routes.locate()
         if plan.operation is Operation.BULK_INSERT and plan.options.bulk_insert_sort is not SortMode.NONE:
             rows = _sort_by_key(rows)
         # Many rows make large pieces: keys that are neighbours in the index are then looked up together.
@@ -316,7 +316,7 @@ class WriteTask:
             WriteConflictError: the write is over; the files of this task are deleted.
         """
         stats = self.finish()
-        check_awaited(self._storage, self.plan.config, self.plan.instant, stats)
+        refuse_finished_write(self._storage, self.plan.config, self.plan.instant, stats)
         return stats
 
     def __enter__(self) -> WriteTask:

@@ -104,7 +104,9 @@ def test_what_an_update_cannot_set(table: Table, values: dict[str, Any], message
 def test_a_delete_is_by_keys_or_by_a_condition(table: Table) -> None:
     with pytest.raises(OptionError, match="expected either keys or where=, found both"):
         table.delete(rows(("a", 1, "x", 1)), where="v = 1")
-    with pytest.raises(OptionError, match='expected keys, or where= with a condition, found neither; where="true"'):
+    with pytest.raises(
+        OptionError, match='expected keys, or where= with a condition, found neither; give where="true"'
+    ):
         table.delete()
     with pytest.raises(FilterError):
         table.delete(where="v >")

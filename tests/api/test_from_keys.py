@@ -59,9 +59,13 @@ def test_partition_columns_may_be_named_apart(tmp_path: Path) -> None:
     [
         ({"hoodie.datasource.write.recordkey.field": "id"}, SchemaError, "no column 'id'"),
         ({"hoodie.write.table.version": "nine"}, OptionError, "expected a number, found 'nine'"),
-        ({"hoodie.write.table.version": "5"}, UnsupportedFeatureError, "tables of version 5 cannot be written"),
+        ({"hoodie.write.table.version": "5"}, UnsupportedFeatureError, "version: expected one of 6, 8, 9, found 5"),
         ({"hoodie.datasource.write.table.type": "BOTH"}, OptionError, "expected one of COPY_ON_WRITE, MERGE_ON_READ"),
-        ({"hoodie.table.recordkey.fields": "v"}, OptionError, "hoodie.table.recordkey.fields is 'k'"),
+        (
+            {"hoodie.table.recordkey.fields": "v"},
+            OptionError,
+            "recordkey.fields: expected 'k', as in",
+        ),
         (
             {"hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.TimestampBasedKeyGenerator"},
             OptionError,

@@ -25,7 +25,7 @@ from hudiformat import HudiFormatError, Table, TableError, create_table, open_st
 from hudiformat.timeline.archive.archiving import ArchiveLimits, archive_instants
 from hudiformat.timeline.contents import encode_content
 from hudiformat.timeline.timeline import instant_path, read_metadata
-from tests.effort import LONG, THOROUGH, sample
+from tests.effort import LONG, every, sample
 from tests.metadata_table.tables import add_metadata_table
 from tests.racing import SHARED
 from tests.requests import RecordingStorage, Request, timeline_folder
@@ -265,13 +265,13 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """All actions in CI, some elsewhere; version 8, whose tables are read as those of version 9 are, in a long run."""
+    """All actions in a long run, some elsewhere; so version 8, whose tables are read as those of version 9 are."""
     for version in (6, 8, 9) if LONG else (6, 9):
-        for name in ACTIONS if THOROUGH else SHORT:
+        for name in ACTIONS if LONG else SHORT:
             yield Case(version, MOR, name)
             if "compaction" not in name:
                 yield Case(version, COW, name)
-    for name in ACTIONS if THOROUGH else SHORT:
+    for name in ACTIONS if LONG else SHORT:
         if name != "archiving":  # what a metadata table has not compacted is not archived
             yield Case(9, MOR, name, is_listed=True)
 
@@ -455,7 +455,7 @@ def difference(found: Answer, before: Answer, after: Answer) -> str:
 
 
 @pytest.mark.filterwarnings("ignore:.*the metadata table is not used")  # then the folders are
-@pytest.mark.parametrize(("case", "name"), sample(product(CASES, ASKED), of=4, thorough=3), ids=str)
+@pytest.mark.parametrize(("case", "name"), sample(product(CASES, ASKED), of=8), ids=str)
 def test_a_query_answers_as_before_or_as_after_what_another_writer_does_meanwhile(
     races: Races, case: Case, name: str
 ) -> None:
@@ -502,7 +502,7 @@ def test_a_commit_in_the_same_folder_is_seen_whole_or_not_at_all(races: Races, t
     race = races.of(Case(version, MOR, "upsert"), QUERIES["snapshot"])
     before, after = own(quick(race.before)), own(quick(race.after))
     _, alone = query_during(race, QUERIES["snapshot"], -1)
-    for moment in range(0, len(alone), 1 if THOROUGH else 3):
+    for moment in range(0, len(alone), every(3)):
         path = Path(shutil.copytree(race.before, tmp_path / str(moment)))
         storage = RecordingStorage(open_storage(path))
         table = quick(storage)

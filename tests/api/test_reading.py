@@ -86,5 +86,7 @@ def test_data_frames_of_others(tmp_path: Path) -> None:
 def test_a_package_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setitem(sys.modules, name, None)
     table = new_table(tmp_path / "t")
-    with pytest.raises(UnsupportedFeatureError, match=f"{name} is not installed: pip install {name}"):
+    with pytest.raises(
+        UnsupportedFeatureError, match=f"{name} to be installed, found none; install it: pip install {name}"
+    ):
         getattr(table, f"to_{name}")()

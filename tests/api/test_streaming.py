@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.api import streaming
+from tests.effort import sample
 from tests.tables import SCHEMA, content, new_table, rows, tree
 
 INDEXES: dict[str, dict[str, str]] = {
@@ -38,9 +40,10 @@ def batches(*, ts: int = 1, twice: bool = False) -> Iterator[pa.RecordBatch]:
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("index", INDEXES)
-@pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
-@pytest.mark.parametrize("operation", ["insert", "bulk_insert", "upsert"])
+@pytest.mark.parametrize(
+    ("index", "table_type", "operation"),
+    sample(product(INDEXES, ["MERGE_ON_READ", "COPY_ON_WRITE"], ["insert", "bulk_insert", "upsert"]), of=3),
+)
 def test_a_large_stream_gives_the_rows_of_the_same_table(
     tmp_path: Path, index: str, table_type: str, operation: str
 ) -> None:

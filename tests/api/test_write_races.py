@@ -114,7 +114,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("retries", [False, True])
-@pytest.mark.parametrize("case", sample(CASES, of=5, thorough=2), ids=str)
+@pytest.mark.parametrize("case", sample(CASES, of=10), ids=str)
 def test_a_writer_beside_services_commits_or_is_refused_by_name(case: Case, tmp_path: Path, retries: bool) -> None:
     made = tmp_path / "made"
     fill(made, case.version, case.table_type)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.cli.page import PAGE, page
+from tools.cli_page import PAGE, page
 
 
 def test_the_page_is_what_the_commands_say() -> None:
-    assert PAGE.read_text("utf-8") == page(), "run python -m tests.cli.page"
+    assert PAGE.read_text("utf-8") == page(), "run python -m tools.cli_page"

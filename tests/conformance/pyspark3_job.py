@@ -49,7 +49,7 @@ def main(path: str) -> None:
     assert "null or empty in 1 of 100 rows" in refusal(
         DataError, lambda: upsert(rows.selectExpr("nullif(id, 7) as id", "ts", "p"), path)
     )
-    assert "needs PySpark 4" in refusal(UnsupportedFeatureError, lambda: register(spark))
+    assert "expected PySpark 4 for the data source" in refusal(UnsupportedFeatureError, lambda: register(spark))
 
 
 def refusal(kind: type[Exception], action: Callable[[], object]) -> str:

@@ -12,7 +12,7 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.timeline.timeline import Action
-from hudiformat.write.expiring import expire_partitions, expired_partitions
+from hudiformat.write.expiring import expire_partitions, find_expired_partitions
 from tests.conformance.hudi import RealHudi
 from tests.effort import LONG
 from tests.rows import assert_same_rows
@@ -96,7 +96,7 @@ def removed(table: hf.Table) -> tuple[str, str, set[str]]:
 def test_both_remove_the_same(hudi: RealHudi, tmp_path: Path, table_type: str, policy: str) -> None:
     theirs = aged(tmp_path / "theirs", table_type, 9)
     ours = copied(theirs, {f"{TTL}strategy.days.retain": "5", f"{TTL}management.strategy.type": policy})
-    assert set(expired_partitions(ours._context.state())) == expected_of(policy, table_type)
+    assert set(find_expired_partitions(ours._context.state())) == expected_of(policy, table_type)
     assert expire_partitions(ours._context.state()) is not None
     answer = run_ttl(hudi, theirs, policy, 5)
     assert answer == expected_of(policy, table_type)
@@ -121,7 +121,7 @@ def test_both_remove_the_same_after_a_write(hudi: RealHudi, tmp_path: Path) -> N
 def test_fifty_days_are_seven_hours_to_hudi(hudi: RealHudi, tmp_path: Path) -> None:
     table = aged(tmp_path / "t", "COPY_ON_WRITE", 9)
     options = {f"{TTL}strategy.days.retain": "50"}
-    assert expired_partitions(hf.open_table(table.path, options=options)._context.state()) == []
+    assert find_expired_partitions(hf.open_table(table.path, options=options)._context.state()) == []
     assert run_ttl(hudi, table, "KEEP_BY_TIME", 50) == {"old", "middle", "new"}
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import hudiformat as hf
@@ -51,6 +52,11 @@ VALUES = {
     "COPY_ON_WRITE": "source.price + target.price",
     "MERGE_ON_READ": "source.price * 2",  # Hudi refuses columns of the target here
 }
+PRICES = {
+    "COPY_ON_WRITE": pc.field("source", "price") + pc.field("target", "price"),
+    "MERGE_ON_READ": pc.field("source", "price") * 2,
+}
+"""The same values to hudiformat."""
 SCHEMA = "id string, ts bigint, p string, price double"
 ROWS = [{"id": f"k{i}", "ts": 5, "p": f"p{i % 2}", "price": float(i)} for i in range(12)]
 SOURCE = [{"id": f"k{i}", "ts": 1 + i, "p": f"p{i % 2}", "price": 10.0 * i} for i in range(2, 15)]
@@ -58,7 +64,8 @@ SOURCE += [{"id": "k13", "ts": 30, "p": "p1", "price": 7.0}, {"id": "k9", "ts": 
 
 
 @pytest.mark.parametrize("table_type", VALUES if LONG else ["COPY_ON_WRITE"])
-def test_a_merge_is_hudis_merge_into(table_type: str, hudi: RealHudi, spark: SparkSession, tmp_path: Path) -> None:
+def test_a_merge_is_hudis_merge_into(table_type: str, hudi: RealHudi, tmp_path: Path) -> None:
+    """Tasks of Spark merge as one process does, as tests/spark/write/test_merging.py shows."""
     name = f"merged_{table_type.lower()}"
     options = {**OPTIONS, "hoodie.table.name": name, "hoodie.datasource.write.table.type": table_type}
     for side in ("theirs", "ours"):
@@ -69,15 +76,13 @@ def test_a_merge_is_hudis_merge_into(table_type: str, hudi: RealHudi, spark: Spa
     hudi.sql(f"set {PARTIAL}=false")  # with them Hudi 1.2.0 mixes the columns up of base files that get new rows, too
     hudi.sql(STATEMENT.replace("TABLE", name).replace("VALUE", VALUES[table_type]))
     hudi.sql(f"reset {PARTIAL}")
-    merge(
-        spark.createDataFrame(rows, SCHEMA),
-        str(tmp_path / "ours"),
+    hf.open_table(tmp_path / "ours", options={"hoodie.metadata.enable": "false"}).merge(
+        pa.Table.from_pylist(SOURCE),
         when_matched=[
-            Update({"ts": expr("source.ts"), "price": expr(VALUES[table_type])}, expr("target.price < 8")),
-            Delete(expr("source.price > 90")),
+            Update({"ts": pc.field("source", "ts"), "price": PRICES[table_type]}, "target.price < 8"),
+            Delete("source.price > 90"),
         ],
-        when_not_matched=[Insert(condition=expr("source.price < 135"))],
-        options={"hoodie.metadata.enable": "false"},
+        when_not_matched=[Insert(condition="source.price < 135")],
     )
     theirs = hudi.read(tmp_path / "theirs").select(NAMES)
     ours = hf.open_table(tmp_path / "ours").snapshot(columns=NAMES)

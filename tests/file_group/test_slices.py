@@ -150,7 +150,9 @@ def test_change_data_and_other_files_are_left_out() -> None:
 
 
 def test_files_that_were_only_registered_are_refused_by_name() -> None:
-    with pytest.raises(UnsupportedFeatureError, match=r"^data.parquet_1_hudiext: files that were registered"):
+    with pytest.raises(
+        UnsupportedFeatureError, match=r"^data.parquet_1_hudiext: expected a file that Hudi wrote, found one"
+    ):
         build_slices("", files("data.parquet_1_hudiext"), committed("1"))
 
 

@@ -101,8 +101,8 @@ def run_with(path: Path, kind: str, amount: int) -> int:
 
 
 LIMITS = {
-    "open files": [*range(0, 13, every(12, thorough=6)), 60],
-    "bytes of a file": [*range(0, 3000, 250 * every(12, thorough=6)), 100_000],
+    "open files": [*range(0, 13, every(12)), 60],
+    "bytes of a file": [*range(0, 3000, 250 * every(12)), 100_000],
 }
 
 

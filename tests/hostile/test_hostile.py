@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.effort import LONG, THOROUGH
+from tests.effort import LONG
 from tests.hostile import jobs, running
 from tests.hostile.corpus import Source
 from tests.hostile.jobs import Result
@@ -24,11 +24,11 @@ from tests.hostile.running import findings, run, table
 pytestmark = pytest.mark.unmeasured
 
 ROOT = Path(__file__).parents[2]
-COUNT = 20_000 if LONG else 300 if THOROUGH else 60
+COUNT = 20_000 if LONG else 60
 
 
 def test_hostile_files_give_errors_of_the_library_in_bounded_time_and_memory_and_touch_nothing_else() -> None:
-    results = run(COUNT, seed=20, workers=1, small=not THOROUGH)
+    results = run(COUNT, seed=20, workers=1, small=not LONG)
     assert findings(results) == []
     assert len(results) == COUNT
 

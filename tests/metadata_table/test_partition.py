@@ -97,7 +97,7 @@ def damaged_rollback(table: MadeTable) -> None:
         (base_file_without_schema, CorruptTableError, "expected a schema in its file info"),
         (base_file_that_breaks_off, TruncatedBlockError, "an HFile ends with 4096 bytes"),
         (corrupt_block, CorruptBlockError, r"\.log\.1_0-0-0: "),
-        (block_of_avro, UnsupportedFeatureError, "AVRO_DATA block in a metadata table: expected HFILE_DATA"),
+        (block_of_avro, UnsupportedFeatureError, "expected blocks of type HFILE_DATA, found AVRO_DATA"),
         (no_list_of_partitions, CorruptTableError, "expected the key __all_partitions__"),
         (damaged_rollback, CorruptTableError, "expected an Avro file"),
     ],

@@ -66,7 +66,7 @@ def test_a_partitioned_index_is_refused_by_name(own_golden: Callable[[str], Path
     definitions = json.loads((path / DEFINITIONS_FILE).read_text())
     definitions["indexDefinitions"]["record_index"]["indexOptions"] = {"isPartitioned": "true"}
     (path / DEFINITIONS_FILE).write_text(json.dumps(definitions))
-    with pytest.raises(UnsupportedFeatureError, match="a partitioned record index"):
+    with pytest.raises(UnsupportedFeatureError, match="expected a global record index, found a partitioned one"):
         found(open_table(path), {"a"})
 
 

@@ -15,4 +15,4 @@ SEED = int(os.environ.get("HUDIFORMAT_MODEL_SEED", "1"))
 
 
 def test_whatever_is_done_to_a_table_it_has_the_rows_that_it_should_have() -> None:
-    run(steps=steps(long=3000, thorough=100, short=60), number=SEED)
+    run(steps=steps(long=3000, short=40), number=SEED)

@@ -72,17 +72,17 @@ def test_seconds_since_1970_are_shown_by_the_clock_of_the_tables_zone(monkeypatc
 @pytest.mark.parametrize(
     ("moment", "message"),
     [
-        ("2024-02-30", "no time"),
-        ("2024-02-29 25:00:00", "no time"),
-        ("2024-02-29 12:00:01+25:00", "no time"),
-        ("0001-01-01T00:00:00+01:00", "no time"),
-        ("12:00:00", "expected an instant, a date such as 2024-02-29, or a time such as"),
+        ("2024-02-30", "expected a time, found .*, which is none"),
+        ("2024-02-29 25:00:00", "expected a time, found .*, which is none"),
+        ("2024-02-29 12:00:01+25:00", "expected a time, found .*, which is none"),
+        ("0001-01-01T00:00:00+01:00", "expected a time, found .*, which is none"),
+        ("12:00:00", "expected an instant .*, a date or a datetime .*, or seconds or milliseconds"),
         (
             [1] * 1000,
-            r"expected an instant, .* found list \[1, 1.{40,60}\.\.\.; columns are given as columns=$",
+            r"expected an instant .* found list \[1, 1.{40,60}\.\.\.; columns are given as columns=$",
         ),
-        ("20240229", "17 .or 14. digits"),
-        ("yesterday", "17 .or 14. digits"),
+        ("20240229", "10 or 13 digits., found '20240229'"),
+        ("yesterday", "10 or 13 digits., found 'yesterday'"),
     ],
 )
 def test_other_texts_are_no_moments(moment: str, message: str) -> None:
@@ -137,7 +137,7 @@ def test_what_a_write_returned_names_its_moment(tmp_path: Path, version: int) ->
     table.delete_savepoint(commits[1])
     table.rollback(commits[1])
     assert content(table) == [("a", 1, "x", 1)]
-    with pytest.raises(NameFormatError, match="expected an instant, a Commit"):
+    with pytest.raises(NameFormatError, match="expected an instant .of digits, an Instant or a Commit"):
         table.rollback(commits)  # type: ignore[arg-type]
 
 

@@ -67,7 +67,7 @@ def small(path: Path, options: dict[str, str] | None = None, **changes: Any) -> 
     return table
 
 
-@pytest.mark.parametrize(("version", "table_type"), sample(KINDS, of=2))
+@pytest.mark.parametrize(("version", "table_type"), sample(KINDS, of=6))
 def test_small_file_groups_become_one_and_no_row_changes(tmp_path: Path, version: int, table_type: str) -> None:
     table = small(tmp_path / "t", {**SORTED, **ALL_INDEXES}, version=version, table_type=table_type)
     before, meta = content(table), content(table, ["k", "_hoodie_commit_time", "_hoodie_commit_seqno"])
@@ -109,9 +109,7 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counts
 
 
-@pytest.mark.parametrize(
-    ("version", "options"), sample(product([6, 8, 9], [{}, ALL_INDEXES]), of=3, thorough=2), ids=str
-)
+@pytest.mark.parametrize(("version", "options"), sample(product([6, 8, 9], [{}, ALL_INDEXES]), of=3), ids=str)
 def test_row_groups_are_copied_where_nothing_is_sorted_or_merged(
     tmp_path: Path, copies: list[int], version: int, options: dict[str, str]
 ) -> None:

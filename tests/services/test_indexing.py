@@ -67,7 +67,7 @@ def check(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table_type", "version"), sample(product(["MERGE_ON_READ", "COPY_ON_WRITE"], [6, 8, 9]), of=3, thorough=2)
+    ("table_type", "version"), sample(product(["MERGE_ON_READ", "COPY_ON_WRITE"], [6, 8, 9]), of=3)
 )
 def test_all_indexes_can_be_built(tmp_path: Path, table_type: str, version: int) -> None:
     table = grown(tmp_path / "t", version, table_type)
@@ -107,7 +107,7 @@ def test_a_table_without_rows(tmp_path: Path) -> None:
 def test_a_table_without_partitions(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t", partition_by=[])
     table.upsert(rows(("a", 1, "x", 1)))
-    with pytest.raises(OptionError, match="without partitions has no partition_stats"):
+    with pytest.raises(OptionError, match="for partition_stats, found a table without partitions"):
         table.create_index("partition_stats")
     table.create_index("column_stats")
     check(tmp_path / "t")
@@ -118,7 +118,7 @@ def test_columns_can_be_chosen(tmp_path: Path) -> None:
     assert len(table.create_index("column_stats", columns=["ts", "v"])) == 2
     assert indexed_columns(tmp_path / "t")[-2:] == ["ts", "v"]
     assert table.create_index("column_stats", columns=["v"]) == []
-    with pytest.raises(OptionError, match="exists, of .*; to index other columns, drop it first"):
+    with pytest.raises(OptionError, match="expected columns that column_stats has, .*; drop the index first"):
         table.create_index("column_stats", columns=["p"])
     assert table.drop_index("column_stats")
     table.create_index("column_stats", columns=["p"])
@@ -158,7 +158,9 @@ def test_indexes_of_others_can_be_dropped_by_either_name(tmp_path: Path) -> None
     assert not table.drop_index("expr_index_odd")
     table.upsert(rows(("a", 1, "x", 1)))
     before = tree(path)
-    with pytest.raises(OptionError, match=r"secondary_index_ts, secondary_index_v cannot do without record_index: .*"):
+    with pytest.raises(
+        OptionError, match=r"expected no index that needs record_index, found secondary_index_ts, .*_v; "
+    ):
         table.drop_index("record_index")
     assert tree(path) == before
     assert table.drop_index("v")
@@ -202,7 +204,7 @@ def test_what_cannot_be_built_is_refused_before_anything_is_changed(tmp_path: Pa
     before = tree(tmp_path / "t")
     for error, message, arguments in (
         (OptionError, "index: expected one of files, .*, found 'nothing'", {"name": "nothing"}),
-        (OptionError, "only column_stats has columns", {"name": "record_index", "columns": ["v"]}),
+        (OptionError, "expected columns for column_stats alone", {"name": "record_index", "columns": ["v"]}),
         (SchemaError, "no column 'w'", {"name": "column_stats", "columns": ["w"]}),
     ):
         with pytest.raises(error, match=message):
@@ -210,7 +212,7 @@ def test_what_cannot_be_built_is_refused_before_anything_is_changed(tmp_path: Pa
     with pytest.raises(OptionError, match="found 'nothing'"):
         table.drop_index("nothing")
     off = open_table(tmp_path / "t", options={"hoodie.metadata.enable": "false"})
-    with pytest.raises(OptionError, match="switches the metadata table off"):
+    with pytest.raises(OptionError, match="expected true, as .* is a part of the metadata table"):
         off.create_index("files")
     assert tree(tmp_path / "t") == before
 
@@ -255,7 +257,7 @@ def test_the_metadata_tables_own_services_go_on(tmp_path: Path) -> None:
 def test_a_process_that_dies_leaves_a_table_that_can_be_written(tmp_path: Path, after: bool) -> None:
     expected = content(grown(tmp_path / "t"))
     names: set[tuple[str, ...]] = set()
-    for moment in itertools.count(1, every(23, thorough=7)):
+    for moment in itertools.count(1, every(23)):
         path = Path(shutil.copytree(tmp_path / "t", tmp_path / "copy"))
         table = open_table(path, clock=Clock(), options={"hudiformat.sync": "false"})
         faulty = replace(table._context, storage=FaultyStorage(table._context.storage, Dying(moment, after=after)))
@@ -307,9 +309,9 @@ def test_progress_is_told_in_bytes(tmp_path: Path) -> None:
 
 def test_what_version_6_does_not_know_is_refused_by_name(tmp_path: Path) -> None:
     table = grown(tmp_path / "t", 6)
-    with pytest.raises(OptionError, match="a table of version 6 has no partition_stats"):
+    with pytest.raises(OptionError, match="for partition_stats, found a table of version 6"):
         table.create_index("partition_stats")
-    with pytest.raises(UnsupportedFeatureError, match="keeps statistics of all columns"):
+    with pytest.raises(UnsupportedFeatureError, match="leave them out, and all columns are indexed"):
         table.create_index("column_stats", columns=["v"])
 
 

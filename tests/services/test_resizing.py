@@ -69,7 +69,7 @@ def counts(table: Table) -> dict[str, int]:
     return dict(Counter(one.partition_path for one in table.file_slices()))
 
 
-@pytest.mark.parametrize(("version", "metadata_table"), sample(product([6, 8, 9], ["false", "true"]), of=3, thorough=2))
+@pytest.mark.parametrize(("version", "metadata_table"), sample(product([6, 8, 9], ["false", "true"]), of=3))
 def test_buckets_are_split_and_merged_again(tmp_path: Path, version: int, metadata_table: str) -> None:
     options = {**RING, "hoodie.metadata.enable": metadata_table}
     table = new_table(tmp_path / "t", clock=Clock(), options=options, version=version)
@@ -140,7 +140,7 @@ def test_writers_do_not_add_to_buckets_of_a_plan(tmp_path: Path) -> None:
     table = ringed(tmp_path / "t")
     opened(table, GROWS).schedule_clustering()
     before = content(table)
-    with pytest.raises(UnsupportedFeatureError, match="is in a pending clustering"):
+    with pytest.raises(UnsupportedFeatureError, match="expected none in a pending clustering"):
         table.upsert(some(0, 10, 5))
     assert content(table) == before
     table.cluster()
@@ -215,7 +215,7 @@ OVERWRITES = ["insert_overwrite", "insert_overwrite_table", "delete_partitions"]
 def test_file_groups_that_a_ring_keeps_are_not_removed(tmp_path: Path, operation: str) -> None:
     table = ringed(tmp_path / "t")
     before = content(table)
-    with pytest.raises(UnsupportedFeatureError, match="removes the file groups of buckets"):
+    with pytest.raises(UnsupportedFeatureError, match="expected an operation that keeps the file groups of buckets"):
         getattr(table, operation)(["x"] if operation == "delete_partitions" else some(0, 5, 9))
     assert content(table) == before
     assert not table.timeline.pending

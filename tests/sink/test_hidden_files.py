@@ -257,7 +257,7 @@ def _merges_early(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
 @pytest.mark.parametrize("kind", ["files", "object store"])
 def test_a_crash_at_any_operation_shows_no_row_twice_and_loses_none(kind: str, *, before: bool) -> None:
-    for moment in itertools.count(1, every(9, thorough=9)):
+    for moment in itertools.count(1, every(9)):
         died, done = False, [0]
         with storage_of(kind) as storage:
             try:

@@ -75,9 +75,9 @@ def test_a_custom_extractor_computes_the_time() -> None:
 
 
 def test_an_extractor_and_its_option_go_together() -> None:
-    with pytest.raises(OptionError, match="time-extractor.kind: 'custom' and the argument extractor= go together"):
+    with pytest.raises(OptionError, match="extractor.kind: expected 'custom' and the argument extractor= together"):
         commit_trigger(SinkOptions(), in_days)
-    with pytest.raises(OptionError, match="go together"):
+    with pytest.raises(OptionError, match="together, found one of them"):
         commit_trigger(parse_sink_options({"partition.time-extractor.kind": "custom"}))
 
 
@@ -128,7 +128,7 @@ def test_a_success_file_is_empty_and_written_anew_each_time() -> None:
 
 @pytest.mark.parametrize("kind", ["metastore", "custom"])
 def test_a_policy_and_its_argument_go_together(kind: str) -> None:
-    with pytest.raises(OptionError, match=f"policy.kind: '{kind}' and the argument {kind}= go together"):
+    with pytest.raises(OptionError, match=f"policy.kind: expected '{kind}' and the argument {kind}= together"):
         commit_policies(parse_sink_options({"sink.partition-commit.policy.kind": kind}))
-    with pytest.raises(OptionError, match=f"'{kind}' and the argument {kind}= go together"):
+    with pytest.raises(OptionError, match=f"'{kind}' and the argument {kind}= together"):
         commit_policies(SinkOptions(), **{kind: Notes()})

@@ -99,7 +99,7 @@ def test_without_a_crash_all_is_well() -> None:
 def test_a_crash_at_any_operation_loses_and_doubles_no_row_and_leaves_nothing(
     kind: str, options: SinkOptions, *, before: bool
 ) -> None:
-    for moment in itertools.count(1, every(7, thorough=7)):
+    for moment in itertools.count(1, every(7)):
         died = False
         with storage_of(kind) as storage:
             query = Query(storage, options)

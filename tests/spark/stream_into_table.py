@@ -22,9 +22,8 @@ COLUMNS = "id string, ts bigint, month string, delay double"
 MERGED = {"auto-compaction": "true", "sink.partition-commit.policy.kind": "success-file"}
 
 
-def main() -> None:
-    coming, out = sys.argv[1:]
-    spark = SparkSession.builder.getOrCreate()
+def stream(spark: SparkSession, coming: str, out: str) -> None:
+    """Stream what has come."""
     hudi_spark.register(spark)
     spark.conf.set("spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart", "false")  # see docs/spark.md
     rows = spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1).parquet(coming)
@@ -54,4 +53,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    stream(SparkSession.builder.getOrCreate(), *sys.argv[1:])

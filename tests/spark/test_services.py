@@ -12,6 +12,8 @@ import hudiformat as hf
 
 pytest.importorskip("pyspark.sql")
 
+from pyspark.sql.types import DoubleType
+
 import hudiformat.spark as hudi_spark
 from hudiformat.services.execution import (
     by_partition,
@@ -164,3 +166,45 @@ def test_an_index_is_built(spark: SparkSession, tmp_path: Path) -> None:
     table.insert(some_rows(0, 40, 1))
     assert hudi_spark.create_index(spark, table.path, "record_index")
     check_record_index(tmp_path / "t")
+
+
+def test_a_table_is_looked_after_on_spark(spark: SparkSession, tmp_path: Path) -> None:
+    options = {**BUCKETS, "hoodie.compact.inline.max.delta.commits": "1"}
+    table = new_table(tmp_path / "t", options=BUCKETS)
+    table.insert(some_rows(0, 40, 1))
+    table.upsert(some_rows(0, 40, 2))
+    planned = hudi_spark.schedule_compaction(spark, table.path, options=options)
+    assert planned in table.timeline.pending
+    report = hudi_spark.maintain(spark, table.path, only="compaction", options=options)
+    assert report.instants == planned.instants
+    assert len({attempt for _, attempt in tokens(table)}) == 8
+    assert not hudi_spark.maintain(spark, table.path, only="compaction", dry_run=True, options=options)
+    with pytest.raises(hf.UnsupportedFeatureError, match="cannot cluster: expected no simple bucket index"):
+        hudi_spark.schedule_clustering(spark, table.path)
+    assert not hudi_spark.repair(spark, table.path)
+    assert hudi_spark.report(spark, table.path, tmp_path / "page.html").path == str(tmp_path / "page.html")
+
+
+def test_writes_are_undone_and_kept_on_spark(spark: SparkSession, tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", options=BUCKETS)
+    first = table.insert(some_rows(0, 20, 1))
+    assert hudi_spark.savepoint(spark, table.path, first, user="me").instant == first.instant
+    second = table.upsert(some_rows(0, 20, 2))
+    assert hudi_spark.rollback(spark, table.path, second).done == f"{second.instant} rolled back"
+    table.upsert(some_rows(0, 20, 3))
+    assert hudi_spark.restore(spark, table.path, first)
+    assert {row[1] for row in content(table)} == {1}
+    assert hudi_spark.delete_savepoint(spark, table.path, first.instant)
+
+
+def test_columns_indexes_and_the_version_change_on_spark(spark: SparkSession, tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", options=BUCKETS)
+    table.insert(some_rows(0, 20, 1))
+    table.upsert(some_rows(0, 20, 2))
+    hudi_spark.evolve(spark, table.path, add={"tip": DoubleType(), "note": pa.string()}, comment={"v": "a value"})
+    assert [(one.name, one.type) for one in table.schema][-2:] == [("tip", pa.float64()), ("note", pa.string())]
+    assert hudi_spark.create_index(spark, table.path, "column_stats", columns="v")
+    assert hudi_spark.drop_index(spark, table.path, "files")
+    assert hudi_spark.change_version(spark, table.path, 8).done == "changed from version 9 to version 8"
+    assert hf.open_table(table.path).config.version == 8
+    assert len({attempt for _, attempt in tokens(hf.open_table(table.path))}) == 8

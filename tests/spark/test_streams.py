@@ -29,6 +29,7 @@ from tests.tables import unpack
 pytest.importorskip("pyspark.sql.streaming.datasource")
 
 import hudiformat.spark as hudi_spark
+from tests.spark.stream_into_table import stream
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -73,7 +74,7 @@ def test_batches_may_be_written_by_all_tasks(spark: SparkSession, table: hf.Tabl
 
 def test_a_batch_of_no_stream_is_refused(spark: SparkSession, table: hf.Table) -> None:
     df = spark.createDataFrame([("a", 1)], "id string, ts bigint")
-    with pytest.raises(hf.OptionError, match="whose batch is it"):
+    with pytest.raises(hf.OptionError, match="expected a batch of a stream"):
         hudi_spark.write_batch(df, table.path, 0)
     name = {"hoodie.datasource.write.streaming.checkpoint.identifier": "mine"}
     assert hudi_spark.write_batch(df, table.path, 0, options=name) is not None
@@ -95,8 +96,11 @@ def test_the_operation_of_a_batch_may_be_an_option(spark: SparkSession, table: h
 
 @pytest.mark.spark
 @pytest.mark.unmeasured
-def test_a_query_that_is_killed_loses_and_doubles_no_row(java: Path, tmp_path: Path) -> None:
-    """A process streams in all four ways at once, and is killed in the middle of whatever each of them is doing."""
+def test_a_query_that_is_killed_loses_and_doubles_no_row(java: Path, spark: SparkSession, tmp_path: Path) -> None:
+    """A process streams in all four ways at once, and is killed in the middle of whatever each of them is doing.
+
+    The session of the tests takes the rest.
+    """
     dice = random.Random()  # noqa: S311 - any moment
     tables = [new_flights(tmp_path / "source", BUCKETS), new_flights(tmp_path / "batches", {})]
     table = tables[0]
@@ -114,8 +118,8 @@ def test_a_query_that_is_killed_loses_and_doubles_no_row(java: Path, tmp_path: P
             time.sleep(dice.uniform(0, 1))
             killed += query.poll() is None
     assert killed
-    with running(java, query_of(tmp_path), tmp_path / "log") as query:
-        assert query.wait(60 * len(files)) == 0, (tmp_path / "log").read_text()[-5000:]
+    stream(spark, str(tmp_path / "in"), str(tmp_path))
+    spark.conf.unset("spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart")
     for one in tables:
         assert_every_batch_is_there(one, files)
     every = pa.concat_tables(files).sort_by([("id", "ascending"), ("ts", "ascending")])

@@ -137,7 +137,7 @@ def test_a_name_alone_is_in_the_current_folder(tmp_path: Path, monkeypatch: pyte
 
 def test_what_is_not_known_of_a_file_system_can_be_said(tmp_path: Path) -> None:
     unknown = open_storage(str(tmp_path), filesystem=LocalFileSystem())
-    with pytest.raises(UnsupportedFeatureError, match="readers can see incomplete files") as caught:
+    with pytest.raises(UnsupportedFeatureError, match="expected a file system that shows only whole files") as caught:
         unknown.create("file", b"")
     assert caught.value.feature == "creating whole files"
     assert unknown.list("") == []

@@ -53,7 +53,7 @@ def test_options_of_fsspec() -> None:
             "unknown option 'aws_acess_key_id' of s3://; did you mean 'aws_access_key_id'",
         ),
         ("s3a://b/t", {"zzz": "x"}, "unknown option 'zzz' of s3://; known are aws_access_key_id"),
-        ("relative/t", {"aws_region": "x"}, "storage_options are for URIs; found relative/t"),
+        ("relative/t", {"aws_region": "x"}, "storage_options: expected them beside a URI, found relative/t"),
     ],
 )
 def test_options_that_nothing_takes(path: str, options: dict[str, str], message: str) -> None:
@@ -62,7 +62,7 @@ def test_options_that_nothing_takes(path: str, options: dict[str, str], message:
 
 
 def test_options_for_an_open_storage(tmp_path: Path) -> None:
-    with pytest.raises(hf.OptionError, match="storage_options are for URIs"):
+    with pytest.raises(hf.OptionError, match="storage_options: expected them beside a URI"):
         open_storage(open_storage(tmp_path), storage_options={"aws_region": "x"})
 
 

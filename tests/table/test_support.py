@@ -77,7 +77,7 @@ def test_a_partial_payload_without_ordering_fields_is_by_commit_time() -> None:
 
 
 def test_other_payload_classes_are_refused_by_name() -> None:
-    with pytest.raises(UnsupportedFeatureError, match=r"with org.acme.Mine, which is Java: hand open_table a merger"):
+    with pytest.raises(UnsupportedFeatureError, match=r"with org.acme.Mine, which is Java; hand open_table a merger"):
         behaviour(config(6, compaction_payload_class="org.acme.Mine"))
 
 

@@ -69,14 +69,22 @@ def test_a_version_that_it_has_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("config", "to", "reason"),
     [
-        (of_version(9, key_generator=KeyGenerator.COMPLEX, partition_fields=["p"]), 8, "keys of one field"),
+        (
+            of_version(9, key_generator=KeyGenerator.COMPLEX, partition_fields=["p"]),
+            8,
+            "with one field",
+        ),
         (of_version(9, ordering_fields=["a", "b"]), 8, "one ordering field before version 9"),
-        (of_version(9, extra={"hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}), 8, "has no counterpart"),
+        (
+            of_version(9, extra={"hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}),
+            8,
+            "partial.update.mode before",
+        ),
         (of_version(6, key_generator=KeyGenerator.CUSTOM, partition_fields=["p"]), 8, "a custom key generator"),
         (
             of_version(8, merge_mode=MergeMode.CUSTOM, extra={"hoodie.record.merge.strategy.id": "mine"}),
             6,
-            "a custom merger",
+            "expected a payload class for a custom merge mode",
         ),
     ],
 )

@@ -12,7 +12,7 @@ from hypothesis import given
 import hudiformat as hf
 from hudiformat import BlockType, LogBlock, testing
 from hudiformat.codec.log.frame import MAGIC
-from tests.effort import LONG, THOROUGH
+from tests.effort import LONG
 from tests.testing.support import SLOW, reaches
 
 pytestmark = pytest.mark.unmeasured
@@ -52,7 +52,7 @@ ORDERING_KINDS = (
 
 def test_delete_blocks_have_ordering_values_of_every_type() -> None:
     missing: set[Callable[[pa.DataType], bool]] = set(ORDERING_KINDS)
-    enough = 0 if LONG else 2 if THOROUGH else len(ORDERING_KINDS) // 2  # the last of them take hundreds of examples
+    enough = 0 if LONG else len(ORDERING_KINDS) // 2  # the last of them take hundreds of examples
 
     def few_missing(block: LogBlock) -> bool:
         missing.difference_update([is_kind for is_kind in missing if is_kind(block.deletes()["ordering"].type)])

@@ -10,7 +10,7 @@ import pytest
 from hudiformat import Table, open_table
 from hudiformat.timeline.table_config import TimelineZone
 from hudiformat.timeline.timeline import Action
-from hudiformat.write.expiring import expire_partitions, expired_partitions, is_expired
+from hudiformat.write.expiring import expire_partitions, find_expired_partitions, is_expired
 from tests.tables import Clock, content, new_table, rows
 
 TTL = "hoodie.partition.ttl."
@@ -35,7 +35,7 @@ def opened(table: Table, **options: str) -> Table:
 
 
 def expired(table: Table) -> list[str]:
-    return expired_partitions(table._context.state())
+    return find_expired_partitions(table._context.state())
 
 
 def test_the_newest_base_instant_counts(table: Table) -> None:

@@ -14,7 +14,7 @@ import pytest
 import hudiformat as hf
 from hudiformat.schema.evolution import PARTIAL_SCHEMA
 from hudiformat.table.options.values import Operation
-from hudiformat.write.made_keys import batches_with_keys, keeps_keys, new_prefix
+from hudiformat.write.made_keys import add_keys_to_batches, keeps_keys, new_prefix
 from tests.effort import sample
 from tests.tables import SCHEMA, edit, new_table, rows
 
@@ -132,27 +132,28 @@ def test_deletes_say_which_rows_they_mean(tmp_path: Path) -> None:
 
 
 def test_what_needs_a_record_key_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(hf.UnsupportedFeatureError, match="BUCKET hashes the record key"):
+    with pytest.raises(hf.UnsupportedFeatureError, match="BUCKET: expected a record key"):
         without_key(tmp_path / "buckets", index="BUCKET")
     table = without_key(tmp_path / "t")
     some = json.dumps({"type": "record", "name": "t", "fields": [{"name": "v", "type": ["null", "int"]}]})
     partial = hf.open_table(table.path, options={PARTIAL_SCHEMA: some})
     with pytest.raises(
-        hf.UnsupportedFeatureError, match=f"{PARTIAL_SCHEMA} is not supported for tables without a record key"
+        hf.UnsupportedFeatureError,
+        match=f"{PARTIAL_SCHEMA}: expected .*, found tables without a record key; write whole rows",
     ):
         partial.upsert(rows(("a", 1, "x", 1)))
     edit(tmp_path / "t", "hoodie.index.type", "BUCKET")
     with pytest.raises(hf.UnsupportedFeatureError, match="buckets without a record key"):
         hf.open_table(table.path).upsert(rows(("a", 1, "x", 1)))
     edit(tmp_path / "t", "hoodie.index.type", "SIMPLE")
-    with pytest.raises(hf.UnsupportedFeatureError, match="merge matches rows by their record key"):
+    with pytest.raises(hf.UnsupportedFeatureError, match="merge: expected a table with a record key"):
         table.merge(rows(("a", 1, "x", 1)), when_matched=[hf.Delete()])
     assert values(table) == []
 
 
 def test_no_two_writes_make_the_same_keys() -> None:
     batch = rows(("a", 1, "x", 1)).to_batches()[0]
-    made = [next(batches_with_keys([batch], "20260101000000000", keeps=False))[KEY][0].as_py() for _ in range(1000)]
+    made = [next(add_keys_to_batches([batch], "20260101000000000", keeps=False))[KEY][0].as_py() for _ in range(1000)]
     assert len(set(made)) == 1000
     assert all(one.startswith("20260101000000000_") and one.endswith("_0") for one in made)
     assert new_prefix("1") != new_prefix("1")

@@ -45,7 +45,7 @@ def test_new_rows_go_to_the_groups_of_the_plan(small: Table) -> None:
         groups = groups_of_new(plan, data["k"].combine_chunks())
         expected = Counter(groups.to_pylist())
         assert set(expected) == {file_slice.file_id, "+0"}
-        plan_with_placement = replace(write.plan, placements={"x": plan})
+        plan_with_placement = replace(write.plan, planned_inserts={"x": plan})
         with WriteTask(plan_with_placement, WriteToken(0, 0, 0)) as task:
             [batch] = data.combine_chunks().to_batches()
             for group in groups.unique().to_pylist():

@@ -162,10 +162,10 @@ def test_the_rows_have_the_columns_that_are_named(wide: Table, given: dict[str, 
 @pytest.mark.parametrize(
     ("schema", "message"),
     [
-        ("no JSON", "not the schema of a record"),
-        (partial("ts", "_hoodie_is_deleted"), "the table has no column '_hoodie_is_deleted' of type bool; it has k"),
-        (partial("ts", "v").replace('"int"', '"string"'), "no column 'v' of type string"),
-        (partial("v"), "the ordering column 'ts' is missing; there are v"),
+        ("no JSON", "expected the Avro schema of a record"),
+        (partial("ts", "_hoodie_is_deleted"), "expected columns of the table, k"),
+        (partial("ts", "v").replace('"int"', '"string"'), "found 'v' of type string"),
+        (partial("v"), "expected the ordering column 'ts', found v; add it"),
     ],
 )
 def test_a_schema_that_is_none_of_a_partial_update(wide: Table, schema: str, message: str) -> None:
@@ -179,7 +179,7 @@ def test_deletes_by_column_are_refused(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t", schema=schema)
     table.upsert(rows(("a", 5, "x", 1, False), schema=schema))
     data = some({"k": ["a"], "p": ["x"], "ts": [6], "_hoodie_is_deleted": [True]}, schema)
-    with pytest.raises(OptionError, match="the column _hoodie_is_deleted cannot be in a partial update: delete by key"):
+    with pytest.raises(OptionError, match="found the column _hoodie_is_deleted; delete by key"):
         updating(table, "ts", "_hoodie_is_deleted").upsert(data)
 
 
@@ -201,7 +201,7 @@ def test_what_partial_updates_cannot_be_with(
     table = new_table(tmp_path / "t", table_type=table_type, options=options)
     table.upsert(rows(("a", 5, "x", 1)))
     before = tree(tmp_path / "t")
-    with pytest.raises(UnsupportedFeatureError, match=f"{PARTIAL_SCHEMA} is not supported for {feature}") as caught:
+    with pytest.raises(UnsupportedFeatureError, match=f"{PARTIAL_SCHEMA}: .*, found {feature}; write") as caught:
         updating(table, "ts", "v", **options).upsert(some({"k": ["a"], "p": ["x"], "ts": [6], "v": [1]}))
     assert caught.value.feature == f"partial updates with {feature}"
     assert tree(tmp_path / "t") == before
@@ -224,5 +224,5 @@ class Newest:
 
 def test_a_merger_of_ones_own_gets_no_partial_rows(wide: Table) -> None:
     table = open_table(wide._context.storage.root, options={PARTIAL_SCHEMA: partial("ts", "v")}, merger=Newest())
-    with pytest.raises(UnsupportedFeatureError, match="is not supported for a custom merger"):
+    with pytest.raises(UnsupportedFeatureError, match="found a custom merger"):
         table.upsert(some({"k": ["b"], "p": ["x"], "ts": [6], "v": [1]}))

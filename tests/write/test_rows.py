@@ -14,13 +14,13 @@ from hudiformat.write.rows import (
     NOT_IN_BASE_FILE,
     Integers,
     LocatedRows,
-    deleted_rows,
-    group_by_group,
-    in_one_piece,
-    rows_by_code,
-    rows_by_value,
-    sorted_by_group,
-    taken,
+    combine_chunks,
+    find_deletes,
+    group_by_code,
+    group_by_value,
+    sort_by_group,
+    split_by_group,
+    take_rows,
 )
 
 WHOLE = pa.table({"n": range(9), "t": [None, *"bcdefghi"], "b": [True, None, False] * 3, "l": [[i] for i in range(9)]})
@@ -37,7 +37,7 @@ def pieces(*bounds: tuple[int, int]) -> pa.Table:
 
 
 def test_neighbours_are_joined_without_a_copy_but_for_nested_columns() -> None:
-    found = in_one_piece(pieces((1, 3), (3, 3), (3, 8)))
+    found = combine_chunks(pieces((1, 3), (3, 3), (3, 8)))
     assert found.equals(WHOLE.slice(1, 7))
     found.validate(full=True)
     assert [address(found[name]) == address(WHOLE[name]) for name in "ntb"] == [True] * 3
@@ -47,24 +47,24 @@ def test_neighbours_are_joined_without_a_copy_but_for_nested_columns() -> None:
 @pytest.mark.parametrize("bounds", [[(0, 3), (4, 9)], [(3, 9), (0, 3)], [(0, 3), (0, 3)]])
 def test_others_are_copied(bounds: list[tuple[int, int]]) -> None:
     cut = pieces(*bounds)
-    found = in_one_piece(cut)
+    found = combine_chunks(cut)
     assert found.equals(cut)
     assert [column.num_chunks for column in found.columns] == [1] * 4
 
 
 def test_pieces_of_other_arrays_are_copied() -> None:
-    found = in_one_piece(pa.concat_tables([WHOLE.slice(0, 3), pa.table(WHOLE.to_pydict(), WHOLE.schema).slice(3)]))
+    found = combine_chunks(pa.concat_tables([WHOLE.slice(0, 3), pa.table(WHOLE.to_pydict(), WHOLE.schema).slice(3)]))
     assert found.equals(WHOLE)
 
 
 def test_dictionaries_stay_with_their_values() -> None:
     words = pa.table({"w": pa.array(["x", "y", "x"]).dictionary_encode()})
-    assert in_one_piece(pa.concat_tables([words.slice(0, 1), words.slice(1)])).equals(words)
+    assert combine_chunks(pa.concat_tables([words.slice(0, 1), words.slice(1)])).equals(words)
 
 
 def test_no_rows() -> None:
-    assert in_one_piece(WHOLE.slice(0, 0)).equals(WHOLE.slice(0, 0))
-    assert in_one_piece(WHOLE.schema.empty_table()).num_rows == 0
+    assert combine_chunks(WHOLE.slice(0, 0)).equals(WHOLE.slice(0, 0))
+    assert combine_chunks(WHOLE.schema.empty_table()).num_rows == 0
 
 
 def grouped(groups: Iterable[tuple[object, Integers]]) -> list[tuple[object, list[int]]]:
@@ -83,7 +83,7 @@ def grouped(groups: Iterable[tuple[object, Integers]]) -> list[tuple[object, lis
     ],
 )
 def test_rows_are_grouped_by_their_codes(codes: list[int], expected: list[tuple[int, list[int]]]) -> None:
-    assert grouped(rows_by_code(np.array(codes, np.int64))) == expected
+    assert grouped(group_by_code(np.array(codes, np.int64))) == expected
 
 
 @given(st.lists(st.integers(-3, 3) | st.integers(-(2**50), 2**50), max_size=20))
@@ -91,7 +91,7 @@ def test_each_row_is_in_the_group_of_its_code_and_in_order(codes: list[int]) -> 
     expected: dict[int, list[int]] = {}
     for index, code in enumerate(codes):
         expected.setdefault(code, []).append(index)
-    assert grouped(rows_by_code(np.array(codes, np.int64))) == sorted(expected.items())
+    assert grouped(group_by_code(np.array(codes, np.int64))) == sorted(expected.items())
 
 
 @given(st.lists(st.sampled_from(["", "x", "y", "x/y"]), max_size=12))
@@ -99,26 +99,26 @@ def test_each_row_is_in_the_group_of_its_text(texts: list[str]) -> None:
     expected: dict[object, list[int]] = {}
     for index, text in enumerate(texts):
         expected.setdefault(text, []).append(index)
-    assert dict(grouped(rows_by_value(pa.array(texts, pa.string())))) == expected
+    assert dict(grouped(group_by_value(pa.array(texts, pa.string())))) == expected
 
 
 FLAGS = pa.record_batch({"k": ["a", "b", "c"], "gone": [True, None, False]})
 
 
 def test_rows_are_deletes_where_their_flag_is_true() -> None:
-    assert deleted_rows(FLAGS, "gone").tolist() == [True, False, False]
-    assert deleted_rows(pa.Table.from_batches([FLAGS]), "gone").tolist() == [True, False, False]
+    assert find_deletes(FLAGS, "gone").tolist() == [True, False, False]
+    assert find_deletes(pa.Table.from_batches([FLAGS]), "gone").tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize("column", [None, "other"])
 def test_rows_without_a_flag_are_no_deletes(column: str | None) -> None:
-    assert deleted_rows(FLAGS, column).tolist() == [False] * 3
+    assert find_deletes(FLAGS, column).tolist() == [False] * 3
 
 
 def test_deletes_are_left_out_with_their_keys() -> None:
     rows = LocatedRows("x", FLAGS, FLAGS["k"], is_new=True)
-    assert rows.without_deletes("gone").keys.to_pylist() == ["b", "c"]
-    assert rows.without_deletes(None) is rows
+    assert rows.drop_deletes("gone").keys.to_pylist() == ["b", "c"]
+    assert rows.drop_deletes(None) is rows
 
 
 def located(*keys: str, positions: list[int] | None = None, group: str = "f") -> LocatedRows:
@@ -146,9 +146,9 @@ def test_chosen_rows_keep_their_keys_and_positions() -> None:
 def test_chosen_rows_keep_their_groups() -> None:
     batch = pa.record_batch({"n": [0, 1, 2]})
     rows = LocatedRows("x", batch, pa.array(["a", "b", "c"]), ("f", "g"), np.array([1, 0, 1]))
-    assert rows.at(np.array([2, 1])).present == ("f", "g")
-    assert rows.slice(0, 1).present == ("g",)
-    assert rows.where(np.array([False, True, False])).present == ("f",)
+    assert rows.at(np.array([2, 1])).groups_with_rows == ("f", "g")
+    assert rows.slice(0, 1).groups_with_rows == ("g",)
+    assert rows.where(np.array([False, True, False])).groups_with_rows == ("f",)
 
 
 def test_rows_that_were_not_looked_up_have_no_positions() -> None:
@@ -160,19 +160,19 @@ def test_rows_that_were_not_looked_up_have_no_positions() -> None:
 
 def test_rows_that_follow_each_other_are_not_copied() -> None:
     values = pa.array(range(5))
-    neighbours = taken(values, np.array([1, 2, 3]))
+    neighbours = take_rows(values, np.array([1, 2, 3]))
     assert neighbours.to_pylist() == [1, 2, 3]
     assert neighbours.buffers()[1].address == values.buffers()[1].address
-    assert taken(values, np.array([3, 1])).to_pylist() == [3, 1]
-    assert taken(WHOLE, np.array([0, 4])).equals(WHOLE.take([0, 4]))
-    assert len(taken(values, np.array([], np.int64))) == 0
+    assert take_rows(values, np.array([3, 1])).to_pylist() == [3, 1]
+    assert take_rows(WHOLE, np.array([0, 4])).equals(WHOLE.take([0, 4]))
+    assert len(take_rows(values, np.array([], np.int64))) == 0
 
 
 def test_rows_of_a_file_group_are_new_or_updates() -> None:
     waiting = LocatedRows("x", FLAGS, FLAGS["k"], is_new=True)
-    assert (waiting.present, waiting.is_new) == ((), True)  # sizing assigns it, once all new rows are known
+    assert (waiting.groups_with_rows, waiting.is_new) == ((), True)  # sizing assigns it, once all new rows are known
     known = located("a", group="f-0")
-    assert (known.present, known.group, known.is_new) == (("f-0",), "f-0", False)
+    assert (known.groups_with_rows, known.group, known.is_new) == (("f-0",), "f-0", False)
 
 
 def of_groups(groups: list[str], names: tuple[str, ...], first: int, *, positions: bool) -> LocatedRows:
@@ -196,15 +196,15 @@ def test_each_file_group_has_its_rows_in_their_order(parts: list[list[str]], sma
         start += len(part)
     expected: dict[str, list[list[tuple[object, ...]]]] = {}
     for many in waiting:
-        assert many.present == tuple(one.groups[0] for one in many.by_group())
+        assert many.groups_with_rows == tuple(one.groups[0] for one in many.by_group())
         for one in many.by_group():
-            expected.setdefault(one.present[0], []).append(shown(one))
+            expected.setdefault(one.groups_with_rows[0], []).append(shown(one))
     found: dict[str, list[list[tuple[object, ...]]]] = {}
-    for rows in group_by_group(waiting):
+    for rows in split_by_group(waiting):
         found.setdefault(rows.group, []).append(shown(rows))
     assert (found, list(found)) == (expected, list(expected))
     whole = {group: [row for piece in of_group for row in piece] for group, of_group in expected.items()}
-    ordered = sorted_by_group(waiting, small=small)
+    ordered = sort_by_group(waiting, small=small)
     assert (ordered is None) == (max(map(len, whole.values())) * 8 > small)
     if ordered is not None:
         slices = [(group, shown(ordered.slice(start, count))) for group, start, count in ordered.runs()]
@@ -215,12 +215,12 @@ def test_rows_of_one_group_need_no_codes() -> None:
     one, other = (located(key, group=group) for key, group in (("a", "f"), ("b", "g")))
     assert list(one.by_group()) == [one]
     parts = [one, other, one]
-    assert [(rows.group, shown(rows)) for rows in group_by_group(parts)] == [
+    assert [(rows.group, shown(rows)) for rows in split_by_group(parts)] == [
         ("f", [(0, "a")]),
         ("f", [(0, "a")]),
         ("g", [(0, "b")]),
     ]
-    ordered = sorted_by_group(parts, small=1000)
+    ordered = sort_by_group(parts, small=1000)
     assert ordered is not None
     assert list(ordered.runs()) == [("f", 0, 2), ("g", 2, 1)]
     assert shown(ordered) == [(0, "a"), (0, "a"), (0, "b")]
@@ -229,6 +229,6 @@ def test_rows_of_one_group_need_no_codes() -> None:
 def test_sorted_rows_have_positions_where_all_of_them_have() -> None:
     known, unknown = located("a", positions=[5]), located("b")
     for parts, expected in (([known, known], [(0, "a", 5), (0, "a", 5)]), ([known, unknown], [(0, "a"), (0, "b")])):
-        ordered = sorted_by_group(parts, small=1000)
+        ordered = sort_by_group(parts, small=1000)
         assert ordered is not None
         assert shown(ordered) == expected

@@ -18,7 +18,7 @@ from hudiformat.timeline.archive.archive_log import decode_archive_block
 from hudiformat.timeline.archive.history import latest_manifest, read_history_file, write_manifest
 from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES
 from hudiformat.timeline.table_config import TableConfig
-from hudiformat.write.commit.changing import exclusive
+from hudiformat.write.commit.changing import hold_table_lock
 
 _LOST = "the history of archived instants that only this file has: of time travel and incremental queries before it"
 _RANGE = re.compile(r"([0-9]+)_([0-9]+)_([0-9]+)\.parquet")
@@ -61,7 +61,7 @@ def _salvage(state: TableState, path: str, why: str, taken: RepairFolder) -> Non
             continue
         start = part.offset or 0
         kept.append(bytes(data[start : start + (part.size or 0)]))
-    with exclusive(state.context) as owning:
+    with hold_table_lock(state.context) as owning:
         taken.copy_file(path, why)
         owning.confirm()
         storage.create(path, b"".join(kept), overwrite=True)
@@ -71,7 +71,7 @@ def _list_again(state: TableState, why: str, taken: RepairFolder) -> None:
     """Write a manifest of the files that can be read, and move the others to the folder of the repair."""
     storage, config = state.storage, state.config
     folder = config.history_folder
-    with exclusive(state.context) as owning:
+    with hold_table_lock(state.context) as owning:
         numbers = [int(match[1]) for one in storage.list(folder) if (match := _MANIFEST.fullmatch(one.name))]
         files = _listed_files(storage, config)
         good = {name: size for name, size in files.items() if _is_readable(storage, f"{folder}/{name}")}

@@ -14,7 +14,7 @@ from hudiformat.codec.log.frame import BlockType
 from hudiformat.codec.log.reader import LogReader
 from hudiformat.errors import HudiFormatError
 from hudiformat.file_group.base_file.footers import read_footer
-from hudiformat.file_group.base_file.read import open_base_file
+from hudiformat.file_group.base_file.format import format_of
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.slices import build_slices, latest_slices
 from hudiformat.naming.file_names import BaseFileName, LogFileName, base_name, join_path, parse_data_file
@@ -216,8 +216,8 @@ def _schema_of(state: TableState, stat: WriteStat) -> str | None:
         blocks = LogReader(path, storage=state.storage)
         whole = (block for block in blocks if block.type.name.endswith("_DATA") and not block.is_partial)
         return next((block.schema for block in whole), None)
-    with open_base_file(state.storage, path) as file:
-        found = (file.metadata.metadata or {}).get(_SCHEMA_KEY)
+    with format_of(path).open(state.storage, path) as file:
+        found = (file.footer or {}).get(_SCHEMA_KEY)
     return None if found is None else found.decode()
 
 

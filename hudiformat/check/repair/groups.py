@@ -30,7 +30,7 @@ from hudiformat.table.options.values import Operation
 from hudiformat.table.schema_files import schema_history
 from hudiformat.table.state import TableState
 from hudiformat.timeline.commit_metadata import WriteStat
-from hudiformat.write.commit.changing import exclusive
+from hudiformat.write.commit.changing import hold_table_lock
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.commit.transaction import attempts
 
@@ -171,7 +171,7 @@ def _rewrite(state: TableState, group: Group, findings: Sequence[TableFinding], 
         for write in attempts(context.state(), Operation.UPSERT, in_tasks=False):
             with write:
                 write.commit(_write_rows(state, source, write.plan))
-    with exclusive(context) as owning:
+    with hold_table_lock(context) as owning:
         for finding in findings:
             owning.confirm()
             taken.move_file(finding.path, finding.message)

@@ -32,7 +32,7 @@ from hudiformat.timeline.timeline import (
     parse_instant_name,
 )
 from hudiformat.write.commit import rollback
-from hudiformat.write.commit.changing import changing, exclusive
+from hudiformat.write.commit.changing import change_timeline, hold_table_lock
 from hudiformat.write.commit.files import delete_files, files_of, log_instants
 
 _MERGES = (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING)
@@ -101,7 +101,7 @@ def _make_again(state: TableState, instant: Instant, why: str, taken: RepairFold
             "restore the table to a savepoint, or put a copy of the file back",
             path=storage.root,
         )
-    with exclusive(state.context) as owning:
+    with hold_table_lock(state.context) as owning:
         taken.copy_file(path, why)
         owning.confirm()
         storage.create(path, encode_content(content, state.config), overwrite=True)
@@ -109,7 +109,7 @@ def _make_again(state: TableState, instant: Instant, why: str, taken: RepairFold
 
 def _take_off(context: TableContext, instant: Instant, why: str, taken: RepairFolder) -> None:
     """Remove the files of an instant in all states from the timeline, the completed one last."""
-    with exclusive(context) as owning:
+    with hold_table_lock(context) as owning:
         config = context.config
         every = list_instants(owning.storage, config.timeline_folder, layout=config.layout_version)
         own = [one for one in every if one.time == instant.time and _belongs(one, instant)]
@@ -219,7 +219,7 @@ def _state_with_all_writes(context: TableContext) -> TableState:
 
 def _roll_back(context: TableContext, instant: Instant, why: str, taken: RepairFolder) -> None:
     _keep_files(_state_with_all_writes(context), [instant.time], why, taken)
-    with changing(context) as state:
+    with change_timeline(context) as state:
         pending = [one for one in state.timeline.pending if one.time == instant.time and one.action is instant.action]
         for one in pending:
             rollback.roll_back(state, one)
@@ -232,7 +232,7 @@ def _finish(context: TableContext, instant: Instant, why: str, taken: RepairFold
         _keep_files(state, [plan.instant_to_rollback.commit_time], why, taken)
     if isinstance(plan, RestorePlan):
         _keep_files(state, [one.commit_time for one in plan.instants_to_rollback], why, taken)
-    with changing(context):  # which finishes them first
+    with change_timeline(context):  # which finishes them first
         pass
 
 
@@ -257,7 +257,7 @@ def _plan_again(context: TableContext, instant: Instant, why: str, taken: Repair
 
 def _unplan(context: TableContext, instant: Instant, why: str, taken: RepairFolder) -> None:
     _keep_files(_state_with_all_writes(context), [instant.time], why, taken)
-    with exclusive(context) as owning:
+    with hold_table_lock(context) as owning:
         owning.confirm()
         delete_files(owning.storage, context.config, instant.time)
         remove_pending(owning.storage, context.config, instant)

@@ -11,7 +11,7 @@ from hudiformat.storage.protocol import Storage
 from hudiformat.table.state import TableState
 from hudiformat.timeline.timeline import Instant
 from hudiformat.write.commit.changing import dead_writes
-from hudiformat.write.commit.heartbeats import is_of_ended_process, living
+from hudiformat.write.commit.heartbeats import is_of_ended_process, living_instants
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class WriterTimeout:
         tolerance = state.options.concurrency.heartbeat_tolerance
         if not state.options.concurrency.has_other_writers and is_of_ended_process(self.storage, instant.time):
             return None
-        if instant.time in living(self.storage, tolerance=tolerance):
+        if instant.time in living_instants(self.storage, tolerance=tolerance):
             return f"the heartbeat of {instant.time} is not {tolerance:g} seconds old"
         if is_pending_write(state, instant) and instant in begun_writes(state):
             return f"{instant} is being written by another thread, or hoodie.clean.failed.writes.policy is NEVER"

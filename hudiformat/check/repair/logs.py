@@ -13,7 +13,7 @@ from hudiformat.codec.log.block import LogBlock, encode_block
 from hudiformat.codec.log.verify import FindingKind, LogFinding, content_error, positions_error, scan_parts
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.state import TableState
-from hudiformat.write.commit.changing import exclusive
+from hudiformat.write.commit.changing import hold_table_lock
 
 _WHAT = "is replaced by a copy of its blocks that can be read"
 
@@ -42,7 +42,7 @@ def plan_logs(state: TableState, paths: Iterable[tuple[str, str]], patience: Wri
 
 
 def _salvage(state: TableState, path: str, why: str, taken: RepairFolder) -> None:
-    with exclusive(state.context) as owning:
+    with hold_table_lock(state.context) as owning:
         found = _read_log(state.storage, path)
         taken.copy_file(path, why)
         owning.confirm()

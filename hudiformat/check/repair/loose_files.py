@@ -11,7 +11,7 @@ from hudiformat.check.repair.steps import Job, RepairKind, RepairStep
 from hudiformat.check.verify.finding import TableFinding, TableFindingKind
 from hudiformat.table.state import TableState
 from hudiformat.timeline.config_files import BACKUP_FILE, METADATA_FOLDER, PROPERTIES_FILE
-from hudiformat.write.commit.changing import exclusive
+from hudiformat.write.commit.changing import hold_table_lock
 from hudiformat.write.commit.partitions import partition_metadata
 
 _OUTSIDE = "it is outside of the table: hudiformat clean deletes it"
@@ -53,7 +53,7 @@ def _mark(state: TableState, finding: TableFinding, taken: RepairFolder) -> None
     Source: HoodiePartitionMetadata, Hudi 1.2.0.
     """
     folder = finding.path.rpartition("/")[0]
-    with exclusive(state.context) as owning:
+    with hold_table_lock(state.context) as owning:
         taken.copy_file(finding.path, finding.message)
         owning.confirm()
         state.storage.create(finding.path, partition_metadata(folder, finding.instants[0]), overwrite=True)
@@ -70,7 +70,7 @@ def _orphan(state: TableState, finding: TableFinding, patience: WriterTimeout) -
 
 
 def _take(state: TableState, path: str, why: str, taken: RepairFolder) -> None:
-    with exclusive(state.context) as owning:
+    with hold_table_lock(state.context) as owning:
         owning.confirm()
         if state.storage.list(path):
             taken.take_folder(path, why)

@@ -18,15 +18,15 @@ from hudiformat.metadata_table.definitions import DEFINITIONS_KEY, load_definiti
 from hudiformat.services.indexing import indexes_with_columns, rebuild_indexes
 from hudiformat.table.state import TableState
 from hudiformat.timeline.config_files import METADATA_FOLDER, load_table_config
-from hudiformat.write.commit.changing import exclusive
+from hudiformat.write.commit.changing import hold_table_lock
 from hudiformat.write.metadata.dropping import drop_partitions
-from hudiformat.write.metadata.kinds import KEPT_UP
+from hudiformat.write.metadata.kinds import MAINTAINED
 
 
 def plan_removal(state: TableState, why: str, patience: WriterTimeout) -> Job:
     """Return the job that moves the metadata table to the folder of the repair."""
     names = ", ".join(state.config.metadata_partitions)
-    others = [name for name in state.config.metadata_partitions if name not in KEPT_UP]
+    others = [name for name in state.config.metadata_partitions if name not in MAINTAINED]
     lost = f"the indexes {', '.join(others)}, which Spark SQL has to create again" if others else ""
     what = f"the metadata table ({names}) is taken away, to be built again"
     step = RepairStep(RepairKind.METADATA, METADATA_FOLDER, what, why, lost)
@@ -35,7 +35,7 @@ def plan_removal(state: TableState, why: str, patience: WriterTimeout) -> Job:
 
 
 def _take_away(state: TableState, why: str, taken: RepairFolder) -> None:
-    with exclusive(state.context) as owning:
+    with hold_table_lock(state.context) as owning:
         current = replace(state, context=owning, config=load_table_config(state.storage))
         taken.note_unbuilt_indexes(_indexes(current))
         owning.confirm()

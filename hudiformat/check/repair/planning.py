@@ -34,7 +34,7 @@ from hudiformat.table.options.agreement import options_of
 from hudiformat.table.state import Clock, TableClock, TableContext, TableState
 from hudiformat.timeline.table_config import TableConfig
 from hudiformat.timeline.timeline import Action, load_timeline
-from hudiformat.write.commit.changing import exclusive
+from hudiformat.write.commit.changing import hold_table_lock
 
 DEAD_AFTER = 600.0
 """Seconds without a sign of life after which a writer is considered dead."""
@@ -208,7 +208,7 @@ def _under_lock(job: Job, state: TableState) -> Job:
 
     def run(taken: RepairFolder) -> None:
         assert job.run is not None  # noqa: S101 - those that are refused are in a plan of their own
-        with exclusive(state.context) as owning:
+        with hold_table_lock(state.context) as owning:
             owning.confirm()
             job.run(taken)
 

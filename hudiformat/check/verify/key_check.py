@@ -48,7 +48,8 @@ def duplicate_keys(state: TableState) -> Iterator[DuplicateKeys]:
     """
     if not state.config.populate_meta_fields:
         raise UnsupportedFeatureError(
-            f"{state.storage.root}: the keys of a table without meta fields cannot be compared",
+            f"{state.storage.root}: expected a table with meta fields, which have the keys, "
+            "found one without; call verify without keys=True",
             feature="looking for keys in two file groups without meta fields",
         )
     reader = SliceReader(state.config, state.schema, state.visibility, history=schema_history(state))

@@ -142,7 +142,10 @@ def decode_block(data: memoryview, expected: BlockType, codec: Compression, *, b
 
 def _check_magic(magic: bytes, expected: BlockType, offset: int) -> None:
     if magic == BlockType.ENCODED_DATA.value and expected is BlockType.DATA:
-        message = "HFiles with a data block encoding are not supported: expected the encoding NONE"
+        message = (
+            "HFile: expected data blocks with the encoding NONE, found an encoded one; write "
+            "the file without an encoding"
+        )
         raise UnsupportedFeatureError(message, feature="data block encoding")
     if magic != expected.value:
         raise CorruptBlockError(f"expected the magic {expected.value!r}, found {magic!r}", offset=offset)

@@ -39,9 +39,7 @@ class Compression(IntEnum):
         """
         codec = cls.__members__.get(name.upper())
         if codec is None:
-            raise UnsupportedFeatureError(
-                f"HFiles with the compression {name!r} are not supported; {_SUPPORTED}", feature=name
-            )
+            raise _unsupported(name)
         return codec.require_supported()
 
     def require_supported(self) -> Compression:
@@ -52,13 +50,15 @@ class Compression(IntEnum):
         """
         if self not in (Compression.NONE, Compression.GZIP):
             name = self.name.lower()
-            raise UnsupportedFeatureError(
-                f"HFiles with the compression {name!r} are not supported; {_SUPPORTED}", feature=name
-            )
+            raise _unsupported(name)
         return self
 
 
-_SUPPORTED = "supported are none and gzip, as in Hudi"
+def _unsupported(name: str) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        f"HFile: expected the compression none or gzip, as in Hudi, found {name!r}; write the file with one of these",
+        feature=name,
+    )
 
 
 def compress(content: bytes | memoryview, codec: Compression) -> bytes | memoryview:

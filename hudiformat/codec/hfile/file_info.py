@@ -96,7 +96,9 @@ def suffix_size(info: Mapping[str, bytes]) -> int | None:
     Source: HFileInfo.parseMaxMvccTs; Hudi assumes that there is a timestamp, and refuses one above 0.
     """
     if MAX_TAGS_LENGTH in info:
-        raise UnsupportedFeatureError("HFiles whose entries have tags are not supported", feature="tags")
+        raise UnsupportedFeatureError(
+            "HFile: expected entries without tags, found tags of HBase; write the file without them", feature="tags"
+        )
     if _number(info, KEY_VALUE_VERSION, 4) != _WITH_MEMSTORE_TIMESTAMP:
         return 0
     return None if _number(info, MAX_MEMSTORE_TIMESTAMP, 8) > 0 else 1

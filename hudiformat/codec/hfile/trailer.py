@@ -110,7 +110,10 @@ def _decode_fields(message: Cursor, *, minor_version: int) -> HFileTrailer:
         elif isinstance(value, bytes) and number == _COMPARATOR:
             comparator = value.decode(errors="replace")
         elif number == _ENCRYPTION_KEY:
-            raise UnsupportedFeatureError("an encrypted HFile is not supported", feature="encryption")
+            raise UnsupportedFeatureError(
+                "HFile: expected no encryption, found the key of one; write the file without it, as Hudi does",
+                feature="encryption",
+            )
     codec = _codec(compression, base)
     return HFileTrailer(**numbers, comparator=comparator, compression=codec, minor_version=minor_version)
 

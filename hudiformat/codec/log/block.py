@@ -233,9 +233,9 @@ class LogBlock(_Fields):
 
     def _unsupported(self, method: str, readable: Iterable[BlockType]) -> UnsupportedFeatureError:
         types = ", ".join(kind.name for kind in readable)
-        other = "; call deletes()" if self.type is BlockType.DELETE else ""
+        other = "call deletes()" if self.type is BlockType.DELETE else "read its header and its content"
         return UnsupportedFeatureError(
-            f"{method}() reads blocks of type {types}, and this block is of type {self.type.name}{other}",
+            f"{method}(): expected a block of type {types}, found {self.type.name}; {other}",
             feature=self.type.name,
         )
 

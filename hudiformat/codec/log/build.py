@@ -180,7 +180,7 @@ def _block_type(format: str, compression: str | None) -> tuple[BlockType, dict[s
     kind = _FORMATS.get(format)
     if kind is None:
         raise UnsupportedFeatureError(
-            f"data blocks of format {format!r} are not supported; pass one of {', '.join(_FORMATS)}",
+            f"format: expected one of {', '.join(_FORMATS)}, found {format!r}; pass one of these",
             feature=f"{format} data block",
         )
     if compression is None:

@@ -75,7 +75,7 @@ class LogWriter:
         on_complete: Callable[[OutputFile], None] | None = None,
     ) -> None:
         if max_size <= 0:
-            raise OptionError(f"max_size is {max_size}; expected a positive number of bytes", option="max_size")
+            raise OptionError(f"max_size: expected a positive number of bytes, found {max_size}", option="max_size")
         self._storage = open_storage(directory) if storage is None else storage
         self._folder = "" if storage is None else os.fspath(directory)
         self._name = LogFileName.parse(name) if isinstance(name, str) else name

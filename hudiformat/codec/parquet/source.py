@@ -224,7 +224,9 @@ def chunks(groups: Sequence[Struct]) -> list[Struct]:
 
 
 def _cannot_copy(path: str, reason: str) -> UnsupportedFeatureError:
-    return UnsupportedFeatureError(f"{path}: its row groups cannot be copied undecoded, because {reason}; decode them")
+    return UnsupportedFeatureError(
+        f"{path}: expected row groups that can be copied undecoded, found that {reason}; decode them"
+    )
 
 
 def _same_arrow_schema(first: bytes, second: bytes) -> bool:

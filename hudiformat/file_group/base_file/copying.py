@@ -16,7 +16,8 @@ from hudiformat.codec.statistics import ColumnStatistics, StatisticsCollector
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.base_file.bloom import BLOOM_FILTER
 from hudiformat.file_group.base_file.footers import read_footer
-from hudiformat.file_group.base_file.read import BATCH_ROWS, open_parquet
+from hudiformat.file_group.base_file.parquet import PARQUET
+from hudiformat.file_group.base_file.read import BATCH_ROWS
 from hudiformat.file_group.base_file.write import footer_texts
 from hudiformat.schema.meta_fields import FILE_NAME, RECORD_KEY
 from hudiformat.storage.protocol import OutputFile, Storage
@@ -66,7 +67,8 @@ class CopiedBaseFile:
         footer = read_footer(storage, path, self._schema, self._wanted)
         decoded = StatisticsCollector(footer.unknown, self._schema)
         names = list(dict.fromkeys([RECORD_KEY, *_top_level_names(footer.unknown, self._schema)]))
-        with open_parquet(storage, path) as (opened, file):
+        with PARQUET.open(storage, path) as base:
+            opened, file = base.source, base.file
             for batch in read_batches(file, BATCH_ROWS, columns=names):
                 self._keys.append(batch[RECORD_KEY])
                 decoded.add(batch)
@@ -97,7 +99,8 @@ def can_be_copied(storage: Storage, paths: Sequence[str], schema: pa.Schema, *, 
     """
     first: ParquetSource | None = None
     for path in paths:
-        with open_parquet(storage, path) as (opened, file):
+        with PARQUET.open(storage, path) as base:
+            opened, file = base.source, base.file
             if not (_is_alike(file, schema, compression) and _has_large_groups(file.metadata)):
                 return False
             try:

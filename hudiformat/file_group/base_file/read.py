@@ -6,7 +6,6 @@ Row groups that cannot match a condition are skipped, by their statistics and by
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,21 +13,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from hudiformat.codec.avro.schema import batch_of, convert_to_schema
-from hudiformat.codec.parquet.rows import read_batches
 from hudiformat.conditions.filters import can_evaluate
-from hudiformat.errors import CorruptTableError, HudiFormatError, SchemaError
+from hudiformat.errors import CorruptTableError
 from hudiformat.file_group.base_file.file_keys import FileKeys
-from hudiformat.file_group.base_file.filters import KeyFilter, can_match_nan
+from hudiformat.file_group.base_file.filters import KeyFilter
+from hudiformat.file_group.base_file.format import StoredFile, format_of
 from hudiformat.schema.meta_fields import RECORD_KEY
 from hudiformat.storage.protocol import Storage
-from hudiformat.wire import check_row_count
 
 BATCH_ROWS = 65_536
 """The number of rows that are decoded at once."""
-_ROWS_PER_BYTE, _FEW_ROWS = 16, 100_000
 
 _Indices = npt.NDArray[np.int64]
 
@@ -41,13 +37,13 @@ def read_base_file(
     columns: Sequence[str] | None = None,
     may_hold: pc.Expression | None = None,
 ) -> pa.Table:
-    """Return the rows of a Parquet base file, converted to *schema*; *columns* selects some of its columns.
+    """Return the rows of a base file, converted to *schema*; *columns* selects some of its columns.
 
     Columns that are not in the file are null.  Row groups are skipped if their statistics show that *may_hold* matches
     none of their rows; of the other row groups all rows are returned.
 
     Raises:
-        CorruptTableError: the file is not a Parquet file.
+        CorruptTableError: the file is not of the format that its name says.
         SchemaError: its columns cannot be converted to *schema*.
         StorageError: the file cannot be read.
     """
@@ -68,8 +64,8 @@ def scan_base_file(
     Raises:
         CorruptTableError, SchemaError, StorageError: as :func:`read_base_file`.
     """
-    with open_parquet(storage, path) as (source, file):
-        groups = _row_groups(source, file, schema, may_hold=may_hold)
+    with format_of(path).open(storage, path) as file:
+        groups = _row_groups(file, schema, may_hold=may_hold)
         for batch in _batches(file, groups, schema, batch_rows=batch_rows):
             yield convert_to_schema(batch, schema)
 
@@ -85,46 +81,33 @@ def row_groups_to_read(
     """Return how many row groups of a base file :func:`scan_base_rows` reads for these arguments, and how many it has.
 
     Raises:
-        CorruptTableError: the file is not a Parquet file.
+        CorruptTableError: the file is not of the format that its name says.
         StorageError: the file cannot be read.
     """
-    with open_parquet(storage, path) as (source, file):
-        return len(_row_groups(source, file, schema, may_hold=may_hold, where=where)), int(file.num_row_groups)
-
-
-@contextmanager
-def open_base_file(storage: Storage, path: str) -> Iterator[pq.ParquetFile]:
-    """Open the base file at *path* for the body, in which damage raises the same errors.
-
-    Raises:
-        CorruptTableError: the file is not a Parquet file, or the body found damage in it.
-        StorageError: the file cannot be read.
-    """
-    with open_parquet(storage, path) as (_, file):
-        yield file
+    with format_of(path).open(storage, path) as file:
+        return len(_row_groups(file, schema, may_hold=may_hold, where=where)), len(file.group_rows)
 
 
 def read_file_keys(storage: Storage, path: str) -> FileKeys:
     """Return the key range and the bloom filters in the footer of the base file at *path*.
 
     Raises:
-        CorruptTableError: the file is not a Parquet file.
+        CorruptTableError: the file is not of the format that its name says.
         StorageError: the file cannot be read.
     """
-    with open_parquet(storage, path) as (_, file):
-        return FileKeys.of(file.metadata.metadata)
+    with format_of(path).open(storage, path) as file:
+        return FileKeys.of(file.footer)
 
 
 def read_column_names(storage: Storage, path: str) -> list[str]:
     """Return the names of the columns of the base file at *path*, from its footer.
 
     Raises:
-        CorruptTableError: the file is not a Parquet file.
+        CorruptTableError: the file is not of the format that its name says.
         StorageError: the file cannot be read.
     """
-    with open_parquet(storage, path) as (_, file):
-        names: list[str] = file.schema_arrow.names
-        return names
+    with format_of(path).open(storage, path) as file:
+        return list(file.schema.names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,15 +155,14 @@ def scan_base_rows(
     Raises:
         CorruptTableError, SchemaError, StorageError: as :func:`read_base_file`.
     """
-    with open_parquet(storage, path) as (source, file):
-        if where is not None and RECORD_KEY not in file.schema_arrow.names:
+    with format_of(path).open(storage, path) as file:
+        if where is not None and RECORD_KEY not in file.schema.names:
             where = None  # a file without record keys cannot be filtered by key
-        sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
-        starts = np.cumsum([0, *sizes])
+        starts = np.cumsum([0, *file.group_rows])
         first = head if where is None or RECORD_KEY in head.names else head.append(pa.field(RECORD_KEY, pa.string()))
         early = set(first.names)
         rest = pa.schema([field for field in schema if field.name not in early])
-        for group in _row_groups(source, file, schema, may_hold=may_hold, where=where):
+        for group in _row_groups(file, schema, may_hold=may_hold, where=where):
             later = _LaterColumns(path, _batches(file, [group], rest, batch_rows=batch_rows), rest)
             start = int(starts[group])
             for batch in _batches(file, [group], first, batch_rows=batch_rows):
@@ -218,8 +200,7 @@ class _LaterColumns:
 
     def _between(self, start: int, end: int) -> Iterator[pa.RecordBatch]:
         while self._read < end:
-            with _convert_read_errors(self._path):  # the caller reads outside of the scan
-                batch = next(self._batches, None) if self._remainder is None else self._remainder
+            batch = next(self._batches, None) if self._remainder is None else self._remainder
             if batch is None:
                 message = f"{self._path}: a column ends before the others do, at row {self._read} of its row group"
                 raise CorruptTableError(message, path=self._path)
@@ -272,36 +253,8 @@ def _select_rows(rows: BaseRows, indices: _Indices) -> BaseRows:
     return BaseRows(rows.head.take(pa.array(indices)), read, rows.numbers[indices])
 
 
-@contextmanager
-def open_parquet(storage: Storage, path: str) -> Iterator[tuple[pa.NativeFile, pq.ParquetFile]]:
-    """Open a Parquet file for the body, in which damage raises the same errors.
-
-    Raises:
-        CorruptTableError: the file is not a Parquet file, has impossible row counts, or the body found damage in it.
-        StorageError: the file cannot be read.
-    """
-    source = storage.open_input(path)
-    # pre_buffer: neighbouring columns are fetched in one request
-    with _convert_read_errors(path), source, pq.ParquetFile(source, pre_buffer=True) as file:
-        groups = [file.metadata.row_group(number).num_rows for number in range(file.metadata.num_row_groups)]
-        check_row_count(file.metadata.num_rows, groups, source.size(), per_byte=_ROWS_PER_BYTE, few=_FEW_ROWS)
-        yield source, file
-
-
-@contextmanager
-def _convert_read_errors(path: str) -> Iterator[None]:
-    """Convert the exceptions that pyarrow raises for damage in the file at *path* to a CorruptTableError."""
-    try:
-        yield
-    except HudiFormatError:  # raised by the code that reads the rows; some of them are also a ValueError
-        raise
-    except (pa.ArrowException, OSError, ValueError) as error:  # pyarrow raises all of them for damage
-        raise CorruptTableError(f"{path}: not a readable base file: {error}", path=path) from error
-
-
 def _row_groups(
-    source: pa.NativeFile,
-    file: pq.ParquetFile,
+    file: StoredFile,
     schema: pa.Schema,
     *,
     may_hold: pc.Expression | None = None,
@@ -309,13 +262,13 @@ def _row_groups(
 ) -> list[int]:
     """Return the row groups that may have rows that match *may_hold* and *where*, once they have *schema*."""
     conditions = (may_hold, None if where is None else where.condition)
-    asked = [one for one in conditions if one is not None and _is_of_file(one, file.schema_arrow, schema)]
-    possible = [_possible_groups(source, file, condition) for condition in asked]
-    groups = [group for group in range(file.num_row_groups) if all(ids is None or group in ids for ids in possible)]
+    asked = [one for one in conditions if one is not None and _is_of_file(one, file.schema, schema)]
+    possible = [file.groups_that_match(condition) for condition in asked]
+    groups = [group for group in range(len(file.group_rows)) if all(ids is None or group in ids for ids in possible)]
     if not groups or where is None or where.keys is None:
         return groups
     keys = pa.array(sorted(where.keys), pa.string())
-    return groups if FileKeys.of(file.metadata.metadata).might_contain(keys) else []
+    return groups if FileKeys.of(file.footer).might_contain(keys) else []
 
 
 def _is_of_file(condition: pc.Expression, stored: pa.Schema, schema: pa.Schema) -> bool:
@@ -335,26 +288,12 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _possible_groups(source: pa.NativeFile, file: pq.ParquetFile, condition: pc.Expression) -> list[int] | None:
-    """Return the row groups whose statistics allow a match of *condition*; None if they rule out none."""
-    import pyarrow.dataset as ds  # noqa: PLC0415 - it imports pandas where there is one: half a second
-
-    try:
-        if can_match_nan(condition, file.schema_arrow):
-            return None
-        fragment = ds.ParquetFileFormat().make_fragment(source)
-        return [group.id for group in fragment.subset(condition, schema=file.schema_arrow).row_groups]
-    except (SchemaError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return None  # a column that is newer than the file, or had another type
-
-
 def _batches(
-    file: pq.ParquetFile, groups: list[int], schema: pa.Schema, *, batch_rows: int
+    file: StoredFile, groups: Sequence[int], schema: pa.Schema, *, batch_rows: int
 ) -> Iterator[pa.RecordBatch]:
     """Yield the columns of *schema* that the file has, for the row groups *groups*."""
-    present = set(file.schema_arrow.names)
-    names = [name for name in schema.names if name in present]
-    if names and groups:
-        yield from read_batches(file, batch_rows, columns=names, groups=groups)
-    elif groups:  # pyarrow 19 cannot read batches without columns
-        yield from file.read_row_groups(groups, columns=[]).to_batches()
+    present = set(file.schema.names)
+    if groups:
+        yield from file.batches(
+            [name for name in schema.names if name in present], groups=groups, batch_rows=batch_rows
+        )

@@ -32,7 +32,7 @@ _DISTINCT_SHARE = 0.98
 """If at least this share of the sampled values is distinct, the column is written without a dictionary."""
 
 
-class BaseFileWriter:
+class ParquetBaseFileWriter:
     """Write a Parquet base file; the rows of one row group and the record keys of the file are in memory.
 
     The footer contains the Avro schema, the range of the record keys and, with *bloom_filter*, their bloom filter.

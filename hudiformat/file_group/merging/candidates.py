@@ -83,7 +83,10 @@ def _merged_instants(by_instant: dict[str, list[LogBlock]]) -> Iterator[str]:
 def _refuse_unsupported(block: LogBlock) -> None:
     if block.type is BlockType.CDC_DATA:
         feature = f"{block.type.name} block"
-        message = f"a log block of type {block.type.name} cannot be merged: expected data, delete and command blocks"
+        message = (
+            "expected data, delete and command blocks to merge, found a block of type "
+            f"{block.type.name}; read it by Table.cdc, or as a LogBlock"
+        )
         raise UnsupportedFeatureError(message, feature=feature)
 
 

@@ -257,9 +257,17 @@ def merge_mode(config: TableConfig) -> MergeMode:
     """
     found = behaviour(config)
     if found.partial_mode is not None:
-        raise UnsupportedFeatureError(f"the partial update mode {found.partial_mode}", feature="partial update mode")
+        raise UnsupportedFeatureError(
+            "expected rows that are updated whole, found the partial update mode "
+            f"{found.partial_mode}; write the table with Hudi",
+            feature="partial update mode",
+        )
     if found.delete_marker is not None:
-        raise UnsupportedFeatureError(f"the delete marker {found.delete_marker}", feature="custom delete markers")
+        raise UnsupportedFeatureError(
+            "expected deletes by key or by _hoodie_is_deleted, found the delete marker "
+            f"{found.delete_marker}; write the table with Hudi",
+            feature="custom delete markers",
+        )
     return found.mode
 
 
@@ -277,8 +285,9 @@ def _own_behaviour(config: TableConfig) -> Behaviour:
 def _cannot_merge(config: TableConfig) -> UnsupportedFeatureError:
     what = config.payload_class or f"the merge strategy {config.merge_strategy_id}"
     return UnsupportedFeatureError(
-        f"the table {config.name!r} has a custom merge mode, with {what}, which is Java: hand open_table a merger that "
-        "does the same",
+        f"the table {config.name!r}: expected a merge mode that hudiformat knows, found a "
+        f"custom one with {what}, which is Java; hand open_table a merger that does the "
+        "same",
         feature="CUSTOM merge mode",
     )
 

@@ -45,13 +45,15 @@ class HudiFilesSource(DataSource):
     @hide_frames
     def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: FBT001, N802 - Spark's
         if overwrite:
-            raise UnsupportedFeatureError("output mode complete; use append", feature="output mode complete")
+            raise UnsupportedFeatureError(
+                "output mode: expected append, found complete; use outputMode('append')", feature="output mode complete"
+            )
         try:
             from hudiformat.spark.files.stream import FilesWriter  # noqa: PLC0415 - PySpark 4.1
         except ImportError as error:
             raise UnsupportedFeatureError(
-                f"hudiformat-files needs PySpark 4.1; this is {pyspark.__version__}, where foreachBatch takes "
-                "hudiformat.spark.file_sink",
+                f"expected PySpark 4.1 or later for hudiformat-files, found {pyspark.__version__}; "
+                "use hudiformat.spark.file_sink in foreachBatch",
                 feature=f"hudiformat-files on PySpark {pyspark.__version__}",
             ) from error
         share, rows = share_of(dict(self.options)), arrow_schema(schema)
@@ -68,7 +70,7 @@ def share_of(given: Mapping[str, str]) -> Share:
     """
     path, lateness = given.get("path"), given.get(LATENESS) or "0"
     if path is None:
-        raise OptionError("no path; name the folder with start(path)", option="path")
+        raise OptionError("path: expected the path of a folder, found none; name it with start(path)", option="path")
     if not lateness.isdecimal():
         raise OptionError(f"{LATENESS}: expected milliseconds, found {lateness!r}", option=LATENESS)
     columns = tuple(name.strip() for name in (given.get(PARTITION_BY) or "").split(",") if name.strip())
@@ -77,8 +79,9 @@ def share_of(given: Mapping[str, str]) -> Share:
     for policy in _IN_DRIVER:
         if policy in options.policies:
             raise UnsupportedFeatureError(
-                f"the policy {policy.value} in the data source hudiformat-files, whose commit has no session; use "
-                f"foreachBatch(hudiformat.spark.file_sink(path, options=..., {policy.value}=...))",
+                "expected a policy that needs no session in the data source hudiformat-files, "
+                f"found {policy.value}; use foreachBatch(hudiformat.spark.file_sink(path, "
+                f"options=..., {policy.value}=...))",
                 feature=f"policy {policy.value} of the data source hudiformat-files",
             )
     layout = Layout(given.get(NAME) or "default")

@@ -70,8 +70,8 @@ def output_schema(options: SourceOptions) -> pa.Schema:
     return slice_reader(context_of(options.table()).state(), options.get(AS_OF)).project(options.columns)
 
 
-def pieces(options: SourceOptions, columns: list[str]) -> list[Piece]:
-    """Plan a batch query and return its pieces.
+def pieces(options: SourceOptions, columns: list[str], filter: pc.Expression | None = None) -> list[Piece]:  # noqa: A002
+    """Plan a batch query and return its pieces; *filter* is used instead of the one in *options*.
 
     Raises:
         OptionError: an incremental query has no begin, or has an option of time travel.
@@ -81,20 +81,31 @@ def pieces(options: SourceOptions, columns: list[str]) -> list[Piece]:
     if query in (INCREMENTAL, CDC):
         begin = options.get(BEGIN)
         if begin is None:
-            raise OptionError(f"a query with {QUERY}={query} needs {BEGIN}", option=BEGIN)
-        return pieces_within(options, Span.of(table.config, begin, options.get(END)), columns)
+            raise OptionError(
+                f"{BEGIN}: expected the begin of the span of a query with {QUERY}={query}, found "
+                "none; set it, to '000' for all writes",
+                option=BEGIN,
+            )
+        return pieces_within(options, Span.of(table.config, begin, options.get(END)), columns, filter)
     plan = plan_snapshot(
         context_of(table),
         as_of=options.get(AS_OF),
         columns=columns,
-        filter=_condition(options),
+        filter=_condition(options) if filter is None else filter,
         with_logs=query == SNAPSHOT,
     )
     return _pieces(table.path, plan)
 
 
-def pieces_within(options: SourceOptions, span: Span, columns: list[str]) -> list[Piece]:
+def pieces_within(
+    options: SourceOptions,
+    span: Span,
+    columns: list[str],
+    filter: pc.Expression | None = None,  # noqa: A002
+) -> list[Piece]:
     """Plan a query of the rows that were written, or of the changes that were made, within *span*; return its pieces.
+
+    *filter* is used instead of the one in *options*.
 
     Raises:
         OptionError: there is an option of time travel too.
@@ -102,10 +113,11 @@ def pieces_within(options: SourceOptions, span: Span, columns: list[str]) -> lis
     """
     if options.get(AS_OF) is not None:
         raise OptionError(
-            f"{AS_OF}: a query with {QUERY}={options.query} is not of one moment; name its span by {BEGIN} and {END}",
+            f"{AS_OF}: expected no moment for a query with {QUERY}={options.query}, found "
+            f"{options.get(AS_OF)!r}; name its span by {BEGIN} and {END}",
             option=AS_OF,
         )
-    table, condition = options.table(), _condition(options)
+    table, condition = options.table(), _condition(options) if filter is None else filter
     if options.query == CDC:
         changes = plan_changes(context_of(table), span)
         reader = changes.reader.reader

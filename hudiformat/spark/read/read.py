@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hudiformat.api.reading import context_of
 from hudiformat.arguments import as_name_list, check_arguments
+from hudiformat.conditions.filters import Filter, as_filter
 from hudiformat.conditions.translation import columns_named
 from hudiformat.read.plan import plan_snapshot
 from hudiformat.read.time_travel import Moment, moment_text
@@ -34,14 +35,15 @@ def read(
     *,
     as_of: Moment | None = None,
     columns: str | Sequence[str] | None = None,
-    filter: str | None = None,  # noqa: A002 - the name that the other readers have
+    filter: Filter | None = None,  # noqa: A002 - the name that the other readers have
     query: str | None = None,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """Return the rows of the table at *path* as a data frame: the newest rows, or *as_of* an instant or a date.
 
     *columns* selects columns, which may be meta fields; ``[]`` selects none, which is enough to count the rows.
-    *filter* is a condition of Spark SQL.  Both prune partitions, files and columns when this function is called.
+    *filter* is a condition of Spark SQL, or tuples or a pyarrow expression as for ``hudiformat.Table.snapshot``, which
+    tasks in Python apply.  Both prune partitions, files and columns when this function is called.
     Conditions and selections on the data frame afterwards prune row groups and, if no log files have to be merged,
     columns.  *query* is ``snapshot``, ``read_optimized``, ``incremental`` or ``cdc``; *options* give the span of the
     last two, as for the data source.  *options* may also give the other arguments, which take precedence.
@@ -66,12 +68,16 @@ def read(
     with reraise_task_errors():
         every = every_column(asked)
         wanted = [] if picked == [] else asked.columns or every.names
-        named = None if where is None else columns_named(where, every)
-        needed = every.names if where is not None and named is None else list(dict.fromkeys([*wanted, *(named or ())]))
+        text = where if isinstance(where, str) else None
+        named = None if text is None else columns_named(text, every)
+        needed = every.names if text is not None and named is None else list(dict.fromkeys([*wanted, *(named or ())]))
         needed = needed or [_smallest(every)]  # rows without columns cannot come from Python
-        rows = _rows(spark, asked, needed, None if where is None else pruning(spark, where, every))
-    if where is not None:
-        rows = rows.where(where)
+        if where is None or text is not None:
+            rows = _rows(spark, asked, needed, None if text is None else pruning(spark, text, every))
+        else:
+            rows = _in_python(spark, pieces(asked, needed, as_filter(where, every)), every, needed)
+    if text is not None:
+        rows = rows.where(text)
     return rows.select(*map(quote, wanted)) if list(wanted) != needed else rows
 
 

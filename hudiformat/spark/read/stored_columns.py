@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudiformat.file_group.base_file.read import open_base_file
+from hudiformat.file_group.base_file.parquet import PARQUET
 from hudiformat.file_group.damage import DamageMode
 from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.renamed_columns import stored_schema_of
@@ -36,8 +36,8 @@ def stored_columns(
     shown = reader.project(columns)
     if stored_schema_of(path, shown, reader.history) is not None or reader.partition_columns.as_text & {*columns}:
         return None
-    with open_base_file(storage, path) as file:
-        stored = file.schema_arrow
+    with PARQUET.open(storage, path) as base:
+        stored, file = base.schema, base.file
         there = set(stored.names)
         if any(not shown.field(name).nullable for name in columns if name not in there):
             return None

@@ -11,7 +11,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 from hudiformat.errors import DataError
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.spark.write.schema import fit_shown
-from hudiformat.write.made_keys import batches_with_keys
+from hudiformat.write.made_keys import add_keys_to_batches
 
 Message = TypeVar("Message", bound=WriterCommitMessage)
 
@@ -25,7 +25,7 @@ def fit_batches(
     keep them.
     """
     if schema.with_keys:
-        batches = batches_with_keys(batches, name, keeps=keeps_keys)
+        batches = add_keys_to_batches(batches, name, keeps=keeps_keys)
     known = set(schema.arrow.names)
     return (fit_shown(schema, batch.select([one for one in batch.schema.names if one in known])) for batch in batches)
 

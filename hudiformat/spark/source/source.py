@@ -47,7 +47,7 @@ from hudiformat.timeline.table_config import TableType
 from hudiformat.write.commit.files import decode_write_stats, encode_write_stats
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.commit.transaction import Transaction, begin_write
-from hudiformat.write.made_keys import carried, keeps_keys
+from hudiformat.write.made_keys import keeps_keys, with_carried_fields
 from hudiformat.write.rows import KeyedRows
 from hudiformat.write.write import WriteTask, check_rows, write_keyed
 
@@ -107,7 +107,9 @@ class HudiDataSource(DataSource):
         except ImportError as error:
             raise _needs("4.1", "writing a stream") from error
         if overwrite:
-            raise UnsupportedFeatureError("output mode complete; use append", feature="output mode complete")
+            raise UnsupportedFeatureError(
+                "output mode: expected append, found complete; use outputMode('append')", feature="output mode complete"
+            )
         options = self._options
         state = context_of(table_for(options, arrow_schema(schema))).state()
         keeps = keeps_keys(state.config, options.operation, schema.names)
@@ -127,13 +129,14 @@ def _as_written(schema: StructType, state: TableState) -> pa.Schema:
     table = state.schema.arrow
     every = as_table_has(arrow_schema(schema), table)
     own = pa.schema([one if table.get_field_index(one.name) >= 0 else one.with_nullable(True) for one in every])
-    return carried(state.config, own)
+    return with_carried_fields(state.config, own)
 
 
 def _needs(version: str, feature: str) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
-        f"{feature} needs PySpark {version}; this is {pyspark.__version__}, where foreachBatch writes a stream with "
-        "hudiformat.spark.upsert, and hudiformat.open_table reads what was written since",
+        f"expected PySpark {version} or later for {feature}, found {pyspark.__version__}; "
+        "use hudiformat.spark.upsert in foreachBatch to write a stream, and "
+        "hudiformat.spark.incremental to read what was written since",
         feature=f"{feature} on PySpark {pyspark.__version__}",
     )
 

@@ -31,7 +31,9 @@ class HudiStreamReader(PreparesWorker, DataSourceStreamReader, SupportsTriggerAv
 
     def __init__(self, options: SourceOptions, target: pa.Schema) -> None:
         if options.get(QUERY) is not None and options.query not in _STREAMED:
-            raise OptionError(f"{QUERY}: a stream takes {' or '.join(_STREAMED)}, found {options.query}", option=QUERY)
+            raise OptionError(
+                f"{QUERY}: expected {' or '.join(_STREAMED)} for a stream, found {options.query}", option=QUERY
+            )
         self._options = options
         self._target = target
         self._last: str | None = None

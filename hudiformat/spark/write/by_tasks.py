@@ -60,7 +60,7 @@ from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.index.tagging import key_exists
 from hudiformat.write.new_rows import groups_of_new
-from hudiformat.write.rows import rows_by_value
+from hudiformat.write.rows import group_by_value
 
 _ROWS_OF_A_PATH, _BYTES_OF_A_PATH = 5_000_000, 512 * 1024 * 1024
 """Limits for a partition whose keys one task looks up: rows of the write, and bytes of files whose keys are read."""
@@ -127,7 +127,7 @@ def _is_shared_by_paths(known: Summary, slices: Sequence[FileSlice]) -> bool:
 
 
 def _pack_by_path(plan: WritePlan, keys: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    tagged = tag_rows(replace(plan, placements={}), keys, regroup_batches(batches))
+    tagged = tag_rows(replace(plan, planned_inserts={}), keys, regroup_batches(batches))
     return pack(batch.drop_columns(KEY) for batch in tagged)
 
 
@@ -201,7 +201,7 @@ def _pack_located_rows(df: DataFrame, plan: WritePlan, schema: TableSchema, loca
 def _pack_located(
     plan: WritePlan, keys: TableSchema, located: LocatedKeys | None, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    bare = replace(plan, placements={})  # placements are for new rows, which are not known yet
+    bare = replace(plan, planned_inserts={})  # planned_inserts are for new rows, which are not known yet
     tagged = tag_rows(bare, keys, regroup_batches(batches))
     if located is None:
         found = (batch.append_column(NEW, pa.repeat(True, len(batch))) for batch in tagged)
@@ -240,7 +240,7 @@ def _plan_inserts(plan: WritePlan, counts: Counts, slices: Sequence[FileSlice]) 
             return sizing.plan(path, sum(counts[path].values()), small)
         return sizing.tasks(plan.instant, path, lambda: small).plan(counts[path])
 
-    return replace(plan, placements={path: planned(path) for path in counts})
+    return replace(plan, planned_inserts={path: planned(path) for path in counts})
 
 
 def _sort_bulk_insert(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
@@ -289,8 +289,8 @@ def _look_up(tagged: DataFrame, plan: WritePlan, slices: Sequence[FileSlice], st
 def _assign_new_rows(plan: WritePlan, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     yield batch.filter(pc.invert(batch[NEW]))
     new = batch.filter(batch[NEW])
-    for path, rows in rows_by_value(new[PATH]):
-        placement = plan.placements.get(path)
+    for path, rows in group_by_value(new[PATH]):
+        placement = plan.planned_inserts.get(path)
         if placement is not None:
             part = new.take(pa.array(rows))
             column = part.schema.get_field_index(GROUP)

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession, functions
 from hudiformat.api.changing import check_updated
 from hudiformat.api.reading import context_of
 from hudiformat.arguments import check_arguments
+from hudiformat.conditions.filters import Filter, as_filter
 from hudiformat.conditions.translation import columns_named
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.read.pruning import PartitionPruner
@@ -54,15 +55,15 @@ def update(
     spark: SparkSession,
     path: str,
     set: Mapping[str, Any],  # noqa: A002 - SQL's word
-    where: str | None = None,
+    where: Filter | None = None,
     *,
     options: Mapping[str, str] | None = None,
 ) -> Commit:
     """Set columns to the values in *set*, in the rows of the table at *path* for which *where* is true, in one commit.
 
     *set* maps columns of the table to values, or to a ``Column`` that is computed from the row before the update.
-    *where* is a condition of Spark SQL; without it all rows are updated.  Only file slices that can hold such rows are
-    read.
+    *where* is a condition of Spark SQL, or tuples or a pyarrow expression as for ``hudiformat.Table.snapshot``; without
+    it all rows are updated.  Only file slices that can hold such rows are read.
 
     Raises:
         SchemaError: *set* names a column that the table does not have, or a column of the record key or partition path.
@@ -83,8 +84,8 @@ def update(
 
 
 @check_arguments
-def delete_where(spark: SparkSession, path: str, where: str, *, options: Mapping[str, str] | None = None) -> Commit:
-    """Delete the rows of the table at *path* for which *where*, a condition of Spark SQL, is true, in one commit.
+def delete_where(spark: SparkSession, path: str, where: Filter, *, options: Mapping[str, str] | None = None) -> Commit:
+    """Delete the rows of the table at *path* for which *where*, as for :func:`update`, is true, in one commit.
 
     Only file slices that can hold such rows are read.
 
@@ -100,7 +101,7 @@ def delete_where(spark: SparkSession, path: str, where: str, *, options: Mapping
 def _change_rows(
     spark: SparkSession,
     path: str,
-    where: str | None,
+    where: Filter | None,
     change: Callable[[DataFrame, WritePlan], DataFrame],
     options: Mapping[str, str] | None,
     *,
@@ -115,7 +116,7 @@ def _change_rows(
         for write in attempts(state, Operation.UPSERT, change=checked.change):
             with write, ExitStack() as stack:
                 plan, schema = write.plan, checked.schema
-                found = change(_rows_where(spark, context, plan, schema, where or _ALL), plan)
+                found = change(_rows_where(spark, context, plan, schema, _ALL if where is None else where), plan)
                 write.commit(
                     write_assigned_rows(cache(_tag(found, plan, schema, deletes=deletes), stack), plan, schema)
                 )
@@ -123,20 +124,22 @@ def _change_rows(
 
 
 def _rows_where(
-    spark: SparkSession, context: TableContext, plan: WritePlan, schema: TableSchema, where: str
+    spark: SparkSession, context: TableContext, plan: WritePlan, schema: TableSchema, where: Filter
 ) -> DataFrame:
     """Return the rows for which *where* is true when the write begins, with PATH, KEY and their file id in OUT."""
     reader = plan.slice_reader(context.merger)
-    condition = pruning(spark, where, reader.output_schema)
+    every = reader.output_schema
+    condition = pruning(spark, where, every) if isinstance(where, str) else as_filter(where, every)
     paths = [path for path, _ in list_partitions(open_storage(plan.root))]
     if condition is not None:
-        pruner = PartitionPruner(reader.partition_columns, reader.output_schema, condition)
+        pruner = PartitionPruner(reader.partition_columns, every, condition)
         paths = [path for path in paths if pruner.may_hold(path)]
     slices = slices_of(plan, paths)
-    named = [one for one in _meta_fields(where, reader.output_schema) if schema.arrow.get_field_index(one.name) < 0]
+    spoken_of = _meta_fields(where, every) if isinstance(where, str) else ()
+    named = [one for one in spoken_of if schema.arrow.get_field_index(one.name) < 0]
     columns = pa.schema([*named, *schema.arrow])
     live = live_rows(spark, plan.root, reader, slices, columns, group=DELETED_FROM, where=condition, stored=True)
-    return live.where(where)
+    return live.where(where) if isinstance(where, str) else live  # its tasks apply an expression of Arrow
 
 
 def _meta_fields(where: str, every: pa.Schema) -> list[pa.Field]:

@@ -19,7 +19,7 @@ from hudiformat.spark.write.lookup.tagging import KEY, NEW, PATH, is_deleted, qu
 from hudiformat.spark.write.schema import fit_shown
 from hudiformat.spark.write.workers import in_task
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.rows import rows_by_value
+from hudiformat.write.rows import group_by_value
 
 Counts = Mapping[str, Mapping[int, int]]
 """The number of rows by partition path and task; the task is 0 if tasks do not share the rows."""
@@ -66,7 +66,7 @@ def _by_task(keys: DataFrame, parallelism: Parallelism) -> Counts:
 def _count_by_task(parallelism: Parallelism, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     found: Counter[tuple[str, int]] = Counter()
     for batch in batches:
-        for path, rows in rows_by_value(batch[PATH]):
+        for path, rows in group_by_value(batch[PATH]):
             for task, count in parallelism.counts(batch[KEY].take(pa.array(rows))).items():
                 found[path, task] += count
     columns = [[path for path, _ in found], [task for _, task in found], list(found.values())]

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DataType
 
 from hudiformat.api.reading import context_of
-from hudiformat.api.table import Table
 from hudiformat.arguments import check_arguments
 from hudiformat.errors import OptionError
 from hudiformat.services.inline import after_write, before_write
 from hudiformat.spark.errors import reraise_task_errors
 from hudiformat.spark.executor import with_tasks
 from hudiformat.spark.options import WRITER, SourceOptions, open_for_tasks
+from hudiformat.spark.services import table_by_tasks
 from hudiformat.spark.write.batches import limit_batches_by_rows, tasks_at_once
 from hudiformat.spark.write.by_tasks import write_shuffled
 from hudiformat.spark.write.checkpoints import checkpoint, newest_batch
 from hudiformat.spark.write.lookup.global_lookup import write_everywhere
 from hudiformat.spark.write.made_keys import with_made_keys
-from hudiformat.spark.write.schema import arrow_schema, as_table_has
+from hudiformat.spark.write.schema import arrow_schema, arrow_type, as_table_has
 from hudiformat.spark.write.tasks import QUERY_ID
 from hudiformat.table.options.values import Operation
 from hudiformat.write.commit.transaction import Commit, attempts
@@ -117,8 +119,44 @@ def delete_partitions(
     Source: hudiformat.Table.delete_partitions.
     """
     with reraise_task_errors():
-        table = open_for_tasks(path, options)
-        return Table(with_tasks(spark, context_of(table))).delete_partitions(partitions)
+        return table_by_tasks(spark, path, options).delete_partitions(partitions)
+
+
+@check_arguments
+def evolve(
+    spark: SparkSession,
+    path: str,
+    *,
+    add: Mapping[str, pa.DataType | DataType] | None = None,
+    rename: Mapping[str, str] | None = None,
+    widen: Mapping[str, pa.DataType | DataType] | None = None,
+    nullable: str | Sequence[str] = (),
+    drop: str | Sequence[str] = (),
+    comment: Mapping[str, str] | None = None,
+    options: Mapping[str, str] | None = None,
+) -> Commit:
+    """Change the columns of the table at *path*, as ``hudiformat.Table.evolve`` does; no file is rewritten.
+
+    Types are those of Spark or of Arrow.
+
+    Raises:
+        HudiFormatError: as for ``hudiformat.Table.evolve``.
+
+    Source: AlterTableCommand, Hudi 1.2.0; hudiformat.Table.evolve.
+    """
+    with reraise_task_errors():
+        return table_by_tasks(spark, path, options).evolve(
+            add=_arrow_types(add),
+            rename=rename,
+            widen=_arrow_types(widen),
+            nullable=nullable,
+            drop=drop,
+            comment=comment,
+        )
+
+
+def _arrow_types(kinds: Mapping[str, pa.DataType | DataType] | None) -> dict[str, pa.DataType]:
+    return {name: arrow_type(kind) if isinstance(kind, DataType) else kind for name, kind in (kinds or {}).items()}
 
 
 @check_arguments
@@ -148,8 +186,9 @@ def write_batch(
     writer = asked.get(WRITER) or _query_id(df.sparkSession)
     if writer is None:
         raise OptionError(
-            "whose batch is it? call this in foreachBatch; with Spark Connect, which tells no query's id, name the "
-            f"stream with {WRITER}",
+            "expected a batch of a stream, found rows of none that is known; call this in "
+            "foreachBatch, and with Spark Connect, which tells no query's id, name the stream "
+            f"with {WRITER}",
             option=WRITER,
         )
     newest = newest_batch(context_of(asked.table()).state(), writer)

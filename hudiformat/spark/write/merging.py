@@ -3,24 +3,29 @@
 A source row matches the table's row that has the same record key and partition path; with a global index the partition
 path does not matter.  To a source row with a match, the first clause for matched rows whose condition is true is
 applied; to a row without a match, the first clause for unmatched rows.  A row for which no condition is true is
-skipped.  In conditions and values the columns are called ``source.<name>`` and ``target.<name>``.
+skipped.  In conditions and values the columns are called ``source.<name>`` and ``target.<name>``.  A condition is text
+of Spark SQL or a column of Spark, or tuples or a pyarrow expression as for ``hudiformat.Table.merge``.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import reduce
 from typing import cast
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, functions
-from pyspark.sql.types import StructField
+from pyspark.sql.types import BooleanType, StructField, StructType
 
 from hudiformat.api.merging import check_clause, refuse_without_key
+from hudiformat.api.projecting import project
 from hudiformat.api.reading import context_of
 from hudiformat.arguments import check_arguments
 from hudiformat.conditions.clauses import Clause, Delete, Insert, Update
+from hudiformat.conditions.filters import Filter, as_filter
 from hudiformat.errors import DataError
 from hudiformat.schema.table_schema import RowKeys, TableSchema
 from hudiformat.services.inline import after_write, before_write
@@ -43,8 +48,9 @@ from hudiformat.spark.write.lookup.tagging import (
     quote,
     with_tags,
 )
-from hudiformat.spark.write.schema import spark_schema
+from hudiformat.spark.write.schema import arrow_schema, spark_schema
 from hudiformat.spark.write.slices import newest_slices
+from hudiformat.spark.write.workers import in_task
 from hudiformat.table.options.values import Operation
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.plan import WritePlan
@@ -52,7 +58,8 @@ from hudiformat.write.commit.transaction import Commit, attempts
 from hudiformat.write.write import check_rows
 
 SOURCE, TARGET = "source", "target"
-_CLAUSE, _DELETED = "_hudiformat_clause", "_hudiformat_deleted"
+_OWN = "_hudiformat_"
+_CLAUSE, _DELETED, _CONDITION = f"{_OWN}clause", f"{_OWN}deleted", f"{_OWN}condition_"
 _JOIN = "merge"
 """The hint for joins with the table's rows: Spark estimates as many rows as slices, and would broadcast all of them."""
 
@@ -73,7 +80,8 @@ def merge(
 
     The source needs the columns of the record key and partition path, which a merge does not change.  With a global
     index it needs only those of the record key, and an update of a partition column moves the row.  If several source
-    rows have the same key, the row with the greatest ordering values is used.
+    rows have the same key, the row with the greatest ordering values is used.  Conditions of clauses are text of Spark
+    SQL or a ``Column``, or tuples or a pyarrow expression as for ``hudiformat.Table.merge``.
 
     Raises:
         SchemaError: a clause sets a column that the table does not have, or a column of the record key or partition
@@ -158,10 +166,12 @@ def _one_per_key(rows: DataFrame, plan: WritePlan) -> DataFrame:
 
 def _apply_clauses(joined: DataFrame, clauses: Sequence[Clause], schema: TableSchema, plan: WritePlan) -> DataFrame:
     """Apply the clauses to the joined rows; return the rows to write and to delete, with their tags."""
-    is_new = functions.col(DELETED_FROM).isNull()
-    number = _first([(is_new == isinstance(clause, Insert)) & _condition(clause) for clause in clauses])
+    is_new, given = functions.col(DELETED_FROM).isNull(), Counter(joined.columns)
+    joined, conditions = _with_conditions(joined, clauses)
+    pairs = zip(clauses, conditions, strict=True)
+    number = _first([(is_new == isinstance(clause, Insert)) & condition for clause, condition in pairs])
     chosen = joined.withColumn(_CLAUSE, number).where(functions.col(_CLAUSE).isNotNull())
-    keys, given = _fixed_columns(plan), Counter(joined.columns)
+    keys = _fixed_columns(plan)
     has = {field.name for field in schema.arrow if given[field.name] > 1}
     stored = () if not plan.options.is_global else RowKeys.of(plan.config).partition_fields
     columns = []
@@ -183,11 +193,39 @@ def _apply_clauses(joined: DataFrame, clauses: Sequence[Clause], schema: TableSc
     return chosen.select(*columns, PATH, group, KEY, is_new.alias(NEW), out)
 
 
-def _condition(clause: Clause) -> Column:
-    """Return the condition of *clause* as a column; a string is an expression of Spark SQL."""
-    if isinstance(clause.condition, str):
-        return functions.expr(clause.condition)
-    return functions.lit(True) if clause.condition is None else _column(clause.condition)
+def _with_conditions(joined: DataFrame, clauses: Sequence[Clause]) -> tuple[DataFrame, list[Column]]:
+    """Return the joined rows, and the conditions of the clauses as columns of them; a text is of Spark SQL.
+
+    Conditions of Arrow, an expression or tuples, are evaluated by tasks in Python, which add columns with the results.
+    The columns of the two sides are then fields of two structs, which Spark names in the same way.
+    """
+    found = {f"{_CONDITION}{number}": clause.condition for number, clause in enumerate(clauses)}
+    ours = {name: one for name, one in found.items() if isinstance(one, pc.Expression | list | tuple)}
+    conditions = [_condition(functions.col(name) if name in ours else one) for name, one in found.items()]
+    if not ours:
+        return joined, conditions
+    tags = [name for name, count in Counter(joined.columns).items() if count == 1 and name.startswith(_OWN)]
+    rows = joined.select(*(functions.struct(f"{side}.*").alias(side) for side in (SOURCE, TARGET)), *tags)
+    sides = arrow_schema(StructType([rows.schema[SOURCE], rows.schema[TARGET]]))
+    asked = {name: as_filter(cast("Filter", one), sides) for name, one in ours.items()}
+    kind = StructType([*rows.schema.fields, *(StructField(name, BooleanType()) for name in asked)])
+    return rows.mapInArrow(in_task(_evaluate, list(asked.values())), kind), conditions
+
+
+def _evaluate(conditions: Sequence[pc.Expression], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Append to the rows of each batch, as columns, whether the *conditions* are true of them."""
+    names = [str(number) for number in range(len(conditions))]
+    for batch in batches:
+        if len(batch):
+            found = project(pa.Table.from_batches([batch]), conditions, names, of="merge").combine_chunks()
+            columns = [*batch.columns, *(one.chunk(0) for one in found.columns)]
+            yield pa.RecordBatch.from_arrays(columns, names=[*batch.schema.names, *names])
+
+
+def _condition(given: object) -> Column:
+    if isinstance(given, str):
+        return functions.expr(given)
+    return functions.lit(True) if given is None else _column(given)
 
 
 def _value(clause: Clause, field: StructField, kept: Column, *, in_source: bool) -> Column:

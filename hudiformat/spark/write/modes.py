@@ -115,8 +115,8 @@ def table_for(asked: SourceOptions, schema: pa.Schema, partition_by: Sequence[st
     own = context_of(table).config.partition_fields
     if partition_by is not None and tuple(partition_by) != own:
         raise OptionError(
-            f"partition_by: the partition columns of the table are {', '.join(own) or 'none'}, and cannot be "
-            f"{', '.join(partition_by) or 'none'}",
+            f"partition_by: expected the partition columns of the table, {', '.join(own) or 'none'}, "
+            f"found {', '.join(partition_by) or 'none'}; leave it out",
             option="partition_by",
         )
     return table

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 
 from hudiformat.spark.write.batches import concat_batches
 from hudiformat.spark.write.lookup.tagging import GROUP, PATH
-from hudiformat.write.rows import rows_by_code, taken
+from hudiformat.write.rows import group_by_code, take_rows
 
 _ROWS = "_hudiformat_rows"
 _SMALLEST_VALUE, _LARGEST_VALUE = 64 * 1024, 256 * 1024
@@ -58,10 +58,10 @@ def _pack_batch(rows: pa.RecordBatch) -> pa.RecordBatch:
     rows = rows.drop_columns([PATH, GROUP])
     numbers, ends, sink = [], [0], pa.BufferOutputStream()
     most = max(len(rows) * _LARGEST_VALUE // max(rows.nbytes, 1), 1)
-    for code, chosen in rows_by_code(codes):
+    for code, chosen in group_by_code(codes):
         for start in range(0, len(chosen), most):
             with pa.ipc.new_stream(sink, rows.schema) as writer:
-                writer.write_batch(taken(rows, chosen[start : start + most]))
+                writer.write_batch(take_rows(rows, chosen[start : start + most]))
             numbers.append(code)
             ends.append(sink.tell())
     values = [None, pa.py_buffer(np.array(ends, np.int32)), sink.getvalue()]

@@ -44,6 +44,15 @@ def arrow_schema(schema: spark.StructType) -> pa.Schema:
     return pa.schema([_arrow_field(field, field.name) for field in schema.fields])
 
 
+def arrow_type(kind: spark.DataType) -> pa.DataType:
+    """Return the Arrow type for the Spark type *kind*.
+
+    Raises:
+        SchemaError: Hudi's Avro cannot hold the type.
+    """
+    return arrow_schema(spark.StructType([spark.StructField("column", kind)])).field(0).type
+
+
 def spark_schema(schema: pa.Schema) -> spark.StructType:
     """Return the Spark schema for the Arrow schema *schema*."""
     return spark.StructType([_spark_field(field) for field in schema])

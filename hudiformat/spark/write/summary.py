@@ -23,7 +23,7 @@ from hudiformat.spark.write.lookup.distinct import DistinctCounts, mix_hashes
 from hudiformat.spark.write.lookup.tagging import KEY, PATH, TAGS, key_columns, quote, tag_rows
 from hudiformat.spark.write.workers import in_task
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.rows import rows_by_value
+from hudiformat.write.rows import group_by_value
 
 MOST = 100_000
 """The largest number of rows whose keys the driver collects."""
@@ -52,7 +52,7 @@ class Summary:
         if self.keys is None:
             return None
         keys = self.keys[KEY].combine_chunks()
-        return {path: keys.take(pa.array(at)).unique() for path, at in rows_by_value(self.keys[PATH].combine_chunks())}
+        return {path: keys.take(pa.array(at)).unique() for path, at in group_by_value(self.keys[PATH].combine_chunks())}
 
 
 @dataclass
@@ -136,7 +136,7 @@ def _flags(batch: pa.RecordBatch, deletes: str | None) -> pa.Array:
 
 def _count(part: _Part, tags: pa.RecordBatch, shares: Parallelism | None, *, combines: bool) -> None:
     """Count the rows that are not deletes, by partition path and task; if rows are combined, count distinct keys."""
-    for path, rows in rows_by_value(tags[PATH]):
+    for path, rows in group_by_value(tags[PATH]):
         part.paths.add(path)
         chosen = tags.take(pa.array(rows))
         keys = chosen[KEY].filter(pc.invert(chosen[IS_DELETE]))

@@ -51,7 +51,9 @@ def _drop_table_facts(config: TableConfig, options: Mapping[str, str]) -> dict[s
     for key, value in {**facts, **kept}.items():
         if key in options and not _agree(key, str(options[key]), value):
             raise OptionError(
-                f"{key} is {value!r} in the table's properties, and cannot be {str(options[key])!r}", option=key
+                f"{key}: expected {value!r}, as in the table's properties, found "
+                f"{str(options[key])!r}; leave the option out",
+                option=key,
             )
     chosen = {key: value for key, value in options.items() if key not in facts}
     return {**kept, **chosen}
@@ -98,12 +100,17 @@ def merge_mode_of(options: Mapping[str, str]) -> MergeMode | None:
         if mode is None or mode is MergeMode.CUSTOM:
             takes = ", ".join(word for word, one in meanings.items() if one is not MergeMode.CUSTOM)
             raise UnsupportedFeatureError(
-                f"{key}={text}: supported are {takes}", feature=f"merge mode {text}" if "mode" in key else text
+                f"{key}: expected one of {takes}, found {text}; hand open_table a merger for another one",
+                feature=f"merge mode {text}" if "mode" in key else text,
             )
         found[mode] = key
     if len(found) > 1:
         keys = list(found.values())
-        raise OptionError(f"{' and '.join(keys)} ask for different merge modes", option=keys[0])
+        raise OptionError(
+            f"expected options that ask for one merge mode, found {' and '.join(keys)} with "
+            "different ones; leave all but one of them out",
+            option=keys[0],
+        )
     return next(iter(found), None)
 
 
@@ -117,7 +124,8 @@ def _refuse_other_merging(config: TableConfig, options: Mapping[str, str]) -> No
             continue
         if merge_mode_of({key: text}) is not config.merge_mode:
             raise OptionError(
-                f"{key} cannot be {text!r}: the merge mode of the table is {config.merge_mode.value}",
+                f"{key}: expected {config.merge_mode.value}, the merge mode of the table, found "
+                f"{text!r}; leave the option out",
                 option=key,
             )
 

@@ -69,7 +69,8 @@ def parse_strategy_class(key: str, value: str) -> ExpiryStrategy | None:
     """
     if value and value not in _STRATEGY_OF_CLASS:
         raise UnsupportedFeatureError(
-            f"{key}={value}: supported are {' and '.join(_STRATEGY_OF_CLASS)}", feature=f"TTL strategy {value}"
+            f"{key}: expected {' or '.join(_STRATEGY_OF_CLASS)}, found {value}; choose one of these",
+            feature=f"TTL strategy {value}",
         )
     return _STRATEGY_OF_CLASS.get(value)
 

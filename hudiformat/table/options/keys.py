@@ -48,9 +48,7 @@ KEEP_OPERATIONS = "hoodie.allow.operation.metadata.field"
 """The option that adds the meta field of the operation to records."""
 
 _OTHER_SORT_MODES = ("PARTITION_PATH_REPARTITION", "PARTITION_PATH_REPARTITION_AND_SORT")
-_NO_HFILES = (
-    "are avro and parquet; Hudi 1.x writes HFile blocks into tables of Parquet files, and cannot read them on Spark"
-)
+_NO_HFILES = "avro or parquet, as Hudi 1.x cannot read HFile blocks in tables of Parquet files on Spark"
 
 
 def parse_write_options(options: Mapping[str, str] | None) -> WriteOptions:
@@ -95,7 +93,11 @@ def _judge(key: str, value: str) -> None:
         return
     rule = rule_of(key)
     if rule.answer is Answer.REFUSED:
-        raise UnsupportedFeatureError(f"{key}={value} is refused: {rule.why}", feature=key)
+        default = hudi_keys()[key].default
+        expected = f"no such option or {default!r}" if default else "no such option"
+        raise UnsupportedFeatureError(
+            f"{key}: expected {expected}, found {value!r}, which is refused: {rule.why}; leave it out", feature=key
+        )
     if key not in _warned:
         _warned.add(key)
         message = f"the option {key!r} of Hudi's means nothing to hudiformat and is left out: {rule.why}"
@@ -115,7 +117,7 @@ _KEYS: Keys = {
         "index_type",
         parser_of_supported(
             member_of(SUPPORTED_INDEX_TYPES),
-            supported=f"are {', '.join(one.value for one in SUPPORTED_INDEX_TYPES)}",
+            supported=f"one of {', '.join(one.value for one in SUPPORTED_INDEX_TYPES)}",
             others=tuple(one.value for one in IndexType if not one.is_supported and one is not IndexType.UNKNOWN),
             feature="index",
         ),
@@ -145,7 +147,9 @@ _KEYS: Keys = {
     "hoodie.bulkinsert.sort.mode": (
         "bulk_insert_sort",
         parser_of_supported(
-            member_of(SortMode), supported=f"are {', '.join(one.value for one in SortMode)}", others=_OTHER_SORT_MODES
+            member_of(SortMode),
+            supported=f"one of {', '.join(one.value for one in SortMode)}",
+            others=_OTHER_SORT_MODES,
         ),
     ),
     "hoodie.write.record.positions": ("record_positions", parse_boolean),
@@ -229,9 +233,9 @@ def _lock_provider(key: str, value: str) -> LockProvider:
     try:
         return LockProvider(value)
     except ValueError:
-        supported = " and ".join(provider.value for provider in LockProvider)
+        supported = " or ".join(provider.value for provider in LockProvider)
         raise UnsupportedFeatureError(
-            f"{key}={value}: supported are {supported}", feature=f"lock provider {value}"
+            f"{key}: expected {supported}, found {value}; choose one of these", feature=f"lock provider {value}"
         ) from None
 
 

@@ -95,7 +95,9 @@ def parser_of_supported(
         if found is None:
             return parse(key, value)
         named = f"{key}={found}" if feature is None else f"{feature} {found}"
-        raise UnsupportedFeatureError(f"{key}={value}: supported {supported}", feature=named)
+        raise UnsupportedFeatureError(
+            f"{key}: expected {supported}, found {value}; choose another value", feature=named
+        )
 
     return refusing
 

@@ -239,8 +239,8 @@ class ConcurrencyOptions:
         """Raise an OptionError for options that contradict each other."""
         if self.has_other_writers and self.failed_writes is FailedWritesPolicy.EAGER:
             raise OptionError(
-                f"{FAILED_WRITES_POLICY}=EAGER deletes what other writers are writing:"
-                f" with {self.mode.value} it is LAZY",
+                f"{FAILED_WRITES_POLICY}: expected LAZY with {self.mode.value}, found EAGER, which "
+                "deletes what other writers are writing; set it to LAZY, or leave it out",
                 option=FAILED_WRITES_POLICY,
             )
 

@@ -23,8 +23,8 @@ from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.contents import remove_pending
 from hudiformat.timeline.timeline import Action, Instant
 from hudiformat.write.commit.files import marked_instants
-from hudiformat.write.commit.heartbeats import is_of_ended_process, living
-from hudiformat.write.commit.locks import held, lock_of
+from hudiformat.write.commit.heartbeats import is_of_ended_process, living_instants
+from hudiformat.write.commit.locks import hold_lock, lock_of
 from hudiformat.write.commit.restoring import finish_restores
 from hudiformat.write.commit.rollback import finish_rollbacks, roll_back
 from hudiformat.write.commit.sweeping import sweep_orphans
@@ -33,7 +33,7 @@ from hudiformat.write.metadata.unfinished import finish_indexings
 
 
 @contextmanager
-def changing(
+def change_timeline(
     context: TableContext, seen: TableState | None = None, *, again: bool = False, refuses: bool = True
 ) -> Iterator[TableState]:
     """Hold the table's lock while the block changes the timeline, and yield the current state of the table.
@@ -46,7 +46,7 @@ def changing(
     Raises:
         LockError: another writer keeps the table's lock.
     """
-    with exclusive(context) as owning:
+    with hold_table_lock(context) as owning:
         if seen is None:
             state = owning.state()
         else:
@@ -64,7 +64,7 @@ def changing(
 
 
 @contextmanager
-def exclusive(context: TableContext) -> Iterator[TableContext]:
+def hold_table_lock(context: TableContext) -> Iterator[TableContext]:
     """Hold the table's lock while the block runs; a table with one writer only excludes other threads of this process.
 
     Yields *context* with ``confirm``, which raises an error if the lock has been lost in the meantime.
@@ -77,7 +77,7 @@ def exclusive(context: TableContext) -> Iterator[TableContext]:
         with _in_process(context.storage.root).section:
             yield context
         return
-    with held(lock_of(context.storage, options), patience=options.lock_timeout) as hold:
+    with hold_lock(lock_of(context.storage, options), patience=options.lock_timeout) as hold:
         yield replace(context, confirm=hold.confirm)
 
 
@@ -114,7 +114,7 @@ def _in_process(root: str) -> _InProcess:
 
 
 @contextmanager
-def turn(state: TableState) -> Iterator[TableState]:
+def wait_for_threads(state: TableState) -> Iterator[TableState]:
     """Wait until no other thread writes to the table, and let none begin while the block runs.
 
     Yields the state of the table: *state*, or the current state if another thread has changed the table since.
@@ -143,13 +143,13 @@ def turn(state: TableState) -> Iterator[TableState]:
             _changed.notify_all()
 
 
-def enter(root: str, instant: str, write: object) -> None:
-    """Record that this thread is at work on *instant*, until it calls :func:`leave` or *write* is garbage-collected."""
+def register_write(root: str, instant: str, write: object) -> None:
+    """Record that this thread is at work on *instant*, until :func:`unregister_write` or until *write* is dropped."""
     with _changed:
         _writers[root].at_work[instant] = threading.get_ident(), weakref.ref(write)
 
 
-def leave(root: str, instant: str) -> None:
+def unregister_write(root: str, instant: str) -> None:
     """Record that *instant* is committed or abandoned."""
     with _changed:
         if _writers[root].at_work.pop(instant, None) is not None:
@@ -166,7 +166,7 @@ def at_work(root: str) -> frozenset[str]:
 def _living_writes(state: TableState) -> frozenset[str]:
     """Return the instants of writes that go on: in other threads, or with a heartbeat whose process has not ended."""
     options = state.options.concurrency
-    beating = living(state.storage, tolerance=options.heartbeat_tolerance)
+    beating = living_instants(state.storage, tolerance=options.heartbeat_tolerance)
     if options.failed_writes_policy is FailedWritesPolicy.EAGER:
         beating = frozenset(one for one in beating if not is_of_ended_process(state.storage, one))
     return beating | at_work(state.storage.root)
@@ -205,7 +205,7 @@ def roll_back_failed_writes(state: TableState) -> TableState:
     return state
 
 
-def without_others(state: TableState) -> TableState:
+def wait_for_other_processes(state: TableState) -> TableState:
     """Roll back failed writes; a writer that shares no lock with other processes waits until they have ended theirs.
 
     Raises:

@@ -47,7 +47,7 @@ class Claim:
     """File groups whose base file the write replaces: no compaction may replace them, too."""
     partitions: frozenset[str]
     """Partitions that the write has written to, or removed file groups from."""
-    grown: frozenset[str]
+    has_new_keys: frozenset[str]
     """Partitions to which the write has added keys that may be new."""
     overwrites: bool
     """Whether the write replaces all rows of its partitions."""
@@ -62,7 +62,7 @@ class Claim:
             groups=frozenset(_group(stat, by_bucket=by_bucket) for stat in every) | replaced,
             rewritten=frozenset(_group(stat, by_bucket=by_bucket) for stat in every if _replaces_base(stat)),
             partitions=frozenset([*(stat.partition_path or "" for stat in every), *(path for path, _ in replaced)]),
-            grown=frozenset(
+            has_new_keys=frozenset(
                 stat.partition_path or "" for stat in every if name not in _ADDS_NO_KEYS and (stat.num_inserts or 0) > 0
             ),
             overwrites=name in (Operation.INSERT_OVERWRITE.value, Operation.DELETE_PARTITION.value),
@@ -77,7 +77,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class LookUp:
+class KeyLookup:
     """How a write looks up its keys before it adds them."""
 
     before_adding: bool
@@ -86,7 +86,7 @@ class LookUp:
     by_bucket: bool = False
 
     @classmethod
-    def of(cls, operation: Operation, options: WriteOptions) -> LookUp:
+    def of(cls, operation: Operation, options: WriteOptions) -> KeyLookup:
         """Return how a write with *options* looks up its keys."""
         checks = operation is Operation.INSERT and options.insert_duplicates is not DuplicatePolicy.NONE
         return cls(
@@ -96,7 +96,7 @@ class LookUp:
         )
 
 
-def conflict_of(
+def find_conflict(
     state: TableState, operation: Operation, own: Instant, metadata: CommitMetadata, *, seen: Timeline
 ) -> str | None:
     """Return why the write *own* cannot commit with *metadata*; None if it can.
@@ -109,7 +109,7 @@ def conflict_of(
     if (archived := _archived_since(state, seen)) is not None:
         return f"{archived} was completed and archived since this write began, so its files can no longer be compared"
     known = frozenset(seen.completed)
-    look_up = LookUp.of(operation, state.options)
+    look_up = KeyLookup.of(operation, state.options)
     claim = Claim.of(metadata, by_bucket=look_up.by_bucket)
     for done in state.timeline.completed_writes:
         if done not in known:
@@ -143,7 +143,7 @@ def _archived_since(state: TableState, seen: Timeline) -> Instant | None:
 
 
 def conflict_with_commit(
-    claim: Claim, look_up: LookUp, other: Instant, metadata: CommitMetadata, *, is_compaction: bool
+    claim: Claim, look_up: KeyLookup, other: Instant, metadata: CommitMetadata, *, is_compaction: bool
 ) -> str | None:
     """Return why a write with *claim* cannot commit after the completed *other*; None if it can."""
     theirs = Claim.of(metadata, by_bucket=look_up.by_bucket)
@@ -163,12 +163,12 @@ def _overwrite_conflict(claim: Claim, theirs: Claim, other: Instant) -> str | No
     return None
 
 
-def _insert_conflict(claim: Claim, look_up: LookUp, theirs: Claim, other: Instant) -> str | None:
-    if not look_up.before_adding or look_up.by_bucket or not claim.grown:
+def _insert_conflict(claim: Claim, look_up: KeyLookup, theirs: Claim, other: Instant) -> str | None:
+    if not look_up.before_adding or look_up.by_bucket or not claim.has_new_keys:
         return None
-    if look_up.everywhere and theirs.grown:
+    if look_up.everywhere and theirs.has_new_keys:
         return f"both this write and {other} have put new keys into the table, whose index is global"
-    if both := claim.grown & theirs.grown:
+    if both := claim.has_new_keys & theirs.has_new_keys:
         return f"both this write and {other} have put new keys into the partition {min(both)!r}"
     return None
 

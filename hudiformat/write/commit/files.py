@@ -109,7 +109,7 @@ def delete_strays(storage: Storage, config: TableConfig, instant: str, stats: It
     _delete_own(storage, config, instant, {path for path in marked_files(storage, instant) if path not in kept})
 
 
-def check_awaited(storage: Storage, config: TableConfig, instant: str, stats: Sequence[WriteStat]) -> None:
+def refuse_finished_write(storage: Storage, config: TableConfig, instant: str, stats: Sequence[WriteStat]) -> None:
     """Delete the files of a task if its write is over: committed without them, or abandoned.
 
     The write still waits for the task if its instant is pending and has markers, which are deleted last.  Markers alone

@@ -44,7 +44,7 @@ class SignOfLife(Protocol):
     def hand_over(self) -> None:
         """Leave the sign to the processes that the write is sent to."""
 
-    def beating(self) -> AbstractContextManager[None]:
+    def keep_beating(self) -> AbstractContextManager[None]:
         """Return a context manager that gives the sign in a process that the write was sent to."""
 
     def stop(self) -> None:
@@ -58,7 +58,7 @@ class Heartbeat:
     """The heartbeat of one instant; :meth:`start` and :meth:`stop` it once.  As a context manager, it stops at the end.
 
     With *may_be_taken_over*, another writer may go on with the instant; true for a service, false for a write.  The
-    heartbeat can be sent to other processes, such as the tasks of the write: there it beats within :meth:`beating`.
+    heartbeat can be sent to other processes, such as tasks of the write: there it beats within :meth:`keep_beating`.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Heartbeat:
             raise
 
     @contextmanager
-    def beating(self) -> Iterator[None]:
+    def keep_beating(self) -> Iterator[None]:
         """Beat while the block runs, in a process that this heartbeat was sent to; the file stays."""
         if self._has_begun:
             yield
@@ -170,8 +170,8 @@ class LateHeartbeat:
     def hand_over(self) -> None:
         """See :meth:`SignOfLife.hand_over`; such a write stays in its process."""
 
-    def beating(self) -> AbstractContextManager[None]:
-        """See :meth:`SignOfLife.beating`; such a write stays in its process."""
+    def keep_beating(self) -> AbstractContextManager[None]:
+        """See :meth:`SignOfLife.keep_beating`; such a write stays in its process."""
         return nullcontext()
 
     def stop(self) -> None:
@@ -196,8 +196,8 @@ class NoHeartbeat:
     def hand_over(self) -> None:
         """See :meth:`SignOfLife.hand_over`."""
 
-    def beating(self) -> AbstractContextManager[None]:
-        """See :meth:`SignOfLife.beating`."""
+    def keep_beating(self) -> AbstractContextManager[None]:
+        """See :meth:`SignOfLife.keep_beating`."""
         return nullcontext()
 
     def stop(self) -> None:
@@ -225,7 +225,7 @@ def begin_heartbeat(storage: Storage, instant: str, options: ConcurrencyOptions,
     return NoHeartbeat() if in_tasks else LateHeartbeat(make)
 
 
-def living(storage: Storage, *, tolerance: float) -> frozenset[str]:
+def living_instants(storage: Storage, *, tolerance: float) -> frozenset[str]:
     """Return the instants of writers whose heartbeat was written within the last *tolerance* seconds.
 
     If the storage does not record when a file was written, every heartbeat counts.
@@ -263,7 +263,7 @@ def _is_running(pid: int) -> bool:
     return True
 
 
-def forget(storage: Storage, instant: str) -> None:
+def delete_heartbeat(storage: Storage, instant: str) -> None:
     """Delete the heartbeat of a writer, alive or dead."""
     with suppress(StorageError):
         storage.delete(f"{_FOLDER}/{instant}")

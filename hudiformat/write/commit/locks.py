@@ -213,8 +213,9 @@ def _file_system_lock(storage: Storage, options: ConcurrencyOptions) -> Lock:
     storage_of_lock = open_storage(options.lock_path) if options.lock_path else storage
     if not storage_of_lock.capabilities.atomic_create:
         raise UnsupportedFeatureError(
-            f"{storage_of_lock.root}: a lock file needs a storage that creates files atomically, and this one does "
-            "not; set hoodie.write.lock.filesystem.path to a folder on a storage that does",
+            f"{storage_of_lock.root}: expected a storage that creates files atomically, for "
+            "the lock file, found one that does not; set hoodie.write.lock.filesystem.path to "
+            "a folder on a storage that does",
             feature="file-system lock without atomic create",
         )
     return FileSystemLock(storage_of_lock, "" if options.lock_path else META_FOLDER, options.lock_expire_minutes)
@@ -231,7 +232,7 @@ LOCK_FACTORIES: Mapping[LockProvider, Callable[[Storage, ConcurrencyOptions], Lo
 """What makes the lock of each provider.  A provider without a factory is an error, never another provider's lock."""
 
 
-class Hold:
+class HeldLock:
     """A lock that this writer holds."""
 
     def __init__(self, lock: Lock) -> None:
@@ -270,7 +271,7 @@ def _now() -> tuple[float, float]:
 
 
 @contextmanager
-def held(lock: Lock, *, patience: float) -> Iterator[Hold]:
+def hold_lock(lock: Lock, *, patience: float) -> Iterator[HeldLock]:
     """Hold *lock* while the block runs, after waiting for it for at most *patience* seconds.
 
     A lock that expires is renewed meanwhile.  If the lock cannot be released, a warning says so; the changes made under
@@ -283,7 +284,7 @@ def held(lock: Lock, *, patience: float) -> Iterator[Hold]:
     ticker = Ticker(lock.renew, interval=lock.expires_after / 3, name="lock") if lock.expires_after else None
     if ticker is not None:
         ticker.start()
-    hold = Hold(lock)
+    hold = HeldLock(lock)
     try:
         yield hold
     finally:
@@ -305,7 +306,7 @@ def _acquire(lock: Lock, patience: float) -> None:
         wait = min(wait * 2, _LONGEST_WAIT)
 
 
-def _release(hold: Hold) -> None:
+def _release(hold: HeldLock) -> None:
     try:
         hold.lock.release(is_sure=hold.is_sure)
     except StorageError as error:

@@ -70,7 +70,7 @@ def leave_partition(storage: Storage, folder: str, instant: str) -> None:
         folder = folder.rpartition("/")[0]
 
 
-def keep_partitions(storage: Storage, instant: str, by_partition: Mapping[str, Sequence[WriteStat]]) -> None:
+def restore_partitions(storage: Storage, instant: str, by_partition: Mapping[str, Sequence[WriteStat]]) -> None:
     """Create, under the lock, missing metadata files of the partitions that *instant* is about to commit to.
 
     Another writer that gave up may have deleted the metadata file after this write had found it.  That cannot happen to

@@ -119,7 +119,7 @@ class WritePlan:
 
     - ``sizing`` assigns new rows to file groups; None if it is not used.
     - ``in_clustering`` are the file groups, as (partition path, file id), that a pending clustering will replace.
-    - ``placements``, by partition path, assign new rows if they were counted before the tasks of the write run.
+    - ``planned_inserts``, by partition path, assign new rows if they were counted before the tasks of the write run.
     - ``compactions`` are the pending compactions of file groups in table version 6, which names log files by them.
     - With ``in_tasks``, tasks do the writing, and their failed attempts may leave files behind.
     - ``history`` has the names that columns have in files of other instants.
@@ -138,7 +138,7 @@ class WritePlan:
     visibility: Visibility
     sizing: SizingProfile | None = None
     in_clustering: Groups = frozenset()
-    placements: Mapping[str, PartitionPlan] = field(default_factory=dict)
+    planned_inserts: Mapping[str, PartitionPlan] = field(default_factory=dict)
     compactions: Mapping[tuple[str, str], str] = field(default_factory=dict)
     in_tasks: bool = True
     history: SchemaHistory | None = None

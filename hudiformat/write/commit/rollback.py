@@ -41,7 +41,7 @@ from hudiformat.write.commit.files import (
     log_instants,
     marked_files,
 )
-from hudiformat.write.commit.heartbeats import forget
+from hudiformat.write.commit.heartbeats import delete_heartbeat
 from hudiformat.write.commit.publishing import announce, publish
 
 
@@ -189,7 +189,7 @@ def _execute(
         delete_traces(storage, target.commit_time)
     else:
         delete_files(storage, config, target.commit_time)
-    forget(storage, target.commit_time)
+    delete_heartbeat(storage, target.commit_time)
     _remove(state, target)
     return RollbackMetadata(
         start_rollback_time=at,

@@ -36,11 +36,17 @@ from hudiformat.table.support import refuse_operation, refuse_unwritable
 from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudiformat.timeline.contents import begin_instant, remove_pending
 from hudiformat.timeline.timeline import Instant, State
-from hudiformat.write.commit.changing import changing, enter, leave, turn, without_others
-from hudiformat.write.commit.conflicts import conflict_of
+from hudiformat.write.commit.changing import (
+    change_timeline,
+    register_write,
+    unregister_write,
+    wait_for_other_processes,
+    wait_for_threads,
+)
+from hudiformat.write.commit.conflicts import find_conflict
 from hudiformat.write.commit.files import delete_files, delete_markers, delete_strays, marked_instants
 from hudiformat.write.commit.heartbeats import SignOfLife, begin_heartbeat
-from hudiformat.write.commit.partitions import keep_partitions
+from hudiformat.write.commit.partitions import restore_partitions
 from hudiformat.write.commit.plan import WritePlan, action_of, write_plan
 from hudiformat.write.commit.publishing import (
     check_publishable,
@@ -131,7 +137,7 @@ class Transaction:
 
     def keep_alive(self) -> AbstractContextManager[None]:
         """Return a context manager that keeps the write alive for other writers, in a process that it was sent to."""
-        return self._heartbeat.beating()
+        return self._heartbeat.keep_beating()
 
     def commit(
         self,
@@ -162,7 +168,7 @@ class Transaction:
         if self.plan.in_tasks:
             delete_strays(storage, self.plan.config, own, metadata.write_stats)
         # 2. Under the lock, on a state that is read again: everything that can still refuse the write, without effects.
-        with changing(self._context, self._seen, again=True) as state:
+        with change_timeline(self._context, self._seen, again=True) as state:
             self._refuse_conflicts(state, metadata)
             schema = self._schema(state, internal)
             check_publishable(state, self._seen, self.instant, metadata)
@@ -173,7 +179,7 @@ class Transaction:
             # 3. The last checks before the commit: another writer may have deleted the metadata file of a partition;
             #    without a lock, another writer may have begun.
             if has_others:
-                keep_partitions(storage, own, metadata.partition_to_write_stats)
+                restore_partitions(storage, own, metadata.partition_to_write_stats)
             else:
                 refuse_others(state, self._seen, self.instant)
             # 4. Visible: the metadata table first, then the timeline.  Without a lock, a rollback may have begun
@@ -188,7 +194,7 @@ class Transaction:
         self._context.parsed.operations = done, self.plan.schema.keeps_operations  # saves reading a file for it
         self._context.parsed.keep(done, _without_index_data(metadata))
         self._heartbeat.stop()
-        leave(storage.root, own)
+        unregister_write(storage.root, own)
         with suppress(StorageError):  # the write is visible; markers that are left behind do no harm
             if self.plan.in_tasks:  # again: a failed attempt may have gone on until now, and found its write pending
                 delete_strays(storage, self.plan.config, own, metadata.write_stats)
@@ -209,7 +215,7 @@ class Transaction:
         try:
             self._remove_traces()
         finally:
-            leave(self._context.storage.root, self.instant.time)
+            unregister_write(self._context.storage.root, self.instant.time)
 
     def __enter__(self) -> Transaction:
         return self
@@ -285,7 +291,7 @@ class Transaction:
             delete_files(state.storage, state.config, time)
         if any(pending.time == time for pending in state.timeline.pending):
             if FILES in state.config.metadata_partitions:
-                MetadataTable.of(state).without(time)
+                MetadataTable.of(state).remove_commit(time)
             # Delete the instant last: if this process is stopped half-way, the next writer finds it and rolls it back.
             remove_pending(state.storage, state.config, self.instant)
 
@@ -315,7 +321,7 @@ class Transaction:
     def _refuse_conflicts(self, state: TableState, metadata: CommitMetadata) -> None:
         if state.options.concurrency.mode is not ConcurrencyMode.OPTIMISTIC:
             return
-        reason = conflict_of(state, self.plan.operation, self.instant, metadata, seen=self._seen.timeline)
+        reason = find_conflict(state, self.plan.operation, self.instant, metadata, seen=self._seen.timeline)
         if reason is not None:
             root = state.storage.root
             raise WriteConflictError(
@@ -413,9 +419,9 @@ def begin_write(
     options = context.options.concurrency
     with ExitStack() as turns, ExitStack() as undo:
         if not options.has_other_writers:
-            seen = turns.enter_context(turn(seen))
-        with changing(context, seen) as current:
-            state = without_others(current)
+            seen = turns.enter_context(wait_for_threads(seen))
+        with change_timeline(context, seen) as current:
+            state = wait_for_other_processes(current)
             time = state.next_instant
             if change is not None and not change.fits(state.schema):
                 raise schema_conflict(context, time, change, state.schema)
@@ -433,7 +439,7 @@ def begin_write(
         undo.pop_all()
         write = Transaction(plan, replace(state, context=context).with_instant(begun), heartbeat, change)
         if not options.has_other_writers:
-            enter(state.storage.root, time, write)
+            register_write(state.storage.root, time, write)
             weakref.finalize(write, heartbeat.forsake)
         return write
 

@@ -23,7 +23,7 @@ from hudiformat.table.options.values import Operation
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.files import GroupTarget, LogFileStats, WriteCounts
 from hudiformat.write.handles.logged_entries import LoggedEntries
-from hudiformat.write.rows import NOT_IN_BASE_FILE, Booleans, Integers, LocatedRows, taken
+from hudiformat.write.rows import NOT_IN_BASE_FILE, Booleans, Integers, LocatedRows, take_rows
 
 _SMALL_BLOCKS = 1024
 """BlockRows that fill less than this fraction of a block are encoded together with those of other file groups."""
@@ -114,7 +114,9 @@ class AppendHandle:
         """Write rows that count as updates, as :meth:`insert` writes new rows."""
         self._write(rows, first_counter, is_update=True)
 
-    def stored(self, rows: LocatedRows, file_ids: str | pa.Array, first_counter: int, *, is_update: bool) -> BlockRows:
+    def add_meta_fields(
+        self, rows: LocatedRows, file_ids: str | pa.Array, first_counter: int, *, is_update: bool
+    ) -> BlockRows:
         """Return *rows* with the meta fields, for :meth:`take`; rows of several handles may be prepared at once.
 
         *file_ids* are the ids of their file groups.
@@ -137,7 +139,7 @@ class AppendHandle:
         while self._waiting.size >= self._plan.options.block_max_size:
             self._write_block()
 
-    def keep(self, rows: pa.RecordBatch) -> None:
+    def keep_rows(self, rows: pa.RecordBatch) -> None:
         """Buffer rows of the file group's log files, with the meta fields that they have there."""
         self.take(self._with_size(rows, np.full(rows.num_rows, NOT_IN_BASE_FILE), is_update=True))
 
@@ -204,7 +206,7 @@ class AppendHandle:
         self._writer.close()
         logs, indexer = self._stats.logs, self._plan.indexer()
         if self._entries is not None and indexer is not None and logs:
-            self._stats.index(self._entries.settled(indexer, logs))
+            self._stats.index(self._entries.pass_to(indexer, logs))
         return self._stats.finish()
 
     def abandon(self) -> None:
@@ -212,7 +214,7 @@ class AppendHandle:
         self._writer.abandon()
 
     def _write(self, rows: LocatedRows, first_counter: int, *, is_update: bool) -> None:
-        self.take(self.stored(rows, self._target.file_id, first_counter, is_update=is_update))
+        self.take(self.add_meta_fields(rows, self._target.file_id, first_counter, is_update=is_update))
 
     def _operation(self, *, is_update: bool) -> str | None:
         if not self._plan.schema.keeps_operations:
@@ -250,7 +252,7 @@ class AppendHandle:
     def _data_block(self, rows: pa.Table, positions: Integers) -> LogBlock:
         order = self._position_order(positions)
         block = data_block(
-            rows if order is None else taken(rows, order),
+            rows if order is None else take_rows(rows, order),
             positions=None if order is None else positions[order],
             base_instant=None if order is None else self._base_instant,
             **self._shared_arguments,
@@ -300,10 +302,10 @@ class AppendHandle:
         positions = np.concatenate([part[2] for part in self._deletes])
         order = self._position_order(positions)
         block = delete_block(
-            keys if order is None else taken(keys, order),
+            keys if order is None else take_rows(keys, order),
             instant=self._plan.instant,
             partition_path=self._target.partition_path,
-            ordering=ordering if order is None or ordering is None else taken(ordering, order),
+            ordering=ordering if order is None or ordering is None else take_rows(ordering, order),
             schema=self._plan.schema.avro_with_meta,
             positions=None if order is None else positions[order],
             base_instant=None if order is None else self._base_instant,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from hudiformat.file_group.base_file.file_keys import FileKeys
-from hudiformat.file_group.base_file.write import BaseFileWriter
+from hudiformat.file_group.base_file.format import format_named
 from hudiformat.naming.file_names import BaseFileName
 from hudiformat.timeline.indexed_file import IndexedFile
 from hudiformat.write.commit.files import GroupTarget, create_marker
@@ -22,7 +22,8 @@ class OpenBaseFile:
 
     def __init__(self, target: GroupTarget, *, row_size: int | None = None) -> None:
         storage, plan = target.storage, target.plan
-        self.name = str(BaseFileName(target.file_id, str(target.token), plan.instant, "parquet"))
+        file_format = format_named(plan.config.base_file_format)
+        self.name = str(BaseFileName(target.file_id, str(target.token), plan.instant, file_format.extension))
         self.partition_path = target.partition_path
         self.file_id = target.file_id
         self.path = target.path(self.name)
@@ -30,7 +31,7 @@ class OpenBaseFile:
         self._indexer = plan.indexer()
         create_marker(storage, plan.instant, self.path)
         self._file = storage.open_new(self.path)
-        self._writer = BaseFileWriter(
+        self._writer = file_format.writer(
             self._file,
             plan.schema.arrow_with_meta,
             plan.schema.avro_with_meta,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hudiformat.file_group.base_file.copying import CopiedBaseFile, can_be_copied
+from hudiformat.file_group.base_file.parquet import PARQUET
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import BaseFileName, join_path, new_file_id, new_group_uuid
 from hudiformat.timeline.commit_metadata import WriteStat
@@ -76,7 +77,7 @@ class _OpenCopy:
     def __init__(self, target: GroupTarget) -> None:
         self._target = target
         plan = target.plan
-        name = str(BaseFileName(target.file_id, str(target.token), plan.instant, "parquet"))
+        name = str(BaseFileName(target.file_id, str(target.token), plan.instant, PARQUET.extension))
         self._path = target.path(name)
         create_marker(target.storage, plan.instant, self._path)
         self._file = target.storage.open_new(self._path)

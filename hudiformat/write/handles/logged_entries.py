@@ -69,7 +69,7 @@ class LoggedEntries:
             self._undecided.append(keys)
             self._unlisted.append(keys.filter(pa.array(self._deleted_before(keys))) if self._in_index else keys)
 
-    def settled(self, indexer: FileIndexer, logs: Sequence[LogFile]) -> FileIndexer:
+    def pass_to(self, indexer: FileIndexer, logs: Sequence[LogFile]) -> FileIndexer:
         """Pass to *indexer* what the log files *logs*, which are closed now, have changed, and return it.
 
         Raises:

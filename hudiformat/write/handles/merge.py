@@ -28,7 +28,15 @@ from hudiformat.write.commit.files import GroupTarget, WriteCounts, base_file_st
 from hudiformat.write.duplicates import combine
 from hudiformat.write.handles.base_file import OpenBaseFile
 from hudiformat.write.handles.change_log import DELETE, INSERT, UPDATE, ChangeLog
-from hudiformat.write.rows import NOT_IN_BASE_FILE, Booleans, Integers, LocatedRows, deleted_rows, in_one_piece, taken
+from hudiformat.write.rows import (
+    NOT_IN_BASE_FILE,
+    Booleans,
+    Integers,
+    LocatedRows,
+    combine_chunks,
+    find_deletes,
+    take_rows,
+)
 
 _LOWER_HALF = 0xFFFFFFFF
 
@@ -39,7 +47,7 @@ class Matches(Protocol):
     def of(self, rows: BaseRows) -> tuple[Integers, Integers]:
         """Return the indices of those *rows* that a change belongs to, ascending, and the number of each change."""
 
-    def missed(self) -> Booleans:
+    def unmatched(self) -> Booleans:
         """Return which changes have matched no row, once all rows have been passed to :meth:`of`."""
 
 
@@ -59,8 +67,8 @@ class KeyMatches:
         self._seen[change] = True
         return at[new], change[new]
 
-    def missed(self) -> Booleans:
-        """See :meth:`Matches.missed`."""
+    def unmatched(self) -> Booleans:
+        """See :meth:`Matches.unmatched`."""
         return ~self._seen
 
 
@@ -80,8 +88,8 @@ class PositionMatches:
         first, last = np.searchsorted(self._positions, [rows.numbers[0], rows.numbers[-1] + 1])
         return self._positions[first:last] - rows.numbers[0], self._changes[first:last]
 
-    def missed(self) -> Booleans:
-        """See :meth:`Matches.missed`."""
+    def unmatched(self) -> Booleans:
+        """See :meth:`Matches.unmatched`."""
         return self._missed
 
 
@@ -105,7 +113,7 @@ class Changes:
     indexed_file: OpenBaseFile | None = None
     deleted_keys: list[pa.ChunkedArray] = field(default_factory=list)
 
-    def merged(self, rows: BaseRows, log: ChangeLog | None = None) -> tuple[pa.Table, WriteCounts]:
+    def merge(self, rows: BaseRows, log: ChangeLog | None = None) -> tuple[pa.Table, WriteCounts]:
         """Return the rows that replace *rows*, in their order, with counts; the changes are added to *log*."""
         head = pa.Table.from_batches([rows.head])
         at, change = self.matches.of(rows)
@@ -140,9 +148,9 @@ class Changes:
         indices[at[updated]] = base.num_rows + np.arange(int(updated.sum()))
         return both.take(pa.array(indices[indices >= 0])), counts
 
-    def left(self) -> pa.Table:
+    def remaining_rows(self) -> pa.Table:
         """Return the rows whose key was not in the base file."""
-        return self.stored(self.rows.rows.filter(pa.array(self.matches.missed() & ~self.deleted)), INSERTED)
+        return self.stored(self.rows.rows.filter(pa.array(self.matches.unmatched() & ~self.deleted)), INSERTED)
 
     def _losing_rows(self, base: pa.Table, at: Integers, change: Integers) -> Booleans:
         """Return which of the rows that match a change lose to it: all but those with a higher ordering value."""
@@ -150,7 +158,7 @@ class Changes:
             return np.ones(len(at), np.bool_)
         new = self.rows.take(change, self.ordering_fields)
         columns = tuple(
-            pa.chunked_array([*new[name].chunks, *taken(base[name], at).chunks], base.schema.field(name).type)
+            pa.chunked_array([*new[name].chunks, *take_rows(base[name], at).chunks], base.schema.field(name).type)
             for name in self.ordering_fields
         )
         ranks = comparable_integers(columns, 2 * len(at))
@@ -218,11 +226,11 @@ class MergeHandle:
         # With indexes, rows are written in this thread, because the values for the indexes are collected in it.
         with BackgroundCalls(apart=self._target.threads > 1 and self._plan.indexes is None) as behind:
             for base in self._base_rows(changes.ordering_fields):
-                merged, counted = changes.merged(base, self._log)
+                merged, counted = changes.merge(base, self._log)
                 counts += counted
                 behind.call(file.write, add_file_name(merged, file.name))
             behind.finish()
-        for rows in (changes.left(), self._add_meta_fields(self._own_columns(self._inserts), INSERTED)):
+        for rows in (changes.remaining_rows(), self._add_meta_fields(self._own_columns(self._inserts), INSERTED)):
             if self._log is not None:
                 self._log.add(INSERT, None, rows)
             counts += WriteCounts(inserts=rows.num_rows)
@@ -295,10 +303,10 @@ class MergeHandle:
         if not plan.combines:  # if the write combines, there is one row per key already
             rows = combine(rows, [rows[self._key].combine_chunks()], fields)
         deletes = self._delete_rows(rows.schema)
-        deleted = deleted_rows(rows, plan.schema.delete_column)
+        deleted = find_deletes(rows, plan.schema.delete_column)
         wins = deleted & lacks_ordering_value([rows[name] for name in fields], rows.num_rows)
         deleted, wins = (np.append(flags, np.ones(deletes.num_rows, np.bool_)) for flags in (deleted, wins))
-        rows = in_one_piece(pa.concat_tables([rows, deletes]))
+        rows = combine_chunks(pa.concat_tables([rows, deletes]))
         matches = KeyMatches(rows[self._key]) if positions is None else PositionMatches(positions)
         return Changes(
             matches,
@@ -359,8 +367,10 @@ def _refuse_log_files(target: GroupTarget, below: FileSlice | None) -> None:
     """
     if below is not None and below.log_files:
         raise UnsupportedFeatureError(
-            f"the file group {below.file_id} in partition {below.partition_path!r} of {target.storage.root} has log "
-            "files, and a new base file would hide their rows: make the table MERGE_ON_READ and compact it",
+            f"the file group {below.file_id} in partition {below.partition_path!r} of "
+            f"{target.storage.root}: expected no log files in a copy-on-write table, found "
+            "some, whose rows a new base file would hide; make the table MERGE_ON_READ and "
+            "compact it",
             feature="rewriting a base file that has log files",
         )
 

@@ -176,9 +176,10 @@ def existing_buckets(plan: WritePlan, buckets: Buckets, path: str, slices: Seque
         number = buckets.number_of(file_slice.file_id)
         if number is None:
             raise OptionError(
-                f"the file group {file_slice.file_id} in partition {path!r} is none of "
-                f"{buckets_in(plan, path)} buckets; set hoodie.index.type, hoodie.index.bucket.engine and "
-                "hoodie.bucket.index.num.buckets to the values that the table was written with",
+                f"the file group {file_slice.file_id} in partition {path!r}: expected one of "
+                f"{buckets_in(plan, path)} buckets, found none of them; set hoodie.index.type, "
+                "hoodie.index.bucket.engine and hoodie.bucket.index.num.buckets to the values "
+                "that the table was written with",
                 option="hoodie.bucket.index.num.buckets",
             )
         if number in found:

@@ -29,12 +29,12 @@ from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.values import Operation
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.index.tagging import PartitionIndex
-from hudiformat.write.rows import Booleans, Integers, rows_by_code
+from hudiformat.write.rows import Booleans, Integers, group_by_code
 
 NUMBER, PATH, GROUP = "_hudiformat_number", "_hudiformat_path", "_hudiformat_group"
 
 
-class NamedKeys(NamedTuple):
+class IndexedKeys(NamedTuple):
     """Keys that the record index finds in a file slice, and their numbers; if ``doubtful``, its rows decide."""
 
     file_slice: FileSlice
@@ -58,7 +58,7 @@ class ExistingRows:
     fields: tuple[str, ...]
     _partitions: dict[str, PartitionIndex] = field(default_factory=dict)
 
-    def found(self) -> Iterator[pa.Table]:
+    def find(self) -> Iterator[pa.Table]:
         """Yield each row as the number of its key, its partition and file group, and its values.
 
         The values are null if they do not matter.
@@ -71,19 +71,19 @@ class ExistingRows:
                 if self._partition(path).may_hold(one, self.record_keys):
                     yield from self._rows_of(one)
 
-    def named(self, record_index: RecordIndex) -> Iterator[NamedKeys]:
+    def find_in_index(self, record_index: RecordIndex) -> Iterator[IndexedKeys]:
         """Yield the keys that *record_index* has, by the file slice that it names."""
         distinct = self.record_keys.take(pa.array(self.index.rows))
         codes, places = record_index.find(self.storage, distinct)
         doubtful = self._are_elsewhere(codes, [place.partition_path for place in places])
-        for code, numbers in rows_by_code(codes):
+        for code, numbers in group_by_code(codes):
             file_slice = None if code == NOWHERE else self._slice(*places[code])
             if file_slice is not None:  # else a later commit has made the entry, and this write will conflict with it
                 keys = distinct.take(pa.array(numbers))
-                yield NamedKeys(file_slice, numbers, keys, doubtful[numbers] | self._are_deleted(file_slice, keys))
+                yield IndexedKeys(file_slice, numbers, keys, doubtful[numbers] | self._are_deleted(file_slice, keys))
 
     def _by_index(self, record_index: RecordIndex) -> Iterator[pa.Table]:
-        for file_slice, numbers, _, doubtful in self.named(record_index):
+        for file_slice, numbers, _, doubtful in self.find_in_index(record_index):
             if not doubtful.all():
                 yield self._rows_by_index(numbers[~doubtful], file_slice)
             if doubtful.any():

@@ -22,7 +22,7 @@ from hudiformat.table.options.values import DuplicatePolicy, Operation
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.index.existing import GROUP, NUMBER, PATH, ExistingRows
 from hudiformat.write.index.tagging import key_exists
-from hudiformat.write.rows import Booleans, Integers, KeyedRows, LocatedRows, rows_by_value, taken
+from hudiformat.write.rows import Booleans, Integers, KeyedRows, LocatedRows, group_by_value, take_rows
 
 _BATCH_ROWS = 65_536
 
@@ -38,22 +38,22 @@ class Routes:
     groups: pa.Array
     moved: dict[tuple[str, str], pa.Array]
 
-    def located(self) -> Iterator[LocatedRows]:
+    def locate(self) -> Iterator[LocatedRows]:
         """Yield the rows by partition, with new rows separate."""
         start = 0
         for batch in self.rows.batches(_BATCH_ROWS):
             groups = self.groups.slice(start, len(batch))
             columns = cast("pa.RecordBatch", batch.rows)
-            for path, at in rows_by_value(batch.paths):
+            for path, at in group_by_value(batch.paths):
                 is_new = np.asarray(groups.take(pa.array(at)).is_null())
                 if is_new.any():
                     new = at[is_new]
-                    yield LocatedRows(path, taken(columns, new), taken(batch.keys, new), is_new=True)
+                    yield LocatedRows(path, take_rows(columns, new), take_rows(batch.keys, new), is_new=True)
                 if not is_new.all():
                     known = at[~is_new]
                     encoded = groups.take(pa.array(known)).dictionary_encode()
                     file_ids, codes = encoded.dictionary.to_pylist(), np.asarray(encoded.indices).astype(np.int64)
-                    rows, keys = taken(columns, known), taken(batch.keys, known)
+                    rows, keys = take_rows(columns, known), take_rows(batch.keys, known)
                     yield LocatedRows(path, rows, keys, tuple(file_ids), codes)
             start += len(batch)
 
@@ -69,7 +69,7 @@ def route(plan: WritePlan, storage: Storage, rows: KeyedRows) -> Routes:
     """
     fields, keys, paths = plan.ordering_fields, rows.keys, rows.paths
     index = KeyIndex.of(pa.chunked_array([keys]))
-    parts = list(ExistingRows(plan, storage, keys, paths, index, fields).found())
+    parts = list(ExistingRows(plan, storage, keys, paths, index, fields).find())
     if not parts:
         return _without_moves(rows, np.arange(0 if plan.operation is Operation.DELETE else len(rows)))
     live = pa.concat_tables(parts)

@@ -226,7 +226,7 @@ class _LookedUp(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class KeptSlices:
+class SliceCache:
     """What the *cache* of a table object has of the slices of one partition *path*."""
 
     cache: TableCache
@@ -249,7 +249,7 @@ class KeptSlices:
         found = self.cache.get((self.path, file_slice.file_id), SliceKeys)
         return found if found is not None and found.is_before(file_slice, self._logs_of(file_slice)) else None
 
-    def is_asked_again(self, file_slice: FileSlice) -> bool:
+    def should_read(self, file_slice: FileSlice) -> bool:
         """Return whether the keys of a slice that is not kept are to be read as a whole now.
 
         A small slice is read at the first look-up, a larger one at the second.

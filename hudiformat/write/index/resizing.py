@@ -49,7 +49,7 @@ class _Bucket:
         return self.slice.size
 
 
-def planned_resizes(
+def plan_resizes(
     ring: HashRing, slices: Sequence[FileSlice], limits: ResizeLimits, new_prefix: Callable[[], str], *, sorts: bool
 ) -> list[Resize]:
     """Return the splits, then the merges; with *sorts* also a rewrite of every other bucket.

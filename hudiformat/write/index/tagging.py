@@ -32,7 +32,7 @@ from hudiformat.table.options.values import REPLACING, DuplicatePolicy, Operatio
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.index.buckets import Buckets, bucket_tags, buckets_of, existing_buckets
-from hudiformat.write.index.known_keys import GroupKeys, KeptSlices, KnownKeys, SliceKeys, no_keys
+from hudiformat.write.index.known_keys import GroupKeys, KnownKeys, SliceCache, SliceKeys, no_keys
 from hudiformat.write.index.listed_index import ListedIndex
 from hudiformat.write.rows import (
     NEW,
@@ -41,8 +41,8 @@ from hudiformat.write.rows import (
     KeyedRows,
     LocatedRows,
     Locations,
-    rows_by_value,
-    taken,
+    group_by_value,
+    take_rows,
 )
 
 _DELETED_KEY = "record_key"
@@ -52,7 +52,7 @@ _FEW_KEYS = 20_000
 """For so few keys in a batch, a slice is read without keeping its other keys: the next batch may never come."""
 
 
-def merged_tags(every: Sequence[Locations], count: int) -> Locations:
+def merge_locations(every: Sequence[Locations], count: int) -> Locations:
     """Merge the results of several look-ups of *count* records; a record that none of them has found is NEW.
 
     For example, three records and two look-ups; the first has found record 0 in group a, the second record 2 in group b
@@ -128,8 +128,8 @@ class Tagger:
         )
         is_looked_up = plan.uses_buckets or checks_duplicates or plan.operation not in _INSERTS
         batch = cast("pa.RecordBatch", rows.rows)
-        for path, indices in rows_by_value(rows.paths):
-            part = LocatedRows(path, taken(batch, indices), taken(rows.keys, indices), is_new=True)
+        for path, indices in group_by_value(rows.paths):
+            part = LocatedRows(path, take_rows(batch, indices), take_rows(rows.keys, indices), is_new=True)
             if not is_looked_up:
                 yield part
                 continue
@@ -194,7 +194,7 @@ class PartitionIndex:
         self._plan = plan
         self._path = path
         self._record_index = record_index
-        self._kept = None if cache is None else KeptSlices(cache, path)
+        self._kept = None if cache is None else SliceCache(cache, path)
         self._known: list[KnownKeys | SliceKeys] = []
         self._searched: set[str] = set()
         self._file_keys: dict[str, FileKeys] = {}
@@ -217,7 +217,7 @@ class PartitionIndex:
             listed = self._record_index or ListedIndex(self._storage, self._plan)
             return listed.tag(record_keys, self._path, set(self.slice_of))
         known = [*self._read_for(record_keys), *self._known]
-        return merged_tags([tags for one in known for tags in one.tags(record_keys)], len(record_keys))
+        return merge_locations([tags for one in known for tags in one.tags(record_keys)], len(record_keys))
 
     def bucket(self, number: int) -> tuple[str, bool]:
         """Return the file group of a bucket, and whether it existed before this write.
@@ -272,7 +272,7 @@ class PartitionIndex:
             self._use_kept([one for one in self._unread if self._kept.known(one) is not None])
         wanted = [file_slice for file_slice in self._unread if self.may_hold(file_slice, record_keys)]
         if self._kept is not None:
-            self._use_kept([one for one in wanted if self._kept.is_asked_again(one)])
+            self._use_kept([one for one in wanted if self._kept.should_read(one)])
             wanted = [one for one in wanted if one in self._unread]
         is_few = len(record_keys) <= _FEW_KEYS
         once = [one for one in wanted if is_few and one.file_id not in self._searched]

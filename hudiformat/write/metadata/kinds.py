@@ -50,18 +50,18 @@ from hudiformat.timeline.table_config import TimelineZone
 DROP_KEY = "hoodie.metadata.index.drop"
 """The option that names partitions of the metadata table to drop.  Source: HoodieMetadataConfig.DROP_METADATA_INDEX."""
 
-KEPT_UP = (FILES, COLUMN_STATS, PARTITION_STATS, BLOOM_FILTERS, RECORD_INDEX)
+MAINTAINED = (FILES, COLUMN_STATS, PARTITION_STATS, BLOOM_FILTERS, RECORD_INDEX)
 """The partitions that hudiformat keeps up to date, in the order in which they are built."""
 
 
-def not_kept_up(state: TableState) -> list[str]:
+def unsupported_partitions(state: TableState) -> list[str]:
     """Return the partitions of the metadata table that hudiformat cannot keep up to date.
 
     Raises:
         CorruptTableError: the definitions of the table's indexes are damaged.
     """
     indexed = [*secondary_columns(state), *(one.name for one in expressions_of(state))]
-    return [name for name in state.config.metadata_partitions if name not in KEPT_UP and name not in indexed]
+    return [name for name in state.config.metadata_partitions if name not in MAINTAINED and name not in indexed]
 
 
 def indexes_of(state: TableState, schema: TableSchema | None = None) -> Indexes | None:
@@ -165,8 +165,9 @@ def indexed_columns(state: TableState, schema: TableSchema | None = None) -> tup
     for name in names:
         if kind_of(columns, name) is None and name.partition(".")[0] in roots:
             raise UnsupportedFeatureError(
-                f"{state.storage.root}: the metadata table keeps statistics of {name}, and hudiformat computes none of "
-                f"values in lists and maps: set {DROP_KEY}={COLUMN_STATS} to drop the statistics",
+                f"{state.storage.root}: expected statistics of single values in the metadata "
+                f"table, found those of {name}, which hudiformat does not compute; set "
+                f"{DROP_KEY}={COLUMN_STATS} to drop the statistics",
                 feature=f"column statistics of {name}",
             )
     return names
@@ -210,7 +211,7 @@ def kinds_of(state: TableState, schema: TableSchema | None, own_schema: str) -> 
     """
     partitions = state.config.metadata_partitions
     has_statistics = COLUMN_STATS in partitions
-    kept = [name for name in KEPT_UP if name in partitions and (has_statistics or name != PARTITION_STATS)]
+    kept = [name for name in MAINTAINED if name in partitions and (has_statistics or name != PARTITION_STATS)]
     names = [FILES, *(name for name in kept if name != FILES)]
     definition = load_definitions(state.storage, state.config).get(COLUMN_STATS) if has_statistics else None
     found = [kind_of_index(state, name, definition, own_schema, schema) for name in names]

@@ -66,7 +66,7 @@ class MetadataTable:
         config = load_table_config(storage) if parsed.config is None else parsed.config
         return cls(outer, TableContext(storage, config, WriteOptions(), outer.context.clock, parsed=parsed).state())
 
-    def keep(self) -> None:
+    def remember(self) -> None:
         """Make the next :meth:`of` return this again for the same state of the table, whose lock is held until then."""
         self.outer.under_the_lock[METADATA_FOLDER] = self.own
 
@@ -76,11 +76,11 @@ class MetadataTable:
         times = (self.outer.timeline.latest_instant_time, self.own.timeline.latest_instant_time)
         return next_instant(self.outer.context.clock(), max(filter(None, times), default=None))
 
-    def refreshed(self) -> MetadataTable:
+    def refresh(self) -> MetadataTable:
         """Return the metadata table with its state after a change."""
         return replace(self, own=self.own.context.state())
 
-    def opened(self) -> OpenMetadata:
+    def open_existing(self) -> OpenMetadata:
         """Open the metadata table for reading."""
         return OpenMetadata.of(
             self.outer.storage, self.outer.config, self.outer.timeline, self.own.config, self.own.timeline
@@ -98,7 +98,7 @@ class MetadataTable:
         if isinstance(metadata, IndexCommitMetadata):
             return None  # the delta commit of the indexing has built a partition, and there is nothing else to record
         self.outer.under_the_lock.clear()  # from here on the state of the metadata table changes
-        table = self.without(instant.time)
+        table = self.remove_commit(instant.time)
         if isinstance(metadata, RollbackMetadata):
             return table._record_rollbacks(instant.time, [metadata])  # noqa: SLF001 - of the same class
         if isinstance(metadata, RestoreMetadata):
@@ -115,7 +115,7 @@ class MetadataTable:
             return table._commit(instant.time, records)  # noqa: SLF001
         return None
 
-    def without(self, time: str) -> MetadataTable:
+    def remove_commit(self, time: str) -> MetadataTable:
         """Remove the delta commit *time*, if there is one, and return the metadata table after that.
 
         The delta commit has never been valid, because its instant is not completed on the table's timeline.  So the
@@ -134,7 +134,7 @@ class MetadataTable:
             for path in self._files_of(time):
                 storage.delete(path)
             remove_pending(storage, config, Instant(time, Action.DELTA_COMMIT, State.INFLIGHT))
-        return self.refreshed() if recorded else self
+        return self.refresh() if recorded else self
 
     def _files_of(self, time: str) -> list[str]:
         """Return the paths of the files of a delta commit, in all partitions.
@@ -187,7 +187,7 @@ class MetadataTable:
         current = self
         for target in every:
             if target not in compacted:
-                current = current.without(target)
+                current = current.remove_commit(target)
         if not (compacted or (self.own.logs_name_slices and kept_files(rollbacks))):
             return None
         # Read the state again: it no longer has the delta commits that were removed, whose files are deleted.
@@ -197,14 +197,14 @@ class MetadataTable:
         records = [(kind, kind.records(change)) for kind in kinds if not is_of_records(kind.name)]
         if compacted and len(records) < len(kinds):
             schema, left = table.own.schema.avro_with_meta, changes.visibility_without(every)
-            records += Correction(changes, table.opened(), schema, touched, left).records(kinds, time)
+            records += Correction(changes, table.open_existing(), schema, touched, left).records(kinds, time)
         return table._commit(time, records)  # noqa: SLF001
 
     def _groups_of(self, times: Collection[str]) -> set[RecordLocation]:
         """Return the file groups that have files of the writes at *times*, as far as the metadata table lists them."""
         return {
             RecordLocation(path, name.file_id)
-            for path, files in Listing(self.opened().parts(FILES), self.outer.storage.root)
+            for path, files in Listing(self.open_existing().parts(FILES), self.outer.storage.root)
             for file in files
             if (name := parse_data_file(file.name)) is not None and name.instant in times
         }
@@ -237,7 +237,7 @@ class MetadataTable:
         has deleted some files of a write before it goes on, and no longer knows their names.
         """
         found: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-        for path, files in Listing(self.opened().parts(FILES), self.outer.storage.root) if times else ():
+        for path, files in Listing(self.open_existing().parts(FILES), self.outer.storage.root) if times else ():
             for file in files:
                 name = parse_data_file(file.name)
                 if name is not None and name.instant in times:

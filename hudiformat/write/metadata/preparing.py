@@ -25,7 +25,7 @@ from hudiformat.metadata_table.kinds.record_index import RECORD_INDEX
 from hudiformat.table.state import TableState
 from hudiformat.timeline.timeline import Action
 from hudiformat.write.metadata.dropping import INFLIGHT_KEY, drop_partitions
-from hudiformat.write.metadata.kinds import DROP_KEY, is_of_records, not_kept_up
+from hudiformat.write.metadata.kinds import DROP_KEY, is_of_records, unsupported_partitions
 from hudiformat.write.metadata.metadata_table import MetadataTable
 
 _BY_OTHERS = "built by a writer that enables it: Hudi's by default, hudiformat's with hoodie.metadata.enable=true"
@@ -72,8 +72,9 @@ def refuse_pending_services(state: TableState, unwanted: Collection[str]) -> Non
     pending = [one for one in MetadataTable.of(state).own.timeline.pending if one.action is not Action.DELTA_COMMIT]
     if pending:
         raise UnsupportedFeatureError(
-            f"{state.storage.root}: {', '.join(unwanted)} cannot be dropped while {pending[0]} of the metadata table "
-            "is pending: let Hudi finish it, or set hoodie.metadata.enable=false, which drops the whole metadata table",
+            f"{state.storage.root}: expected no service of the metadata table to be pending "
+            f"while {', '.join(unwanted)} is dropped, found {pending[0]}; let Hudi finish it, "
+            "or set hoodie.metadata.enable=false, which drops the whole metadata table",
             feature="dropping a partition of a metadata table that is being compacted",
         )
 
@@ -90,12 +91,13 @@ def _partitions_to_drop(state: TableState) -> list[str]:
 
 def _refuse_others(state: TableState, unwanted: Iterable[str]) -> None:
     """Raise an UnsupportedFeatureError for a partition that is neither kept up to date nor dropped."""
-    others = [name for name in not_kept_up(state) if name not in unwanted]
+    others = [name for name in unsupported_partitions(state) if name not in unwanted]
     if others:
         names = ",".join(others)
         raise UnsupportedFeatureError(
-            f"{state.storage.root}: the metadata table has {', '.join(others)}, which hudiformat cannot keep up to "
-            f"date yet: set {DROP_KEY}={names} to drop it; Hudi builds it again if it is enabled there",
+            f"{state.storage.root}: expected indexes that hudiformat can keep up to date, "
+            f"found {', '.join(others)} in the metadata table; set {DROP_KEY}={names} to drop "
+            "it, and Hudi builds it again if it is enabled there",
             feature=f"metadata table with {', '.join(others)}",
         )
 
@@ -118,7 +120,7 @@ def _reason_in_files(state: TableState) -> str | None:
         if table.own.config.version != config.version:
             return f"has version {table.own.config.version}, the table {config.version}"
         _ = table.own.schema
-        table.keep()
+        table.remember()
     except SchemaError:
         return "has no commit"
     except (CorruptTableError, NotATableError, UnsupportedFeatureError) as error:

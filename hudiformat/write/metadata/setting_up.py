@@ -83,7 +83,7 @@ def set_up_metadata_table(
     """
     own, own_config = make_metadata_table(storage, config)
     avro = TableSchema(metadata_record_schema())
-    names = list(wanted_partitions(config, options))
+    names = list(chosen_partitions(config, options))
     for number, name in enumerate(names):
         records = [FilesKind(avro.avro_with_meta).records(Change(is_commit=True))] if name == FILES else []
         partition = new_partition(name, options.indexing)
@@ -131,7 +131,7 @@ def _own_config(config: TableConfig) -> TableConfig:
     return parse_table_config(content, path=f"{METADATA_FOLDER}/{PROPERTIES_FILE}")
 
 
-def wanted_partitions(config: TableConfig, options: WriteOptions) -> Iterator[str]:
+def chosen_partitions(config: TableConfig, options: WriteOptions) -> Iterator[str]:
     """Yield the partitions that the metadata table of the table *config* gets by *options*, in the order of creation.
 
     Raises:
@@ -159,7 +159,8 @@ def refuse_partitioned_index(config: TableConfig, indexing: IndexingOptions) -> 
     if indexing.partitioned_record_index and config.version < VERSION_WITH_COMPLETION_TIMES:
         feature = f"a partitioned record index in table version {config.version}"
         raise UnsupportedFeatureError(
-            f"the table {config.name!r} cannot have {feature}: leave out hoodie.metadata.record.level.index.enable",
+            f"the table {config.name!r}: expected no partitioned record index below table "
+            f"version 8, found {feature}; leave out hoodie.metadata.record.level.index.enable",
             feature=feature,
         )
 

@@ -55,7 +55,7 @@ def _undo(state: TableState, pending: Instant, names: set[str]) -> None:
         for name in sorted(names):
             state.storage.delete_folder(f"{METADATA_FOLDER}/{name}")
         if FILES in state.config.metadata_partitions:
-            MetadataTable.of(state).without(pending.time)
+            MetadataTable.of(state).remove_commit(pending.time)
     remove_pending(state.storage, state.config, pending)
 
 

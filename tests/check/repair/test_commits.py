@@ -17,6 +17,7 @@ from hudiformat.timeline.commit_metadata import CommitMetadata
 from hudiformat.timeline.rollbacks import SavepointMetadata
 from hudiformat.timeline.timeline import Action, Instant, instant_path
 from tests.check.repair.breaking import age
+from tests.effort import sample
 from tests.tables import NAMES, new_table, rows, unpack
 
 WHOLE = [name for name in NAMES if "damaged" not in name]
@@ -31,7 +32,7 @@ def groups(metadata: CommitMetadata) -> dict[str, list[str]]:
     return {path: sorted(ids) for path, ids in found.items() if ids}
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("name", sample(WHOLE, of=3))
 def test_commits_of_hudis_are_made_again(name: str, tmp_path: Path) -> None:
     state = hf.open_table(unpack(name, tmp_path).table)._context.state()
     for done in state.timeline.completed_writes:

@@ -42,7 +42,7 @@ LOCKED = {
     "hoodie.clean.failed.writes.policy": "LAZY",
     "hoodie.write.lock.provider": LockProvider.FILE_SYSTEM.value,
 }
-names = pytest.mark.parametrize("broken", sample(BREAKS, of=3, thorough=2), ids=lambda one: one.name)
+names = pytest.mark.parametrize("broken", sample(BREAKS, of=6), ids=lambda one: one.name)
 
 
 def repaired(path: Path, broken: Break) -> Repair:
@@ -89,7 +89,7 @@ KILLED = [
 ]
 
 
-@pytest.mark.parametrize("broken", sample(KILLED, of=3, thorough=2), ids=lambda one: one.name)
+@pytest.mark.parametrize("broken", sample(KILLED, of=6), ids=lambda one: one.name)
 def test_a_repair_that_was_killed_is_done_by_the_next_one(broken: Break, tmp_path: Path) -> None:
     made = broken.make(tmp_path)
     undisturbed = tmp_path / "undisturbed"
@@ -97,7 +97,7 @@ def test_a_repair_that_was_killed_is_done_by_the_next_one(broken: Break, tmp_pat
     age(undisturbed)
     repaired(undisturbed, broken)
     expected = own_rows(hf.open_table(undisturbed))
-    at, step = 0, every(17, thorough=17)
+    at, step = 0, every(17)
     while True:
         path = tmp_path / f"killed-{at}"
         shutil.copytree(made, path)
@@ -115,7 +115,7 @@ def test_a_repair_that_was_killed_is_done_by_the_next_one(broken: Break, tmp_pat
             return
 
 
-@pytest.mark.parametrize("broken", sample(KILLED, of=3), ids=lambda one: one.name)
+@pytest.mark.parametrize("broken", sample(KILLED, of=6), ids=lambda one: one.name)
 def test_tables_with_a_lock_are_repaired_under_it(broken: Break, tmp_path: Path) -> None:
     path = broken.make(tmp_path)
     done = hf.repair_table(path, apply=True, options=LOCKED, dead_after=0)
@@ -137,7 +137,7 @@ def test_a_lock_that_another_writer_keeps_makes_steps_fail(tmp_path: Path) -> No
     assert tree(path) == before
 
 
-@pytest.mark.parametrize("broken", sample(KILLED, of=2), ids=lambda one: one.name)
+@pytest.mark.parametrize("broken", sample(KILLED, of=6), ids=lambda one: one.name)
 def test_tables_in_object_stores_are_repaired(broken: Break, tmp_path: Path) -> None:
     made = broken.make(tmp_path)
     storage = memory_files()

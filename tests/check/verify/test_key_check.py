@@ -51,7 +51,7 @@ def test_verify_shows_them_on_request(table: Table) -> None:
 
 def test_tables_without_meta_fields_are_refused(tmp_path: Path) -> None:
     table = open_table(unpack("v6-cow-no-metafields-h0150", tmp_path).table)
-    with pytest.raises(UnsupportedFeatureError, match="without meta fields"):
+    with pytest.raises(UnsupportedFeatureError, match="expected a table with meta fields, which have the keys"):
         table.verify(keys=True)
 
 

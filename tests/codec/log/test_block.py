@@ -107,13 +107,13 @@ def test_a_command_or_corrupt_block_has_no_records() -> None:
 
 @pytest.mark.parametrize("kind", [BlockType.COMMAND, BlockType.CORRUPT, BlockType.DELETE])
 def test_a_block_without_rows_gives_none(kind: BlockType) -> None:
-    with pytest.raises(UnsupportedFeatureError, match=f"to_arrow.. reads blocks of type AVRO.*is of type {kind.name}"):
+    with pytest.raises(UnsupportedFeatureError, match=f"to_arrow..: expected a block of type AVRO.*found {kind.name}"):
         LogBlock(kind, HEADER, b"").to_arrow()
 
 
 @pytest.mark.parametrize("kind", [BlockType.COMMAND, BlockType.CORRUPT, BlockType.AVRO_DATA])
 def test_a_block_without_deletes_gives_none(kind: BlockType) -> None:
-    with pytest.raises(UnsupportedFeatureError, match=f"reads blocks of type DELETE, and this .* type {kind.name}"):
+    with pytest.raises(UnsupportedFeatureError, match=f"expected a block of type DELETE, found {kind.name}; "):
         LogBlock(kind, HEADER, b"").deletes()
 
 

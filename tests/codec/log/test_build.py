@@ -53,7 +53,7 @@ def test_a_block_that_was_made_here_stands_nowhere_yet() -> None:
 @pytest.mark.parametrize("name", ["orc", "AVRO", ""])
 def test_a_format_that_is_not_supported_is_named(name: str) -> None:
     with pytest.raises(
-        UnsupportedFeatureError, match=f"format '{name}' are not supported; pass one of avro, hfile"
+        UnsupportedFeatureError, match=f"format: expected one of avro, hfile.*, found '{name}'; pass"
     ) as caught:
         data_block(BATCH, instant="001", format=name)
     assert caught.value.feature == f"{name} data block"

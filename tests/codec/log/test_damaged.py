@@ -10,6 +10,7 @@ import pytest
 from hudiformat import DecodeError, Table, open_table
 from hudiformat.codec.log.damaged import add_log_file_to_errors
 from hudiformat.storage.opening import open_storage
+from tests.effort import sample
 from tests.tables import data_files, new_table, rows
 
 INDEXES = ("SIMPLE", "INMEMORY", "BUCKET", "GLOBAL_SIMPLE")
@@ -35,7 +36,7 @@ BY_INDEX = ("upsert", "delete", "compact", "log_compact")
 CASES = [(index, action) for index in INDEXES for action in ACTIONS if index == "SIMPLE" or action in BY_INDEX]
 
 
-@pytest.mark.parametrize(("index", "action"), CASES)
+@pytest.mark.parametrize(("index", "action"), sample(CASES, of=3))
 @pytest.mark.parametrize("key", [b"\x04bb", b"\x04cc"], ids=["record", "delete"])
 def test_errors_name_the_file(tmp_path: Path, index: str, action: str, key: bytes) -> None:
     options = {"hoodie.index.type": index, "hoodie.log.compaction.blocks.threshold": "1"}

@@ -80,7 +80,7 @@ def test_a_folder_that_cannot_be_made_is_a_storage_error(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("size", [0, -1])
 def test_a_threshold_that_is_not_positive_is_refused(tmp_path: Path, size: int) -> None:
-    with pytest.raises(OptionError, match=f"max_size is {size}; expected a positive number of bytes") as caught:
+    with pytest.raises(OptionError, match=f"max_size: expected a positive number of bytes, found {size}") as caught:
         LogWriter(tmp_path, NAME, max_size=size)
     assert caught.value.option == "max_size"
 

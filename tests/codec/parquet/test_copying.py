@@ -285,7 +285,7 @@ def test_files_that_cannot_be_copied_are_refused_by_name(change: tuple[int, Fiel
     put(storage, "a", table(5))
     storage.create("b", with_footer(storage.read("a"), change))
     with pytest.raises(
-        UnsupportedFeatureError, match=f"b: its row groups cannot be copied undecoded, because {reason}"
+        UnsupportedFeatureError, match=f"b: expected row groups that can be copied undecoded, found that {reason}"
     ):
         copy_row_groups(storage, ["b"], "c")
 

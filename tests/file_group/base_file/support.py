@@ -1,4 +1,4 @@
-"""Base files in memory, written by :class:`BaseFileWriter`."""
+"""Base files in memory, written by :class:`ParquetBaseFileWriter`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudiformat.file_group.base_file.write import BaseFileWriter
+from hudiformat.file_group.base_file.write import ParquetBaseFileWriter
 from hudiformat.schema.meta_fields import add_meta_columns, meta_schema
 from hudiformat.storage.protocol import OutputFile
 
@@ -49,7 +49,7 @@ class Memory:
 
 def encode_base_file(rows: pa.Table, avro_schema: str, **options: Any) -> pa.Buffer:
     file = Memory()
-    writer = BaseFileWriter(cast("OutputFile", file), rows.schema, avro_schema, **options)
+    writer = ParquetBaseFileWriter(cast("OutputFile", file), rows.schema, avro_schema, **options)
     writer.write(rows)
     assert writer.close() == len(file.data)
     return pa.py_buffer(bytes(file.data))

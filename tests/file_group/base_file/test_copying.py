@@ -14,7 +14,7 @@ from hudiformat.codec.statistics import column_statistics
 from hudiformat.errors import CorruptTableError
 from hudiformat.file_group.base_file.copying import CopiedBaseFile, can_be_copied
 from hudiformat.file_group.base_file.read import read_file_keys
-from hudiformat.file_group.base_file.write import BaseFileWriter
+from hudiformat.file_group.base_file.write import ParquetBaseFileWriter
 from hudiformat.schema.meta_fields import FILE_NAME, META_FIELDS, RECORD_KEY
 from hudiformat.storage.local import LocalStorage
 
@@ -47,7 +47,7 @@ def rows(start: int, stop: int, name: str) -> pa.Table:
 
 def written(storage: LocalStorage, name: str, found: pa.Table, compression: str = "gzip") -> str:
     with storage.open_new(name) as file:
-        writer = BaseFileWriter(file, found.schema, AVRO, compression=compression)
+        writer = ParquetBaseFileWriter(file, found.schema, AVRO, compression=compression)
         writer.write(found)
         writer.close()
     return name

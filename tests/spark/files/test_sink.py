@@ -143,7 +143,7 @@ def test_an_error_of_a_task_is_ours(spark: SparkSession, tmp_path: Path) -> None
 
 
 def test_contradictions_are_refused_at_once(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="'metastore' and the argument metastore= go together"):
+    with pytest.raises(OptionError, match="'metastore' and the argument metastore= together"):
         file_sink(str(tmp_path), options={"sink.partition-commit.policy.kind": "metastore"})
     with pytest.raises(OptionError, match="did you mean 'auto-compaction'"):
         file_sink(str(tmp_path), options={"auto-compactio": "true"})

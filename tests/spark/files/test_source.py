@@ -73,7 +73,7 @@ def test_what_a_killed_attempt_has_left_goes_with_its_batch(spark: SparkSession,
 def test_options_are_checked_and_what_needs_a_session_is_refused() -> None:
     share = share_of({"path": "/p", **BY_DAY, "hudiformat.sink.event.time": "at", "hudiformat.sink.lateness": "5"})
     assert (share.partition_by, share.event_time, share.lateness) == (("day",), "at", 5)
-    with pytest.raises(OptionError, match="no path"):
+    with pytest.raises(OptionError, match="path: expected the path of a folder, found none"):
         share_of({})
     with pytest.raises(OptionError, match="hudiformat.sink.lateness: expected milliseconds, found '5s'"):
         share_of({"path": "/p", "hudiformat.sink.lateness": "5s"})

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.unmeasured
 
 TABLES = sorted(path.stem for path in GOLDEN.glob("*.zip"))
 QUERIES = [(name, "snapshot") for name in sample(TABLES, of=2)]
-QUERIES += [(name, "read_optimized") for name in sample((one for one in TABLES if "cow" not in one), of=3, thorough=3)]
+QUERIES += [(name, "read_optimized") for name in sample((one for one in TABLES if "cow" not in one), of=3)]
 MANY = 100
 
 

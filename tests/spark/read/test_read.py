@@ -123,7 +123,7 @@ def test_incremental_queries_and_changes(spark: SparkSession, tmp_path: Path) ->
     assert_same_rows(written.toArrow(), as_spark_has(golden.incremental("000")))
     changes = hudi_spark.read(spark, golden.path, query="cdc", columns=["op"], filter="ts_ms > '0'", options=begin)
     assert sorted(row[0] for row in changes.collect()) == sorted(golden.cdc("000")["op"].to_pylist())
-    with pytest.raises(hf.OptionError, match="needs hoodie.datasource.read.begin.instanttime"):
+    with pytest.raises(hf.OptionError, match="read.begin.instanttime: expected the begin of the span"):
         hudi_spark.read(spark, golden.path, query="incremental")
 
 

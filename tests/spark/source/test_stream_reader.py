@@ -99,7 +99,7 @@ def test_a_limit_that_is_no_number_is_refused(table: hf.Table, limit: str) -> No
 
 
 def test_snapshots_are_no_streams(table: hf.Table) -> None:
-    with pytest.raises(hf.OptionError, match="a stream takes incremental or cdc, found snapshot"):
+    with pytest.raises(hf.OptionError, match="expected incremental or cdc for a stream, found snapshot"):
         reader(table, hoodie__datasource__query__type="snapshot")
 
 

@@ -133,5 +133,5 @@ def test_overwriting_streams_are_refused(spark: SparkSession, table: hf.Table, t
     add_file(tmp_path / "in", 0, rows(0, 10))
     source = spark.readStream.schema("id string, ts bigint").parquet(str(tmp_path / "in")).groupBy("id").max("ts")
     writer = source.writeStream.format("hudiformat").outputMode("complete")
-    with pytest.raises(Exception, match="output mode complete"):
+    with pytest.raises(Exception, match="output mode: expected append, found complete"):
         writer.option("checkpointLocation", str(tmp_path / "c")).start(table.path).awaitTermination()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import hudiformat as hf
@@ -166,3 +167,15 @@ def test_rows_stay_in_their_partition_whose_path_shows_another_value(
     found = table.snapshot(columns=["k", "v", "_hoodie_partition_path"]).sort_by("k").to_pylist()
     assert [tuple(row.values()) for row in found] == [("a", 9, partition), ("b", 8, partition)]
     assert table.verify(keys=True) == []
+
+
+@each_kind
+def test_a_condition_may_be_tuples_or_an_expression(
+    spark: SparkSession, tmp_path: Path, table_type: str, options: dict[str, str]
+) -> None:
+    table = filled(tmp_path / "t", table_type, options)
+    hudi_spark.update(spark, table.path, {"v": 70}, [("p", "=", "a"), ("v", ">", 3)], options=options)
+    assert [row[0] for row in content(table) if row[3] == 70] == ["k0", "k6", "k9"]
+    meta = pc.field("_hoodie_record_key").isin(["k6", "k1"]) & (pc.field("v") == 70)
+    assert hudi_spark.delete_where(spark, table.path, meta, options=options).num_deletes == 1
+    assert [row[0] for row in content(table) if row[3] == 70] == ["k0", "k9"]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import hudiformat as hf
@@ -283,3 +284,23 @@ def test_a_row_stays_in_its_partition_whose_path_shows_another_value(
     hudi_spark.merge(source, table.path, when_matched=[Update({"price": lit(8.0)})], options=options)
     hf.open_table(table.path, options=options).update({"price": 9.0}, where="id = 'a'")  # which reads what is stored
     assert places(hf.open_table(table.path, options=options))["a"] == ("q=1", "1", 9.0)
+
+
+@pytest.mark.parametrize("index", ["BUCKET", "SIMPLE", "GLOBAL_SIMPLE"])
+def test_conditions_may_be_tuples_or_expressions(spark: SparkSession, tmp_path: Path, index: str) -> None:
+    table = create(tmp_path / "table", index=index)
+    known = ((f"k{i}", 2, f"p{i % 2}", 10.0 * i) for i in range(4))
+    source = changes(spark, *known, ("n1", 2, "p0", 1.0), ("n2", 2, "p1", 2.0))
+    hudi_spark.merge(
+        source,
+        table.path,
+        when_matched=[
+            Delete([("target.price", "=", 1.0)]),
+            Update({"price": 5}, "source.price = 0"),
+            Update(condition=pc.field("source", "price") > pc.field("target", "price") * 5),
+        ],
+        when_not_matched=[Insert(condition=[("source.price", ">", 1.5)])],
+        options=options(index),
+    )
+    changed = {"k0": 5.0, "k2": 20.0, "k3": 30.0, "n2": 2.0}
+    assert prices(table) == {f"k{i}": float(i) for i in range(8) if i != 1} | changed

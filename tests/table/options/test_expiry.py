@@ -22,7 +22,7 @@ def test_a_class_counts_before_a_type() -> None:
 
 
 def test_a_strategy_of_ones_own_is_refused() -> None:
-    with pytest.raises(UnsupportedFeatureError, match=f"supported are {CLASSES}KeepByTimeStrategy and"):
+    with pytest.raises(UnsupportedFeatureError, match=f"expected {CLASSES}KeepByTimeStrategy or"):
         parse_write_options({f"{TTL}strategy.class": "com.example.Mine"})
 
 

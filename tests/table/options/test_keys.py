@@ -37,17 +37,21 @@ BAD_OPTIONS: dict[str, tuple[dict[str, str], type[HudiFormatError], str]] = {
     "a sort mode of Hudi's": (
         {"hoodie.bulkinsert.sort.mode": "partition_path_repartition"},
         UnsupportedFeatureError,
-        "supported are NONE, GLOBAL_SORT, PARTITION_SORT",
+        "expected one of NONE, GLOBAL_SORT, PARTITION_SORT",
     ),
     "no boolean for the metadata table": ({"hoodie.metadata.enable": "on"}, OptionError, "expected true or false"),
     "HFiles in log blocks": (
         {"hoodie.logfile.data.block.format": "HFile"},
         UnsupportedFeatureError,
-        "hoodie.logfile.data.block.format=HFile: supported are avro and parquet; Hudi 1.x writes HFile blocks",
+        "hoodie.logfile.data.block.format: expected avro or parquet, as Hudi 1.x cannot read HFile blocks",
     ),
     "an unknown block format": ({"hoodie.logfile.data.block.format": "orc"}, OptionError, "expected one of avro"),
     **{
-        f"the index {name}": ({"hoodie.index.type": name}, UnsupportedFeatureError, f"hoodie.index.type={name}")
+        f"the index {name}": (
+            {"hoodie.index.type": name},
+            UnsupportedFeatureError,
+            f"found {name}; choose another",
+        )
         for name in ("FLINK_STATE", "HBASE")
     },
 }
@@ -96,5 +100,5 @@ def test_another_bucket_engine_is_refused(tmp_path: Path) -> None:
 
 
 def test_lock_providers_that_are_not_here_are_named(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedFeatureError, match="ZookeeperBasedLockProvider: supported are"):
+    with pytest.raises(UnsupportedFeatureError, match="found .*ZookeeperBasedLockProvider; choose one of these"):
         new_table(tmp_path, options={"hoodie.write.lock.provider": "org.apache.hudi.ZookeeperBasedLockProvider"})

@@ -24,7 +24,7 @@ MODE = {"hoodie.write.concurrency.mode": "optimistic_concurrency_control"}
 
 
 def test_eager_cleaning_beside_other_writers_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="EAGER deletes what other writers are writing"):
+    with pytest.raises(OptionError, match="found EAGER, which deletes what other writers are writing"):
         new_table(tmp_path, options={**MODE, "hoodie.clean.failed.writes.policy": "EAGER"})
 
 

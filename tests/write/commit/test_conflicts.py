@@ -19,7 +19,7 @@ from hudiformat.timeline.plans import (
     SliceInfo,
 )
 from hudiformat.timeline.timeline import Action, Instant, State
-from hudiformat.write.commit.conflicts import Claim, LookUp, conflict_with_commit, conflict_with_plan
+from hudiformat.write.commit.conflicts import Claim, KeyLookup, conflict_with_commit, conflict_with_plan
 from tests.tables import content, new_table, rows
 from tests.write.commit.support import SHARED, begun, shared_table
 
@@ -151,7 +151,7 @@ def test_in_version_6_logs_are_lost_to_a_compaction_that_was_planned_meanwhile(t
     assert content(table) == [("a", 4, "x", 4)]
 
 
-LOOKING = LookUp(before_adding=True)
+LOOKING = KeyLookup(before_adding=True)
 
 
 @pytest.mark.parametrize(("written", "conflicts"), [(stat(BASE, previous="1"), True), (stat(".g-0_2.log.1_0"), False)])

@@ -15,7 +15,7 @@ import pytest
 
 from hudiformat import LockError, StorageError
 from hudiformat.storage.local import LocalStorage
-from hudiformat.write.commit.heartbeats import Heartbeat, forget, is_of_ended_process, living
+from hudiformat.write.commit.heartbeats import Heartbeat, delete_heartbeat, is_of_ended_process, living_instants
 
 
 def test_a_heartbeat_goes_on_until_it_is_stopped(tmp_path: Path) -> None:
@@ -27,10 +27,10 @@ def test_a_heartbeat_goes_on_until_it_is_stopped(tmp_path: Path) -> None:
     deadline = time.monotonic() + 10
     while file.stat().st_mtime == 0 and time.monotonic() < deadline:
         time.sleep(0.005)
-    assert living(storage, tolerance=60) == {"1"}
+    assert living_instants(storage, tolerance=60) == {"1"}
     heartbeat.stop()
     assert not file.exists()
-    assert living(storage, tolerance=60) == set()
+    assert living_instants(storage, tolerance=60) == set()
 
 
 def test_an_old_heartbeat_is_a_dead_writers(tmp_path: Path) -> None:
@@ -38,9 +38,9 @@ def test_an_old_heartbeat_is_a_dead_writers(tmp_path: Path) -> None:
     for instant, age in (("1", 500), ("2", 10)):
         storage.create(f".hoodie/.heartbeat/{instant}", b"")
         os.utime(tmp_path / ".hoodie" / ".heartbeat" / instant, (time.time() - age,) * 2)
-    assert living(storage, tolerance=120) == {"2"}
-    forget(storage, "1")
-    assert living(storage, tolerance=1000) == {"2"}
+    assert living_instants(storage, tolerance=120) == {"2"}
+    delete_heartbeat(storage, "1")
+    assert living_instants(storage, tolerance=1000) == {"2"}
 
 
 def file_of(root: Path) -> Path:
@@ -98,15 +98,15 @@ def test_a_heartbeat_goes_on_where_it_is_sent_to(tmp_path: Path) -> None:
     storage = LocalStorage(tmp_path)
     heartbeat = Heartbeat(storage, "1", interval=60)
     heartbeat.start()
-    with heartbeat.beating():  # where it was started it beats anyway
+    with heartbeat.keep_beating():  # where it was started it beats anyway
         heartbeat.hand_over()
     file = file_of(tmp_path)
     file.unlink()
     sent: Heartbeat = pickle.loads(pickle.dumps(heartbeat))  # noqa: S301
-    with sent.beating():
+    with sent.keep_beating():
         sent.confirm()
         again: Heartbeat = pickle.loads(pickle.dumps(sent))  # noqa: S301
-        with again.beating():
+        with again.keep_beating():
             again.stop()
         assert not file.exists()
     assert not [thread for thread in threading.enumerate() if thread.name == "heartbeat 1"]

@@ -12,7 +12,15 @@ import pytest
 from hudiformat import HudiFormatWarning, LockError, StorageError, UnsupportedFeatureError, open_storage
 from hudiformat.storage.local import LocalStorage
 from hudiformat.table.options.values import ConcurrencyOptions, LockProvider
-from hudiformat.write.commit.locks import LOCK_FACTORIES, FileSystemLock, Hold, InProcessLock, Lock, held, lock_of
+from hudiformat.write.commit.locks import (
+    LOCK_FACTORIES,
+    FileSystemLock,
+    HeldLock,
+    InProcessLock,
+    Lock,
+    hold_lock,
+    lock_of,
+)
 
 
 @pytest.fixture(params=["file system", "in process"])
@@ -33,7 +41,7 @@ def test_one_at_a_time(lock: Lock) -> None:
 def test_waiting_for_a_lock(lock: Lock) -> None:
     lock.try_acquire()
     threading.Timer(0.05, lock.release).start()
-    with held(lock, patience=10):
+    with hold_lock(lock, patience=10):
         assert not lock.try_acquire()
     assert lock.try_acquire()
     lock.release()
@@ -42,12 +50,12 @@ def test_waiting_for_a_lock(lock: Lock) -> None:
 def test_a_lock_that_is_never_free(lock: Lock) -> None:
     lock.try_acquire()
     with pytest.raises(LockError, match=r"the lock was not free for 0.02 seconds: .*hoodie.write.lock.filesystem"):
-        held(lock, patience=0.02).__enter__()
+        hold_lock(lock, patience=0.02).__enter__()
     lock.release()
 
 
 def test_a_lock_is_given_back_after_an_error(lock: Lock) -> None:
-    with pytest.raises(ZeroDivisionError), held(lock, patience=1):
+    with pytest.raises(ZeroDivisionError), hold_lock(lock, patience=1):
         raise ZeroDivisionError
     assert lock.try_acquire()
     lock.release()
@@ -78,7 +86,7 @@ def test_a_lock_of_this_process_is_known_by_the_table(tmp_path: Path) -> None:
 
 
 def test_a_storage_on_which_two_could_have_the_lock() -> None:
-    with pytest.raises(UnsupportedFeatureError, match="a lock file needs a storage"):
+    with pytest.raises(UnsupportedFeatureError, match="expected a storage that creates files atomically"):
         lock_of(open_storage("memory://a/table"), ConcurrencyOptions())
 
 
@@ -99,7 +107,7 @@ def test_a_lock_that_cannot_be_made(tmp_path: Path) -> None:
 def test_a_folder_of_locks_that_is_a_file_is_an_error_at_once(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     lock = FileSystemLock(LocalStorage(tmp_path / "file"), "")
-    with pytest.raises(StorageError, match="cannot create .*file/lock: Not a directory"), held(lock, patience=0):
+    with pytest.raises(StorageError, match="cannot create .*file/lock: Not a directory"), hold_lock(lock, patience=0):
         pass
 
 
@@ -119,7 +127,7 @@ def test_a_writer_whose_lock_was_taken_has_it_no_more_and_leaves_it_alone(
 ) -> None:
     first, second = two
     assert first.try_acquire()
-    hold = Hold(first)
+    hold = HeldLock(first)
     expire(tmp_path / "lock")
     assert second.try_acquire()
     assert (first.is_own(), second.is_own()) == (False, True)
@@ -185,7 +193,10 @@ def test_a_lock_that_cannot_be_given_back_is_a_warning(tmp_path: Path, monkeypat
         raise StorageError("the network is gone")
 
     lock = FileSystemLock(LocalStorage(tmp_path), "")
-    with pytest.warns(HudiFormatWarning, match="could not be released.*the network is gone"), held(lock, patience=1):
+    with (
+        pytest.warns(HudiFormatWarning, match="could not be released.*the network is gone"),
+        hold_lock(lock, patience=1),
+    ):
         monkeypatch.setattr(LocalStorage, "delete", fail)
     assert lock.is_own()
 
@@ -193,7 +204,7 @@ def test_a_lock_that_cannot_be_given_back_is_a_warning(tmp_path: Path, monkeypat
 def test_a_lock_that_expires_is_renewed_as_long_as_it_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FileSystemLock, "expires_after", 0.03)
     lock = FileSystemLock(LocalStorage(tmp_path), "", 1)
-    with held(lock, patience=1) as hold:
+    with hold_lock(lock, patience=1) as hold:
         os.utime(tmp_path / "lock", (0, 0))
         deadline = time.monotonic() + 10
         while (tmp_path / "lock").stat().st_mtime == 0 and time.monotonic() < deadline:

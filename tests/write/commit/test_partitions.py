@@ -18,10 +18,10 @@ from hudiformat.table.options.values import Operation
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.partitions import (
     enter_partition,
-    keep_partitions,
     leave_partition,
     partition_metadata,
     refuse_nested,
+    restore_partitions,
 )
 from hudiformat.write.commit.plan import write_plan
 from tests.effort import every, sample
@@ -105,8 +105,8 @@ def test_before_a_commit_a_partition_inside_another_is_refused(tmp_path: Path) -
     storage = LocalStorage(tmp_path)
     storage.create(METADATA, b"")
     with pytest.raises(DataError, match="'x/y' would be inside the partition 'x'"):
-        keep_partitions(storage, "5", {"x/y": [WriteStat("f", "x/y/f")]})
-    keep_partitions(storage, "5", {path: [WriteStat("f", f"{path}/f", prev_commit="5")] for path in ("x", "y")})
+        restore_partitions(storage, "5", {"x/y": [WriteStat("f", "x/y/f")]})
+    restore_partitions(storage, "5", {path: [WriteStat("f", f"{path}/f", prev_commit="5")] for path in ("x", "y")})
     assert storage.exists(f"y/{PARTITION_METADATA_FILE}")
 
 
@@ -227,7 +227,7 @@ def test_giving_up_never_deletes_what_another_writer_has_written(tmp_path: Path,
     options = {**SHARED, "hoodie.write.lock.client.wait_time_ms_between_retry": "5", "hudiformat.sync": "false"}
     first, requests = 0, 1
     while first < requests:
-        for second in range(0, 60, every(29, thorough=29)):
+        for second in range(0, 60, every(59)):
             path = tmp_path / f"{first}-{second}"
             new_table(path, version=version, options=options)
             turns = Turns(first, second)

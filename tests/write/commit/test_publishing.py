@@ -14,7 +14,7 @@ from hudiformat.table.state import TableState
 from hudiformat.timeline.cleans import CleanerPlan
 from hudiformat.timeline.commit_metadata import CommitMetadata
 from hudiformat.timeline.timeline import Action
-from hudiformat.write.commit.changing import changing
+from hudiformat.write.commit.changing import change_timeline
 from hudiformat.write.commit.publishing import announce, check_publishable, publish
 from hudiformat.write.commit.transaction import begin_write
 from tests.metadata_table.tables import check_listing
@@ -46,7 +46,7 @@ def test_publishing_completes_an_instant_later_than_all_that_is_on_the_timeline(
     table.insert(rows(("a", 1, "x", 1)))
     newest = table._context.state().timeline.latest_instant_time
     write = begin_write(table._context, Operation.UPSERT)
-    with changing(table._context) as state:
+    with change_timeline(table._context) as state:
         done = publish(state, write.instant, COMMIT)
     assert newest is not None
     assert (done.time, done.is_completed) == (write.instant.time, True)
@@ -57,7 +57,7 @@ def test_publishing_completes_an_instant_later_than_all_that_is_on_the_timeline(
 def test_an_instant_that_is_not_inflight_any_more_cannot_be_published(table: Table) -> None:
     write = begin_write(table._context, Operation.UPSERT)
     write.abandon()
-    with changing(table._context) as state, pytest.raises(CommitError, match=write.instant.time):
+    with change_timeline(table._context) as state, pytest.raises(CommitError, match=write.instant.time):
         publish(state, write.instant, COMMIT)
     assert table.timeline.instants == ()
 
@@ -68,7 +68,7 @@ def test_the_metadata_table_is_written_before_the_timeline(tmp_path: Path) -> No
     recording = open_table(storage, options={"hudiformat.sync": "false"}, clock=table._context.clock)
     write = begin_write(recording._context, Operation.UPSERT)
     storage.clear()
-    with changing(recording._context) as state:
+    with change_timeline(recording._context) as state:
         done = publish(state, write.instant, COMMIT)
     assert done.time in told(table)
     written = [request.path for request in storage.requests if request.kind in ("create", "open_new", "rename")]

@@ -11,7 +11,7 @@ from hudiformat import CommitError, Table, WriteConflictError, open_storage, ope
 from hudiformat.naming.file_names import WriteToken
 from hudiformat.storage.local import LocalStorage
 from hudiformat.table.options.values import Operation
-from hudiformat.write.commit.files import check_awaited, create_marker, marked_instants
+from hudiformat.write.commit.files import create_marker, marked_instants, refuse_finished_write
 from hudiformat.write.commit.rollback import rollback_requests
 from hudiformat.write.commit.transaction import begin_write
 from hudiformat.write.write import WriteTask
@@ -160,7 +160,7 @@ def test_a_task_that_ends_after_its_write_was_given_up_deletes_its_files(table: 
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content_of)
     with pytest.raises(WriteConflictError, match="to wait for this task, found it over"):
-        check_awaited(table._context.storage, write.plan.config, write.plan.instant, stats)
+        refuse_finished_write(table._context.storage, write.plan.config, write.plan.instant, stats)
     assert [path for path in paths if path.exists()] == []
     assert content(table) == [("a", 1, "x", 1)]
 
@@ -175,7 +175,7 @@ def test_a_task_that_ends_after_its_write_was_committed_leaves_no_marker(table: 
     stats = slow.finish()
     assert marked_instants(table._context.storage) == [commit.instant]
     with pytest.raises(WriteConflictError, match="to wait for this task, found it over"):
-        check_awaited(table._context.storage, write.plan.config, write.plan.instant, stats)
+        refuse_finished_write(table._context.storage, write.plan.config, write.plan.instant, stats)
     assert marked_instants(table._context.storage) == []
     assert content(table) == [("a", 2, "x", 2)]
     assert table.verify() == []

@@ -164,7 +164,7 @@ MOST = 20_000
 
 
 @pytest.mark.parametrize(
-    ("order", "format_"), sample(product(["growing", "shrinking", "mixed"], ["avro", "parquet"]), of=2)
+    ("order", "format_"), sample(product(["growing", "shrinking", "mixed"], ["avro", "parquet"]), of=6)
 )
 def test_blocks_of_rows_that_grow_keep_to_it_too(tmp_path: Path, format_: str, order: str) -> None:
     """Rows of 10 to 1,000 bytes, in batches, with many columns that are larger in a block than in memory."""

@@ -13,7 +13,7 @@ from hudiformat.naming.file_names import BaseFileName
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.cache import TableCache
 from hudiformat.write.index import tagging
-from hudiformat.write.index.known_keys import KeptSlices
+from hudiformat.write.index.known_keys import SliceCache
 from tests.tables import content, new_table, rows
 
 _SIMPLE = {"hoodie.index.type": "SIMPLE"}
@@ -108,19 +108,19 @@ def slice_of(size: int, instant: str = "001") -> FileSlice:
 
 
 def test_a_slice_is_kept_when_it_is_asked_for_again_and_has_the_same_base_file() -> None:
-    slices, large = KeptSlices(TableCache(), "p"), 1 << 20
-    assert not slices.is_asked_again(slice_of(large))
-    assert not slices.is_asked_again(slice_of(large, "002"))
-    assert slices.is_asked_again(slice_of(large, "002"))
-    assert slices.is_asked_again(slice_of(10, "003"))  # which is small
+    slices, large = SliceCache(TableCache(), "p"), 1 << 20
+    assert not slices.should_read(slice_of(large))
+    assert not slices.should_read(slice_of(large, "002"))
+    assert slices.should_read(slice_of(large, "002"))
+    assert slices.should_read(slice_of(10, "003"))  # which is small
 
 
 def test_a_slice_that_is_too_large_is_never_kept() -> None:
-    slices = KeptSlices(TableCache(10_000), "p")
+    slices = SliceCache(TableCache(10_000), "p")
     for _ in range(3):
-        assert not slices.is_asked_again(slice_of(1 << 30))
+        assert not slices.should_read(slice_of(1 << 30))
     slices.keep(slice_of(10, "002"), None)
-    assert not slices.is_asked_again(slice_of(10, "002"))
+    assert not slices.should_read(slice_of(10, "002"))
 
 
 def test_log_files_of_a_tables_own_updates_are_not_read(tmp_path: Path, read: list[str]) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile
 from hudiformat.naming.file_names import BaseFileName, LogFileName
 from hudiformat.write.index.known_keys import SliceKeys
-from hudiformat.write.index.tagging import merged_tags
+from hudiformat.write.index.tagging import merge_locations
 from hudiformat.write.rows import NEW, NOT_IN_BASE_FILE
 
 _BASE = BaseFile(BaseFileName("f-0", "0-0-0", "001"), 10)
@@ -31,7 +31,7 @@ def texts(keys: Sequence[str]) -> pa.ChunkedArray:
 
 def found(known: SliceKeys, keys: Sequence[str]) -> list[int | None]:
     """The position of each key, None of a key that is not there."""
-    tags = merged_tags(known.tags(pa.array(list(keys), pa.string())), len(keys))
+    tags = merge_locations(known.tags(pa.array(list(keys), pa.string())), len(keys))
     assert tags.positions is not None
     assert tags.rows.tolist() == list(range(len(keys)))
     codes = zip(tags.codes.tolist(), tags.positions.tolist(), strict=True)

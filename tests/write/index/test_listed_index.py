@@ -45,7 +45,7 @@ class LaterSteps(Steps):
         return late
 
 
-@settings(max_examples=examples(40), deadline=None, suppress_health_check=[*BUSY, HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=[*BUSY, HealthCheck.function_scoped_fixture])
 @given(
     random=st.randoms(use_true_random=False),
     steps=st.lists(st.sampled_from(STEPS), min_size=2, max_size=7),

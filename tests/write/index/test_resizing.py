@@ -9,7 +9,7 @@ import pytest
 
 from hudiformat import CorruptTableError
 from hudiformat.write.index.hash_ring import HashRing
-from hudiformat.write.index.resizing import Resize, ResizeLimits, planned_resizes
+from hudiformat.write.index.resizing import Resize, ResizeLimits, plan_resizes
 from tests.sizing.support import group
 
 LIMITS = ResizeLimits(split=100, merge=20, most=8, fewest=1)
@@ -24,7 +24,7 @@ def planned(sizes: dict[int, int], limits: ResizeLimits = LIMITS, *, sorts: bool
     """What becomes of buckets with slices of these sizes."""
     ring = HashRing.first("p", 4)
     slices = [group(ring.nodes[number].file_id, size) for number, size in sizes.items()]
-    return planned_resizes(ring, slices, limits, prefixes(), sorts=sorts)
+    return plan_resizes(ring, slices, limits, prefixes(), sorts=sorts)
 
 
 def shape(found: list[Resize]) -> list[tuple[list[int | None], list[str]]]:
@@ -70,4 +70,4 @@ def test_a_file_group_of_no_bucket_is_damage() -> None:
     with pytest.raises(
         CorruptTableError, match="expected the file group x-0 in partition 'p' to be one of the partition's buckets"
     ):
-        planned_resizes(HashRing.first("p", 2), [group("x-0", 1)], LIMITS, prefixes(), sorts=False)
+        plan_resizes(HashRing.first("p", 2), [group("x-0", 1)], LIMITS, prefixes(), sorts=False)

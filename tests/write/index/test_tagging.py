@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hudiformat.table.options.values import Operation
 from hudiformat.write.commit.plan import write_plan
 from hudiformat.write.index.known_keys import GroupKeys, KnownKeys
-from hudiformat.write.index.tagging import PartitionIndex, merged_tags
+from hudiformat.write.index.tagging import PartitionIndex, merge_locations
 from hudiformat.write.rows import NEW, NOT_IN_BASE_FILE, Locations
 from tests.tables import new_table, rows
 
@@ -82,13 +82,13 @@ def test_several_look_ups_say_what_one_says(keys: list[str], groups: list[list[s
     names = list(known)
     parts = [{name: known[name] for name in some} for some in (names[:cut], names[cut:], names[:1])]
     wanted = pa.array(keys, pa.string())
-    tags = merged_tags([known_keys(part).tag(wanted) for part in parts], len(keys))
+    tags = merge_locations([known_keys(part).tag(wanted) for part in parts], len(keys))
     assert places(tags) == places(known_keys(known).tag(wanted))
     assert all(tags.existing)
 
 
 def test_no_look_up_finds_nothing() -> None:
-    assert places(merged_tags([], 2)) == [(0, None), (1, None)]
+    assert places(merge_locations([], 2)) == [(0, None), (1, None)]
 
 
 def test_a_key_has_its_row_in_the_base_file_of_each_group() -> None:
@@ -108,7 +108,7 @@ def test_of_several_rows_with_one_key_the_first_counts() -> None:
 def test_positions_of_several_look_ups() -> None:
     wanted = pa.array(["c", "a", "new"])
     every = [known_keys({"f": pa.array(["a"])}, {"f": 1}), known_keys({"g": pa.array(["b", "c", "a"])}, {"g": 3})]
-    tags = merged_tags([known.tag(wanted) for known in every], 3)
+    tags = merge_locations([known.tag(wanted) for known in every], 3)
     assert places(tags) == [(0, "g"), (1, "f"), (1, "g"), (2, None)]
     assert tags.positions is not None
     assert tags.positions.tolist() == [1, 0, 2, NOT_IN_BASE_FILE]

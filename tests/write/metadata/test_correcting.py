@@ -21,7 +21,7 @@ def corrected(table: Table, touched: set[RecordLocation], undone: set[str]) -> d
     found = MetadataTable.of(table._context.state())
     changes = MetadataChanges(found.outer, found.own, indexed_columns(found.outer))
     schema = found.own.schema.avro_with_meta
-    correction = Correction(changes, found.opened(), schema, touched, changes.visibility_without(undone))
+    correction = Correction(changes, found.open_existing(), schema, touched, changes.visibility_without(undone))
     records = correction.records(found.kinds(), "20270101000000000")
     return {kind.name: some for kind, some in records}
 

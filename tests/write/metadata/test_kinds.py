@@ -11,7 +11,7 @@ from hudiformat import create_table, open_table
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.base_file.file_indexes import Indexes
 from hudiformat.metadata_table.definitions import IndexDefinition
-from hudiformat.write.metadata.kinds import indexed_columns, indexes_of, is_of_records, not_kept_up
+from hudiformat.write.metadata.kinds import indexed_columns, indexes_of, is_of_records, unsupported_partitions
 from tests.metadata_tables import (
     PARTITIONS,
     add_expression_index,
@@ -56,7 +56,7 @@ def test_a_write_collects_what_the_metadata_table_keeps(tmp_path: Path) -> None:
     }
     state = indexed_table(tmp_path / "t", options=chosen)._context.state()
     assert indexes_of(state) == Indexes((), filters=True, keys=True)
-    assert not_kept_up(state) == []
+    assert unsupported_partitions(state) == []
     assert indexes_of(new_table(tmp_path / "u")._context.state()) is None
 
 
@@ -66,7 +66,7 @@ def test_secondary_indexes_of_some_types_are_not_kept_up(tmp_path: Path) -> None
     for column in ("k", "s.x", "f"):
         add_secondary_index(tmp_path / "t", column)
     state = open_table(tmp_path / "t")._context.state()
-    assert not_kept_up(state) == ["secondary_index_f"]
+    assert unsupported_partitions(state) == ["secondary_index_f"]
     found = indexes_of(state)
     assert found is not None
     assert found.values == ("k", "s.x")
@@ -79,7 +79,7 @@ def test_expression_indexes_of_some_functions_are_not_kept_up(tmp_path: Path) ->
     filters = IndexDefinition("expr_index_filters", "bloom_filters", "upper", ("p",))
     add_index(tmp_path / "t", filters, groups=1)
     state = open_table(table.path)._context.state()
-    assert not_kept_up(state) == ["expr_index_split_p", "expr_index_filters"]
+    assert unsupported_partitions(state) == ["expr_index_split_p", "expr_index_filters"]
     found = indexes_of(state)
     assert found is not None
     assert [one.name for one in found.expressions] == ["expr_index_upper_p"]
@@ -89,5 +89,5 @@ def test_without_its_definition_an_index_is_not_kept_up(tmp_path: Path) -> None:
     table = indexed_table(tmp_path / "t", options=RECORDS)
     set_properties(tmp_path / "t", {PARTITIONS: ",".join([*table.config.metadata_partitions, "secondary_index_v"])})
     state = open_table(tmp_path / "t")._context.state()
-    assert not_kept_up(state) == ["secondary_index_v"]
+    assert unsupported_partitions(state) == ["secondary_index_v"]
     assert is_of_records("secondary_index_v")

@@ -32,7 +32,7 @@ from hudiformat.timeline.config_files import update_table_config
 from hudiformat.timeline.contents import begin_instant
 from hudiformat.timeline.table_config import CHECKSUM_KEY
 from hudiformat.timeline.timeline import Action
-from hudiformat.write.commit.changing import leave
+from hudiformat.write.commit.changing import unregister_write
 from hudiformat.write.commit.transaction import begin_write
 from hudiformat.write.metadata.metadata_table import MetadataTable
 from tests.effort import LONG
@@ -224,7 +224,7 @@ def merged_ranges(table: Table, index: str) -> dict[str, tuple[Any, Any]]:
     own = MetadataTable.of(table._context.state())
     schema = own.own.schema.avro_with_meta
     (kind,) = (one for one in own.kinds() if one.name == index)
-    _, values = merge_records(own.opened().parts(index), kind, schema)
+    _, values = merge_records(own.open_existing().parts(index), kind, schema)
     records = [decode_stat_record(value, schema) for value in values.to_pylist()]
     return {one.name: (one.statistics.lower, one.statistics.upper) for one in records if one.statistics is not None}
 
@@ -621,7 +621,7 @@ def test_a_torn_log_file_of_version_6_goes_with_the_write_of_the_writer_that_die
     torn = last.with_name(last.name.replace(".log.2_", ".log.3_"))
     torn.write_bytes(last.read_bytes()[:100])
     write._heartbeat.stop()
-    leave(str(path), write.instant.time)
+    unregister_write(str(path), write.instant.time)
     with pytest.warns(HudiFormatWarning, match="the metadata table is not used"):
         assert content(open_table(path)) == [("a", 1, "x", 1)]
     open_table(path).upsert(rows(("b", 1, "x", 1)))

@@ -13,7 +13,7 @@ from hudiformat.timeline.config_files import update_table_config
 from hudiformat.timeline.contents import create_requested, transition_inflight
 from hudiformat.timeline.plans import IndexPartitionInfo, IndexPlan
 from hudiformat.timeline.timeline import Action, State
-from hudiformat.write.commit.changing import changing
+from hudiformat.write.commit.changing import change_timeline
 from hudiformat.write.metadata.indexing import IndexBuild
 from hudiformat.write.metadata.unfinished import BUILDER
 from tests.metadata_statistics import check_metadata_table
@@ -65,5 +65,5 @@ def test_what_the_properties_name_is_finished(table: Table) -> None:
 
 def test_what_hudi_has_begun_is_left_alone(table: Table) -> None:
     begin(table, builder=False, build=False)
-    with changing(replace(table._context)) as state:
+    with change_timeline(replace(table._context)) as state:
         assert [one.action for one in state.timeline.pending] == [Action.INDEXING]

@@ -95,7 +95,11 @@ class _Reader:
         if name is None:
             return None
         if (read := _VALUES.get(name)) is None:
-            raise UnsupportedFeatureError(f"a delete with an ordering value of the Java class {name}", feature=name)
+            raise UnsupportedFeatureError(
+                "a delete block: expected an ordering value of a class that Hudi writes, found "
+                f"the Java class {name}; compact the file group with Hudi, and read it then",
+                feature=name,
+            )
         return read(self) if name in _UNSHARED else self.shared(read)
 
     def varint(self) -> int:

@@ -57,7 +57,7 @@ def encode(batch: pa.RecordBatch, schema: str, *, compression: str = "gzip") -> 
     codec = "none" if compression.lower() == "uncompressed" else compression.lower()
     if codec not in _CODECS:
         raise UnsupportedFeatureError(
-            f"Parquet blocks with the compression {compression!r} are not supported; pass one of {', '.join(_CODECS)}",
+            f"compression: expected one of {', '.join(_CODECS)}, found {compression!r}; pass one of these",
             feature=f"compression {compression}",
         )
     converted = convert_to_schema(batch, avro_to_arrow(schema))

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from hudiformat.spark.write.lookup.tagging import KEY, PATH
 from hudiformat.spark.write.workers import in_task
-from hudiformat.write.rows import rows_by_value
+from hudiformat.write.rows import group_by_value
 
 MAX_KEYS = 100_000
 """The largest number of keys that are sent to tasks."""
@@ -27,7 +27,7 @@ def few_keys(rows: DataFrame) -> Mapping[str, pa.Array] | None:
     if len(table) > MAX_KEYS:
         return None
     keys = table[KEY].combine_chunks()
-    return {path: keys.take(pa.array(at)).unique() for path, at in rows_by_value(table[PATH].combine_chunks())}
+    return {path: keys.take(pa.array(at)).unique() for path, at in group_by_value(table[PATH].combine_chunks())}
 
 
 def pack_keys(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -25,7 +25,7 @@ from hudiformat.storage.opening import open_storage
 from hudiformat.table.options.values import DuplicatePolicy, Operation
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.index.tagging import PartitionIndex, key_exists
-from hudiformat.write.rows import rows_by_value
+from hudiformat.write.rows import group_by_value
 
 _KEY_ROWS = 65_536
 _TASKS_PER_CORE = 4
@@ -72,7 +72,7 @@ class LocatedKeys:
         shares = parallelism_of(plan)
         counts: dict[str, Mapping[int, int]] = {}
         every = rows[KEY].combine_chunks()
-        for path, at in rows_by_value(rows[PATH].combine_chunks()):
+        for path, at in group_by_value(rows[PATH].combine_chunks()):
             own = every.take(pa.array(at))
             own = own.unique() if plan.combines else own
             counts[path] = {0: len(own)} if shares is None else shares.counts(own)

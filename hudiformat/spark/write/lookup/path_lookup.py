@@ -23,7 +23,7 @@ from hudiformat.storage.opening import open_storage
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.index.tagging import Tagger
 from hudiformat.write.rows import NEW as UNKNOWN
-from hudiformat.write.rows import rows_by_value
+from hudiformat.write.rows import group_by_value
 
 _NUMBER = "_hudiformat_number"
 _NUMBERED = StructType(
@@ -74,7 +74,7 @@ def join_for_lookup(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 def _add_group_numbers(counts: Mapping[str, int], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the keys with the number of their file group in the index; keys of partitions without one are left out."""
     for batch in batches:
-        for path, rows in rows_by_value(batch[PATH]):
+        for path, rows in group_by_value(batch[PATH]):
             if path in counts:
                 keys = batch[KEY].take(pa.array(rows))
                 numbers = pa.array(RecordIndex.groups_of(keys, counts[path]), pa.int32())
@@ -85,7 +85,7 @@ def _find(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Rec
     """Yield the tags of the keys in *batches* that are in the index, each key once."""
     tagger = Tagger(open_storage(plan.root), plan)
     for part in join_for_lookup(batches):
-        for path, rows in rows_by_value(part[PATH].combine_chunks()):
+        for path, rows in group_by_value(part[PATH].combine_chunks()):
             keys = part[KEY].combine_chunks().take(pa.array(rows)).unique()
             tags = tagger.partition(path).tag(keys)
             known = np.flatnonzero(tags.codes != UNKNOWN)

@@ -98,6 +98,6 @@ def _find(plan: WritePlan, index: RecordIndex, batches: Iterable[pa.RecordBatch]
     for part in join_for_lookup(batches):
         keys, paths = (part[name].combine_chunks() for name in (KEY, PATH))
         numbers = KeyIndex.of(pa.chunked_array([keys]))
-        for one in ExistingRows(plan, storage, keys, paths, numbers, ()).named(index):
+        for one in ExistingRows(plan, storage, keys, paths, numbers, ()).find_in_index(index):
             where = [pa.repeat(text, len(one.keys)) for text in (one.file_slice.partition_path, one.file_slice.file_id)]
             yield pa.RecordBatch.from_arrays([one.keys, *where, pa.array(one.doubtful)], names=_NAMED.names)

@@ -20,7 +20,7 @@ from hudiformat.timeline.table_config import TableConfig
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.index.buckets import numbers_by_path
 from hudiformat.write.new_rows import FIRST_NEW, groups_of_new
-from hudiformat.write.rows import rows_by_value
+from hudiformat.write.rows import group_by_value
 
 PATH, GROUP, KEY = "_hudiformat_path", "_hudiformat_group", "_hudiformat_key"
 TAGS = StructType([StructField(name, StringType()) for name in (PATH, GROUP, KEY)])
@@ -160,18 +160,18 @@ def _tags(plan: WritePlan, schema: TableSchema, batch: pa.RecordBatch) -> pa.Rec
     record_keys, paths = keys.record_keys(rows), keys.partition_paths(rows)
     groups = pa.repeat("", batch.num_rows)
     if plan.uses_buckets:
-        numbers = numbers_by_path(open_storage(plan.root), plan, record_keys, dict(rows_by_value(paths)))
+        numbers = numbers_by_path(open_storage(plan.root), plan, record_keys, dict(group_by_value(paths)))
         groups = pa.array(numbers).cast(pa.string())
-    elif plan.placements:
+    elif plan.planned_inserts:
         groups = _groups_of_new(plan, paths, record_keys)
     return pa.RecordBatch.from_arrays([paths, groups, record_keys], names=TAGS.names)
 
 
 def _groups_of_new(plan: WritePlan, paths: pa.Array, record_keys: pa.Array) -> pa.Array:
-    """Return the file group of each row of an insert, by the placements of the plan."""
+    """Return the file group of each row of an insert, by the planned_inserts of the plan."""
     groups, order = [pa.array([], pa.string())], [np.array([], np.int64)]
-    for path, rows in rows_by_value(paths):
-        placement = plan.placements.get(path)
+    for path, rows in group_by_value(paths):
+        placement = plan.planned_inserts.get(path)
         # A source that returns other rows when it is read again may have a partition that was not counted.
         unplaced = pa.repeat(FIRST_NEW, len(rows))
         groups.append(unplaced if placement is None else groups_of_new(placement, record_keys.take(pa.array(rows))))

@@ -31,7 +31,7 @@ def test_a_parquet_block_in_other_compressions(compression: str) -> None:
 
 @pytest.mark.parametrize("compression", ["lzo", "bz2", ""])
 def test_a_compression_that_parquet_lacks_is_refused(compression: str) -> None:
-    with pytest.raises(UnsupportedFeatureError, match="not supported; pass one of none, gzip, snappy"):
+    with pytest.raises(UnsupportedFeatureError, match="compression: expected one of none, gzip, snappy"):
         data_block(ROWS, instant="001", format="parquet", compression=compression)
 
 

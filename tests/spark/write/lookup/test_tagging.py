@@ -51,7 +51,7 @@ def test_an_inserted_row_has_the_file_group_that_its_partitions_plan_gives(tmp_p
     assert plan.sizing is not None
     placed = replace(plan.sizing.plan("a", 9, ()), in_order=False)
     rows = rows_of("a", "b", "a", "a", "b", "a")
-    found = tags(replace(plan, placements={"a": placed}), rows)
+    found = tags(replace(plan, planned_inserts={"a": placed}), rows)
     keys = ["k0", "k2", "k3", "k5"]
     expected = dict(zip(keys, groups_of_new(placed, pa.array(keys)).to_pylist(), strict=True))
     groups = dict(zip(found[tagging.KEY].to_pylist(), found[tagging.GROUP].to_pylist(), strict=True))
@@ -69,7 +69,7 @@ def test_a_bucket_is_the_file_group_where_there_are_buckets(tmp_path: Path) -> N
 def test_no_rows_have_no_tags(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, SMALL_GROUPS)
     assert plan.sizing is not None
-    placed = replace(plan, placements={"a": plan.sizing.plan("a", 9, ())})
+    placed = replace(plan, planned_inserts={"a": plan.sizing.plan("a", 9, ())})
     rows = rows_of("a").slice(1)
     assert tags(placed, rows).num_rows == 0
 

@@ -1,6 +1,6 @@
 """docs/options.md: hudiformat's own keys, and every key of Hudi's and what becomes of it.
 
-``python -m tests.table.options.page`` writes it.
+``python -m tools.options_page`` writes it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hudiformat.table.options.keys import _KEYS as WRITE_KEYS
 from hudiformat.table.options.keys import FACT_KEYS, PERSISTED_KEYS, TABLE_KEYS, is_honoured
 from hudiformat.table.options.values import WriteOptions
 
-PAGE = Path(__file__).parents[3] / "docs" / "options.md"
+PAGE = Path(__file__).parents[1] / "docs" / "options.md"
 OWN = {
     "hudiformat.damage": "what reads do about damaged or missing files: `hudi`, as Hudi; `fail`; `skip` it and warn",
     "hudiformat.sizing": "whose rules say which file groups take new rows: `spark` or `flink`",
@@ -50,7 +50,7 @@ SINK
 ## Hudi's configuration keys
 
 Every key that Apache Hudi 1.2.0 defines, by the class that defines it, and what hudiformat does with it. A test
-compares this page with the keys and with what the code does; `python -m tests.table.options.page` writes it.
+compares this page with the keys and with what the code does; `python -m tools.options_page` writes it.
 
 - *honoured*: it does what it does in Hudi, or its value is refused by name.
 - *kept*: it makes a table what it is, and stays in its properties.

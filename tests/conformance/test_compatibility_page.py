@@ -10,11 +10,11 @@ import sys
 import pytest
 
 from tests.conformance.hudi import ROOT
-from tests.conformance.matrix import PAGE, claims, page
+from tools.compatibility_page import PAGE, claims, page
 
 
 def test_the_page_is_what_the_matrix_says() -> None:
-    assert PAGE.read_text("utf-8") == page(), "run python -m tests.conformance.matrix"
+    assert PAGE.read_text("utf-8") == page(), "run python -m tools.compatibility_page"
 
 
 def collected(**long: str) -> set[str]:

@@ -1,7 +1,7 @@
-"""docs/compatibility.md: what the tests assert for each version; ``python -m tests.conformance.matrix`` writes it.
+"""docs/compatibility.md: what the tests assert for each version; ``python -m tools.compatibility_page`` writes it.
 
-A cell of the page names a test.  ``test_matrix.py`` asserts that pytest collects it, and that it runs when the page
-says so; the tests themselves assert the rest.
+A cell of the page names a test.  ``test_compatibility_page.py`` asserts that pytest collects it, and that it runs when
+the page says so; the tests themselves assert the rest.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.tables import NAMES
-
-PAGE = Path(__file__).parents[2] / "docs" / "compatibility.md"
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "compatibility.md"
 VERSIONS = (6, 8, 9)
 HUDI_NAMES = {"h0150": "0.15.0", "h102": "1.0.2", "h111": "1.1.1", "h120": "1.2.0"}
 
@@ -269,7 +268,7 @@ OLDER = {
 _HEAD = """# Compatibility
 
 What works with which version of Hudi and of the table. The page is generated from the conformance tests:
-each cell stands for a test that runs, and `python -m tests.conformance.matrix` writes it.
+each cell stands for a test that runs, and `python -m tools.compatibility_page` writes it.
 
 - **yes**: a test asserts it in each run of CI.
 - **long**: a test asserts it in long runs (`HUDIFORMAT_LONG=1`).
@@ -299,7 +298,8 @@ queries; hudiformat gives the same answers.
 
 def archived_by() -> Counter[str]:
     """How many archived tables there are of each version of Hudi."""
-    found = (re.search(r"-(h\d+)(-|$)", name) for name in NAMES)
+    names = (archive.stem for archive in (ROOT / "tests" / "golden").glob("v*.zip"))
+    found = (re.search(r"-(h\d+)(-|$)", name) for name in names)
     return Counter(HUDI_NAMES[match[1]] for match in found if match)
 
 

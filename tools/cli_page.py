@@ -1,4 +1,4 @@
-"""docs/cli.md: the help of every command; ``python -m tests.cli.page`` writes it."""
+"""docs/cli.md: the help of every command; ``python -m tools.cli_page`` writes it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import click
 
 from hudiformat.cli.app import app
 
-PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
+PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
 WIDTH = 100
 _HEAD = """# Command line
 
 `pip install 'hudiformat[cli]'` brings the command `hudiformat`, which is also `python -m hudiformat`. A TABLE is a path
-or a URI such as `s3://bucket/table`. This page is what `--help` says; `python -m tests.cli.page` writes it.
+or a URI such as `s3://bucket/table`. This page is what `--help` says; `python -m tools.cli_page` writes it.
 
 With `--json` every command prints JSON Lines: one object per block, record or finding, as soon as it is known.
 `NO_COLOR` is honoured. Shells complete commands and options after
@@ -33,7 +33,8 @@ def page() -> str:
     parts = [_HEAD, f"\n```text\n{help_of(app, 'hudiformat')}\n```\n"]
     for name in app.list_commands(root):
         command = app.get_command(root, name)
-        assert command is not None
+        if command is None:
+            raise LookupError(name)
         parts.append(f"\n## {name}\n\n```text\n{help_of(command, name, root)}\n```\n")
     return "".join(parts)
 

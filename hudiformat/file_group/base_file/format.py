@@ -1,0 +1,144 @@
+"""The seam between base files and their format: what a format has to provide, and which formats there are.
+
+A format is a module of this folder and a line in ``FORMATS``.  Everything above it reads and writes base files through
+:func:`format_of` and :func:`format_named`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.codec.statistics import ColumnStatistics
+from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.file_group.base_file.file_keys import FileKeys
+from hudiformat.file_group.base_file.parquet import PARQUET
+from hudiformat.naming.file_names import BASE_FILE_EXTENSIONS
+from hudiformat.storage.protocol import OutputFile, Storage
+
+
+class StoredFile(Protocol):
+    """A base file that is open for reading; a format without row groups has one of all rows."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the file."""
+
+    @property
+    def footer(self) -> Mapping[bytes, bytes] | None:
+        """The texts of the footer: the Avro schema, the range of the record keys and their bloom filter."""
+
+    @property
+    def group_rows(self) -> Sequence[int]:
+        """The number of rows of each row group."""
+
+    def batches(
+        self, names: Sequence[str], *, groups: Sequence[int] | None = None, batch_rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the columns *names* of the row groups *groups*, or of all, at most *batch_rows* rows at a time."""
+
+    def groups_that_match(self, condition: pc.Expression) -> Sequence[int] | None:
+        """Return the row groups whose statistics allow a match of *condition*; None if they rule out none."""
+
+    def statistics(
+        self, schema: pa.Schema, columns: Sequence[str]
+    ) -> tuple[Mapping[str, ColumnStatistics], tuple[str, ...]]:
+        """Return the statistics of *columns* that can be trusted, and the columns of the file that have none."""
+
+    @property
+    def column_sizes(self) -> Mapping[str, tuple[int, int]]:
+        """The bytes of each column in the file, by its path, and its bytes uncompressed."""
+
+
+class BaseFileWriter(Protocol):
+    """A base file that is being written."""
+
+    rows: int
+    waiting_bytes: int
+    bloom_filter: str | None
+
+    def write(self, rows: pa.Table) -> None:
+        """Add *rows*, which have the meta fields, and write the row groups that are full."""
+
+    def flush(self) -> None:
+        """Write the rows that have been added and not written yet."""
+
+    def is_full(self, size: int) -> bool:
+        """Return whether the file is full: *size* is its limit in bytes of rows."""
+
+    def rows_before(self, size: int, rows: pa.Table) -> int:
+        """Return how many of the first *rows*, at least one, to write before the next call of :meth:`is_full`."""
+
+    def close(self, *, same_keys: FileKeys | None = None) -> int:
+        """Write the remaining rows and the footer; return the size of the file in bytes.
+
+        *same_keys* are the keys of another file with exactly the same record keys: its bloom filter is used again.
+        """
+
+    def abandon(self) -> None:
+        """Release the file without writing anything more; rows that are still in memory are lost."""
+
+    @property
+    def column_sizes(self) -> dict[str, tuple[int, int]]:
+        """The bytes of each column of the closed file, by its path, and the same uncompressed."""
+
+
+class BaseFileFormat(Protocol):
+    """One format of base files (``hoodie.table.base.file.format``)."""
+
+    extension: str
+
+    def open(self, storage: Storage, path: str) -> AbstractContextManager[StoredFile]:
+        """Open the base file at *path* for the body, in which damage raises the same errors.
+
+        Raises:
+            CorruptTableError: the file is not of this format, or the body found damage in it.
+            StorageError: the file cannot be read.
+        """
+
+    def writer(
+        self,
+        file: OutputFile,
+        schema: pa.Schema,
+        avro_schema: str,
+        *,
+        compression: str,
+        bloom_filter: bool,
+        row_size: int,
+        row_group_size: int,
+    ) -> BaseFileWriter:
+        """Return a writer of rows with *schema*, meta fields included.
+
+        *row_size* is the assumed bytes of a row in the file until it can be measured; row groups have about
+        *row_group_size* bytes.
+        """
+
+
+FORMATS: Mapping[str, BaseFileFormat] = {"PARQUET": PARQUET}
+"""The supported formats, by their names in Hudi's table properties."""
+_BY_EXTENSION = {one.extension: one for one in FORMATS.values()}
+
+
+def format_named(name: str) -> BaseFileFormat:
+    """Return the format with a name of ``hoodie.table.base.file.format``, which must be supported."""
+    return FORMATS[name]
+
+
+def format_of(path: str) -> BaseFileFormat:
+    """Return the format of the base file at *path*, by its extension.
+
+    Raises:
+        UnsupportedFeatureError: Hudi has such base files, and they are not supported.
+    """
+    extension = path.rpartition(".")[2]
+    if extension in BASE_FILE_EXTENSIONS and extension not in _BY_EXTENSION:
+        raise UnsupportedFeatureError(
+            f"{path}: expected a base file of format {', '.join(FORMATS)}, found one of format {extension.upper()}; "
+            "read it with Hudi",
+            feature=f"base files of format {extension.upper()}",
+        )
+    return _BY_EXTENSION.get(extension, PARQUET)

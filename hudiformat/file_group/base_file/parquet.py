@@ -1,0 +1,211 @@
+"""Parquet as the format of base files: how a file is opened, what its footer says, and how one is written.
+
+Source: HoodieAvroParquetReader, HoodieRowParquetWriteSupport, Hudi 1.2.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pyarrow.types as pat
+
+from hudiformat.codec.parquet.rows import read_batches
+from hudiformat.codec.statistics import ColumnStatistics, kind_of, shorten_bounds
+from hudiformat.errors import CorruptTableError, HudiFormatError, SchemaError
+from hudiformat.file_group.base_file.filters import can_match_nan
+from hudiformat.file_group.base_file.write import ParquetBaseFileWriter
+from hudiformat.storage.protocol import OutputFile, Storage
+from hudiformat.wire import check_row_count
+
+_ROWS_PER_BYTE, _FEW_ROWS = 16, 100_000
+
+
+class ParquetFormat:
+    """Base files in Parquet; see ``hudiformat.file_group.base_file.format.BaseFileFormat``."""
+
+    extension = "parquet"
+
+    @contextmanager
+    def open(self, storage: Storage, path: str) -> Iterator[ParquetBaseFile]:
+        """Open the base file at *path* for the body, in which damage raises the same errors.
+
+        Raises:
+            CorruptTableError: the file is not a Parquet file, has impossible row counts, or the body found damage in
+                it.
+            StorageError: the file cannot be read.
+        """
+        source = storage.open_input(path)
+        # pre_buffer: neighbouring columns are fetched in one request
+        with convert_read_errors(path), source, pq.ParquetFile(source, pre_buffer=True) as file:
+            rows = file.metadata.num_rows
+            check_row_count(rows, _group_rows(file), source.size(), per_byte=_ROWS_PER_BYTE, few=_FEW_ROWS)
+            yield ParquetBaseFile(path, source, file)
+
+    def writer(
+        self,
+        file: OutputFile,
+        schema: pa.Schema,
+        avro_schema: str,
+        *,
+        compression: str,
+        bloom_filter: bool,
+        row_size: int,
+        row_group_size: int,
+    ) -> ParquetBaseFileWriter:
+        """Return a writer of rows with *schema*, meta fields included; see ``ParquetBaseFileWriter``."""
+        return ParquetBaseFileWriter(
+            file,
+            schema,
+            avro_schema,
+            compression=compression,
+            bloom_filter=bloom_filter,
+            row_size=row_size,
+            row_group_size=row_group_size,
+        )
+
+
+PARQUET = ParquetFormat()
+
+
+@dataclass(frozen=True)
+class ParquetBaseFile:
+    """An open Parquet file; see ``hudiformat.file_group.base_file.format.StoredFile``."""
+
+    path: str
+    source: pa.NativeFile
+    file: pq.ParquetFile
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the file."""
+        return self.file.schema_arrow
+
+    @property
+    def footer(self) -> Mapping[bytes, bytes] | None:
+        """The texts of the footer."""
+        found: Mapping[bytes, bytes] | None = self.file.metadata.metadata
+        return found
+
+    @cached_property
+    def group_rows(self) -> list[int]:
+        """The number of rows of each row group."""
+        return _group_rows(self.file)
+
+    def batches(
+        self, names: Sequence[str], *, groups: Sequence[int] | None = None, batch_rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the columns *names* of the row groups *groups*, or of all, at most *batch_rows* rows at a time."""
+        with convert_read_errors(self.path):  # the caller may read outside of the body
+            if names:
+                yield from read_batches(self.file, batch_rows, columns=names, groups=groups)
+            else:  # pyarrow 19 cannot read batches without columns
+                chosen = range(self.file.num_row_groups) if groups is None else groups
+                yield from self.file.read_row_groups(list(chosen), columns=[]).to_batches()
+
+    def groups_that_match(self, condition: pc.Expression) -> list[int] | None:
+        """Return the row groups whose statistics allow a match of *condition*; None if they rule out none."""
+        import pyarrow.dataset as ds  # noqa: PLC0415 - it imports pandas where there is one: half a second
+
+        try:
+            if can_match_nan(condition, self.schema):
+                return None
+            fragment = ds.ParquetFileFormat().make_fragment(self.source)
+            return [group.id for group in fragment.subset(condition, schema=self.schema).row_groups]
+        except (SchemaError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return None  # a column that is newer than the file, or had another type
+
+    def statistics(
+        self, schema: pa.Schema, columns: Sequence[str]
+    ) -> tuple[dict[str, ColumnStatistics], tuple[str, ...]]:
+        """Return the statistics of *columns* that can be trusted, and the columns of the file without such statistics.
+
+        Statistics are not trusted if they are of floating-point numbers (their bounds leave out NaN), or if the type of
+        the column in *schema* differs from its type in the file.
+        """
+        chunks = _chunks(self.file.metadata)
+        known: dict[str, ColumnStatistics] = {}
+        unknown: list[str] = []
+        for name in columns:
+            kind = kind_of(schema, name)
+            if kind is None or kind_of(self.schema, name) is None:
+                continue
+            found = _sum_statistics(chunks.get(name, []), kind) if kind_of(self.schema, name) == kind else None
+            if found is None:
+                unknown.append(name)
+            else:
+                known[name] = found
+        return known, tuple(unknown)
+
+    @property
+    def column_sizes(self) -> dict[str, tuple[int, int]]:
+        """The bytes of each column in the file, by its path, and its bytes uncompressed."""
+        return {name: _sum_sizes(found) for name, found in _chunks(self.file.metadata).items()}
+
+
+def _group_rows(file: pq.ParquetFile) -> list[int]:
+    return [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
+
+
+@contextmanager
+def convert_read_errors(path: str) -> Iterator[None]:
+    """Convert the exceptions that pyarrow raises for damage in the file at *path* to a CorruptTableError."""
+    try:
+        yield
+    except HudiFormatError:  # raised by the code that reads the rows; some of them are also a ValueError
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:  # pyarrow raises all of them for damage
+        raise CorruptTableError(f"{path}: not a readable base file: {error}", path=path) from error
+
+
+def _chunks(metadata: pq.FileMetaData) -> dict[str, list[Any]]:
+    """Return the chunks of each column, one for each row group, by the column's path."""
+    found: dict[str, list[Any]] = {}
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        for column in range(group.num_columns):
+            chunk = group.column(column)
+            found.setdefault(chunk.path_in_schema, []).append(chunk)
+    return found
+
+
+def _sum_sizes(chunks: Sequence[Any]) -> tuple[int, int]:
+    """Return the bytes of the chunks of one column in the file, and their bytes uncompressed."""
+    return (
+        sum(chunk.total_compressed_size for chunk in chunks),
+        sum(chunk.total_uncompressed_size for chunk in chunks),
+    )
+
+
+def _sum_statistics(chunks: Sequence[Any], kind: pa.DataType) -> ColumnStatistics | None:
+    """Return the statistics of a column over all row groups; None if those of a row group are missing or incomplete."""
+    if not (pat.is_boolean(kind) or pat.is_string(kind) or _is_number(kind)):
+        return None
+    total = ColumnStatistics(kind)
+    for chunk in chunks:
+        found = chunk.statistics
+        if found is None or not found.has_null_count:
+            return None
+        nulls, values = found.null_count, chunk.num_values
+        if nulls < values and not found.has_min_max:
+            return None
+        lower, upper = _bounds(found, kind) if nulls < values else (None, None)
+        total += ColumnStatistics(kind, lower, upper, values, nulls)
+    return replace(total, kind=kind)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    """Return whether Parquet stores the type as a whole number, in the unit of the type."""
+    return bool(pat.is_int32(kind) or pat.is_int64(kind) or pat.is_date32(kind) or pat.is_timestamp(kind))
+
+
+def _bounds(statistics: Any, kind: pa.DataType) -> tuple[Any, Any]:
+    """Return the lower and the upper bound of a chunk, as :class:`ColumnStatistics` keeps them."""
+    lower, upper = statistics.min_raw, statistics.max_raw
+    return shorten_bounds(lower.decode(), upper.decode()) if pat.is_string(kind) else (lower, upper)
