@@ -52,8 +52,7 @@ def made_up_slices(groups: int, partitions: int) -> Iterator[FileSlice]:
 def large_facts(folder: Path, groups: int, partitions: int) -> TableFacts:
     """The facts of a small table in *folder*, with a large layout."""
     options = {"hudiformat.sync": "false"}
-    made = {"name": "large", "schema": _SCHEMA, "record_key": ["k"], "partition_by": ["p"], "options": options}
-    table = hf.create_table(folder, **made)
+    table = hf.create_table(folder, name="large", schema=_SCHEMA, record_key=["k"], partition_by=["p"], options=options)
     table.upsert(pa.table({"k": ["a"], "p": ["x"]}))
     slices = list(made_up_slices(groups, partitions))
     stored = sum(one.size for one in slices)

@@ -83,7 +83,7 @@ def check_statistics(path: Path, *, own_only: bool = False) -> None:
         stats = record["ColumnStatsMetadata"]
         by_file[stats["fileName"], stats["columnName"]] = stats
     table = open_table(path, options={"hoodie.metadata.enable": "false"})
-    partitions: dict[str, dict[str, list[pa.Table]]] = {}
+    partitions: dict[str, dict[str, pa.Table]] = {}
     for one in table.file_slices():
         names = [str(one.base_file.name)] if one.base_file else []
         for name in [*names, *(str(log.name) for log in one.log_files)]:
@@ -210,7 +210,7 @@ def rows_of(file: Path) -> pa.Table:
     blocks = [block.to_arrow() for block in LogReader(file) if block.type.name.endswith("_DATA")]
     return (
         pa.concat_tables(
-            [pa.table(block) if isinstance(block, pa.Table) else pa.Table.from_batches([block]) for block in blocks],
+            [pa.Table.from_batches([block]) for block in blocks],
             promote_options="permissive",
         )
         if blocks

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import cast
 
 import pyarrow as pa
 
@@ -71,7 +72,8 @@ def _write(
                 keyed = KeyedRows(rows, keys.record_keys(rows), pa.repeat(one.partition_path, len(rows)))
                 keyed = combine_keyed(write.plan, keyed)
                 for part in replace(keyed, rows=keys.drop_key_fields(keyed.rows)).batches(_ROWS_AT_ONCE):
-                    task.write(LocatedRows(one.partition_path, part.rows, part.keys, (one.file_id,)))
+                    batch = cast("pa.RecordBatch", part.rows)
+                    task.write(LocatedRows(one.partition_path, batch, part.keys, (one.file_id,)))
             write.commit(task.finish())
     return write.result
 

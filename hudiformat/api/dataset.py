@@ -28,7 +28,7 @@ class ScannableTable(Protocol):
         """Return the number of rows for which *filter* is true."""
 
 
-class TableDataset(dataset.Dataset):  # type: ignore[misc]  # pyarrow has no types
+class TableDataset(dataset.Dataset):
     """The rows of a table as an Arrow dataset: the newest rows at the time of each query, or the rows as of a moment.
 
     Filters and columns of a query prune partitions, files and row groups as in :meth:`hudiformat.Table.scan`.

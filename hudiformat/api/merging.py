@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -256,7 +256,7 @@ class _Merge:
         The columns are ``source``, ``target`` and ``stored``.  Without *target*, which is for source rows that match no
         row, the last two are null.
         """
-        source = _struct(self.source.rows.take(pa.array(numbers)))
+        source = _struct(self.source.table.take(pa.array(numbers)))
         joined = {SOURCE: source}
         kinds = (self.plan.schema.arrow, self._partition_schema())
         for number, (name, schema) in enumerate(zip((TARGET, _STORED), kinds, strict=True)):
@@ -314,7 +314,7 @@ def _holds(clause: Clause, joined: pa.Table) -> np.ndarray[Any, np.dtype[np.bool
     """Return for each row whether the condition of *clause* is true; null counts as false."""
     if clause.condition is None:
         return np.ones(joined.num_rows, np.bool_)
-    condition: Filter = clause.condition
+    condition = cast("Filter", clause.condition)
     joined = joined.select([SOURCE, TARGET])
     expression = as_filter(condition, joined.schema)
     assert expression is not None  # noqa: S101 - there is a condition

@@ -141,7 +141,8 @@ def _from_text(value: Any, kind: pa.DataType) -> Any:
     if value is None:
         return None
     if pat.is_date(kind):
-        return pa.scalar(value).cast(kind).value
+        days: Any = pa.scalar(value).cast(kind)
+        return days.value
     if _is_bytes(kind):
         return bytes.fromhex(value)
     if pat.is_struct(kind):

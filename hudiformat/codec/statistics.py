@@ -151,17 +151,17 @@ def _comparable_values(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.Chun
     """Return the values in a type whose bounds are Python's numbers, texts or bytes."""
     kind = column.type
     if pat.is_dictionary(kind):
-        return _dictionary_values(column)
+        return _dictionary_values(column, kind.value_type)
     if pat.is_date32(kind) or pat.is_time32(kind):
         return column.cast(pa.int32())
     return column.cast(pa.int64()) if pat.is_timestamp(kind) or pat.is_time64(kind) else column
 
 
-def _dictionary_values(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+def _dictionary_values(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
     """Return the values of a dictionary column that are used, each one at least once."""
-    parts = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    parts: list[Any] = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     found = [part.dictionary.take(part.indices.unique().drop_null()) for part in parts]
-    return _comparable_values(pa.chunked_array(found, column.type.value_type))
+    return _comparable_values(pa.chunked_array(found, kind))
 
 
 def _lowest(left: Any, right: Any) -> Any:
@@ -215,7 +215,7 @@ def _widest_bounds(kind: pa.DataType) -> tuple[Any, Any]:
     raise AssertionError(f"a column of type {kind} has no statistics")
 
 
-def _decimal_bounds(kind: pa.DataType) -> tuple[Decimal, Decimal]:
+def _decimal_bounds(kind: Any) -> tuple[Decimal, Decimal]:
     highest = Decimal(10**kind.precision - 1).scaleb(-kind.scale, context=Context(prec=kind.precision))
     return -highest, highest
 

@@ -29,7 +29,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 _MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
 _ITEM = re.compile(r"^(call|end|literal|options|field_ref|nested_field_ref): '(.*)'$", re.MULTILINE)
-_END = object()
+_END: Any = object()
 _UNKNOWN_FORM = (LookupError, ValueError, TypeError, StopIteration, RuntimeError, pa.ArrowException)
 _PLAIN_KEYS = (KeyGenerator.SIMPLE, KeyGenerator.NON_PARTITION)
 
@@ -129,7 +129,8 @@ def _derive_from_comparison(
     if not isinstance(column, str) or column not in names or not isinstance(value, pa.Scalar):
         return None
     if name == "is_in":
-        keys = frozenset(text(one) for one in value["value_set"].values)
+        options: Any = value  # a struct
+        keys = frozenset(text(one) for one in options["value_set"].values)
         return KeyFilter(_KEY.isin(pa.array(sorted(keys), pa.string())), keys)
     if name == "equal":
         return KeyFilter(_KEY.isin(pa.array([text(value)])), frozenset([text(value)]))

@@ -113,7 +113,7 @@ def _quote(text: str) -> str:
     return _ESCAPES.sub(lambda match: f"\\u{match[1].upper()}" if match[1] else match[0], quoted)
 
 
-def _fixed_bytes(value: Any, kind: pa.DataType) -> str:
+def _fixed_bytes(value: Any, kind: Any) -> str:
     size = (10**kind.precision - 1).bit_length() // 8 + 1
     unscaled = int(value.scaleb(kind.scale, context=Context(prec=kind.precision))).to_bytes(size, "big", signed=True)
     return str(np.frombuffer(unscaled, np.int8).tolist())

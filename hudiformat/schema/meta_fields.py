@@ -13,7 +13,7 @@ Source: HoodieRecord.HOODIE_META_COLUMNS_WITH_OPERATION, HoodieRecord.generateSe
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -124,7 +124,7 @@ def add_origin(
     meta += [] if operation is None else [_repeat_as_strings(operation, count)]
     schema = meta_schema(rows.schema, operation=operation is not None)
     make = pa.Table.from_arrays if isinstance(rows, pa.Table) else pa.RecordBatch.from_arrays
-    return cast("Rows", make([*meta, *rows.columns], schema=without_file_name(schema)))
+    return make([*meta, *rows.columns], schema=without_file_name(schema))
 
 
 def without_file_name(schema: pa.Schema) -> pa.Schema:

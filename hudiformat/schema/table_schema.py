@@ -236,7 +236,7 @@ def _avro_with_meta(avro: str, *, operation: bool) -> str:
     return json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
 
 
-_Rows = TypeVar("_Rows", pa.Table, pa.RecordBatch)
+_Rows = TypeVar("_Rows", pa.Table, pa.RecordBatch, pa.Table | pa.RecordBatch)
 
 KEY_META_NAMES = (RECORD_KEY, PARTITION_PATH)
 KEY_META_FIELDS = pa.schema([pa.field(name, pa.string()) for name in KEY_META_NAMES])

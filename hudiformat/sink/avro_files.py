@@ -132,7 +132,7 @@ def _deflate(data: memoryview) -> bytes:
 
 
 def _snappy(data: memoryview) -> bytes:
-    compressed: bytes = pa.compress(data, codec="snappy", asbytes=True)
+    compressed = pa.compress(data, codec="snappy", asbytes=True)
     return compressed + zlib.crc32(data).to_bytes(4, "big")
 
 

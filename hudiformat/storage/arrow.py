@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
+from typing import cast
 
 import pyarrow as pa
 from pyarrow import fs
@@ -283,7 +284,7 @@ class ArrowOutputFile:
         if self._is_closed:
             raise StorageError(f"cannot {action} {self._name}: it is closed", path=self._name)
         self.open()
-        return self._stream
+        return cast("pa.NativeFile", self._stream)
 
     def close(self) -> None:
         if self._is_closed:

@@ -27,7 +27,7 @@ NOT_IN_BASE_FILE = -1
 Booleans = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
 _Chosen: TypeAlias = slice | Integers | Booleans
-Rows = TypeVar("Rows", pa.RecordBatch, pa.Table, pa.Array, pa.ChunkedArray)
+Rows = TypeVar("Rows", pa.RecordBatch, pa.Table, pa.RecordBatch | pa.Table, pa.Array, pa.ChunkedArray)
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,4 +107,4 @@ def test_a_head_of_fewer_than_no_rows(table: hf.Table) -> None:
 
 def test_a_list_of_dicts_is_no_table_yet(table: hf.Table) -> None:
     with pytest.raises(hf.DataError, match=r"found list; pa.Table.from_pylist\(rows\) makes a table"):
-        table.upsert([{"k": "a"}])
+        table.upsert([{"k": "a"}])  # type: ignore[list-item]

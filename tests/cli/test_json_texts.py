@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -70,7 +71,7 @@ def test_maps_and_numbers_that_json_does_not_have_are_read_as_they_are_printed(t
     path = str(tmp_path / "rows.jsonl")
     nan, inf = float("nan"), float("inf")
     nested = {"x": -inf, "n": [("q", b"\xff"), ("r", None)]}
-    found = [
+    found: list[dict[str, Any]] = [
         {"k": "NaN", "m": [("x", 2**62), ("y", None)], "f": nan, "g": inf, "s": nested, "l": [1.0, nan, -inf, None]},
         {"k": "é", "m": [], "f": 0.1, "deep": [("a", [[("b", nan)], None]), ("c", None)]},
         {"k": None},

@@ -22,7 +22,9 @@ ROWS = pa.table(
 
 
 def found(given: Any) -> list[str | None]:
-    kept: list[str | None] = ROWS.filter(as_filter(given, ROWS.schema))["id"].to_pylist()
+    expression = as_filter(given, ROWS.schema)
+    assert expression is not None
+    kept: list[str | None] = ROWS.filter(expression)["id"].to_pylist()
     return kept
 
 

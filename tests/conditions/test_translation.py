@@ -216,6 +216,7 @@ def test_all_digits_of_a_negative_number_count() -> None:
 
 def test_times_are_in_the_zone_that_is_given() -> None:
     expression = implied_condition("t = '2024-01-01 13:00:00'", ROWS.schema, timezone(timedelta(hours=1)))
+    assert expression is not None
     assert ROWS.filter(expression)["row"].to_pylist() == [0, 2, 4]
     naive = pa.table({"t": pa.array([datetime(2024, 1, 1)], pa.timestamp("ms"))})  # noqa: DTZ001 - it has no zone
     assert naive.filter(as_expression("t = '2024-01-01'", naive.schema)).num_rows == 1

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -42,7 +43,7 @@ CDC_SCHEMA = json.dumps({"type": "record", "name": "t", "namespace": "cdc", "fie
 K1, K2, K2_NEW, U = (
     {"_hoodie_record_key": key, "n": n} for key, n in (("k1", 1), ("k2", 2**40), ("k2", None), ("ü", -1))
 )
-CHANGES = [
+CHANGES: list[dict[str, Any]] = [
     {"op": "i", "ts_ms": "001", "before": None, "after": K1},
     {"op": "u", "ts_ms": "001", "before": K2, "after": K2_NEW},
     {"op": "d", "ts_ms": "001", "before": U, "after": None},

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -397,7 +398,7 @@ def test_hudi_goes_on_with_buckets_of_base_files_and_with_overwritten_ones(hudi:
         hudi.write(rows, tmp_path / "t", {**WRITE, **index, **table_type})
         assert_same_rows(hudi.read(tmp_path / "t"), table.snapshot(), key=ROW)
 
-    columns = {"schema": SCHEMA, "record_key": ["id"], "ordering": ["ts"], "partition_by": ["p"]}
+    columns: dict[str, Any] = {"schema": SCHEMA, "record_key": ["id"], "ordering": ["ts"], "partition_by": ["p"]}
     table = hf.create_table(tmp_path / "t", name="things", table_type="COPY_ON_WRITE", options=index, **columns)
     table.upsert(things(range(12), ts=1))
     table.upsert(things(range(5), ts=2))
@@ -411,7 +412,7 @@ def test_hudi_goes_on_with_buckets_of_base_files_and_with_overwritten_ones(hudi:
 
 def test_hudi_reads_the_changes_that_were_logged_here(hudi: RealHudi, tmp_path: Path) -> None:
     options = {"hoodie.table.cdc.enabled": "true", "hoodie.table.cdc.supplemental.logging.mode": "OP_KEY_ONLY"}
-    columns = {"schema": SCHEMA, "record_key": ["id"], "ordering": ["ts"], "partition_by": ["p"]}
+    columns: dict[str, Any] = {"schema": SCHEMA, "record_key": ["id"], "ordering": ["ts"], "partition_by": ["p"]}
     table = hf.create_table(tmp_path / "t", name="things", table_type="COPY_ON_WRITE", options=options, **columns)
     table.upsert(things(range(9), ts=2))
     table.upsert(things(range(6, 12), ts=3))

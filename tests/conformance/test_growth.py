@@ -150,19 +150,19 @@ class Garden:
         self.write("delete", self.rows(6))
 
     def compact(self) -> None:
-        self.write(**COMPACTION)
+        self.write("upsert", None, **COMPACTION)
 
     def compact_logs(self) -> None:
-        self.write(**LOG_COMPACTION)
+        self.write("upsert", None, **LOG_COMPACTION)
 
     def cluster(self) -> None:
-        self.write(**CLUSTERING)
+        self.write("upsert", None, **CLUSTERING)
 
     def write_parquet_blocks(self) -> None:
-        self.write(**{"hoodie.logfile.data.block.format": "parquet"})
+        self.write("upsert", None, **{"hoodie.logfile.data.block.format": "parquet"})
 
     def write_without_positions(self) -> None:
-        self.write(**{"hoodie.write.record.positions": "false"})
+        self.write("upsert", None, **{"hoodie.write.record.positions": "false"})
 
     def add_a_column(self) -> None:
         self.columns.append(f"more{len(self.columns)}")

@@ -44,7 +44,7 @@ LONG = "m" * 5_000
 """Parquet keeps no statistics of a text that is so long."""
 
 
-def rows(keys: str, ts: int, **columns: Sequence[object]) -> pa.Table:
+def rows(keys: str, ts: int, **columns: Sequence[object] | pa.Array) -> pa.Table:
     return pa.table(
         {"id": list(keys), "p": ["y" if key in "de" else "x" for key in keys], "ts": [ts] * len(keys), **columns}
     )

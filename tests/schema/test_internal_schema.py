@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -71,7 +72,8 @@ def test_new_columns_get_new_ids_and_others_keep_theirs() -> None:
     before = InternalSchema.first(avro_of(first_rows().schema))
     assert before.evolve(avro_of(first_rows().schema), 7) is before
     wider = [*first_rows().schema, pa.field("z", pa.map_(pa.string(), pa.struct([("x", pa.int32())])))]
-    wider[13] = pa.field("n", pa.struct([*first_rows().schema.field("n").type.fields, pa.field("c", pa.int32())]))
+    nested: Any = first_rows().schema.field("n").type
+    wider[13] = pa.field("n", pa.struct([*nested.fields, pa.field("c", pa.int32())]))
     after = before.evolve(avro_of(pa.schema(wider)), 7)
     assert after.version == 7
     assert {path: number for path, number in ids(after).items() if path in ids(before)} == ids(before)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 
 from hudiformat.schema.meta_fields import META_FIELDS, add_meta_columns, meta_schema, without_meta_fields
@@ -38,7 +40,8 @@ def test_rows_are_numbered_from_the_first_counter() -> None:
         task_partition=7,
         first_counter=10,
     )
-    assert all(len(rows[name].dictionary) == 1 for name in META_FIELDS if not name.endswith(("_seqno", "_key")))
+    repeated: list[Any] = [rows[name] for name in META_FIELDS if not name.endswith(("_seqno", "_key"))]
+    assert all(len(column.dictionary) == 1 for column in repeated)
     first, second = rows.cast(meta_schema(SCHEMA)).to_pylist()
     assert first == {
         "_hoodie_commit_time": "20240229120000001",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import uuid
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -99,7 +100,7 @@ def test_a_write_that_fails_on_s3_is_taken_away(bucket: str) -> None:
     assert storage.list(".hoodie/.temp") == []
 
 
-def _break_off(table: pa.Table) -> object:
+def _break_off(table: pa.Table) -> Iterator[pa.RecordBatch]:
     yield from table.to_batches()
     raise OSError("the source broke off")
 
@@ -228,7 +229,7 @@ def test_an_upload_that_fails_is_let_go_of_at_once(act: Callable[[ArrowOutputFil
         left.append(weakref.ref(stream))
         return stream
 
-    file = ArrowOutputFile(opened, "s3://bucket/a")
+    file = ArrowOutputFile(cast("Any", opened), "s3://bucket/a")
     with contextlib.suppress(StorageError):
         act(file)
     assert [one() for one in left] == [None]

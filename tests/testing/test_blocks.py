@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 import pyarrow.types as pat
 import pytest
@@ -49,7 +51,7 @@ ORDERING_KINDS = (
 
 
 def test_delete_blocks_have_ordering_values_of_every_type() -> None:
-    missing = set(ORDERING_KINDS)
+    missing: set[Callable[[pa.DataType], bool]] = set(ORDERING_KINDS)
     enough = 0 if LONG else len(ORDERING_KINDS) // 2  # the last of them take hundreds of examples
 
     def few_missing(block: LogBlock) -> bool:

@@ -28,7 +28,7 @@ def is_union(kind: pa.DataType) -> bool:
     return pat.is_struct(kind) and [field.name for field in kind] == [f"member{n}" for n in range(kind.num_fields)]
 
 
-def plain(value: Any, kind: pa.DataType) -> Any:
+def plain(value: Any, kind: Any) -> Any:
     """One value of Arrow's, as JSON has it."""
     if value is None:
         return None
@@ -77,7 +77,7 @@ def arrow_rows(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def arrow_value(value: Any, kind: pa.DataType) -> Any:
+def arrow_value(value: Any, kind: Any) -> Any:
     """One value of JSON's, as Arrow takes it for the storage type."""
     if value is None:
         return None

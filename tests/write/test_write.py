@@ -252,7 +252,7 @@ def test_a_delete_of_keys_that_are_not_there_is_a_commit_without_files(
 ONE = rows(("a", 1, "x", 10))
 
 
-def with_columns(**columns: pa.Array) -> pa.Table:
+def with_columns(**columns: pa.Array | pa.ChunkedArray) -> pa.Table:
     """ONE with other columns of the same names."""
     return pa.table({name: columns.get(name, ONE[name]) for name in ONE.column_names})
 

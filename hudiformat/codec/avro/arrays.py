@@ -65,7 +65,10 @@ def _allocate(size: int) -> Bytes:
     Memory beyond 32 MB that the C library frees goes back to the system at once, which has to clear its pages before it
     hands them out again: a third of the time of encoding long texts.
     """
-    return np.empty(size, np.uint8) if size <= _MUCH else np.frombuffer(pa.allocate_buffer(size), np.uint8)
+    if size <= _MUCH:
+        return np.empty(size, np.uint8)
+    memory: Any = pa.allocate_buffer(size)  # NumPy's types take Arrow's buffers from Python 3.12 on
+    return np.frombuffer(memory, np.uint8)
 
 
 class Output:
@@ -163,12 +166,12 @@ def offsets(array: pa.Array) -> Longs:
     return _values(buffer, np.int64 if wide else np.int32, array.offset, len(array) + 1).astype(np.int64)
 
 
-def content(buffer: pa.Buffer | bytes | None) -> Bytes:
+def content(buffer: Any) -> Bytes:
     """Return the bytes of a buffer."""
     return np.zeros(0, np.uint8) if buffer is None else np.frombuffer(buffer, np.uint8)
 
 
-def _values(buffer: pa.Buffer | None, dtype: npt.DTypeLike, start: int, count: int) -> npt.NDArray[Any]:
+def _values(buffer: Any, dtype: npt.DTypeLike, start: int, count: int) -> npt.NDArray[Any]:
     kind = np.dtype(dtype)
     if buffer is None or not count:
         return np.zeros(count, kind)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -124,7 +124,8 @@ class _Texts(_Numbers):
 
 def _allocate(size: int) -> Bytes:
     """Return bytes from Arrow's memory pool, which reuses freed memory; new memory would be mapped page by page."""
-    return np.frombuffer(pa.allocate_buffer(size), np.uint8)
+    memory: Any = pa.allocate_buffer(size)  # NumPy's types take Arrow's buffers from Python 3.12 on
+    return np.frombuffer(memory, np.uint8)
 
 
 def _copy_into(target: Bytes, at: int, source: pa.Buffer | None, size: int) -> None:

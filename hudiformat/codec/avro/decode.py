@@ -289,7 +289,7 @@ _INLINE = 12  # the longest string that Arrow keeps in the view itself
 _OF_LOW = np.array([((1 << 8 * min(size, 4)) - 1) << 32 | 0xFFFFFFFF for size in range(_INLINE + 1)], np.uint64)
 _OF_HIGH = np.array([(1 << 8 * max(size - 4, 0)) - 1 for size in range(_INLINE + 1)], np.uint64)
 _FIXED_WIDTH = {"float": "<u4", "double": "<u8"}
-_DAY = {pa.time32("ms"): 86_400_000, pa.time64("us"): 86_400_000_000}
+_DAY: dict[pa.DataType, int] = {pa.time32("ms"): 86_400_000, pa.time64("us"): 86_400_000_000}
 
 
 def _read_boolean(node: Primitive, cursors: Cursors, present: Mask | None) -> pa.Array:

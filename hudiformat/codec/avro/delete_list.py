@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import pyarrow as pa
 
@@ -162,9 +164,9 @@ def _read(cursors: Cursors, *, exact: bool) -> list[pa.Array]:
 
 def _read_mixed(cursors: Cursors, *, exact: bool) -> list[pa.Array]:
     cursors = cursors.copy()
-    deletes = read_values(RECORD, cursors, None)
+    deletes = cast("pa.StructArray", read_values(RECORD, cursors, None))
     _check_end(cursors, exact=exact)
-    return [deletes.field(0), deletes.field(1), ordering_values(deletes.field(2))]
+    return [deletes.field(0), deletes.field(1), ordering_values(cast("pa.StructArray", deletes.field(2)))]
 
 
 def _check_end(cursors: Cursors, *, exact: bool) -> None:

@@ -17,7 +17,7 @@ Two rows of a nullable string and an int, ("a", 1) and (null, 300):
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -66,7 +66,7 @@ _SPARE_BYTES = 64  # per row, for lengths, branches and varints that are longer 
 _CHUNK_ROWS = 16384
 _CHUNK_BYTES = 1 << 28
 
-_Rows = TypeVar("_Rows", pa.RecordBatch, pa.Table)
+_Rows = TypeVar("_Rows", pa.RecordBatch, pa.Table, pa.RecordBatch | pa.Table)
 _LENGTH_SIZE = 4
 _DECIMAL_SIZE = 16
 _DTYPES = {"int": np.int32, "long": np.int64, "float": np.uint32, "double": np.uint64}
@@ -108,7 +108,7 @@ def encode_datums(batch: pa.RecordBatch, schema_json: str) -> pa.LargeBinaryArra
     """Encode each row as its Avro binary without a length; otherwise as :func:`encode_records`."""
     output, starts = _encode_chunks(batch, schema_json, Parts(np.arange(batch.num_rows, dtype=np.int64)), framed=False)
     buffers = [None, pa.py_buffer(starts), pa.py_buffer(output.written_bytes())]
-    return pa.Array.from_buffers(pa.large_binary(), batch.num_rows, buffers)
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), batch.num_rows, buffers)
 
 
 def _encode_chunks(
@@ -263,8 +263,9 @@ def column_cells(node: Node, array: pa.Array, present: Mask | None, path: str) -
     elif valid is not None and not node.nullable and (present is None or (present & ~valid).any()):
         raise DataError(f"column {path} is not nullable and has a null", column=path)
     if isinstance(node, Record):
+        struct = cast("pa.StructArray", array)
         for index, (name, child) in enumerate(node.fields):
-            cells += column_cells(child, array.field(index), present, f"{path}.{name}")
+            cells += column_cells(child, struct.field(index), present, f"{path}.{name}")
         return cells
     return cells + _ENCODERS[node.kind if isinstance(node, Primitive) else type(node)](node, array, present, path)
 
@@ -287,7 +288,7 @@ def _text_cells(node: Primitive, array: pa.Array, present: Mask | None, _path: s
     if pat.is_decimal(node.arrow):
         return _decimal_bytes_cells(array, present)
     if isinstance(array, pa.DictionaryArray):
-        shared = content(array.dictionary[0].as_buffer())
+        shared = content(cast("pa.BinaryScalar", array.dictionary[0]).as_buffer())
         return equal_texts(shared, len(shared))
     starts = offsets(array)
     data = content(array.buffers()[2])
@@ -373,11 +374,11 @@ def _enum_cells(node: Enum, array: pa.Array, present: Mask | None, path: str) ->
     return integers(numbers(indices.fill_null(0), np.int32).astype(np.int64), present)
 
 
-def _array_cells(node: Array, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
+def _array_cells(node: Array, array: pa.ListArray, present: Mask | None, path: str) -> list[Cell]:
     return _list_cells(node.items, array, array.values.slice, present, f"{path}.item")
 
 
-def _map_cells(node: Map, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
+def _map_cells(node: Map, array: pa.MapArray, present: Mask | None, path: str) -> list[Cell]:
     def entries(first: int, count: int) -> pa.StructArray:
         parts = [array.keys.slice(first, count), array.items.slice(first, count)]
         return pa.StructArray.from_arrays(parts, names=["key", "value"])

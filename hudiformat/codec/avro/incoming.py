@@ -75,15 +75,18 @@ def _cast_to_stored(array: pa.Array, field: pa.Field) -> pa.Array:
         return array
     if pat.is_run_end_encoded(array.type):
         return _cast_to_stored(pc.run_end_decode(array), field)
-    if pat.is_dictionary(array.type):
+    if isinstance(array, pa.DictionaryArray):
         values = array.dictionary
         # Arrow's take does not support views.
         values = values.cast(pa.string()) if values.type == pa.string_view() else values
         return _cast_to_stored(values.take(array.indices), field)
+    kind = field.type
     try:
-        return array.cast(field.type)
+        return array.cast(kind)
     except pa.ArrowInvalid as error:
+        unit = kind.unit if pat.is_timestamp(kind) or pat.is_time(kind) else None
+        advice = f"; round its values first, as with .dt.floor('{unit}') in pandas" if unit is not None else ""
         raise DataError(
-            f"column {field.name}: {error}; round its values first, as with .dt.floor('{field.type.unit}') in pandas",
+            f"column {field.name}: {error}{advice}",
             column=field.name,
         ) from None

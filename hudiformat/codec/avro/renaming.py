@@ -70,18 +70,19 @@ def rename_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 def _rename_nested(array: pa.Array, kind: pa.DataType) -> pa.Array:
     if array.type.equals(kind):
         return array
-    if pat.is_struct(kind):
+    if pat.is_struct(kind) and isinstance(array, pa.StructArray):
         children = [_rename_nested(array.field(place), field.type) for place, field in enumerate(kind.fields)]
         return pa.StructArray.from_buffers(kind, len(array), [bitmap(validity(array))], children=children)
-    if pat.is_list(kind):
-        array = _without_offset(array)
+    array = _without_offset(array)
+    if pat.is_list(kind) and isinstance(array, pa.ListArray):
         items = _rename_nested(array.values, kind.value_type)
         return pa.Array.from_buffers(kind, len(array), array.buffers()[:2], children=[items])
-    array = _without_offset(array)
-    entries = pa.struct([kind.key_field, kind.item_field])
-    pairs = [array.keys, _rename_nested(array.items, kind.item_type)]
-    rows = pa.StructArray.from_buffers(entries, len(array.keys), [None], children=pairs)
-    return pa.Array.from_buffers(kind, len(array), array.buffers()[:2], children=[rows])
+    if pat.is_map(kind) and isinstance(array, pa.MapArray):
+        entries = pa.struct([kind.key_field, kind.item_field])
+        pairs = [array.keys, _rename_nested(array.items, kind.item_type)]
+        rows = pa.StructArray.from_buffers(entries, len(array.keys), [None], children=pairs)
+        return pa.Array.from_buffers(kind, len(array), array.buffers()[:2], children=[rows])
+    raise AssertionError(f"{array.type} and {kind} differ in more than names")
 
 
 def _without_offset(array: pa.Array) -> pa.Array:

@@ -180,7 +180,7 @@ def _column_error(path: str, message: str) -> SchemaError:
     return SchemaError(f"column {path} {message}", column=path)
 
 
-_LISTS = (pat.is_list, pat.is_large_list, pat.is_fixed_size_list)
+_LISTS = (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray)
 
 
 def convert_to_schema(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
@@ -254,12 +254,12 @@ def _refuse_nulls(array: pa.Array, field: pa.Field, parent: pa.StructArray, path
 def _without_nulls(array: pa.Array) -> pa.Array:
     """Return the array with arbitrary values in place of nulls."""
     kind = array.type
-    if pat.is_struct(kind):
+    if isinstance(array, pa.StructArray):
         children = [array.field(number) for number in range(kind.num_fields)]
         return pa.StructArray.from_buffers(kind, len(array), [None], children=children)
-    if pat.is_map(kind):
+    if isinstance(array, pa.MapArray):
         return pa.MapArray.from_arrays(pa.array(offsets(array), pa.int32()), array.keys, array.items, type=kind)
-    if pat.is_list(kind):
+    if isinstance(array, pa.ListArray):
         return pa.ListArray.from_arrays(pa.array(offsets(array), pa.int32()), array.values, type=kind)
     return pa.Array.from_buffers(kind, len(array), [None, *array.buffers()[1:]], offset=array.offset)
 
@@ -280,23 +280,21 @@ def _convert(array: pa.Array, kind: pa.DataType, path: str) -> pa.Array:
         SchemaError: the type of the array does not fit *kind*.
         DataError: a value does not fit.
     """
-    while not array.type.equals(kind) and (
-        isinstance(array.type, pa.BaseExtensionType) or pat.is_dictionary(array.type)
-    ):
-        array = array.storage if isinstance(array.type, pa.BaseExtensionType) else _decode_dictionary(array)
+    while not array.type.equals(kind) and isinstance(array, (pa.ExtensionArray, pa.DictionaryArray)):
+        array = array.storage if isinstance(array, pa.ExtensionArray) else _decode_dictionary(array)
     given = array.type
     if given.equals(kind) and not _has_required(kind):
         return array
     if pat.is_null(given):
         return pa.nulls(len(array), kind)
-    if pat.is_struct(given) and pat.is_struct(kind):
+    if isinstance(array, pa.StructArray) and pat.is_struct(kind):
         children = _convert_fields(array, kind, path)
         return pa.StructArray.from_buffers(kind, len(array), [bitmap(validity(array))], children=children)
-    if pat.is_map(given) and pat.is_map(kind):
+    if isinstance(array, pa.MapArray) and pat.is_map(kind):
         names = (kind.key_field.name, kind.item_field.name)
         entries = _struct(names, (array.keys, array.items), len(array.keys), None)
         return _with_items(array, kind, entries, pa.struct([kind.key_field, kind.item_field]), path)
-    if any(test(given) for test in _LISTS) and pat.is_list(kind):
+    if isinstance(array, _LISTS) and not pat.is_map(given) and pat.is_list(kind):
         return _with_items(array, kind, array.values, kind.value_type, f"{path}.item")
     if pat.is_nested(kind) or not can_cast(given, kind):
         raise SchemaError(f"column {path} is of type {given}, which does not fit {kind}: cast it", column=path)

@@ -85,7 +85,9 @@ SINGLE_ORDERING_RECORD = replace(
     RECORD, fields=(*RECORD.fields[:2], ("orderingVal", replace(_UNION, branches=_UNION.branches[:-1])))
 )
 """A delete without a list of ordering values."""
-_ITEMS: pa.ListType = _UNION.arrow.field(_ARRAY).type.field(0).type
+_MEMBERS = cast("pa.StructType", _UNION.arrow)
+_ITEMS = cast("pa.ListType", _MEMBERS.field(_ARRAY).type.field(0).type)
+_ITEM = cast("pa.StructType", _ITEMS.value_type)
 
 
 def ordering_columns(ordering: pa.Array) -> tuple[str, list[pa.Array]]:
@@ -96,9 +98,9 @@ def ordering_columns(ordering: pa.Array) -> tuple[str, list[pa.Array]]:
         DataError: a decimal with more digits than fit.
     """
     if pat.is_union(ordering.type) or pat.is_struct(ordering.type) or 0 < ordering.null_count < len(ordering):
-        return _RECORD_SCHEMA, [_wrap(ordering, _UNION.arrow)]
+        return _RECORD_SCHEMA, [_wrap(ordering, _MEMBERS)]
     # Values of one type need no union: a record of the branch and the wrapped value has the same bytes.
-    index, values = _member(ordering, _UNION.arrow)
+    index, values = _member(ordering, _MEMBERS)
     if values.null_count:
         index, values = _INT, pa.array(np.zeros(len(values), np.int32))
     return _same_type_schema(index), [pa.array(np.full(len(values), index + 1, np.int32)), values]
@@ -115,21 +117,24 @@ def _wrap(values: pa.Array, union: pa.StructType) -> pa.StructArray:
     members: list[pa.Array] = [pa.nulls(rows, field.type) for field in union]
     for part in _split_union(values):
         index, inner = _member(part, union)
-        members[index] = pa.StructArray.from_arrays([inner], fields=list(union.field(index).type), mask=inner.is_null())
+        members[index] = _as_struct(inner, union.field(index).type)
     null = pc.and_(*[member.is_null() for member in members[:2]])
     for member in members[2:]:
         null = pc.and_(null, member.is_null())
-    if null.true_count:
-        ints = members[_INT].field(0)
-        ints = pc.if_else(null, pa.scalar(0, pa.int32()), ints)
-        fields = list(union.field(_INT).type)
-        members[_INT] = pa.StructArray.from_arrays([ints], fields=fields, mask=ints.is_null())
+    if pc.any(null).as_py():
+        ints = cast("pa.StructArray", members[_INT]).field(0)
+        members[_INT] = _as_struct(pc.if_else(null, pa.scalar(0, pa.int32()), ints), union.field(_INT).type)
     return pa.StructArray.from_arrays(members, fields=list(union))
+
+
+def _as_struct(values: pa.Array, kind: pa.DataType) -> pa.StructArray:
+    """Return the values as structs of type *kind*, which has one field; a null is a null struct."""
+    return pa.StructArray.from_arrays([values], fields=[kind.field(0)], mask=values.is_null())
 
 
 def _split_union(values: pa.Array) -> list[pa.Array]:
     """Return the values of a union by type, each in its row and null in the other rows."""
-    if not pat.is_union(values.type):
+    if not isinstance(values, pa.UnionArray):
         return [values]
     codes = values.type_codes
     indices = values.offsets if values.type.mode == "dense" else pa.array(np.arange(len(values), dtype=np.int32))
@@ -167,11 +172,11 @@ def _member(values: pa.Array, union: pa.StructType) -> tuple[int, pa.Array]:
         DataError: a value does not fit.
     """
     kind = values.type
-    if pat.is_dictionary(kind):
+    if isinstance(values, pa.DictionaryArray):
         return _member(values.dictionary_decode(), union)
     if pat.is_null(kind):
         return _INT, values.cast(pa.int32())
-    if pat.is_struct(kind) and kind.num_fields and union is _UNION.arrow:
+    if isinstance(values, pa.StructArray) and kind.num_fields and union is _MEMBERS:
         return _ARRAY, _wrap_array(values)
     name = next((name for test, name in _TESTS if test(kind)), None)
     if name is None:
@@ -191,7 +196,7 @@ def _wrap_array(values: pa.StructArray) -> pa.ListArray:
     and by_row = [0, 2, 1, 3] takes [1, 2, 3, 4] from that, in lists of two.
     """
     width, rows = values.type.num_fields, len(values)
-    wrapped = [_wrap(values.field(index), _ITEMS.value_type) for index in range(width)]
+    wrapped = [_wrap(values.field(index), _ITEM) for index in range(width)]
     by_row = np.arange(width * rows).reshape(width, rows).T.ravel()
     items = pa.concat_arrays(wrapped).take(pa.array(by_row))
     offsets = pa.array(np.arange(0, width * rows + 1, width, dtype=np.int32))
@@ -206,12 +211,12 @@ def _unwrap(union: pa.StructArray, *, several: bool) -> pa.Array:
     """
     rows = len(union)
     members = {
-        index: union.field(index).field(0)
+        index: cast("pa.StructArray", union.field(index)).field(0)
         for index in range(union.type.num_fields)
         if union.field(index).null_count < rows
     }
     if _ARRAY in members and several:
-        members[_ARRAY] = _unwrap_array(union.field(_ARRAY))
+        members[_ARRAY] = _unwrap_array(cast("pa.StructArray", union.field(_ARRAY)))
     elif {_DATE, _LOCAL} <= set(members):
         members[_DATE] = pc.coalesce(members[_DATE], members.pop(_LOCAL))
     if _INT in members and len(members) > 1:
@@ -232,13 +237,14 @@ def _merge_ints(members: dict[int, pa.Array]) -> None:
 
 
 def _unwrap_array(wrappers: pa.StructArray) -> pa.StructArray:
-    lists = wrappers.field(0)
+    lists = cast("pa.ListArray", wrappers.field(0))
     lengths = lists.value_lengths().drop_null().unique()
     if lists.null_count != wrappers.null_count or len(lengths) != 1 or not lengths[0].as_py():
         raise CorruptBlockError("the deletes have different numbers of ordering fields; expected the same in all")
     width = lengths[0].as_py()
     first = pc.if_else(lists.is_valid(), lists.offsets[:-1], pa.scalar(None, pa.int32()))
-    fields = [_unwrap(lists.values.take(pc.add(first, index)), several=False) for index in range(width)]
+    values = cast("pa.StructArray", lists.values)
+    fields = [_unwrap(values.take(pc.add(first, index)), several=False) for index in range(width)]
     names = [f"field{index}" for index in range(width)]
     return pa.StructArray.from_arrays(fields, names=names, mask=lists.is_null())
 

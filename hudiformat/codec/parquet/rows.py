@@ -49,13 +49,13 @@ def _has_nan(array: pa.Array) -> bool:
     kind = array.type
     if pat.is_float32(kind) or pat.is_float64(kind):
         return pc.any(pc.is_nan(array)).as_py() is True
-    if pat.is_struct(kind):
+    if isinstance(array, pa.StructArray):
         return any(_has_nan(array.field(position)) for position in range(kind.num_fields))
-    if pat.is_map(kind):
+    if isinstance(array, pa.MapArray):
         return _has_nan(array.keys) or _has_nan(array.items)
-    if pat.is_list(kind) or pat.is_large_list(kind) or pat.is_fixed_size_list(kind):
+    if isinstance(array, (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray)):
         return _has_nan(array.values)
-    return pat.is_dictionary(kind) and _has_nan(array.dictionary)
+    return isinstance(array, pa.DictionaryArray) and _has_nan(array.dictionary)
 
 
 def close_writer(

@@ -262,7 +262,7 @@ def read_deletes(block: LogBlock, schema: pa.Schema, rule: MergeRule) -> pa.Reco
     """
     deletes = block.deletes()
     values = deletes["ordering"]
-    written = values.flatten() if pa.types.is_struct(values.type) else [values]
+    written = values.flatten() if isinstance(values, pa.StructArray) else [values]
     if len(written) != len(rule.ordering_fields):
         written = []
     kinds = delete_schema(schema, rule).types[2:]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -280,7 +280,7 @@ def _take_nulls_apart(array: pa.Array) -> Take:
     valid = array.is_valid()
 
     def take(indices: pa.Array) -> pa.Array:
-        values = take_values(indices)
+        values = cast("pa.Array", take_values(indices))
         bits = pc.take(valid, indices, boundscheck=False).buffers()[1]
         return pa.Array.from_buffers(array.type, len(indices), [bits, *values.buffers()[1:]])
 

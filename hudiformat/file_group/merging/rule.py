@@ -186,7 +186,7 @@ def _float_bits(column: pa.ChunkedArray) -> Integers:
     return np.asarray(np.where(bits < 0, bits ^ np.iinfo(np.int64).max, bits))
 
 
-def lacks_ordering_value(ordering: Sequence[pa.ChunkedArray], length: int) -> Booleans:
+def lacks_ordering_value(ordering: Sequence[pa.Array | pa.ChunkedArray], length: int) -> Booleans:
     """Return for each row whether a delete has no ordering value: it is null, or Hudi's placeholder, the 32-bit 0."""
     if len(ordering) != 1:  # several ordering values are never the placeholder 0
         return np.full(length, not ordering, dtype=np.bool_)

@@ -167,5 +167,4 @@ def _with(batch: pa.RecordBatch, name: str, values: npt.NDArray[np.int64]) -> pa
 
 
 def _keys(rule: MergeRule, batch: pa.RecordBatch) -> pa.Array:
-    keys = rule.keys(pa.Table.from_batches([batch])).combine_chunks()
-    return keys.chunk(0) if isinstance(keys, pa.ChunkedArray) else keys
+    return rule.keys(pa.Table.from_batches([batch])).combine_chunks()

@@ -78,8 +78,7 @@ class SecondaryIndexKind:
         return KeyedRecords(keys, pa.repeat(value, len(keys)), dropped)
 
     def _keys(self, rows: pa.Table) -> pa.Array:
-        keys = secondary_keys(rows[self.column].combine_chunks(), rows[RECORD_KEY].combine_chunks().cast(pa.string()))
-        return keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
+        return secondary_keys(rows[self.column].combine_chunks(), rows[RECORD_KEY].combine_chunks().cast(pa.string()))
 
 
 def _unique(keys: Iterable[pa.Array]) -> pa.Array:

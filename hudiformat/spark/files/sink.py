@@ -58,8 +58,7 @@ class Share:
         """
         rows_writer(file_schema(schema, self.partition_by), self.options)
         column = self.event_time
-        is_there = column is not None and schema.get_field_index(column) >= 0
-        kind = schema.field(column).type if is_there else None
+        kind = schema.field(column).type if column is not None and schema.get_field_index(column) >= 0 else None
         if column is not None and (kind is None or not pa.types.is_timestamp(kind)):
             raise SchemaError(
                 f"event_time: expected a column of timestamps, found {column!r} of type {kind}", column=column

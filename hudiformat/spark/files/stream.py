@@ -33,7 +33,9 @@ class FilesWriter(DataSourceStreamArrowWriter):
         self._schema = schema
 
     @hide_frames
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+    def write(  # type: ignore[override]  # a writer of Arrow is given batches
+        self, iterator: Iterator[pa.RecordBatch]
+    ) -> WriterCommitMessage:
         rows = (batch.select(self._schema.names) for batch in iterator)
         return Written(write_share(self._share, self._schema, rows, batch=_batch_of_task()))
 

@@ -36,7 +36,9 @@ class PartitionDeleter(DataSourceArrowWriter):
         self._keys = schema.only(list(RowKeys.of(config).partition_fields))
 
     @hide_frames
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+    def write(  # type: ignore[override]  # a writer of Arrow is given batches
+        self, iterator: Iterator[pa.RecordBatch]
+    ) -> WriterCommitMessage:
         """Return the partition paths of a task's rows; nothing if the options name partitions."""
         found: set[str] = set()
         for batch in iterator:

@@ -182,7 +182,9 @@ class HudiWriter(DataSourceArrowWriter):
         self._keeps_keys = keeps_keys
 
     @hide_frames
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+    def write(  # type: ignore[override]  # a writer of Arrow is given batches
+        self, iterator: Iterator[pa.RecordBatch]
+    ) -> WriterCommitMessage:
         with self._write.keep_alive():
             return self._write_rows(iterator)
 

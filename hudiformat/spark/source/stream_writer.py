@@ -58,7 +58,9 @@ class HudiStreamWriter(DataSourceStreamArrowWriter):
         self._keeps_keys = keeps_keys
 
     @hide_frames
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+    def write(  # type: ignore[override]  # a writer of Arrow is given batches
+        self, iterator: Iterator[pa.RecordBatch]
+    ) -> WriterCommitMessage:
         query = _query_id()
         storage = open_storage(self._options.path)
         rows = fit_batches(iterator, self._schema, query, keeps_keys=self._keeps_keys)

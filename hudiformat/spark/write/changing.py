@@ -126,7 +126,7 @@ def _change_rows(
 def _rows_where(
     spark: SparkSession, context: TableContext, plan: WritePlan, schema: TableSchema, where: Filter
 ) -> DataFrame:
-    """Return the rows for which *where* is true as the write begins, with PATH, KEY and their file id in DELETED_FROM."""
+    """Return the rows for which *where* is true as the write begins, with PATH, KEY and their group in DELETED_FROM."""
     reader = plan.slice_reader(context.merger)
     every = reader.output_schema
     condition = pruning(spark, where, every) if isinstance(where, str) else as_filter(where, every)

@@ -98,8 +98,8 @@ def _as_stored(given: pa.DataType, own: pa.DataType) -> pa.DataType:
         return pa.map_(given.key_type, given.item_field.with_type(_as_stored(given.item_type, own.item_type)))
     if pa.types.is_nested(own):
         return given
-    is_moment = pa.types.is_timestamp(given) and given.tz  # its zone is the session's
-    known = pa.timestamp(given.unit, "UTC") if is_moment else given
+    # The zone of a moment is the session's.
+    known = pa.timestamp(given.unit, "UTC") if pa.types.is_timestamp(given) and given.tz else given
     return own if arrow_schema(spark_schema(pa.schema([("", own)]))).field(0).type == known != own else given
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -141,7 +142,7 @@ def _delete_moved(task: WriteTask, path: str, batch: pa.RecordBatch) -> pa.Recor
         .aggregate([(KEY, "list")])
     )
     for file_id, keys in zip(deleted[DELETED_FROM], deleted[f"{KEY}_list"], strict=True):
-        task.remove(path, file_id.as_py(), keys.values)
+        task.remove(path, file_id.as_py(), cast("pa.ListScalar", keys).values)
     return batch.filter(pc.invert(relocates))
 
 

@@ -469,5 +469,7 @@ class BlockSizes:
 
 def _shared_bytes(rows: pa.Table) -> int:
     """Return the bytes that each row has in dictionary columns, whose values are in memory only once."""
-    columns = [column.chunk(0) for column in rows.columns if pa.types.is_dictionary(column.type) and column.num_chunks]
+    columns: list[Any] = [
+        column.chunk(0) for column in rows.columns if pa.types.is_dictionary(column.type) and column.num_chunks
+    ]
     return sum(column.dictionary.nbytes // max(len(column.dictionary), 1) for column in columns)

@@ -101,5 +101,5 @@ def change_log_schema(table_schema: str, mode: CdcMode) -> str:
 def _image(rows: pa.Table | None, kind: pa.DataType, count: int) -> pa.Array:
     if rows is None:
         return pa.nulls(count, kind)
-    columns = [rows[field.name].combine_chunks() for field in kind]
-    return pa.StructArray.from_arrays(columns, fields=list(kind))
+    fields = [kind.field(number) for number in range(kind.num_fields)]
+    return pa.StructArray.from_arrays([rows[field.name].combine_chunks() for field in fields], fields=fields)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -42,16 +43,17 @@ class GlobalLocations:
         start = 0
         for batch in self.rows.batches(_BATCH_ROWS):
             groups = self.groups.slice(start, len(batch))
+            columns = cast("pa.RecordBatch", batch.rows)
             for path, at in group_by_value(batch.paths):
                 is_new = np.asarray(groups.take(pa.array(at)).is_null())
                 if is_new.any():
                     new = at[is_new]
-                    yield LocatedRows(path, take_rows(batch.rows, new), take_rows(batch.keys, new), is_new=True)
+                    yield LocatedRows(path, take_rows(columns, new), take_rows(batch.keys, new), is_new=True)
                 if not is_new.all():
                     known = at[~is_new]
                     encoded = groups.take(pa.array(known)).dictionary_encode()
                     file_ids, codes = encoded.dictionary.to_pylist(), np.asarray(encoded.indices).astype(np.int64)
-                    rows, keys = take_rows(batch.rows, known), take_rows(batch.keys, known)
+                    rows, keys = take_rows(columns, known), take_rows(batch.keys, known)
                     yield LocatedRows(path, rows, keys, tuple(file_ids), codes)
             start += len(batch)
 

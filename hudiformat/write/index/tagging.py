@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -126,8 +127,9 @@ class Tagger:
             plan.options.insert_duplicates is not DuplicatePolicy.NONE
         )
         is_looked_up = plan.uses_buckets or checks_duplicates or plan.operation not in _INSERTS
+        batch = cast("pa.RecordBatch", rows.rows)
         for path, indices in group_by_value(rows.paths):
-            part = LocatedRows(path, take_rows(rows.rows, indices), take_rows(rows.keys, indices), is_new=True)
+            part = LocatedRows(path, take_rows(batch, indices), take_rows(rows.keys, indices), is_new=True)
             if not is_looked_up:
                 yield part
                 continue

@@ -46,7 +46,7 @@ FAR = 2**62
             [None, {"a": None}, {"a": {"b": "03"}}],
         ),
         (
-            pa.struct([pa.field("a", pa.decimal128(3, 1), nullable=False), ("b", pa.list_(pa.binary()))]),
+            pa.struct([pa.field("a", pa.decimal128(3, 1), nullable=False), pa.field("b", pa.list_(pa.binary()))]),
             {"a": Decimal("1.0"), "b": [b"\2"]},
             {"a": "1.0", "b": ["02"]},
         ),

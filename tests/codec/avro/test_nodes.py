@@ -76,14 +76,8 @@ def test_a_named_type_of_any_shape_may_be_mentioned_again() -> None:
         "name": "p",
         "fields": [{"name": f"x{at}", "type": shape} for at, shape in enumerate(shapes)],
     }
-    assert (
-        len(
-            _of(
-                {"type": "record", "name": "q", "fields": [{"name": "a", "type": inner}, {"name": "b", "type": "p"}]}
-            ).type
-        )
-        == 2
-    )
+    fields = [{"name": "a", "type": inner}, {"name": "b", "type": "p"}]
+    assert _of({"type": "record", "name": "q", "fields": fields}).type.num_fields == 2
 
 
 _DEEP: Any = "int"

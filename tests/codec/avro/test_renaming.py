@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pyarrow as pa
 
@@ -59,7 +60,7 @@ def test_the_names_that_a_file_has() -> None:
 
 def test_rows_come_back_under_the_names_of_the_query() -> None:
     stored = to_stored_names(SHOWN, QUERY, STORED)
-    values = [
+    values: list[dict[str, Any]] = [
         {"n": {"x": 1}, "r": [{"x": 2}, None], "m": [("k", {"x": 3})], "a": 7, "_hoodie_record_key": "k"},
         {"n": None, "r": None, "m": None},
         {"n": {"x": None}, "r": [], "m": [("e", None)]},

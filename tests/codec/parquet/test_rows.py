@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -12,7 +14,7 @@ from tests.codec.parquet.support import with_fewer_values
 ROWS = pa.table({"k": ["a", "b", "c"], "n": [1, 2, 3]})
 
 
-def written(**options: int) -> bytes:
+def written(**options: Any) -> bytes:
     sink = pa.BufferOutputStream()
     pq.write_table(ROWS, sink, **options)
     data: bytes = sink.getvalue().to_pybytes()

@@ -194,7 +194,7 @@ def test_the_filters_of_hudis_base_files_hold_their_keys() -> None:
     files = base_files("v9-mor-avro-h120")
     assert files
     for path, file in files.items():
-        metadata = file.metadata.metadata
+        metadata = file.metadata.metadata or {}
         [bloom] = parse_filters(
             metadata[FOOTER].decode(), metadata.get(b"hoodie_bloom_filter_type_code", b"SIMPLE").decode()
         )

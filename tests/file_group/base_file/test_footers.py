@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,7 +30,7 @@ COLUMNS = pa.table(
 )
 
 
-def footer(folder: Path, rows: pa.Table, schema: pa.Schema, columns: list[str], **options: object) -> Footer:
+def footer(folder: Path, rows: pa.Table, schema: pa.Schema, columns: list[str], **options: Any) -> Footer:
     pq.write_table(rows, folder / "f.parquet", **options)
     return read_footer(LocalStorage(folder), "f.parquet", schema, columns)
 

@@ -47,7 +47,7 @@ def test_rows_come_with_their_numbers(tmp_path: Path) -> None:
     [(BloomFilter.of(pa.array(["k02"])).serialize(), []), ("no filter", [(1, 1)]), ("AAAA", [(1, 1)])],
 )
 def test_a_bloom_filter_that_can_be_read_decides(tmp_path: Path, text: str, expected: list[tuple[int, int]]) -> None:
-    write(tmp_path, **{BLOOM_FILTER: text})
+    write(tmp_path, ROWS, **{BLOOM_FILTER: text})
     assert found(tmp_path, KeyFilter(KEY == "k01", frozenset(["k01"]))) == expected
     assert found(tmp_path, KeyFilter(KEY == "k01")) == [(1, 1)], "it is not known which keys"
 

@@ -25,8 +25,8 @@ GROUP = "25df968d-4770-400a-b8a4-abfe40525311-0"
 
 
 def stat(file_id: str, *keys: str, dropped: tuple[str, ...] = ()) -> WriteStat:
-    texts = (pa.array(names, pa.string()) for names in (keys, dropped))
-    return WriteStat(file_id=file_id, indexed=IndexedFile({}, None, *texts))
+    written, lost = (pa.array(names, pa.string()) for names in (keys, dropped))
+    return WriteStat(file_id=file_id, indexed=IndexedFile({}, None, written, lost))
 
 
 def found(records: KeyedRecords) -> dict[str, Any]:

@@ -36,4 +36,4 @@ def test_the_codec_and_the_filter_of_base_files_are_as_asked(tmp_path: Path) -> 
         (stat,) = table.insert(keyed(0, 2)).stats
         metadata = pq.read_metadata(tmp_path / codec / (stat.path or ""))
         assert metadata.row_group(0).column(0).compression == codec.upper()
-        assert b"org.apache.hudi.bloomfilter" not in metadata.metadata
+        assert b"org.apache.hudi.bloomfilter" not in (metadata.metadata or {})

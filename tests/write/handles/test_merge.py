@@ -32,7 +32,7 @@ def newest(table: Table) -> pq.ParquetFile:
 
 
 def filter_of(file: pq.ParquetFile) -> str:
-    return str(file.metadata.metadata[BLOOM_FILTER.encode()].decode())
+    return str((file.metadata.metadata or {})[BLOOM_FILTER.encode()].decode())
 
 
 def made_filter(file: pq.ParquetFile) -> str:
@@ -115,7 +115,7 @@ def test_the_footer_of_a_rewritten_file_knows_all_keys(table: Table) -> None:
     table.insert(rows(("a", 1, "x"), ("z", 1, "x")))
     (item,) = table.file_slices()
     assert item.base_file is not None
-    metadata = pq.read_metadata(Path(table.path, "x", str(item.base_file.name))).metadata
+    metadata = pq.read_metadata(Path(table.path, "x", str(item.base_file.name))).metadata or {}
     assert (metadata[b"hoodie_min_record_key"], metadata[b"hoodie_max_record_key"]) == (b"a", b"z")
 
 

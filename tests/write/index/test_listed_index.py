@@ -57,7 +57,7 @@ def test_the_record_index_of_partitions_finds_what_reading_them_finds(
 ) -> None:
     path, policy = tmp_path_factory.mktemp("t"), {"hoodie.datasource.insert.dup.policy": "drop"}
     frequent = {"hoodie.metadata.compact.max.delta.commits": "2"} if often else {}
-    arguments = {"table_type": kind, "schema": FLAGGED}
+    arguments: dict[str, Any] = {"table_type": kind, "schema": FLAGGED}
     own = new_table(path / "own", options={**PARTITIONED, **policy, **frequent}, **arguments)
     simple = new_table(path / "simple", options={"hoodie.index.type": "SIMPLE", **policy}, **arguments)
     both = LaterSteps([own, simple], random)

@@ -98,7 +98,7 @@ class _Memory:
         self._table: Longs = program.table.copy()
         self._frames: Longs = np.zeros((program.frames, layout.FRAME_SIZE // _WORD), np.int64)
         self._texts: Longs = np.flatnonzero(self._table[:, layout.KIND // _WORD] == layout.TEXT)
-        self._buffers: dict[tuple[int, int], Any] = {}
+        self._buffers: dict[tuple[int, int], pa.ResizableBuffer] = {}
         for frame in range(program.frames):
             self._make_room(frame, min(rows, _FIRST_ROWS) * (_ITEMS if frame else 1))
 
@@ -189,7 +189,8 @@ class _Memory:
         self._table[operation, what // _WORD] = buffer.address
 
     def _bytes(self, operation: int, what: int) -> Bytes:
-        return np.frombuffer(self._buffers[operation, what], np.uint8)
+        memory: Any = self._buffers[operation, what]  # NumPy's types take Arrow's buffers from Python 3.12 on
+        return np.frombuffer(memory, np.uint8)
 
     def array(self, slot: Slot, data: pa.Buffer) -> pa.Array:
         """Return the array of a slot, once all rows are decoded.

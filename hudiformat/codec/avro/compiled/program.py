@@ -32,7 +32,7 @@ _KINDS = {
 }
 _SKIPPED = {"boolean": 1, "float": 4, "double": 8}
 _DECIMAL_SIZE = 16
-DAY = {pa.time32("ms"): 86_400_000, pa.time64("us"): 86_400_000_000}
+DAY: dict[pa.DataType, int] = {pa.time32("ms"): 86_400_000, pa.time64("us"): 86_400_000_000}
 """The exclusive upper limit of a time of day, by type."""
 
 

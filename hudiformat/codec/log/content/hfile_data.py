@@ -56,7 +56,7 @@ def record_count(content: bytes | memoryview) -> int:
     return HFileReader(memoryview(content)).num_entries
 
 
-def _with_lengths(records: pa.LargeBinaryArray) -> memoryview:
+def _with_lengths(records: pa.Array) -> memoryview:
     """Return all records one after the other, each behind its length, as in an Avro data block.
 
     For the records ``b"a"``, ``b""`` and ``b"bcd"``:

@@ -118,7 +118,7 @@ def read_row_count(metadata: pq.FileMetaData, size: int) -> int:
 def _decoded_size(column: pa.Array) -> int:
     """Return the bytes of *column* without its dictionary, whose values count as often as they are used."""
     size: int = column.nbytes
-    if pa.types.is_dictionary(column.type) and _has_length(column.type.value_type):
+    if isinstance(column, pa.DictionaryArray) and _has_length(column.type.value_type):
         size += pc.sum(pc.binary_length(column.dictionary).take(column.indices)).as_py() or 0
     return size
 

@@ -55,13 +55,14 @@ class LocatedKeys:
             )
         is_new = pc.is_null(found[GROUP])
         if operation is Operation.DELETE:
-            found, is_new = found.filter(pc.invert(is_new)), None
+            found = found.filter(pc.invert(is_new))
         elif operation is Operation.INSERT:
-            found, is_new = found.filter(is_new), None
+            found = found.filter(is_new)
         taken = batch.take(found[_ROW].combine_chunks())
         groups = pc.fill_null(found[GROUP].combine_chunks(), "")
         taken = taken.set_column(taken.schema.get_field_index(GROUP), GROUP, groups)
-        flags = pa.repeat(operation is Operation.INSERT, len(taken)) if is_new is None else is_new.combine_chunks()
+        is_one_kind = operation in (Operation.DELETE, Operation.INSERT)
+        flags = pa.repeat(operation is Operation.INSERT, len(taken)) if is_one_kind else is_new.combine_chunks()
         return taken.append_column(NEW, flags)
 
     def upserts(self, keys: pa.Table, plan: WritePlan) -> Counts:
