@@ -9,9 +9,10 @@
   closes them side by side and then makes all files durable together.
 - *Publish*: :meth:`hudiformat.write.commit.transaction.Transaction.commit` makes all of it visible in one step.
 
-:func:`write_rows` does all of it in one process.  On a cluster the driver prepares, begins and publishes, and each task
-locates, routes and writes its rows with a ``WriteTask``; the tasks share the plan, and differ in their write token.
-Services that are due before and after a write are called beside it, by ``hudiformat.services.inline``.
+:func:`write_rows` does all of it in one process.  On a cluster the driver prepares, begins and publishes; jobs of the
+cluster, or the tasks, locate the rows; each task routes and writes its rows with a ``WriteTask``.  The tasks share the
+plan, and differ in their write token.  Services that are due before and after a write are called beside it, by
+``hudiformat.services.inline``.
 """
 
 from __future__ import annotations
