@@ -17,7 +17,7 @@ pytestmark = pytest.mark.unmeasured
 # What the repository holds at its top: its rooms, and the files that tools look for there.
 ROOMS = {"benchmarks", "docs", "examples", "hudiformat", "spec", "tests", "tools"}
 PAGES = {"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md"}
-FOR_TOOLS = {".ci", ".gitignore", ".pre-commit-config.yaml", ".readthedocs.yaml", "Makefile", "mkdocs.yml"}
+FOR_TOOLS = {".ci", ".gitignore", ".pre-commit-config.yaml", ".readthedocs.yaml", "Makefile", "mkdocs.yml", "stubs"}
 PROJECT = (package.ROOT / "pyproject.toml").read_text("utf-8")
 
 

@@ -150,7 +150,7 @@ def compaction(spark: SparkSession, path: str, marks: str) -> None:
         table.upsert(
             pa.table({"id": ids, "ts": [ts] * ROWS, "p": [f"p{n * 2 // ROWS}" for n in range(ROWS)]}, schema=SCHEMA)
         )
-    with struck("hudiformat.spark.services", "_run", partial(shared_work, marks)):
+    with struck("hudiformat.spark.executor", "_call", partial(shared_work, marks)):
         hudi_spark.compact(spark, path, options=options)
 
 

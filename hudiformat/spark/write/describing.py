@@ -16,7 +16,7 @@ _DESCRIPTION = "spark.job.description"
 def phase(spark: SparkSession, plan: WritePlan, name: str) -> AbstractContextManager[None]:
     """Describe the jobs of a phase of a write as ``hudiformat: upsert flights, look up keys``, in its block."""
     text = f"{plan.operation.value.lower()} {plan.config.name}, {name}"
-    LOG.debug("%s, instant %s", text, plan.instant)
+    LOG.debug("hudiformat: %s, instant %s", text, plan.instant)
     return describe_jobs(spark, text)
 
 
