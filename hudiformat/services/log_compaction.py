@@ -82,15 +82,15 @@ def log_compact(context: TableContext) -> ServiceResult[Commit]:
 
 def _refuse(state: TableState) -> None:
     refused = {
-        "log compaction of COPY_ON_WRITE tables": state.config.table_type is TableType.COPY_ON_WRITE,
-        "log compaction with a custom merger": state.context.merger is not None,
+        "a COPY_ON_WRITE table": state.config.table_type is TableType.COPY_ON_WRITE,
+        "a custom merger": state.context.merger is not None,
     }
-    for feature, present in refused.items():
+    for found, present in refused.items():
         if present:
             raise UnsupportedFeatureError(
                 f"{state.storage.root}: expected a merge-on-read table without a custom merger, "
-                f"found {feature}; leave the log compaction out",
-                feature=feature,
+                f"found {found}; leave the log compaction out",
+                feature=f"log compaction with {found}",
             )
     refuse_unwritable(state)
 

@@ -121,10 +121,9 @@ def _refuse_replacing(state: TableState, operation: Operation) -> None:
     """Refuse to remove file groups in non-blocking mode, because other writers may be adding rows to them."""
     if operation in REPLACING and state.options.concurrency.is_non_blocking:
         raise UnsupportedFeatureError(
-            f"{state.storage.root}: expected no {ConcurrencyMode.NON_BLOCKING.value} for "
-            f"{operation.value}, which removes file groups that other writers may be writing "
-            "to, found it; set hoodie.write.concurrency.mode to "
-            f"{ConcurrencyMode.OPTIMISTIC.value} for it",
+            f"{state.storage.root}: {operation.value} removes file groups that other writers may be writing to: "
+            f"expected hoodie.write.concurrency.mode={ConcurrencyMode.OPTIMISTIC.value}, found "
+            f"{ConcurrencyMode.NON_BLOCKING.value}; set the mode for this write",
             feature=f"{operation.value} without blocking other writers",
         )
 

@@ -100,5 +100,5 @@ def test_a_compaction_takes_the_largest_logs_first_and_no_more_than_its_target(t
 
 def test_copy_on_write_tables_have_nothing_to_compact(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t", table_type="COPY_ON_WRITE")
-    with pytest.raises(UnsupportedFeatureError, match="a copy-on-write table has no log files"):
+    with pytest.raises(UnsupportedFeatureError, match="found a copy-on-write table, which has no log files to compact"):
         table.compact()

@@ -170,7 +170,7 @@ def test_every_reader_does(path: Path) -> None:
     bases = [[ast.unparse(base) for base in each.bases] for each in classes]
     found = [each for each in bases if set(each) & SPARKS_READERS]
     assert found
-    assert all(each[0] == "Settling" for each in found)
+    assert all(each[0] == "PreparesWorker" for each in found)
 
 
 @LINUX

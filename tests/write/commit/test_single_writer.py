@@ -148,7 +148,7 @@ def test_a_write_that_its_own_thread_left_open_is_rolled_back_and_says_so(tmp_pa
 
 def begun_elsewhere(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on this thread's writes are those of a process that does not look at others before it begins."""
-    monkeypatch.setattr("hudiformat.write.commit.transaction.wait_for_other_processes", lambda state: state)
+    monkeypatch.setattr("hudiformat.write.commit.transaction.end_failed_writes", lambda state: state)
 
 
 @pytest.mark.parametrize("commits", [True, False])
