@@ -142,7 +142,7 @@ CALLS: dict[str, tuple[Refused, str]] = {
     ),
     "a log compaction without log files": (
         lambda path: table(path).log_compact(),
-        "expected a merge-on-read table .*, found log compaction of COPY_ON_WRITE tables; leave",
+        "expected a merge-on-read table .*, found a COPY_ON_WRITE table; leave",
     ),
     "a clustering of buckets": (
         lambda path: merged(path, options={"hoodie.index.type": "BUCKET"}).cluster(),
