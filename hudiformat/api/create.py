@@ -25,7 +25,7 @@ from hudiformat.table.state import Clock, TableClock
 from hudiformat.table.support import AMBIGUOUS_KEYS, WRITABLE_VERSIONS
 from hudiformat.timeline.config_files import PROPERTIES_FILE, format_table_config, has_table, update_table_config
 from hudiformat.timeline.table_config import MergeMode, TableConfig, TableType, TimelineZone
-from hudiformat.write.made_keys import with_carried_fields
+from hudiformat.write.made_keys import with_key_fields
 from hudiformat.write.metadata.setting_up import refuse_partitioned_index, set_up_metadata_table
 
 
@@ -136,7 +136,7 @@ def _refuse_unsupported(table_type: str, version: int) -> None:
 
 
 def _check_keys(config: TableConfig, schema: pa.Schema) -> None:
-    RowKeys.of(config).check(with_carried_fields(config, schema))
+    RowKeys.of(config).check(with_key_fields(config, schema))
     if config.has_ambiguous_keys:
         raise UnsupportedFeatureError(
             f"expected keys that all releases of Hudi write alike, found {AMBIGUOUS_KEYS}; "

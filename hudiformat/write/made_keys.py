@@ -31,7 +31,7 @@ def new_prefix(name: str) -> str:
     return f"{name}_{secrets.token_hex(8)}"
 
 
-def with_carried_fields(config: TableConfig, schema: pa.Schema) -> pa.Schema:
+def with_key_fields(config: TableConfig, schema: pa.Schema) -> pa.Schema:
     """Return *schema*, followed for a table without a record key by the meta fields that the rows of a write carry."""
     if config.record_key_fields:
         return schema
@@ -62,7 +62,7 @@ def add_keys(state: TableState, operation: Operation, reader: pa.RecordBatchRead
     """
     keeps = keeps_keys(state.config, operation, reader.schema.names)
     batches = add_keys_to_batches(reader, state.next_instant, keeps=keeps)
-    return pa.RecordBatchReader.from_batches(with_carried_fields(state.config, reader.schema), batches)
+    return pa.RecordBatchReader.from_batches(with_key_fields(state.config, reader.schema), batches)
 
 
 def add_keys_to_batches(batches: Iterable[pa.RecordBatch], name: str, *, keeps: bool) -> Iterator[pa.RecordBatch]:

@@ -47,7 +47,7 @@ from hudiformat.timeline.table_config import TableType
 from hudiformat.write.commit.files import decode_write_stats, encode_write_stats
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.commit.transaction import Transaction, begin_write
-from hudiformat.write.made_keys import keeps_keys, with_carried_fields
+from hudiformat.write.made_keys import keeps_keys, with_key_fields
 from hudiformat.write.rows import KeyedRows
 from hudiformat.write.write import WriteTask, check_rows, write_keyed
 
@@ -129,7 +129,7 @@ def _as_written(schema: StructType, state: TableState) -> pa.Schema:
     table = state.schema.arrow
     every = as_table_has(arrow_schema(schema), table)
     own = pa.schema([one if table.get_field_index(one.name) >= 0 else one.with_nullable(True) for one in every])
-    return with_carried_fields(state.config, own)
+    return with_key_fields(state.config, own)
 
 
 def _needs(version: str, feature: str) -> UnsupportedFeatureError:
