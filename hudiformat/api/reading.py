@@ -15,7 +15,7 @@ from hudiformat.arguments import check_arguments
 from hudiformat.conditions.filters import Filter
 from hudiformat.errors import OptionError, UnsupportedFeatureError
 from hudiformat.file_group.reader import SliceReader, refuse_unreadable
-from hudiformat.file_group.slices import FileSlice
+from hudiformat.file_group.slices import FileSlice, ListedFiles
 from hudiformat.naming.file_names import join_path
 from hudiformat.read.incremental import Span
 from hudiformat.read.plan import (
@@ -31,7 +31,6 @@ from hudiformat.read.plan import (
 from hudiformat.read.scan import Scan
 from hudiformat.read.time_travel import Moment
 from hudiformat.schema.meta_fields import RECORD_KEY
-from hudiformat.table.listing import ListedFiles
 from hudiformat.table.one_state import run_on_stable_state
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.table_config import TableConfig

@@ -175,6 +175,32 @@ class Visibility:
         return instant if self.archived is None else self.archived.of(instant)
 
 
+_AFTER_ALL = ":"  # compares as a text higher than every instant
+
+
+class ListedFiles:
+    """What the listings of one operation have shown, by which :func:`hudiformat.table.one_state.is_overtaken` decides.
+
+    ``unknown`` are the instants of files that the state of the table does not know, ``partitions`` the number of
+    partitions, and ``only`` the only partition and its files.
+    """
+
+    def __init__(self) -> None:
+        self.unknown: set[str] = set()
+        self.partitions = 0
+        self.only: tuple[str, list[FileInfo]] | None = None
+
+    def note(self, path: str, files: list[FileInfo]) -> None:
+        """Note that the partition *path* has *files*."""
+        self.partitions += 1
+        self.only = (path, files) if self.partitions == 1 else None
+
+    def note_end(self) -> None:
+        """Note that there are no further partitions; if there is none at all, all may have been deleted."""
+        if not self.partitions:
+            self.unknown.add(_AFTER_ALL)
+
+
 def build_slices(
     partition_path: str,
     files: Iterable[FileInfo],

@@ -16,7 +16,7 @@ from hudiformat.arguments import as_name_list
 from hudiformat.conditions.filters import Filter, as_filter, can_evaluate
 from hudiformat.errors import FilesGoneError
 from hudiformat.file_group.reader import SliceReader, refuse_unreadable
-from hudiformat.file_group.slices import FileSlice
+from hudiformat.file_group.slices import FileSlice, ListedFiles
 from hudiformat.read.changes import CHANGE_SCHEMA, ChangeReader, change_schema, refuse_without_changes
 from hudiformat.read.explain import explain
 from hudiformat.read.explanation import ScanExplanation
@@ -27,7 +27,6 @@ from hudiformat.read.scan import Scan, SliceQuery
 from hudiformat.read.skipping import drop_skipped
 from hudiformat.read.time_travel import Moment, as_instant, check_as_of, refuse_cleaned
 from hudiformat.storage.protocol import Storage
-from hudiformat.table.listing import ListedFiles
 from hudiformat.table.one_state import MOST_ATTEMPTS, run_on_stable_state
 from hudiformat.table.schema_files import schema_history
 from hudiformat.table.state import TableContext, TableState

@@ -10,8 +10,6 @@ from hudiformat.file_group.partitions import list_partitions
 from hudiformat.metadata_table.listing import Listing
 from hudiformat.storage.protocol import FileInfo, Storage
 
-_AFTER_ALL = ":"  # compares as a text higher than every instant
-
 PartitionFiles = tuple[str, list[FileInfo]]
 """A partition path and the files in it."""
 
@@ -26,29 +24,6 @@ class Pruner(Protocol):
     def may_enter(self, folder: str) -> bool:
         """Return whether *folder*, or a folder below it, can be a partition with rows that the query needs."""
         ...
-
-
-class ListedFiles:
-    """What the listings of one operation have shown, by which :func:`hudiformat.table.one_state.is_overtaken` decides.
-
-    ``unknown`` are the instants of files that the state of the table does not know, ``partitions`` the number of
-    partitions, and ``only`` the only partition and its files.
-    """
-
-    def __init__(self) -> None:
-        self.unknown: set[str] = set()
-        self.partitions = 0
-        self.only: PartitionFiles | None = None
-
-    def note(self, path: str, files: list[FileInfo]) -> None:
-        """Note that the partition *path* has *files*."""
-        self.partitions += 1
-        self.only = (path, files) if self.partitions == 1 else None
-
-    def note_end(self) -> None:
-        """Note that there are no further partitions; if there is none at all, all may have been deleted."""
-        if not self.partitions:
-            self.unknown.add(_AFTER_ALL)
 
 
 def list_files(storage: Storage, partition: str | None, *, pruner: Pruner | None = None) -> Iterable[PartitionFiles]:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from hudiformat.errors import CorruptTableError, DecodeError, StorageError, TableError
+from hudiformat.file_group.slices import ListedFiles
 from hudiformat.naming.file_names import base_name
-from hudiformat.table.listing import ListedFiles
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.timeline import Action, load_timeline
 

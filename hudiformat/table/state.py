@@ -18,7 +18,7 @@ from hudiformat.file_group.former_slices import FormerSlices
 from hudiformat.file_group.merging.rule import RecordMerger
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.pending_groups import PendingGroup, pending_groups
-from hudiformat.file_group.slices import FileSlice, Visibility, build_slices, latest_slices
+from hudiformat.file_group.slices import FileSlice, ListedFiles, Visibility, build_slices, latest_slices
 from hudiformat.metadata_table.definitions import load_definitions
 from hudiformat.metadata_table.kinds.files import FILES
 from hudiformat.metadata_table.kinds.record_index import RECORD_INDEX, is_partitioned
@@ -30,7 +30,7 @@ from hudiformat.storage.protocol import FileInfo, Storage
 from hudiformat.table.cache import TableCache
 from hudiformat.table.effective import without_restored_writes
 from hudiformat.table.executor import Executor, Given, Result, TaskAttempt
-from hudiformat.table.listing import ListedFiles, PartitionFiles, Pruner, list_files, list_metadata_table
+from hudiformat.table.listing import PartitionFiles, Pruner, list_files, list_metadata_table
 from hudiformat.table.operations import keeps_operations
 from hudiformat.table.options.values import BY_RECORD_INDEX, IndexType, WriteOptions
 from hudiformat.timeline.archive.archived_times import ArchivedTimes

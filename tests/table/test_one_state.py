@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hudiformat import CorruptTableError, StorageError, Table, TableError, open_storage, open_table
-from hudiformat.table.listing import ListedFiles
+from hudiformat.file_group.slices import ListedFiles
 from hudiformat.table.one_state import MOST_ATTEMPTS, is_overtaken, run_on_stable_state
 from hudiformat.table.state import TableState
 from hudiformat.timeline.archive.archiving import ArchiveLimits, archive_instants

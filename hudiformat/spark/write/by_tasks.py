@@ -290,8 +290,8 @@ def _assign_new_rows(plan: WritePlan, batch: pa.RecordBatch) -> Iterator[pa.Reco
     yield batch.filter(pc.invert(batch[NEW]))
     new = batch.filter(batch[NEW])
     for path, rows in group_by_value(new[PATH]):
-        placement = plan.planned_inserts.get(path)
-        if placement is not None:
+        planned = plan.planned_inserts.get(path)
+        if planned is not None:
             part = new.take(pa.array(rows))
             column = part.schema.get_field_index(GROUP)
-            yield part.set_column(column, part.schema.field(column), groups_of_new(placement, part[KEY]))
+            yield part.set_column(column, part.schema.field(column), groups_of_new(planned, part[KEY]))

@@ -171,9 +171,9 @@ def _groups_of_new(plan: WritePlan, paths: pa.Array, record_keys: pa.Array) -> p
     """Return the file group of each row of an insert, by the planned_inserts of the plan."""
     groups, order = [pa.array([], pa.string())], [np.array([], np.int64)]
     for path, rows in group_by_value(paths):
-        placement = plan.planned_inserts.get(path)
+        planned = plan.planned_inserts.get(path)
         # A source that returns other rows when it is read again may have a partition that was not counted.
-        unplaced = pa.repeat(FIRST_NEW, len(rows))
-        groups.append(unplaced if placement is None else groups_of_new(placement, record_keys.take(pa.array(rows))))
+        unplanned = pa.repeat(FIRST_NEW, len(rows))
+        groups.append(unplanned if planned is None else groups_of_new(planned, record_keys.take(pa.array(rows))))
         order.append(rows)
     return pa.concat_arrays(groups).take(pa.array(np.argsort(np.concatenate(order))))
