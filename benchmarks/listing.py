@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 import hudiformat as hf
-from hudiformat.metadata_table.file_entries import FileEntry, encode_file_entries
+from hudiformat.metadata_table.records import FileEntry, encode_file_entries
 from hudiformat.metadata_table.updates import encode_base_file
 from hudiformat.storage.local import LocalStorage
 from hudiformat.timeline.commit_metadata import CommitMetadata, encode_commit_metadata

@@ -57,9 +57,8 @@ if TYPE_CHECKING:
     from hudiformat.naming.file_names import BaseFileName, LogFileName, WriteToken
     from hudiformat.read.explanation import ExplainedSlice, ScanExplanation
     from hudiformat.read.scan import Scan
-    from hudiformat.report.writing import TableReport
-    from hudiformat.services.maintenance_report import MaintenanceReport, ServiceReport, TableSize
-    from hudiformat.services.service_result import ServiceResult
+    from hudiformat.report.page import TableReport
+    from hudiformat.services.service_result import MaintenanceReport, ServiceReport, ServiceResult, TableSize
     from hudiformat.sizing.spark import PartitionPlan
     from hudiformat.storage.opening import open_storage
     from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
@@ -245,13 +244,8 @@ _MODULES = {
         "ScanExplanation",
     ),
     "read.scan": ("Scan",),
-    "report.writing": ("TableReport",),
-    "services.maintenance_report": (
-        "MaintenanceReport",
-        "ServiceReport",
-        "TableSize",
-    ),
-    "services.service_result": ("ServiceResult",),
+    "report.page": ("TableReport",),
+    "services.service_result": ("MaintenanceReport", "ServiceReport", "ServiceResult", "TableSize"),
     "sizing.spark": ("PartitionPlan",),
     "storage.opening": ("open_storage",),
     "timeline.commit_metadata": (

@@ -25,7 +25,7 @@ from hudiformat.file_group.slices import Visibility, build_slices, latest_slices
 from hudiformat.metadata_table.bloom_filters import bloom_filters
 from hudiformat.metadata_table.definitions import load_definitions
 from hudiformat.metadata_table.kinds.record_index import is_partitioned, path_of_group
-from hudiformat.metadata_table.secondary_keys import prefixes_of, secondary_keys
+from hudiformat.metadata_table.secondary_index import prefixes_of, secondary_keys
 from hudiformat.storage.local import LocalStorage
 from hudiformat.timeline.config_files import load_table_config
 from hudiformat.timeline.timeline import load_timeline

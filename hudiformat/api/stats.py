@@ -8,8 +8,7 @@ from itertools import groupby
 
 import pyarrow as pa
 
-from hudiformat.file_group.slices import FileSlice
-from hudiformat.file_group.totals import SliceTotals
+from hudiformat.file_group.slices import FileSlice, SliceTotals
 
 SMALL_FILE_LIMIT = 104_857_600
 """A base file of fewer bytes is small: the default of hoodie.parquet.small.file.limit."""

@@ -24,7 +24,7 @@ from hudiformat.conditions.filters import Filter
 from hudiformat.errors import NotATableError, OptionError
 from hudiformat.file_group.merging.rule import RecordMerger
 from hudiformat.read.time_travel import Written, instant_text
-from hudiformat.report.writing import TableReport, report_table
+from hudiformat.report.page import TableReport, report_table
 from hudiformat.schema.column_changes import ColumnChanges
 from hudiformat.services.cleaning import clean
 from hudiformat.services.clustering import cluster, schedule_clustering
@@ -32,11 +32,10 @@ from hudiformat.services.compaction import compact, schedule_compaction
 from hudiformat.services.indexing import create_index, drop_index
 from hudiformat.services.inline import after_write, before_write
 from hudiformat.services.log_compaction import log_compact
-from hudiformat.services.maintenance_report import MaintenanceReport
 from hudiformat.services.rolling_back import roll_back
 from hudiformat.services.running import maintain, parse_services
 from hudiformat.services.savepoints import delete_savepoint, restore, savepoint
-from hudiformat.services.service_result import ServiceResult
+from hudiformat.services.service_result import MaintenanceReport, ServiceResult
 from hudiformat.services.versions import change_version
 from hudiformat.sizing.spark import PartitionPlan
 from hudiformat.storage.opening import Location, open_storage

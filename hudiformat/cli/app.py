@@ -12,7 +12,7 @@ import click
 from click.shell_completion import shell_complete
 
 import hudiformat
-from hudiformat.cli.printing.output import warn
+from hudiformat.cli.printing import warn
 from hudiformat.errors import HudiFormatError
 
 UNREADABLE = 2

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hudiformat.api.create import create_table
 from hudiformat.cli.files import file_format, open_rows
-from hudiformat.cli.printing.output import print_json, print_line, print_warnings
+from hudiformat.cli.printing import print_json, print_line, print_warnings
 from hudiformat.cli.source import column_types, json_option, key_and_value, split
 from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.errors import StorageError

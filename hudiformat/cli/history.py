@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from hudiformat.api.table import open_table
-from hudiformat.cli.printing.output import Column, Table, print_json
+from hudiformat.cli.printing import Column, Table, print_json
 from hudiformat.cli.source import json_option
 
 _COLUMNS = (

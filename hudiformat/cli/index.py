@@ -9,8 +9,7 @@ import click
 
 from hudiformat.api.reading import context_of
 from hudiformat.api.table import open_table
-from hudiformat.cli.printing.output import print_json, print_line, print_warnings
-from hudiformat.cli.printing.progress import progress_bar
+from hudiformat.cli.printing import print_json, print_line, print_warnings, progress_bar
 from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.services.indexing import create_index
 

@@ -15,13 +15,13 @@ import click
 
 from hudiformat.api.reading import context_of
 from hudiformat.api.table import open_table
-from hudiformat.cli.printing.output import Column, Table, print_json, print_line, print_warnings, warn
+from hudiformat.cli.printing import Column, Table, print_json, print_line, print_warnings, warn
 from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.errors import LockError, StorageError
 from hudiformat.services.deciding import Service
-from hudiformat.services.maintenance_report import MaintenanceReport, ServiceReport, TableSize
 from hudiformat.services.running import maintain as run_maintenance
 from hudiformat.services.running import parse_services
+from hudiformat.services.service_result import MaintenanceReport, ServiceReport, TableSize
 
 _COLUMNS = (
     Column("service", 14),

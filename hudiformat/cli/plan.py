@@ -9,7 +9,7 @@ import click
 
 from hudiformat.api.table import Table as HudiTable
 from hudiformat.api.table import open_table
-from hudiformat.cli.printing.output import Column, Table, print_json, print_line, print_warnings
+from hudiformat.cli.printing import Column, Table, print_json, print_line, print_warnings
 from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.sizing.spark import PartitionPlan
 from hudiformat.table.options.values import SizingEngine

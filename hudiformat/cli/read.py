@@ -10,9 +10,7 @@ import pyarrow as pa
 from hudiformat.api.table import Table as HudiTable
 from hudiformat.api.table import open_table
 from hudiformat.cli.files import STANDARD, Batches, file_format, format_option, write_rows
-from hudiformat.cli.printing.output import print_json, print_line, print_warnings
-from hudiformat.cli.printing.rows import print_rows
-from hudiformat.cli.printing.values import Row, rows_of
+from hudiformat.cli.printing import Row, print_json, print_line, print_rows, print_warnings, rows_of
 from hudiformat.cli.source import json_option, key_and_value, split
 from hudiformat.file_group.damage import DamageMode
 

@@ -10,7 +10,7 @@ import click
 from hudiformat.check.repair.planning import DEAD_AFTER, repair_table
 from hudiformat.check.repair.steps import Repair, RepairStep, StepState
 from hudiformat.cli.maintain import seconds_of
-from hudiformat.cli.printing.output import Column, Table, print_json, print_line, print_warnings
+from hudiformat.cli.printing import Column, Table, print_json, print_line, print_warnings
 from hudiformat.cli.source import json_option, key_and_value
 
 _COLUMNS = (Column("step", 10), Column("path", 60), Column("what"))

@@ -11,15 +11,13 @@ import click
 from hudiformat.api.reading import context_of
 from hudiformat.api.table import open_table
 from hudiformat.cli.files import is_device
-from hudiformat.cli.printing.output import print_json, print_line, print_warnings, printable
-from hudiformat.cli.printing.progress import progress_bar
+from hudiformat.cli.printing import print_json, print_line, print_warnings, printable, progress_bar
 from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.errors import StorageError
 from hudiformat.report.advice import is_damaged
 from hudiformat.report.facts import TableFacts
 from hudiformat.report.gathering import gather
-from hudiformat.report.page import page_of
-from hudiformat.report.writing import write_page
+from hudiformat.report.page import page_of, write_page
 
 _STANDARD_OUTPUT = "-"
 _EPILOG = """\b

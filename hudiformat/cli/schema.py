@@ -8,7 +8,7 @@ import click
 
 from hudiformat.api.reading import context_of
 from hudiformat.api.table import open_table
-from hudiformat.cli.printing.output import Column, Table, print_json, print_warnings
+from hudiformat.cli.printing import Column, Table, print_json, print_warnings
 from hudiformat.cli.source import column_types, json_option, key_and_value, pairs
 from hudiformat.schema.table_schema import TableSchema
 

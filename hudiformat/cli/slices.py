@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from hudiformat.api.table import open_table
-from hudiformat.cli.printing.output import Column, Table, print_json, print_warnings
+from hudiformat.cli.printing import Column, Table, print_json, print_warnings
 from hudiformat.cli.source import json_option
 from hudiformat.errors import OptionError, suggest_names
 from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile

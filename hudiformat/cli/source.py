@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 import pyarrow as pa
 
-from hudiformat.cli.printing.output import WIDE
+from hudiformat.cli.printing import WIDE
 from hudiformat.codec.log.reader import LogReader
 from hudiformat.errors import StorageError
 

@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from hudiformat.api.stats import SMALL_FILE_LIMIT
-from hudiformat.cli.printing.output import Column, Table, print_json
+from hudiformat.cli.printing import Column, Table, print_json
 from hudiformat.cli.slices import newest_slices
 from hudiformat.cli.source import json_option
-from hudiformat.file_group.totals import SliceTotals
+from hudiformat.file_group.slices import SliceTotals
 
 _COLUMNS = (
     Column("partition", 16),

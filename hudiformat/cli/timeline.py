@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from hudiformat.cli.printing.output import Column, Table, print_json
+from hudiformat.cli.printing import Column, Table, print_json
 from hudiformat.cli.source import json_option
 from hudiformat.storage.opening import open_storage
 from hudiformat.storage.protocol import Storage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from hudiformat.api.table import open_table
-from hudiformat.cli.printing.output import print_json, print_line, print_warnings
+from hudiformat.cli.printing import print_json, print_line, print_warnings
 from hudiformat.cli.source import json_option
 from hudiformat.timeline.config_files import SUPPORTED_VERSIONS
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from hudiformat.errors import CorruptTableError, NameFormatError
-from hudiformat.metadata_table.file_entries import FileEntries, decode_file_entries, merge_file_entries
 from hudiformat.metadata_table.kinds.files import ALL_PARTITIONS, FILES, NO_PARTITION
 from hudiformat.metadata_table.partition import Deletes, Part, open_partition
+from hudiformat.metadata_table.records import FileEntries, decode_file_entries, merge_file_entries
 from hudiformat.naming.checks import check_partition_path
 from hudiformat.storage.protocol import FileInfo, Storage
 from hudiformat.timeline.table_config import TableConfig

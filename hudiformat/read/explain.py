@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.read.explanation import FOOTER, PARTITION_PATH, ExplainedSlice, ScanExplanation
-from hudiformat.read.pruning import PartitionPruner
 from hudiformat.read.scan import SliceQuery
-from hudiformat.read.skipping import skipped_by_index
+from hudiformat.read.skipping import PartitionPruner, skipped_by_index
 from hudiformat.table.state import TableState
 
 

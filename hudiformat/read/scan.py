@@ -14,7 +14,7 @@ from hudiformat.conditions.filters import can_evaluate
 from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.read.explanation import ScanExplanation
-from hudiformat.read.pruning import filter_batch
+from hudiformat.read.skipping import filter_batch
 from hudiformat.schema.meta_fields import COMMIT_TIME
 from hudiformat.storage.protocol import Storage
 

@@ -12,7 +12,7 @@ from hudiformat.file_group.deleted_files import deleted_files
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import BaseFileName, LogFileName, join_path
 from hudiformat.naming.instants import format_instant, parse_instant
-from hudiformat.read.pruning import PartitionPruner
+from hudiformat.read.skipping import PartitionPruner
 from hudiformat.table.state import TableState
 from hudiformat.timeline.archive.archiving import read_archived
 from hudiformat.timeline.cleans import CleanerPlan, CleanMetadata

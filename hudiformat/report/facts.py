@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hudiformat.file_group.totals import SliceTotals
+from hudiformat.file_group.slices import SliceTotals
 
 Numbers = npt.NDArray[np.int64]
 

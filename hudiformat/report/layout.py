@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hudiformat.file_group.slices import FileSlice
-from hudiformat.file_group.totals import SliceTotals
+from hudiformat.file_group.slices import FileSlice, SliceTotals
 from hudiformat.report.facts import Groups, Histogram, Layout, Numbers, Partitions
 
 MOST_PARTITIONS, MOST_GROUPS = 20_000, 50_000

@@ -19,9 +19,16 @@ from hudiformat.errors import UnsupportedFeatureError, WriteConflictError
 from hudiformat.file_group.merging.rule import RecordMerger
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import WriteToken, base_name
-from hudiformat.services.claims import ServiceClaim, claim_service, is_running
 from hudiformat.services.clustering_plan import SORT_COLUMNS, plan_clustering, resizes_buckets
-from hudiformat.services.execution import Part, by_partition, complete_claimed, run_parts
+from hudiformat.services.execution import (
+    Part,
+    ServiceClaim,
+    by_partition,
+    claim_service,
+    complete_claimed,
+    is_running,
+    run_parts,
+)
 from hudiformat.services.ordering import RowOrder, row_order
 from hudiformat.services.resizing import RewriteBuckets, mark_rings, rings_after, rows_of, save_rings
 from hudiformat.services.service_result import ServiceResult, commits_result, plan_result
@@ -39,8 +46,7 @@ from hudiformat.write.commit.heartbeats import delete_heartbeat
 from hudiformat.write.commit.plan import WritePlan, plan_of_service
 from hudiformat.write.commit.publishing import announce
 from hudiformat.write.commit.transaction import Commit
-from hudiformat.write.handles.clustered import ClusteredFiles
-from hudiformat.write.handles.copied import CopiedFiles, can_copy
+from hudiformat.write.handles.clustered import ClusteredFiles, CopiedFiles, can_copy
 from hudiformat.write.index.hash_ring import HashRing
 
 T = TypeVar("T")

@@ -21,23 +21,63 @@ from hudiformat.file_group.merging.rule import RecordMerger
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import WriteToken
 from hudiformat.schema.meta_fields import FILE_NAME, add_file_name
-from hudiformat.services.claims import ServiceClaim, claim_service, is_running
-from hudiformat.services.execution import compaction_operation, mergeable_slices, run_claimed
-from hudiformat.services.lost_plans import find_lost_plans, mend_lost_plans
+from hudiformat.services.execution import (
+    ServiceClaim,
+    claim_service,
+    compaction_operation,
+    is_running,
+    mergeable_slices,
+    run_claimed,
+)
 from hudiformat.services.service_result import ServiceResult, commits_result, plan_result
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.table.support import refuse_unwritable
 from hudiformat.timeline.commit_metadata import WriteStat
-from hudiformat.timeline.plans import CompactionPlan
+from hudiformat.timeline.contents import encode_content, remove_pending
+from hudiformat.timeline.plans import CompactionOperation, CompactionPlan
 from hudiformat.timeline.table_config import TableType
-from hudiformat.timeline.timeline import Action, Instant
+from hudiformat.timeline.timeline import Action, Instant, State, instant_path
 from hudiformat.write.commit.changing import change_timeline
-from hudiformat.write.commit.files import GroupTarget, WriteCounts, base_file_stat
+from hudiformat.write.commit.files import GroupTarget, WriteCounts, base_file_stat, delete_files
 from hudiformat.write.commit.plan import WritePlan, plan_of_service
 from hudiformat.write.commit.publishing import announce
 from hudiformat.write.commit.transaction import Commit
-from hudiformat.write.handles.base_file import OpenBaseFile
+from hudiformat.write.handles.base_files import OpenBaseFile
+
+
+def find_lost_plans(state: TableState) -> list[Instant]:
+    """Return the pending compactions without a plan that nobody runs."""
+    pending = (one for one in state.timeline.pending if one.action is Action.COMPACTION)
+    return [one for one in pending if state.plan(one) is None and not is_running(state, one)]
+
+
+def mend_lost_plans(context: TableContext) -> TableState:
+    """Take such compactions off the timeline, or in table version 6 plan them again; return the state after that.
+
+    In table version 6, log files written since then are named by the compaction.  They belong to the slices before it
+    until it is completed, so it cannot be removed.
+    """
+    with change_timeline(context) as state:
+        for instant in find_lost_plans(state):
+            delete_files(state.storage, state.config, instant.time)
+            operations = tuple(_begun_slices(state, instant)) if state.logs_name_slices else ()
+            if operations:
+                plan = encode_content(CompactionPlan(operations, missing_schedule_partitions=()), state.config)
+                requested = Instant(instant.time, instant.action, State.REQUESTED)
+                state.storage.create(instant_path(state.config, requested), plan, overwrite=True)
+            else:
+                remove_pending(state.storage, state.config, instant)
+        return state.context.state()
+
+
+def _begun_slices(state: TableState, compaction: Instant) -> Iterator[CompactionOperation]:
+    """Yield what the compaction has to merge: the slices with log files that are named by it."""
+    for found in state.slices():
+        earlier = tuple(log for log in found.log_files if log.name.instant < compaction.time)
+        if found.base_instant < compaction.time and len(earlier) < len(found.log_files):
+            yield compaction_operation(replace(found, log_files=earlier))
+
 
 _SERVICE, _COMPACT = "compaction", "COMPACT"
 _MIB = 1024 * 1024

@@ -2,6 +2,11 @@
 
 A service has a part for each file group that it rewrites.  The parts are independent of each other, and are sent to
 tasks.
+
+Claim a planned service: nobody runs what another process is running, and what a dead process left is taken over.
+
+A claim is a heartbeat with the instant of the plan.  It is made under the table's lock, and confirmed under the lock
+before the service completes: a process that was stopped for too long finds that another has taken its place.
 """
 
 from __future__ import annotations
@@ -9,34 +14,80 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError
 from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile
 from hudiformat.naming.file_names import BaseFileName, LogFileName, WriteToken
-from hudiformat.services.claims import ServiceClaim
 from hudiformat.storage.opening import open_storage
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.executor import TaskAttempt
 from hudiformat.table.schema_files import internal_schema_of
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudiformat.timeline.contents import transition_inflight
 from hudiformat.timeline.plans import CompactionOperation, CompactionPlan
 from hudiformat.timeline.timeline import Action, Instant, State
 from hudiformat.write.commit.changing import change_timeline
 from hudiformat.write.commit.files import (
     decode_write_stats,
+    delete_files,
     delete_markers,
     delete_strays,
     encode_write_stats,
     refuse_finished_write,
 )
+from hudiformat.write.commit.heartbeats import Heartbeat, is_of_ended_process, living_instants
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.commit.publishing import check_publishable, publish, refuse_new_indexes
 from hudiformat.write.commit.reporting import LOG, log_commit
 from hudiformat.write.commit.transaction import Commit
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceClaim:
+    """An inflight service instant that this process runs.
+
+    ``attempt`` is in the names of its files, so that two processes, one of which is wrongly taken for dead, never write
+    the same file.
+    """
+
+    instant: Instant
+    heartbeat: Heartbeat
+    attempt: int
+    began: float = field(default_factory=time.time, compare=False)
+
+
+def is_running(state: TableState, instant: Instant) -> bool:
+    """Return whether the process that runs a planned service is alive, judging by its heartbeat."""
+    options = state.options.concurrency
+    if instant.time not in living_instants(state.storage, tolerance=options.heartbeat_tolerance):
+        return False
+    return options.has_other_writers or not is_of_ended_process(state.storage, instant.time)
+
+
+def claim_service(state: TableState, instant: Instant, undo: ExitStack) -> ServiceClaim:
+    """Begin a planned service, or take over one whose process has died; it must be called under the table's lock.
+
+    Files of the dead process are deleted.  The heartbeat stops when *undo* is closed.
+
+    Raises:
+        StorageError: the heartbeat or the inflight file cannot be written.
+    """
+    options = state.options.concurrency
+    heartbeat = Heartbeat(
+        state.storage, instant.time, interval=options.heartbeat_interval_ms / 1000, may_be_taken_over=True
+    )
+    undo.callback(heartbeat.stop)
+    heartbeat.start()
+    state.context.confirm()
+    if instant.state is State.INFLIGHT:
+        delete_files(state.storage, state.config, instant.time)
+        return ServiceClaim(instant, heartbeat, heartbeat.number)
+    return ServiceClaim(transition_inflight(state.storage, state.config, instant), heartbeat, 0)
+
 
 _MIB = 1024 * 1024
 _TOKENS = 1 << 31

@@ -20,7 +20,7 @@ from hudiformat.metadata_table.definitions import has_value_types, load_definiti
 from hudiformat.metadata_table.kinds.expression_index import EXPRESSION_INDEX
 from hudiformat.metadata_table.kinds.files import FILES
 from hudiformat.metadata_table.kinds.record_index import RECORD_INDEX
-from hudiformat.metadata_table.secondary_keys import SECONDARY_INDEX
+from hudiformat.metadata_table.secondary_index import SECONDARY_INDEX
 from hudiformat.metadata_table.value_types import is_indexable
 from hudiformat.services.service_result import ServiceResult
 from hudiformat.table.options.values import IndexingOptions

@@ -13,7 +13,7 @@ from hudiformat.metadata_table.kinds.files import FILES
 from hudiformat.services.cleaning import clean
 from hudiformat.services.clustering import cluster, schedule_clustering
 from hudiformat.services.compaction import compact
-from hudiformat.services.counting import archive_table, since_clustering, since_compaction
+from hudiformat.services.deciding import archive_table, since_clustering, since_compaction
 from hudiformat.services.indexing import build_metadata_table
 from hudiformat.services.metadata_services import serve_metadata_table
 from hudiformat.table.state import TableContext, TableState

@@ -25,8 +25,14 @@ from hudiformat.file_group.merging.slice import merge_log_entries, merge_slice
 from hudiformat.file_group.renamed_columns import rename_block_columns
 from hudiformat.file_group.slices import FileSlice, Visibility
 from hudiformat.naming.file_names import WriteToken
-from hudiformat.services.claims import ServiceClaim, claim_service, is_running
-from hudiformat.services.execution import compaction_operation, mergeable_slices, run_claimed
+from hudiformat.services.execution import (
+    ServiceClaim,
+    claim_service,
+    compaction_operation,
+    is_running,
+    mergeable_slices,
+    run_claimed,
+)
 from hudiformat.services.service_result import ServiceResult, commits_result
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.values import Operation

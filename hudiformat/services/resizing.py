@@ -27,9 +27,18 @@ from hudiformat.timeline.plans import ClusteringPlan
 from hudiformat.write.commit.files import GroupTarget
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.handles.clustered import ClusteredFiles
-from hudiformat.write.index.hash_ring import REPLACE, HashRing, Node, format_nodes, parse_nodes
+from hudiformat.write.index.hash_ring import (
+    REPLACE,
+    HashRing,
+    Node,
+    first_ring,
+    format_nodes,
+    mark_committed,
+    parse_nodes,
+    ring_of,
+    save_ring,
+)
 from hudiformat.write.index.resizing import ResizeLimits, plan_resizes
-from hudiformat.write.index.ring_files import first_ring, mark_committed, ring_of, save_ring
 
 EXECUTION = "org.apache.hudi.client.clustering.run.strategy.SparkConsistentBucketClusteringExecutionStrategy"
 _GROUP = "clustering.group."

@@ -18,13 +18,11 @@ from hudiformat.naming.file_names import parse_data_file
 from hudiformat.services.cleaning import clean
 from hudiformat.services.clustering import cluster
 from hudiformat.services.compaction import compact
-from hudiformat.services.counting import archive_table
-from hudiformat.services.deciding import Decision, Service, decide
+from hudiformat.services.deciding import Decision, Service, archive_table, decide
 from hudiformat.services.indexing import build_metadata_table
 from hudiformat.services.log_compaction import log_compact
-from hudiformat.services.maintenance_report import MaintenanceReport, ServiceReport, TableSize
 from hudiformat.services.metadata_services import serve_metadata_table
-from hudiformat.services.service_result import ServiceResult
+from hudiformat.services.service_result import MaintenanceReport, ServiceReport, ServiceResult, TableSize
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.table.support import refuse_unwritable
 from hudiformat.timeline.timeline import Instant

@@ -18,7 +18,7 @@ from hudiformat.timeline.rollbacks import InstantInfo, RestorePlan, SavepointMet
 from hudiformat.timeline.timeline import Action, Instant, State, instant_path
 from hudiformat.write.commit.changing import change_timeline, hold_table_lock
 from hudiformat.write.commit.publishing import announce
-from hudiformat.write.commit.restoring import finish_restores, run_restore
+from hudiformat.write.commit.rollback import finish_restores, run_restore
 
 
 def savepoint(context: TableContext, instant: str, *, user: str = "", comment: str = "") -> ServiceResult[Instant]:

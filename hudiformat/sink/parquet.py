@@ -10,9 +10,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudiformat.codec.parquet.bounds import set_infinite_bounds
 from hudiformat.codec.parquet.copying import RowGroupCopier
-from hudiformat.codec.parquet.rows import close_writer, columns_with_nan, read_batches
+from hudiformat.codec.parquet.rows import close_writer, columns_with_nan, read_batches, set_infinite_bounds
 from hudiformat.codec.parquet.source import ParquetSource
 from hudiformat.errors import DataError, SchemaError
 from hudiformat.sink.gathering import BufferedRowWriter

@@ -4,8 +4,16 @@ There are the rules of the Spark writer and those of the Flink writer.  All func
 every file group, the reason why it takes records or none.  Rules: spec/sizing.md.
 """
 
-from hudiformat.sizing.flink import KNOWN_GROUP, NEW_GROUP, FlinkAssigner, Placement, Profile, Task, plan_in_order
-from hudiformat.sizing.flink_tasks import FlinkTasks
+from hudiformat.sizing.flink import (
+    KNOWN_GROUP,
+    NEW_GROUP,
+    FlinkAssigner,
+    FlinkTasks,
+    Placement,
+    Profile,
+    Task,
+    plan_in_order,
+)
 from hudiformat.sizing.key_groups import Parallelism
 from hudiformat.sizing.record_size import Commits, RecordSize, SizingOptions, flink_record_size, spark_record_size
 from hudiformat.sizing.small_files import (

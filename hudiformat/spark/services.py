@@ -14,9 +14,8 @@ from hudiformat.check.repair.planning import DEAD_AFTER
 from hudiformat.check.repair.steps import Repair
 from hudiformat.check.verify.finding import TableFinding
 from hudiformat.read.time_travel import Written
-from hudiformat.report.writing import TableReport
-from hudiformat.services.maintenance_report import MaintenanceReport
-from hudiformat.services.service_result import ServiceResult
+from hudiformat.report.page import TableReport
+from hudiformat.services.service_result import MaintenanceReport, ServiceResult
 from hudiformat.spark.errors import reraise_task_errors
 from hudiformat.spark.executor import with_tasks
 from hudiformat.spark.options import open_for_tasks

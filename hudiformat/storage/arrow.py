@@ -16,10 +16,9 @@ from pyarrow import fs
 
 from hudiformat.errors import StorageError, UnsupportedFeatureError
 from hudiformat.storage.credentials import missing_credentials
-from hudiformat.storage.fetching import fetch
 from hudiformat.storage.local import remove_empty_folder
-from hudiformat.storage.paths import check_path
-from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile
+from hudiformat.storage.mapping import fetch
+from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile, check_path
 from hudiformat.storage.putting import fsspec_of, make_put
 
 _OBJECT_STORE = Capabilities()

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from hudiformat.storage.paths import check_path
-from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile, Storage
+from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile, Storage, check_path
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,7 @@ import pyarrow as pa
 
 from hudiformat.errors import StorageError
 from hudiformat.storage.mapping import map_file
-from hudiformat.storage.paths import check_path
-from hudiformat.storage.protocol import TEMPORARY_PREFIX, Capabilities, FileInfo, OutputFile
+from hudiformat.storage.protocol import TEMPORARY_PREFIX, Capabilities, FileInfo, OutputFile, check_path
 from hudiformat.wire import is_below_root
 
 T = TypeVar("T")

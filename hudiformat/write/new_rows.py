@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudiformat.file_group.merging.keys import key_hashes
-from hudiformat.sizing.flink_tasks import FlinkTasks
+from hudiformat.sizing.flink import FlinkTasks
 from hudiformat.sizing.small_files import GroupVerdict, Kind, Verdict
 from hudiformat.sizing.spark import PartitionPlan
 from hudiformat.write.commit.plan import SizingProfile, WritePlan

@@ -27,7 +27,7 @@ from hudiformat.write.commit.files import GroupTarget
 from hudiformat.write.commit.partitions import enter_partition
 from hudiformat.write.handles.append import AppendHandle
 from hudiformat.write.handles.append_new import AppendNewHandle
-from hudiformat.write.handles.create import CreateHandle
+from hudiformat.write.handles.base_files import CreateHandle
 from hudiformat.write.handles.logged_entries import LoggedEntries
 from hudiformat.write.handles.merge import MergeHandle
 from hudiformat.write.index.tagging import PartitionIndex

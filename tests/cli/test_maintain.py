@@ -11,7 +11,7 @@ import pytest
 
 from hudiformat import LockError, Table
 from hudiformat.cli import maintain as module
-from hudiformat.services.maintenance_report import MaintenanceReport, ServiceReport
+from hudiformat.services.service_result import MaintenanceReport, ServiceReport
 from hudiformat.table.options.values import Operation
 from hudiformat.write.commit.transaction import begin_write
 from tests.check.verify.support import grown

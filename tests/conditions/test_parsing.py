@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from hudiformat.conditions.parsing import parse_condition
+from hudiformat.conditions.translation import parse_condition
 from hudiformat.errors import FilterError, UnsupportedFeatureError
 
 

@@ -12,8 +12,7 @@ import pytest
 
 from hudiformat import create_table, open_table
 from hudiformat.file_group.slices import FileSlice
-from hudiformat.read.pruning import PartitionPruner
-from hudiformat.read.skipping import drop_skipped
+from hudiformat.read.skipping import PartitionPruner, drop_skipped
 from tests.conformance.hudi import RealHudi
 from tests.rows import assert_same_rows
 from tests.tables import multiset

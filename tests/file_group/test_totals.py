@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile
-from hudiformat.file_group.totals import SliceTotals
+from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile, SliceTotals
 from hudiformat.naming.file_names import BaseFileName, LogFileName
 
 

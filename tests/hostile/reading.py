@@ -19,7 +19,7 @@ from hudiformat.errors import HudiFormatError
 from hudiformat.file_group.base_file.read import read_file_keys, scan_base_file
 from hudiformat.metadata_table.bloom_filters import decode_bloom_filter
 from hudiformat.metadata_table.column_stats import decode_column_stats
-from hudiformat.metadata_table.file_entries import decode_file_entries
+from hudiformat.metadata_table.records import decode_file_entries
 from hudiformat.sink import FileSink, SinkOptions
 from hudiformat.sink.options import Codec, Format
 from hudiformat.spark.write.staging import read_staged

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudiformat.errors import CorruptBlockError
-from hudiformat.metadata_table.file_entries import FileEntries, FileEntry, decode_file_entries, merge_file_entries
+from hudiformat.metadata_table.records import FileEntries, FileEntry, decode_file_entries, merge_file_entries
 from tests.metadata_table.tables import GONE, SCHEMA, record
 
 names = st.sampled_from(["a", "b", "c"])

@@ -7,12 +7,12 @@ import json
 import pytest
 
 from hudiformat.errors import CorruptBlockError
-from hudiformat.metadata_table.file_entries import FileEntry, decode_file_entries
 from hudiformat.metadata_table.kinds.bloom_filters import BloomFiltersKind
 from hudiformat.metadata_table.kinds.column_stats import ColumnStatsKind
 from hudiformat.metadata_table.kinds.files import ALL_PARTITIONS, FilesKind, encode_entries
 from hudiformat.metadata_table.merging import merge_records
 from hudiformat.metadata_table.partition import Deletes, Part
+from hudiformat.metadata_table.records import FileEntry, decode_file_entries
 from hudiformat.metadata_table.stat_records import decode_stat_record
 from tests.metadata_table.statistics import SCHEMA, TYPED, numbers, part
 

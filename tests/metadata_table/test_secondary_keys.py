@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudiformat.metadata_table.secondary_keys import (
+from hudiformat.metadata_table.secondary_index import (
     has_secondary_keys,
     prefixes_of,
     prefixes_of_values,

@@ -10,7 +10,7 @@ from hudiformat import Table, open_table
 from hudiformat.metadata_table.definitions import load_definitions
 from hudiformat.metadata_table.partition import Deletes
 from hudiformat.metadata_table.record_locations import RecordLocation
-from hudiformat.metadata_table.secondary_locations import keys_in, secondary_locations
+from hudiformat.metadata_table.secondary_index import keys_in, secondary_locations
 from tests.metadata_tables import add_secondary_index, indexed_table
 from tests.tables import rows
 

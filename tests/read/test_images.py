@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hudiformat.read.images import avro_images, row_images
+from hudiformat.read.changes import avro_images, row_images
 
 CASES: list[tuple[Any, pa.DataType, str, str]] = [
     (True, pa.bool_(), "true", "true"),

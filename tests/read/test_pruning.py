@@ -13,7 +13,7 @@ import pytest
 
 from hudiformat import SchemaError, Table, open_table
 from hudiformat.file_group.base_file.read import read_base_file
-from hudiformat.read.pruning import PartitionPruner
+from hudiformat.read.skipping import PartitionPruner
 from hudiformat.schema.partition_columns import PartitionColumns
 from hudiformat.storage.local import LocalStorage
 from tests.tables import GoldenTable, multiset, new_table, rows

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudiformat import Table, open_table
-from hudiformat.read.images import row_images
+from hudiformat.read.changes import row_images
 from tests.effort import examples
 from tests.tables import new_table, rows
 

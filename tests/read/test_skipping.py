@@ -17,8 +17,7 @@ from hudiformat import HudiFormatWarning, SchemaError, Table, open_table
 from hudiformat.file_group.base_file.bloom import BloomFilter
 from hudiformat.file_group.base_file.filters import can_match
 from hudiformat.metadata_table.column_stats import ColumnRange
-from hudiformat.read.pruning import PartitionPruner
-from hudiformat.read.skipping import _of_column, drop_skipped
+from hudiformat.read.skipping import PartitionPruner, _of_column, drop_skipped
 from hudiformat.storage.local import LocalStorage
 from tests.tables import GoldenTable, content, multiset, new_table, rows
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hudiformat import StorageError, Table, TableReport
-from hudiformat.report.writing import write_page
+from hudiformat.report.page import write_page
 from tests.tables import new_table, rows
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hudiformat import Table
-from hudiformat.services.claims import ServiceClaim
+from hudiformat.services.execution import ServiceClaim
 from hudiformat.table.options.values import ServiceOptions
 from hudiformat.table.state import TableState
 from hudiformat.timeline.timeline import Instant

@@ -28,7 +28,7 @@ from hudiformat.table.options.values import Operation
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.timeline.timeline import Action, State
 from hudiformat.write.commit.transaction import begin_write
-from hudiformat.write.handles.copied import CopiedFiles
+from hudiformat.write.handles.clustered import CopiedFiles
 from hudiformat.write.rows import KeyedRows
 from hudiformat.write.write import write_keyed
 from tests.effort import sample
@@ -253,7 +253,7 @@ def test_a_clustering_that_was_stopped_is_run_again(tmp_path: Path, monkeypatch:
 
     for place in (
         "hudiformat.write.commit.publishing.complete_instant",
-        "hudiformat.write.handles.base_file.OpenBaseFile.write",
+        "hudiformat.write.handles.base_files.OpenBaseFile.write",
     ):
         monkeypatch.setattr(place, stop)
         with pytest.raises(StorageError, match="disk is full"):

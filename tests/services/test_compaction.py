@@ -72,7 +72,7 @@ def test_a_compaction_that_cannot_write_leaves_its_plan(table: Table, monkeypatc
     def fail(*_arguments: object) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr("hudiformat.write.handles.base_file.OpenBaseFile.write", fail)
+    monkeypatch.setattr("hudiformat.write.handles.base_files.OpenBaseFile.write", fail)
     with pytest.raises(StorageError, match="disk is full"):
         table.compact()
     monkeypatch.undo()

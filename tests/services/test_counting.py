@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hudiformat.services.counting import archivable_instants, archive_table, since_clustering, since_compaction
+from hudiformat.services.deciding import archivable_instants, archive_table, since_clustering, since_compaction
 from tests.check.verify.support import KEEP_FEW, grown, opened
 from tests.tables import content, rows
 

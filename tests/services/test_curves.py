@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from hudiformat.services.curves import hilbert, z_order
+from hudiformat.services.ordering import hilbert, z_order
 
 SIZES = [(1, 6), (2, 5), (3, 3), (4, 2), (6, 1)]
 

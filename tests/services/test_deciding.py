@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hudiformat import Table
-from hudiformat.services.claims import claim_service
 from hudiformat.services.deciding import Decision, Service, decide
+from hudiformat.services.execution import claim_service
 from tests.check.verify.support import KEEP_FEW, OPTIMISTIC, grown, opened
 from tests.model.kinds import COW
 from tests.tables import Clock, new_table, rows

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat.services.lost_plans import find_lost_plans, mend_lost_plans
+from hudiformat.services.compaction import find_lost_plans, mend_lost_plans
 from hudiformat.timeline.contents import transition_inflight
 from hudiformat.timeline.timeline import State, instant_path
 from tests.tables import content, new_table, rows

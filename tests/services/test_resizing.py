@@ -25,8 +25,7 @@ from hudiformat.services import clustering, resizing
 from hudiformat.table.options.values import Operation
 from hudiformat.timeline.timeline import Action
 from hudiformat.write.commit.transaction import begin_write
-from hudiformat.write.index.hash_ring import HashRing
-from hudiformat.write.index.ring_files import ring_of
+from hudiformat.write.index.hash_ring import HashRing, ring_of
 from hudiformat.write.rows import KeyedRows
 from hudiformat.write.write import write_keyed
 from tests.effort import sample

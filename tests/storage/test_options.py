@@ -11,8 +11,7 @@ import pytest
 from pyarrow import fs
 
 import hudiformat as hf
-from hudiformat.storage.opening import open_storage
-from hudiformat.storage.options import make_filesystem
+from hudiformat.storage.opening import make_filesystem, open_storage
 
 ROWS = pa.table({"id": ["a"], "v": [1]})
 

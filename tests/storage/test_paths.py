@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hudiformat.errors import StorageError
-from hudiformat.storage.paths import check_path
+from hudiformat.storage.protocol import check_path
 
 REFUSED = [
     "..",

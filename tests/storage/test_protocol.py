@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from hudiformat.errors import StorageError
-from hudiformat.storage import fetching
+from hudiformat.storage import mapping
 from hudiformat.storage.protocol import FileInfo, Storage
 
 
@@ -64,7 +64,7 @@ def test_a_file_is_read_whole_mapped_or_in_ranges(storage: Storage, content: byt
 
 
 def test_a_file_of_several_ranges_is_mapped_as_one(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetching, "RANGE", 1000)
+    monkeypatch.setattr(mapping, "RANGE", 1000)
     content = bytes(range(256)) * 40  # eleven ranges, the last one shorter
     storage.create("file", content)
     assert bytes(storage.map("file")) == content

@@ -15,9 +15,8 @@ from hudiformat.errors import CorruptTableError, NameFormatError
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.naming.file_names import LogFileName, join_path, parse_data_file
 from hudiformat.services.clustering import cluster
-from hudiformat.services.compaction import compact
+from hudiformat.services.compaction import compact, mend_lost_plans
 from hudiformat.services.log_compaction import log_compact
-from hudiformat.services.lost_plans import mend_lost_plans
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.contents import encode_content, remove_pending

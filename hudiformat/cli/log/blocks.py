@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from hudiformat.cli.printing.output import Column, Table, print_json, print_line, printable
+from hudiformat.cli.printing import Column, Table, print_json, print_line, printable
 from hudiformat.cli.source import file_argument, json_option, open_log
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.frame import BlockHeader, BlockType

@@ -9,9 +9,7 @@ from itertools import islice
 import click
 import pyarrow as pa
 
-from hudiformat.cli.printing.output import print_json, print_line, printable, warn
-from hudiformat.cli.printing.rows import print_rows
-from hudiformat.cli.printing.values import Row, rows_of
+from hudiformat.cli.printing import Row, print_json, print_line, print_rows, printable, rows_of, warn
 from hudiformat.cli.source import file_argument, json_option, open_log, split
 from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.codec.log.block import LogBlock

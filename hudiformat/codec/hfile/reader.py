@@ -12,11 +12,9 @@ import pyarrow.compute as pc
 
 from hudiformat.codec.hfile.block import Block, BlockType, decode_block, treat_truncation_as_corruption
 from hudiformat.codec.hfile.chain import Longs
-from hudiformat.codec.hfile.entries import decode_entries
-from hudiformat.codec.hfile.file_info import decode_file_info, suffix_size
+from hudiformat.codec.hfile.entries import MAX_SEARCHED_KEYS, decode_entries, find_values
+from hudiformat.codec.hfile.file_info import decode_file_info, name_of, suffix_size, text_bytes
 from hudiformat.codec.hfile.index import DataIndex, IndexEntry, decode_data_index, decode_meta_index
-from hudiformat.codec.hfile.names import name_of, text_bytes
-from hudiformat.codec.hfile.search import MAX_SEARCHED_KEYS, find_values
 from hudiformat.codec.hfile.trailer import TRAILER_SIZE, HFileTrailer, decode_trailer
 from hudiformat.errors import CorruptBlockError, TruncatedBlockError
 

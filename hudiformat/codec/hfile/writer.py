@@ -9,13 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pat
 
-from hudiformat.codec.hfile.block import NO_BLOCK, BlockType, encode_block
+from hudiformat.codec.hfile.block import NO_BLOCK, BlockType, Compression, encode_block
 from hudiformat.codec.hfile.chain import Longs
-from hudiformat.codec.hfile.compression import Compression
 from hudiformat.codec.hfile.entries import encode_entries, entry_sizes
-from hudiformat.codec.hfile.file_info import encode_file_info
+from hudiformat.codec.hfile.file_info import encode_file_info, hash_order, text_bytes
 from hudiformat.codec.hfile.index import IndexEntry, encode_data_index, encode_meta_index
-from hudiformat.codec.hfile.names import hash_order, text_bytes
 from hudiformat.codec.hfile.trailer import COMPARATOR, HFileTrailer, encode_trailer
 from hudiformat.errors import DataError, EncodeError, SchemaError
 from hudiformat.wire import INT32_MAX

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from hudiformat.codec.statistics import ColumnStatistics
-from hudiformat.file_group.base_file.file_keys import FileKeys
+from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.format import format_of
 from hudiformat.storage.protocol import Storage
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from hudiformat.codec.statistics import ColumnStatistics
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.file_group.base_file.file_keys import FileKeys
+from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.parquet import PARQUET
 from hudiformat.naming.file_names import BASE_FILE_EXTENSIONS
 from hudiformat.storage.protocol import OutputFile, Storage

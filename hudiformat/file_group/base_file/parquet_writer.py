@@ -12,7 +12,7 @@ from hudiformat.codec.avro.arrays import rows_within
 from hudiformat.codec.log.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, compression_level
 from hudiformat.codec.parquet.rows import close_writer, columns_with_nan
 from hudiformat.file_group.base_file.bloom import BLOOM_FILTER, BloomFilter
-from hudiformat.file_group.base_file.file_keys import MAX_KEY, MIN_KEY, FileKeys, beyond_utf16_unit
+from hudiformat.file_group.base_file.file_indexes import MAX_KEY, MIN_KEY, FileKeys, beyond_utf16_unit
 from hudiformat.schema.meta_fields import FILE_NAME, RECORD_KEY
 from hudiformat.storage.protocol import OutputFile
 from hudiformat.storage.streams import ArrowSink

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from hudiformat.codec.avro.schema import batch_of, convert_to_schema
 from hudiformat.conditions.filters import can_evaluate
 from hudiformat.errors import CorruptTableError
-from hudiformat.file_group.base_file.file_keys import FileKeys
+from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.filters import KeyFilter
 from hudiformat.file_group.base_file.format import StoredFile, format_of
 from hudiformat.schema.meta_fields import RECORD_KEY

@@ -11,7 +11,7 @@ from hudiformat.metadata_table.changes import Change, KeyedRecords, Stored
 from hudiformat.metadata_table.index_keys import file_id, partition_id
 from hudiformat.metadata_table.records import encode_record
 from hudiformat.naming.file_names import base_name
-from hudiformat.timeline.indexed_file import IndexedFile
+from hudiformat.timeline.commit_metadata import IndexedFile
 
 _NUMBER, _FIELD, _NAME = 4, "BloomFilterMetadata", "HoodieMetadataBloomFilter"
 

@@ -16,7 +16,7 @@ from hudiformat.metadata_table.index_keys import column_id, partition_id
 from hudiformat.metadata_table.stat_records import StatEncoder, decode_stat_record, file_key
 from hudiformat.metadata_table.value_types import as_kind
 from hudiformat.naming.file_names import base_name
-from hudiformat.timeline.indexed_file import IndexedFile
+from hudiformat.timeline.commit_metadata import IndexedFile
 
 EXPRESSION_INDEX = "expr_index_"
 """The prefix of the names of these partitions."""

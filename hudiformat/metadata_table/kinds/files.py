@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from hudiformat.metadata_table.changes import Change, KeyedRecords, Stored
-from hudiformat.metadata_table.file_entries import (
+from hudiformat.metadata_table.records import (
     FileEntries,
     FileEntry,
     decode_file_entries,

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from hudiformat.metadata_table.changes import Change, KeyedRecords, Stored
 from hudiformat.metadata_table.records import encode_record
-from hudiformat.metadata_table.secondary_keys import prefixes_of, secondary_keys
+from hudiformat.metadata_table.secondary_index import prefixes_of, secondary_keys
 from hudiformat.schema.meta_fields import RECORD_KEY
 
 _NUMBER, _FIELD, _NAME = 7, "SecondaryIndexMetadata", "HoodieSecondaryIndexInfo"

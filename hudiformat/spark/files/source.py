@@ -6,19 +6,64 @@ session, merges them and commits partitions.  Rules: spec/sink.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 import pyspark
-from pyspark.sql.datasource import DataSource
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from hudiformat.errors import OptionError, UnsupportedFeatureError
-from hudiformat.sink.layout import Layout
+from hudiformat.sink.layout import Layout, TaskCommit
 from hudiformat.sink.options import Policy, parse_sink_options
 from hudiformat.spark.errors import hide_frames
-from hudiformat.spark.files.sink import Share
+from hudiformat.spark.files.sink import Share, write_share
+from hudiformat.spark.source.messages import results_of
 from hudiformat.spark.write.schema import arrow_schema
+
+BATCH_ID = "streaming.sql.batchId"
+"""The local property of Spark's tasks that holds the number of a stream's batch."""
+
+
+@dataclass
+class Written(WriterCommitMessage):
+    """The message of a task: the files that it has written."""
+
+    commit: TaskCommit
+
+
+class FilesWriter(DataSourceStreamArrowWriter):
+    """The writer of a stream's batches; a batch that Spark repeats is written once."""
+
+    def __init__(self, share: Share, schema: pa.Schema) -> None:
+        self._share = share
+        self._schema = schema
+
+    @hide_frames
+    def write(  # type: ignore[override]  # a writer of Arrow is given batches
+        self, iterator: Iterator[pa.RecordBatch]
+    ) -> WriterCommitMessage:
+        rows = (batch.select(self._schema.names) for batch in iterator)
+        return Written(write_share(self._share, self._schema, rows, batch=_batch_of_task()))
+
+    @hide_frames
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
+        commits = [one.commit for one in results_of(messages, Written)]
+        self._share.coordinator().commit(commits, batch=batchId)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Keep all files: the batch may be committed already; when Spark repeats it, unused files are deleted."""
+
+
+def _batch_of_task() -> int | None:
+    """Return the number of the batch that this task writes; None if Spark does not tell it."""
+    context = TaskContext.get()
+    text = None if context is None else context.getLocalProperty(BATCH_ID)
+    return int(text) if text is not None and text.isdecimal() else None
+
 
 PARTITION_BY = "hudiformat.sink.partition.columns"
 NAME = "hudiformat.sink.name"
@@ -49,7 +94,7 @@ class HudiFilesSource(DataSource):
                 "output mode: expected append, found complete; use outputMode('append')", feature="output mode complete"
             )
         try:
-            from hudiformat.spark.files.stream import FilesWriter  # noqa: PLC0415 - PySpark 4.1
+            from hudiformat.spark.files.source import FilesWriter  # noqa: PLC0415 - PySpark 4.1
         except ImportError as error:
             raise UnsupportedFeatureError(
                 f"expected PySpark 4.1 or later for hudiformat-files, found {pyspark.__version__}; "

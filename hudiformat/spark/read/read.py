@@ -16,8 +16,7 @@ from hudiformat.read.plan import plan_snapshot
 from hudiformat.read.time_travel import Moment, moment_text
 from hudiformat.spark.errors import reraise_task_errors
 from hudiformat.spark.options import AS_OF, COLUMNS, FILTER, QUERY, READ_OPTIMIZED, SNAPSHOT, SourceOptions
-from hudiformat.spark.read.conditions import pruning
-from hudiformat.spark.read.native import native_slices, prune_slices, read_parquet
+from hudiformat.spark.read.native import native_slices, prune_slices, pruning, read_parquet
 from hudiformat.spark.read.pieces import Piece, SlicePiece, every_column, pieces, read_piece
 from hudiformat.spark.write.batches import tasks_at_once
 from hudiformat.spark.write.lookup.tagging import quote

@@ -16,8 +16,8 @@ from hudiformat.file_group.partitions import list_partitions
 from hudiformat.schema.table_schema import RowKeys, TableSchema
 from hudiformat.spark.write.describing import phase
 from hudiformat.spark.write.lookup.few_keys import as_message
+from hudiformat.spark.write.lookup.live_rows import slices_of
 from hudiformat.spark.write.schema import fit_shown
-from hudiformat.spark.write.slices import slices_of
 from hudiformat.spark.write.tasks import opens_groups
 from hudiformat.spark.write.workers import in_task
 from hudiformat.storage.opening import open_storage

@@ -34,7 +34,7 @@ from hudiformat.spark.write.batches import plan_shuffles_once, regroup_batches
 from hudiformat.spark.write.by_driver import seems_small, write_in_driver
 from hudiformat.spark.write.counting import Counts, counts_of_inserts, counts_of_new
 from hudiformat.spark.write.describing import phase
-from hudiformat.spark.write.lookup.live_rows import comparable_columns
+from hudiformat.spark.write.lookup.live_rows import comparable_columns, slices_of
 from hudiformat.spark.write.lookup.located_keys import LocatedKeys, known_keys, look_up_few_keys
 from hudiformat.spark.write.lookup.path_lookup import keys_by_index
 from hudiformat.spark.write.lookup.tagging import (
@@ -51,7 +51,6 @@ from hudiformat.spark.write.lookup.tagging import (
     with_tags,
 )
 from hudiformat.spark.write.packing import PACKED, pack, shuffle
-from hudiformat.spark.write.slices import slices_of
 from hudiformat.spark.write.summary import Summary, summarize
 from hudiformat.spark.write.tasks import decode_stats, opens_groups, write_partitions, write_rows
 from hudiformat.spark.write.workers import in_task

@@ -34,9 +34,9 @@ from hudiformat.spark.executor import with_tasks
 from hudiformat.spark.options import open_for_tasks
 from hudiformat.spark.write.batches import limit_batches_by_rows, plan_shuffles_once
 from hudiformat.spark.write.by_tasks import write_looked_up_rows
-from hudiformat.spark.write.literals import column_of
+from hudiformat.spark.write.changing import column_of
 from hudiformat.spark.write.lookup.global_lookup import LOCATIONS, location, route_rows, rows_everywhere
-from hudiformat.spark.write.lookup.live_rows import STORED, keep_one_per_key, live_rows
+from hudiformat.spark.write.lookup.live_rows import STORED, keep_one_per_key, live_rows, newest_slices
 from hudiformat.spark.write.lookup.tagging import (
     DELETED_FROM,
     GROUP,
@@ -49,7 +49,6 @@ from hudiformat.spark.write.lookup.tagging import (
     with_tags,
 )
 from hudiformat.spark.write.schema import arrow_schema, spark_schema
-from hudiformat.spark.write.slices import newest_slices
 from hudiformat.spark.write.workers import in_task
 from hudiformat.table.options.values import Operation
 from hudiformat.timeline.commit_metadata import WriteStat

@@ -19,8 +19,7 @@ from hudiformat.errors import LockError
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.timeline import Action
 from hudiformat.write.commit.locks import hold_lock, lock_of
-from hudiformat.write.commit.restoring import finish_restores
-from hudiformat.write.commit.rollback import finish_rollbacks
+from hudiformat.write.commit.rollback import finish_restores, finish_rollbacks
 from hudiformat.write.metadata.preparing import prepare_metadata_table
 from hudiformat.write.metadata.unfinished import finish_indexings
 

@@ -26,12 +26,12 @@ from hudiformat.storage.closing import FileCloser, sync_and_close
 from hudiformat.storage.protocol import OutputFile, Storage
 from hudiformat.timeline.commit_metadata import (
     CommitMetadata,
+    IndexedFile,
     WriteStat,
     decode_commit_metadata,
     encode_commit_metadata,
 )
 from hudiformat.timeline.config_files import MARKER_FOLDER, META_FOLDER, VERSION_WITH_COMPLETION_TIMES
-from hudiformat.timeline.indexed_file import IndexedFile
 from hudiformat.timeline.table_config import TableConfig
 from hudiformat.timeline.timeline import load_timeline
 from hudiformat.write.commit.partitions import leave_partition

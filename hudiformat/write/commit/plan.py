@@ -17,8 +17,7 @@ from hudiformat.metadata_table.record_lookup import RecordIndex
 from hudiformat.naming.file_names import new_file_id, new_group_uuid
 from hudiformat.schema.internal_schema import SchemaHistory
 from hudiformat.schema.table_schema import TableSchema
-from hudiformat.sizing.flink import FlinkAssigner, Profile, plan_in_order
-from hudiformat.sizing.flink_tasks import FlinkTasks
+from hudiformat.sizing.flink import FlinkAssigner, FlinkTasks, Profile, plan_in_order
 from hudiformat.sizing.key_groups import Parallelism
 from hudiformat.sizing.record_size import Commits, RecordSize, SizingOptions, flink_record_size, spark_record_size
 from hudiformat.sizing.small_files import GroupVerdict, Kind, Pending, flink_small_files, spark_small_files

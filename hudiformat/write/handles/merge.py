@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.file_group.base_file.file_keys import FileKeys
+from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.read import BaseRows, read_file_keys, scan_base_rows
 from hudiformat.file_group.merging.keys import KeyIndex, RowSource
 from hudiformat.file_group.merging.rule import comparable_integers, lacks_ordering_value
@@ -26,7 +26,7 @@ from hudiformat.table.options.values import Operation
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.files import GroupTarget, WriteCounts, base_file_stat
 from hudiformat.write.duplicates import combine
-from hudiformat.write.handles.base_file import OpenBaseFile
+from hudiformat.write.handles.base_files import OpenBaseFile
 from hudiformat.write.handles.change_log import DELETE, INSERT, UPDATE, ChangeLog
 from hudiformat.write.rows import (
     NOT_IN_BASE_FILE,

@@ -23,8 +23,7 @@ from hudiformat.naming.file_names import bucket_file_id, fixed_bucket_file_id, j
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.buckets import BucketEngine
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.index.hash_ring import HashRing
-from hudiformat.write.index.ring_files import first_ring, ring_of
+from hudiformat.write.index.hash_ring import HashRing, first_ring, ring_of
 from hudiformat.write.rows import Integers, Locations
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.file_group.base_file.file_keys import FileKeys
+from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.merging.keys import KeyIndex
 from hudiformat.file_group.slices import FileSlice, LogFile
 from hudiformat.table.cache import TableCache

@@ -19,7 +19,7 @@ from hudiformat.codec.log.damaged import add_log_file_to_errors
 from hudiformat.codec.log.frame import BlockType
 from hudiformat.codec.log.reader import LogReader
 from hudiformat.errors import DataError
-from hudiformat.file_group.base_file.file_keys import FileKeys
+from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.read import read_file_keys, scan_base_file
 from hudiformat.file_group.merging.candidates import blocks_to_merge
 from hudiformat.file_group.partitions import PARTITION_METADATA_FILE

@@ -23,10 +23,9 @@ from hudiformat.metadata_table.kinds.secondary_index import SecondaryIndexKind
 from hudiformat.metadata_table.merging import merge_records
 from hudiformat.metadata_table.partition import OpenMetadata
 from hudiformat.metadata_table.record_locations import RecordLocation, decode_location
-from hudiformat.metadata_table.secondary_keys import record_keys_of
+from hudiformat.metadata_table.secondary_index import record_keys_of
 from hudiformat.schema.meta_fields import RECORD_KEY
-from hudiformat.timeline.commit_metadata import WriteStat
-from hudiformat.timeline.indexed_file import IndexedFile
+from hudiformat.timeline.commit_metadata import IndexedFile, WriteStat
 from hudiformat.write.metadata.changes import MetadataChanges
 
 

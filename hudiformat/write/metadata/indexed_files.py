@@ -27,7 +27,7 @@ from hudiformat.schema.meta_fields import RECORD_KEY
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.schema_files import schema_history
 from hudiformat.table.state import TableState
-from hudiformat.timeline.indexed_file import IndexedFile
+from hudiformat.timeline.commit_metadata import IndexedFile
 
 _ROWS_OF_LOG = 64
 """The least bytes of a record in a log file, for estimating the number of records."""

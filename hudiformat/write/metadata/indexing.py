@@ -34,8 +34,7 @@ from hudiformat.storage.opening import open_storage
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.values import IndexingOptions
 from hudiformat.table.state import TableState
-from hudiformat.timeline.commit_metadata import WriteStat
-from hudiformat.timeline.indexed_file import IndexedFile
+from hudiformat.timeline.commit_metadata import IndexedFile, WriteStat
 from hudiformat.timeline.records import metadata_record_schema
 from hudiformat.timeline.table_config import TableConfig
 from hudiformat.write.metadata.building import NewPartition, build_partition

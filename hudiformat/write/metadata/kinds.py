@@ -39,7 +39,7 @@ from hudiformat.metadata_table.kinds.record_index import (
     is_partitioned,
 )
 from hudiformat.metadata_table.kinds.secondary_index import SecondaryIndexKind
-from hudiformat.metadata_table.secondary_keys import SECONDARY_INDEX, has_secondary_keys
+from hudiformat.metadata_table.secondary_index import SECONDARY_INDEX, has_secondary_keys
 from hudiformat.metadata_table.stat_records import StatEncoder
 from hudiformat.schema.meta_fields import META_FIELDS
 from hudiformat.schema.table_schema import TableSchema

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hudiformat import Table, open_table
-from hudiformat.services.maintenance_report import MaintenanceReport, ServiceReport
+from hudiformat.services.service_result import MaintenanceReport, ServiceReport
 from tests.tables import Clock, new_table, rows
 
 OPTIONS = {"hoodie.index.type": "INMEMORY", "hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}

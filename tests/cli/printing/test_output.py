@@ -15,7 +15,7 @@ import pytest
 
 import hudiformat
 from hudiformat.cli.app import run
-from hudiformat.cli.printing.output import (
+from hudiformat.cli.printing import (
     Column,
     Table,
     format_size,

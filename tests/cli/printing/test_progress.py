@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from hudiformat.cli import printing
 from hudiformat.cli.app import run
-from hudiformat.cli.printing import progress
 from tests.cli.support import HIDDEN, SOUND, Command
 
 Log = Callable[[bytes], Path]
@@ -36,7 +36,7 @@ def test_a_large_file_has_a_bar_on_a_terminal(
 ) -> None:
     path = log(HIDDEN)
     monkeypatch.chdir(path.parent)
-    monkeypatch.setattr(progress, "_LARGE", 0)
+    monkeypatch.setattr(printing, "_LARGE", 0)
     terminal = on_terminals(monkeypatch, "stderr")
     result = command(*arguments, path)
     assert "ing" in terminal.getvalue()
@@ -45,7 +45,7 @@ def test_a_large_file_has_a_bar_on_a_terminal(
 
 
 def test_rows_are_printed_above_the_bar_if_both_are_on_a_terminal(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_LARGE", 0)
+    monkeypatch.setattr(printing, "_LARGE", 0)
     terminal = on_terminals(monkeypatch, "stdout", "stderr")
     assert run(["verify", str(log(HIDDEN))]) == 1
     assert "hidden block" in terminal.getvalue()
@@ -58,5 +58,5 @@ def test_a_small_file_has_no_bar(command: Command, log: Log, monkeypatch: pytest
 
 
 def test_there_is_no_bar_without_a_terminal(command: Command, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_LARGE", 0)
+    monkeypatch.setattr(printing, "_LARGE", 0)
     assert command("verify", log(SOUND)).err == ""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hudiformat.cli.printing.rows import print_rows
-from hudiformat.cli.printing.values import Row
+from hudiformat.cli.printing import Row, print_rows
 
 
 def test_the_first_rows_determine_the_widths(capsys: pytest.CaptureFixture[str]) -> None:

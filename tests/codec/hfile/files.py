@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from hudiformat.codec.hfile.block import BlockType, encode_block
-from hudiformat.codec.hfile.compression import Compression
+from hudiformat.codec.hfile.block import BlockType, Compression, encode_block
 from hudiformat.codec.hfile.entries import encode_entries
 from hudiformat.codec.hfile.file_info import encode_file_info
 from hudiformat.codec.hfile.index import IndexEntry, encode_data_index

@@ -4,8 +4,7 @@ import zlib
 
 import pytest
 
-from hudiformat.codec.hfile.block import BlockType, decode_block, encode_block
-from hudiformat.codec.hfile.compression import Compression
+from hudiformat.codec.hfile.block import BlockType, Compression, decode_block, encode_block
 from hudiformat.errors import CorruptBlockError, EncodeError, TruncatedBlockError
 from tests.codec.hfile.builders import block
 

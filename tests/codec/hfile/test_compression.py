@@ -6,8 +6,7 @@ import gzip
 
 import pytest
 
-from hudiformat.codec.hfile.block import BlockType, decode_block, encode_block
-from hudiformat.codec.hfile.compression import Compression
+from hudiformat.codec.hfile.block import BlockType, Compression, decode_block, encode_block
 from hudiformat.errors import CorruptBlockError
 from tests.codec.hfile.builders import block
 

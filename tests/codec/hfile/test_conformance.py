@@ -7,7 +7,7 @@ import random
 import pyarrow as pa
 import pytest
 
-from hudiformat.codec.hfile.names import hash_order
+from hudiformat.codec.hfile.file_info import hash_order
 from hudiformat.codec.hfile.reader import HFileReader
 from hudiformat.codec.hfile.writer import encode_hfile
 from tests.codec.hfile.files import Entry, hfile, numbered

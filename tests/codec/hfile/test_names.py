@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hudiformat.codec.hfile.names import hash_order
+from hudiformat.codec.hfile.file_info import hash_order
 
 
 def test_names_are_in_the_order_of_javas_hash_map() -> None:  # as Java 17 gave it

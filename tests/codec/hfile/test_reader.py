@@ -11,8 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hudiformat.codec.hfile.block import BlockType, encode_block
-from hudiformat.codec.hfile.compression import Compression
+from hudiformat.codec.hfile.block import BlockType, Compression, encode_block
 from hudiformat.codec.hfile.index import IndexEntry
 from hudiformat.codec.hfile.protobuf import encode_delimited, encode_field
 from hudiformat.codec.hfile.reader import ByteSource, HFileReader

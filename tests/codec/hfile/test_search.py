@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudiformat.codec.hfile.entries import encode_entries
-from hudiformat.codec.hfile.search import find_values
+from hudiformat.codec.hfile.entries import encode_entries, find_values
 from tests.codec.hfile.files import Entry
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudiformat.codec.hfile.compression import Compression
+from hudiformat.codec.hfile.block import Compression
 from hudiformat.codec.hfile.protobuf import encode_field, encode_varint
 from hudiformat.codec.hfile.trailer import HFileTrailer, decode_trailer, encode_trailer
 from hudiformat.errors import CorruptBlockError, TruncatedBlockError

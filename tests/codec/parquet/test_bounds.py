@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudiformat.codec.parquet.bounds import set_infinite_bounds
-from hudiformat.codec.parquet.rows import columns_with_nan
+from hudiformat.codec.parquet.rows import columns_with_nan, set_infinite_bounds
 from tests.tables import SCHEMA, data_files, new_table, rows
 
 NAN, INFINITY = float("nan"), float("inf")

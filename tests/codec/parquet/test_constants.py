@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudiformat.codec.parquet.constants import constant_chunk
+from hudiformat.codec.parquet.copying import constant_chunk
 from hudiformat.codec.parquet.source import ColumnField, ParquetSource, number_field, struct_field, struct_list_field
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudiformat.file_group.base_file.bloom import BloomFilter
-from hudiformat.file_group.base_file.file_keys import FileKeys
+from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.read import read_file_keys
 from hudiformat.storage.local import LocalStorage
 from tests.file_group.base_file.test_bloom import dynamic

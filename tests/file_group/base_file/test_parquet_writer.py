@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudiformat.file_group.base_file.bloom import BloomFilter
-from hudiformat.file_group.base_file.file_keys import FileKeys
+from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.parquet_writer import ParquetBaseFileWriter
 from hudiformat.file_group.base_file.read import read_base_file, scan_base_file
 from hudiformat.schema.meta_fields import meta_schema

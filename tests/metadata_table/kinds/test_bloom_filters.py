@@ -6,8 +6,7 @@ from hudiformat.codec.avro.values import decode_value, parse_value_schema
 from hudiformat.metadata_table.changes import Change, Stored
 from hudiformat.metadata_table.index_keys import file_id, partition_id
 from hudiformat.metadata_table.kinds.bloom_filters import BloomFiltersKind
-from hudiformat.timeline.commit_metadata import WriteStat
-from hudiformat.timeline.indexed_file import IndexedFile
+from hudiformat.timeline.commit_metadata import IndexedFile, WriteStat
 from tests.metadata_table.statistics import SCHEMA
 
 KIND = BloomFiltersKind(SCHEMA)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hudiformat.metadata_table.changes import Change, Stored
 from hudiformat.metadata_table.kinds.column_stats import ColumnStatsKind
 from hudiformat.metadata_table.stat_records import decode_stat_record, file_key
-from hudiformat.timeline.commit_metadata import WriteStat
-from hudiformat.timeline.indexed_file import IndexedFile
+from hudiformat.timeline.commit_metadata import IndexedFile, WriteStat
 from tests.metadata_table.statistics import SCHEMA, TYPED, numbers
 
 KIND = ColumnStatsKind(("c", "d"), TYPED)

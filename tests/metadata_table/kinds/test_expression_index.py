@@ -8,8 +8,7 @@ from hudiformat.codec.statistics import NO_ROWS, ColumnStatistics
 from hudiformat.metadata_table.changes import Change, Stored
 from hudiformat.metadata_table.kinds.expression_index import ExpressionIndexKind
 from hudiformat.metadata_table.stat_records import decode_stat_record, file_key
-from hudiformat.timeline.commit_metadata import WriteStat
-from hudiformat.timeline.indexed_file import IndexedFile
+from hudiformat.timeline.commit_metadata import IndexedFile, WriteStat
 from tests.metadata_table.statistics import SCHEMA, TYPED, numbers
 
 KIND = ExpressionIndexKind("expr_index_up", "s", pa.int32(), TYPED)

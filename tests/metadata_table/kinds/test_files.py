@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hudiformat.metadata_table.changes import Change
-from hudiformat.metadata_table.file_entries import FileEntry
 from hudiformat.metadata_table.kinds.files import entries_of
+from hudiformat.metadata_table.records import FileEntry
 from hudiformat.timeline.commit_metadata import WriteStat
 from tests.metadata_table.tables import ALL
 

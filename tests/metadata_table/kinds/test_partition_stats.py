@@ -10,8 +10,7 @@ from hudiformat.codec.statistics import ColumnStatistics, unknown_statistics
 from hudiformat.metadata_table.changes import Change, KeyedRecords, Stored
 from hudiformat.metadata_table.kinds.partition_stats import PartitionStatsKind
 from hudiformat.metadata_table.stat_records import decode_stat_record, partition_key
-from hudiformat.timeline.commit_metadata import WriteStat
-from hudiformat.timeline.indexed_file import IndexedFile
+from hudiformat.timeline.commit_metadata import IndexedFile, WriteStat
 from tests.metadata_table.statistics import SCHEMA, TYPED, numbers
 
 KIND = PartitionStatsKind({"c": pa.int32(), "d": pa.string()}, TYPED)

@@ -15,8 +15,7 @@ from hudiformat.metadata_table.kinds.record_index import (
     group_of_path,
     path_of_group,
 )
-from hudiformat.timeline.commit_metadata import WriteStat
-from hudiformat.timeline.indexed_file import IndexedFile
+from hudiformat.timeline.commit_metadata import IndexedFile, WriteStat
 from tests.metadata_table.statistics import SCHEMA
 
 KIND = RecordIndexKind(SCHEMA, timezone.utc)

@@ -7,8 +7,7 @@ import pyarrow as pa
 from hudiformat.codec.avro.values import decode_value, parse_value_schema
 from hudiformat.metadata_table.changes import Change, Stored
 from hudiformat.metadata_table.kinds.secondary_index import SecondaryIndexKind
-from hudiformat.timeline.commit_metadata import WriteStat
-from hudiformat.timeline.indexed_file import IndexedFile
+from hudiformat.timeline.commit_metadata import IndexedFile, WriteStat
 from tests.metadata_table.statistics import SCHEMA
 
 KIND = SecondaryIndexKind("secondary_index_v", "v", SCHEMA, by_value=True)

@@ -9,8 +9,7 @@ import pytest
 
 pytest.importorskip("pyspark.sql.streaming.datasource")
 
-from hudiformat.spark.files.source import share_of
-from hudiformat.spark.files.stream import FilesWriter
+from hudiformat.spark.files.source import FilesWriter, share_of
 
 
 def test_an_abort_deletes_nothing(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("pyspark.sql")
 
-from hudiformat.spark.read.conditions import pruning
+from hudiformat.spark.read.native import pruning
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

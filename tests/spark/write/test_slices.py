@@ -13,8 +13,8 @@ from tests.spark.write.lookup.test_global_lookup import Pair, rows_of
 
 pytest.importorskip("pyspark.sql")
 
+from hudiformat.spark.write.lookup.live_rows import newest_slices
 from hudiformat.spark.write.lookup.tagging import PATH
-from hudiformat.spark.write.slices import newest_slices
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

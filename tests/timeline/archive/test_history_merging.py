@@ -8,9 +8,8 @@ import pytest
 
 from hudiformat.errors import CorruptTableError
 from hudiformat.timeline.archive.archived import ArchivedInstant
-from hudiformat.timeline.archive.archiving import archive_instants, read_archived
+from hudiformat.timeline.archive.archiving import _choose_files, archive_instants, merge_history, read_archived
 from hudiformat.timeline.archive.history import add_history, latest_manifest
-from hudiformat.timeline.archive.history_merging import _choose_files, merge_history
 from hudiformat.timeline.commit_metadata import CommitMetadata
 from hudiformat.timeline.timeline import Action, Instant, State
 from tests.timeline.support import FEW, Table

@@ -16,8 +16,7 @@ from hudiformat.naming.file_names import BaseFileName, LogFileName, WriteToken
 from hudiformat.spark.write.staging import stage
 from hudiformat.storage.local import LocalStorage
 from hudiformat.table.options.values import Operation
-from hudiformat.timeline.commit_metadata import WriteStat
-from hudiformat.timeline.indexed_file import IndexedFile
+from hudiformat.timeline.commit_metadata import IndexedFile, WriteStat
 from hudiformat.write.commit.files import (
     GroupTarget,
     LogFileStats,

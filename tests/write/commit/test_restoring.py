@@ -7,7 +7,7 @@ import pytest
 from hudiformat import CorruptTableError, LockError, Table, open_table
 from hudiformat.timeline.contents import create_requested
 from hudiformat.timeline.timeline import Action, State
-from hudiformat.write.commit.restoring import finish_restores, run_restore
+from hudiformat.write.commit.rollback import finish_restores, run_restore
 from tests.tables import content, rows
 from tests.write.commit.support import begun_restore
 from tests.write.commit.test_publishing import losing

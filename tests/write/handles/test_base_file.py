@@ -22,7 +22,7 @@ def test_a_copy_on_write_failure_leaves_nothing(tmp_path: Path, monkeypatch: pyt
             def fail(*_arguments: object, **_options: object) -> None:
                 raise OSError("no space left")
 
-            patch.setattr(f"hudiformat.write.handles.rolling_base_files.{module}.{name}", fail)
+            patch.setattr(f"hudiformat.write.handles.base_files.{module}.{name}", fail)
             for write in (table.upsert, table.bulk_insert):
                 with pytest.raises(OSError, match="no space left"):
                     write(keyed(5, 15))

@@ -12,7 +12,7 @@ from hudiformat.table.options.values import Operation
 from hudiformat.write.commit.files import GroupTarget
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.commit.transaction import begin_write
-from hudiformat.write.handles.rolling_base_files import RollingBaseFiles
+from hudiformat.write.handles.base_files import RollingBaseFiles
 from tests.tables import new_table, rows
 from tests.write.handles.test_clustered import COUNT, stored
 

@@ -12,8 +12,7 @@ import pytest
 from hudiformat import CorruptTableError, StorageError
 from hudiformat.file_group.slices import Visibility
 from hudiformat.storage.local import LocalStorage
-from hudiformat.write.index.hash_ring import HashRing, Node
-from hudiformat.write.index.ring_files import first_ring, mark_committed, ring_of, save_ring
+from hudiformat.write.index.hash_ring import HashRing, Node, first_ring, mark_committed, ring_of, save_ring
 from tests.faults import READS, FaultyStorage
 
 T = TypeVar("T")

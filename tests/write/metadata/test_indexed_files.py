@@ -12,7 +12,7 @@ import pytest
 
 from hudiformat import Table, open_table
 from hudiformat.file_group.base_file.file_indexes import Indexes
-from hudiformat.timeline.indexed_file import IndexedFile
+from hudiformat.timeline.commit_metadata import IndexedFile
 from hudiformat.write.commit import publishing
 from hudiformat.write.metadata.indexed_files import FileReader
 from hudiformat.write.metadata.metadata_table import MetadataTable

@@ -19,9 +19,9 @@ import pytest
 
 from hudiformat import Commit, CommitError, HudiFormatWarning, LogReader, StorageError, Table, open_table
 from hudiformat.codec.hfile.reader import HFileReader
-from hudiformat.metadata_table.file_entries import FileEntry, encode_file_entries
 from hudiformat.metadata_table.listing import listing
 from hudiformat.metadata_table.merging import merge_records
+from hudiformat.metadata_table.records import FileEntry, encode_file_entries
 from hudiformat.metadata_table.stat_records import decode_stat_record
 from hudiformat.naming.file_names import LogFileName
 from hudiformat.schema.meta_fields import META_FIELDS

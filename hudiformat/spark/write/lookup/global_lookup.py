@@ -23,7 +23,7 @@ from hudiformat.file_group.slices import FileSlice
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.spark.write.by_driver import seems_small, write_in_driver
 from hudiformat.spark.write.by_tasks import write_looked_up_rows, write_shuffled
-from hudiformat.spark.write.lookup.live_rows import comparable_columns, keep_one_per_key, live_rows
+from hudiformat.spark.write.lookup.live_rows import comparable_columns, keep_one_per_key, live_rows, slices_of
 from hudiformat.spark.write.lookup.record_lookup import named_rows
 from hudiformat.spark.write.lookup.tagging import (
     DELETED_FROM,
@@ -38,7 +38,6 @@ from hudiformat.spark.write.lookup.tagging import (
     with_tags,
 )
 from hudiformat.spark.write.schema import spark_schema
-from hudiformat.spark.write.slices import slices_of
 from hudiformat.spark.write.summary import summarize
 from hudiformat.storage.opening import open_storage
 from hudiformat.table.options.values import DuplicatePolicy, Operation

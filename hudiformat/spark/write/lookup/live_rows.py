@@ -17,6 +17,21 @@ from hudiformat.spark.write.lookup.tagging import KEY, PATH, quote
 from hudiformat.spark.write.schema import arrow_schema, spark_schema
 from hudiformat.spark.write.workers import in_task
 from hudiformat.storage.opening import open_storage
+from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.index.tagging import PartitionIndex
+
+
+def newest_slices(rows: DataFrame, plan: WritePlan) -> list[FileSlice]:
+    """Return the newest file slices of the partitions that the tagged *rows* belong to."""
+    paths = [row[0] for row in rows.select(PATH).distinct().collect()]
+    return slices_of(plan, paths)
+
+
+def slices_of(plan: WritePlan, paths: Iterable[str]) -> list[FileSlice]:
+    """Return the newest file slices of the partitions *paths*."""
+    storage = open_storage(plan.root)
+    return [one for path in paths for one in PartitionIndex(storage, plan, path).slices]
+
 
 STORED = "_hudiformat_stored_"
 """Prefix of the names of stored partition columns; a query shows the values of the path, which may differ."""

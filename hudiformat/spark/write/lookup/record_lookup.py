@@ -20,11 +20,10 @@ from pyspark.sql.types import BooleanType, IntegerType, StringType, StructField,
 from hudiformat.file_group.merging.keys import KeyIndex
 from hudiformat.metadata_table.record_lookup import RecordIndex
 from hudiformat.spark.write.lookup.few_keys import few_keys
-from hudiformat.spark.write.lookup.live_rows import live_rows
+from hudiformat.spark.write.lookup.live_rows import live_rows, slices_of
 from hudiformat.spark.write.lookup.path_lookup import join_for_lookup, yield_batches
 from hudiformat.spark.write.lookup.tagging import GROUP, KEY, PATH, cache, quote
 from hudiformat.spark.write.schema import arrow_schema, spark_schema
-from hudiformat.spark.write.slices import slices_of
 from hudiformat.spark.write.workers import in_task
 from hudiformat.storage.opening import open_storage
 from hudiformat.write.commit.plan import WritePlan

@@ -1,1 +1,0 @@
-"""Printing of the results of commands: tables, JSON lines, rows, findings, commits and progress."""

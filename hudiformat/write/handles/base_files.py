@@ -1,0 +1,247 @@
+"""A base file that is being written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from hudiformat.file_group.base_file.file_indexes import FileKeys
+from hudiformat.file_group.base_file.format import format_named
+from hudiformat.naming.file_names import BaseFileName
+from hudiformat.schema.meta_fields import INSERTED, RECORD_KEY, add_file_name, add_origin
+from hudiformat.timeline.commit_metadata import IndexedFile, WriteStat
+from hudiformat.write.commit.files import GroupTarget, base_file_stat, create_marker
+from hudiformat.write.rows import LocatedRows
+
+_ROW_GROUPS = 8
+"""Row groups of a full file: after each, the estimate of how many rows still fit improves."""
+
+
+class OpenBaseFile:
+    """A new base file of a file group; it is visible once the write is committed.
+
+    *row_size* is the estimated bytes of a row until it is measured; if None, recent commits supply it.
+    """
+
+    def __init__(self, target: GroupTarget, *, row_size: int | None = None) -> None:
+        storage, plan = target.storage, target.plan
+        file_format = format_named(plan.config.base_file_format)
+        self.name = str(BaseFileName(target.file_id, str(target.token), plan.instant, file_format.extension))
+        self.partition_path = target.partition_path
+        self.file_id = target.file_id
+        self.path = target.path(self.name)
+        self._target = target
+        self._indexer = plan.indexer()
+        create_marker(storage, plan.instant, self.path)
+        self._file = storage.open_new(self.path)
+        self._writer = file_format.writer(
+            self._file,
+            plan.schema.arrow_with_meta,
+            plan.schema.avro_with_meta,
+            compression=plan.options.parquet_codec,
+            bloom_filter=plan.options.bloom_filter,
+            row_size=plan.row_size if row_size is None else row_size,
+            row_group_size=max(plan.options.sizing.max_file_size // _ROW_GROUPS, 1),
+        )
+
+    @property
+    def rows(self) -> int:
+        """The number of rows so far."""
+        return self._writer.rows
+
+    @property
+    def waiting_bytes(self) -> int:
+        """The bytes of the rows that are still in memory."""
+        return self._writer.waiting_bytes
+
+    def is_full(self, size: int) -> bool:
+        """Return whether a file that is to have *size* bytes of rows takes no more."""
+        return self._writer.is_full(size)
+
+    def rows_before(self, size: int, rows: pa.Table) -> int:
+        """Return how many of the first *rows* to write before :meth:`is_full` has to be asked again."""
+        return self._writer.rows_before(size, rows)
+
+    def write(self, rows: pa.Table) -> None:
+        """Add *rows*, which have the meta fields."""
+        self._writer.write(rows)
+        if self._indexer is not None:
+            self._indexer.add(rows)
+
+    def add_keys(self, keys: pa.Array | pa.ChunkedArray) -> None:
+        """Record for the record index that these keys are now in the file group."""
+        if self._indexer is not None:
+            self._indexer.add_keys(keys)
+
+    def drop_keys(self, keys: pa.Array | pa.ChunkedArray) -> None:
+        """Record for the record index that these keys are no longer in the file group."""
+        if self._indexer is not None:
+            self._indexer.drop_keys(keys)
+
+    def add_values(self, rows: pa.Table) -> None:
+        """Record for the secondary indexes that these rows are now in the file group."""
+        if self._indexer is not None:
+            self._indexer.add_values(rows)
+
+    def drop_values(self, rows: pa.Table, at: pa.Array) -> None:
+        """Record for the secondary indexes that the rows at the indices *at* are no longer in the file group."""
+        if self._indexer is not None:
+            self._indexer.drop_values(rows, at)
+
+    def flush(self) -> None:
+        """Write the rows that are waiting."""
+        self._writer.flush()
+
+    def close(self, *, same_keys: FileKeys | None = None) -> int:
+        """Finish the file, and return its size in bytes; *same_keys* is as in ``BaseFileWriter.close``."""
+        size = self._writer.close(same_keys=same_keys)
+        self._target.close(self._file)
+        return size
+
+    @property
+    def indexed(self) -> IndexedFile | None:
+        """What the metadata table keeps of the closed file."""
+        if self._indexer is None:
+            return None
+        writer = self._writer
+        return self._indexer.finish(sizes=writer.column_sizes, bloom_filter=writer.bloom_filter)
+
+    def abandon(self) -> None:
+        """Leave the file as it is; the rollback of the write deletes it."""
+        self._writer.abandon()
+        self._file.abandon()
+
+
+class RollingBaseFiles:
+    """Writes rows that have all meta fields except the file's name.  Memory is bounded by a row group.
+
+    *target_of* returns the file group of the file with a number, from 0 on, and *limit_of* how many bytes of rows that
+    file takes.
+    """
+
+    def __init__(self, target_of: Callable[[int], GroupTarget], limit_of: Callable[[int], int]) -> None:
+        self._target_of = target_of
+        self._limit_of = limit_of
+        self._open: OpenBaseFile | None = None
+        self._stats: list[WriteStat] = []
+
+    @property
+    def waiting_bytes(self) -> int:
+        """The bytes of the rows that are still in memory."""
+        return self._open.waiting_bytes if self._open else 0
+
+    def write(self, rows: pa.Table) -> None:
+        """Write *rows* to the open file, and to as many further files as they need."""
+        while rows.num_rows:
+            file = self._file()
+            part = rows.slice(0, file.rows_before(self._limit, rows))
+            rows = rows.slice(part.num_rows)
+            named = add_file_name(part, file.name)
+            file.write(named)
+            file.add_keys(part[RECORD_KEY])
+            file.add_values(named)
+
+    def flush(self) -> None:
+        """Write the rows that are still in memory."""
+        if self._open:
+            self._open.flush()
+
+    def close(self) -> list[WriteStat]:
+        """Finish the files, and return one statistic per file."""
+        if self._open:
+            self._finish(self._open)
+        return self._stats
+
+    def abandon(self) -> None:
+        """Leave the files as they are; a rollback, or the next attempt, deletes them."""
+        if self._open:
+            self._open.abandon()
+
+    @property
+    def _limit(self) -> int:
+        return self._limit_of(len(self._stats))
+
+    def _file(self) -> OpenBaseFile:
+        """Return the file that takes the next rows."""
+        if self._open and self._open.is_full(self._limit):
+            self._open.flush()  # the size of waiting rows was estimated: check again with the real size
+            if self._open.is_full(self._limit):
+                self._finish(self._open)
+        if self._open is None:
+            self._open = OpenBaseFile(self._target_of(len(self._stats)))
+        return self._open
+
+    def _finish(self, file: OpenBaseFile) -> None:
+        size = file.close()
+        self._open = None
+        self._stats.append(
+            base_file_stat(
+                partition_path=file.partition_path,
+                file_id=file.file_id,
+                path=file.path,
+                rows=file.rows,
+                size=size,
+                indexed=file.indexed,
+            )
+        )
+
+
+_ROWS_AT_ONCE = 65_536
+"""Rows that get their meta fields together."""
+
+
+class CreateHandle:
+    """Writes the rows of a new file group; if they are too many for one file, the next files are further groups.
+
+    The file ids count up from ``-0``.  A planned group is one file, unless its rows are larger than planned: a file
+    takes rows up to ``SizingOptions.largest_new_file`` bytes, a tenth more than the maximum that groups are planned
+    for.  Memory is bounded by a row group.
+
+    Source: HoodieCreateHandle, CreateHandleFactory, CopyOnWriteInsertHandler, Hudi 1.2.0.
+    """
+
+    def __init__(self, target: GroupTarget) -> None:
+        self._target = target
+        self._plan = target.plan
+        self._files = RollingBaseFiles(self._target_of, lambda _: target.plan.options.sizing.largest_new_file)
+
+    @property
+    def buffered_bytes(self) -> int:
+        """The bytes of the rows that are still in memory."""
+        return self._files.waiting_bytes
+
+    def insert(self, rows: LocatedRows, *, first_counter: int) -> None:
+        """Write *rows*, which have the table's own columns."""
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            self._files.write(self._add_meta_fields(rows.slice(start, _ROWS_AT_ONCE), first_counter + start))
+
+    def _add_meta_fields(self, rows: LocatedRows, first_counter: int) -> pa.Table:
+        """Return *rows* with all meta fields except the file's name."""
+        stored = add_origin(
+            rows.rows,
+            rows.keys,
+            pa.array(np.arange(first_counter, first_counter + len(rows))),
+            instant=self._plan.instant,
+            partition_path=self._target.partition_path,
+            task_partition=self._target.token.partition,
+            operation=INSERTED if self._plan.schema.keeps_operations else None,
+        )
+        return pa.Table.from_batches([stored])
+
+    def flush(self) -> None:
+        """Write the rows that are still in memory."""
+        self._files.flush()
+
+    def close(self) -> list[WriteStat]:
+        """Finish the files, and return one statistic per base file."""
+        return self._files.close()
+
+    def abandon(self) -> None:
+        """Stop writing; the rollback of the write deletes the files."""
+        self._files.abandon()
+
+    def _target_of(self, number: int) -> GroupTarget:
+        group = self._target.file_id.rpartition("-")[0]
+        return self._target.of_group(f"{group}-{number}")
