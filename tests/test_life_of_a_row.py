@@ -1,4 +1,4 @@
-"""The page about the life of a row names modules, classes and functions that exist."""
+"""The pages that lead through the code name modules, classes and functions that exist."""
 
 from __future__ import annotations
 
@@ -8,12 +8,19 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[1] / "docs" / "life-of-a-row.md"
-NAMES = sorted(set(re.findall(r"`(hudiformat\.[\w.]+)`", PAGE.read_text("utf-8"))))
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = ("life-of-a-row.md", "where-things-are-decided.md")
+
+
+def names_on(page: str) -> set[str]:
+    return set(re.findall(r"`(hudiformat\.[\w.]+)`", (DOCS / page).read_text("utf-8")))
+
+
+NAMES = sorted(set().union(*map(names_on, PAGES)))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_of_the_page_exists(name: str) -> None:
+def test_a_name_of_a_page_exists(name: str) -> None:
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
         try:
@@ -26,5 +33,6 @@ def test_a_name_of_the_page_exists(name: str) -> None:
     raise AssertionError(name)
 
 
-def test_the_page_names_what_a_row_passes() -> None:
-    assert len(NAMES) > 40
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_names_much(page: str) -> None:
+    assert len(names_on(page)) > 40
