@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from hudiformat.storage import fetching, mapping
+from hudiformat.storage import mapping
 from hudiformat.storage.opening import open_storage
 
 
@@ -32,6 +32,6 @@ def test_a_range_that_ends_too_early_is_an_error(monkeypatch: pytest.MonkeyPatch
         def read_at(self, count: int, start: int) -> bytes:
             return b"x" * max(min(count, 15 - start), 0)
 
-    monkeypatch.setattr(fetching, "RANGE", 10)
+    monkeypatch.setattr(mapping, "RANGE", 10)
     with pytest.raises(OSError, match="expected 10 bytes at byte 10, found 5"):
-        fetching.fetch(cast("Any", Shrinking()))
+        mapping.fetch(cast("Any", Shrinking()))
