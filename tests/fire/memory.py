@@ -18,7 +18,7 @@ import pytest
 
 from hudiformat import StorageError
 from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile
-from hudiformat.write.commit import heartbeats, locks
+from hudiformat.write.commit import heartbeats, locks, ticking
 
 
 class FakeTime:
@@ -60,7 +60,7 @@ def in_time_of(time: FakeTime) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(locks, "time", time)
         patch.setattr(heartbeats, "time", time)
-        patch.setattr(heartbeats, "threading", threads)
+        patch.setattr(ticking, "threading", threads)
         yield
 
 

@@ -13,7 +13,6 @@ Source: HoodieHeartbeatClient, HoodieHeartbeatUtils, Hudi 1.2.0.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import socket
@@ -28,35 +27,7 @@ from typing import Protocol
 from hudiformat.errors import LockError, StorageError
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.values import ConcurrencyOptions, FailedWritesPolicy
-
-
-class Ticker:
-    """Calls *action* every *interval* seconds, from :meth:`start` to :meth:`stop`.
-
-    A StorageError is ignored, because the next call may succeed.  The thread ends with the process.
-    """
-
-    def __init__(self, action: Callable[[], None], *, interval: float, name: str) -> None:
-        self._action = action
-        self._interval = interval
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-
-    def start(self) -> None:
-        """Start the thread; the first call comes after an interval."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop the calls; when this returns, none is running and none will begin."""
-        self._stopped.set()
-        if self._thread.is_alive():
-            self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stopped.wait(self._interval):
-            with contextlib.suppress(StorageError):
-                self._action()
-
+from hudiformat.write.commit.ticking import Ticker
 
 _FOLDER = ".hoodie/.heartbeat"
 _beating: set[str] = set()

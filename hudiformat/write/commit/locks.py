@@ -28,7 +28,7 @@ from hudiformat.storage.opening import open_storage
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.values import ConcurrencyOptions, LockProvider
 from hudiformat.timeline.config_files import META_FOLDER
-from hudiformat.write.commit.heartbeats import Ticker
+from hudiformat.write.commit.ticking import Ticker
 
 _LOCK_FILE = "lock"
 _FIRST_WAIT, _LONGEST_WAIT = 0.005, 0.25  # seconds

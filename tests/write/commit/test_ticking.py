@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from hudiformat import StorageError
-from hudiformat.write.commit.heartbeats import Ticker
+from hudiformat.write.commit.ticking import Ticker
 
 
 def test_it_goes_on_after_an_error_until_it_is_stopped() -> None:
