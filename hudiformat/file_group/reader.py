@@ -29,7 +29,7 @@ from hudiformat.file_group.base_file.filters import KeyFilter
 from hudiformat.file_group.base_file.format import FORMATS
 from hudiformat.file_group.base_file.read import (
     BaseRows,
-    row_groups_to_read,
+    count_row_groups,
     scan_base_file,
     scan_base_rows,
     to_base_rows,
@@ -231,7 +231,7 @@ class SliceReader:
         path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
         schema = self._stored_schema
         is_pushed = is_pushed and (self.history is None or stored_schema_of(path, schema, self.history) is None)
-        return row_groups_to_read(storage, path, schema, may_hold=may_hold if is_pushed else None, where=where)
+        return count_row_groups(storage, path, schema, may_hold=may_hold if is_pushed else None, where=where)
 
     def scan_stored(self, storage: Storage, file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
         """Yield the merged rows of *file_slice* with the values that a new base file stores.

@@ -70,7 +70,7 @@ def scan_base_file(
             yield convert_to_schema(batch, schema)
 
 
-def row_groups_to_read(
+def count_row_groups(
     storage: Storage,
     path: str,
     schema: pa.Schema,
