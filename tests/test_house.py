@@ -85,11 +85,15 @@ def test_any_is_found_in_signatures_of_public_names(monkeypatch: pytest.MonkeyPa
     assert sorted(house.public_any()) == ["Public.found(return)", "Public.take(options)"]
 
 
-def test_the_figures_of_the_package_are_printed_as_json(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_figures_of_a_package_are_printed_as_json(
+    module: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    (module.parents[1] / "pyproject.toml").write_text('[tool.ruff.lint]\nextend-select = ["D401"]\nignore = [\n]\n')
     monkeypatch.setattr(sys, "argv", ["house", "--json"])
     house.main()
     found = json.loads(capsys.readouterr().out)
-    assert found["modules"] > 100
+    assert found["modules"] == 1
+    assert found["lines of the package"] == len(MODULE.splitlines())
+    assert found["longest function"] == "3 lines, rows.py:load"
+    assert found["names with private words"] == 3
     assert found["imperative docstrings (D401)"] == "on"
