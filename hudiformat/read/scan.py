@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.conditions.filters import can_evaluate
+from hudiformat.conditions.filters import columns_of
 from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.read.explanation import ScanExplanation
@@ -149,8 +149,7 @@ class SliceQuery:
 
     def _needed(self, names: list[str]) -> list[str]:
         """Return the columns to read: *names*, and those that only the conditions need."""
-        every = self.reader.output_schema
-        if self.filter is not None and not can_evaluate(self.filter, pa.schema([every.field(name) for name in names])):
-            return list(every.names)
-        missing = [COMMIT_TIME] if self.written_by is not None and COMMIT_TIME not in names else []
-        return [*names, *missing]
+        tested = [COMMIT_TIME] if self.written_by is not None else []
+        if self.filter is not None:
+            tested += columns_of(self.filter, self.reader.output_schema)
+        return list(dict.fromkeys([*names, *tested]))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from hudiformat import Table
+from hudiformat.file_group.reader import SliceReader
 from hudiformat.read.explanation import ScanExplanation
 from hudiformat.read.scan import Scan
 from tests.tables import new_table, rows
@@ -54,3 +57,28 @@ def test_a_scan_goes_to_other_processes(tmp_path: Path) -> None:
     scan = pickle.loads(pickle.dumps(table.scan(columns="k", filter="p = 'y'")))  # noqa: S301
     assert scan.read_all().to_pylist() == [{"k": "b"}]
     assert scan.explain() == table.scan(columns="k", filter="p = 'y'").explain()
+
+
+@pytest.mark.parametrize(
+    ("columns", "filter_", "read"),
+    [
+        (["k"], pa.compute.field("v") > 2, ["k", "v"]),
+        (["k", "v"], "v > 2", ["k", "v"]),
+        (["v"], [("k", "=", "a")], ["v", "k"]),
+        (["k"], None, ["k"]),
+    ],
+)
+def test_a_filter_reads_its_own_columns_besides_those_asked_for(
+    columns: list[str], filter_: Any, read: list[str], table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def scan(self: SliceReader, *arguments: object, **options: object) -> Iterator[pa.RecordBatch]:
+        asked.append(options["columns"])
+        return scanned(self, *arguments, **options)  # type: ignore[arg-type]
+
+    scanned = SliceReader.scan
+    monkeypatch.setattr(SliceReader, "scan", scan)
+    table.snapshot(columns=columns, filter=filter_)
+    assert asked
+    assert all(one == read for one in asked)
