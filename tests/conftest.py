@@ -15,6 +15,7 @@ import time
 import uuid
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import coverage
@@ -77,7 +78,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for name, places in JVMS.items():
             if name in getattr(item, "fixturenames", ()) and not item.nodeid.startswith((*places, *JVMS["hudi"])):
                 raise pytest.UsageError(f"{item.nodeid} would start a JVM for its worker alone: add its file to JVMS")
+    _measure_some(items)
     items.sort(key=_turn)
+
+
+def _measure_some(items: list[pytest.Item]) -> None:
+    """Measure coverage for a few of the sets of parameters of a test, which are drawn: the others take the same code."""
+    sets: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        sets.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for alike in sets.values():
+        for item in Random(len(alike)).sample(alike, max(len(alike) - MEASURED, 0)):  # noqa: S311 - no secret
+            item.add_marker("unmeasured")
+
+
+MEASURED = 4
+"""For so many sets of parameters of a test coverage is measured."""
 
 
 def _turn(item: pytest.Item) -> int:
