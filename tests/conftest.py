@@ -83,7 +83,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _measure_some(items: list[pytest.Item]) -> None:
-    """Measure coverage for a few of the sets of parameters of a test, which are drawn: the others take the same code."""
+    """Measure coverage for a few sets of parameters of a test, which are drawn; the others take the same code."""
     sets: dict[str, list[pytest.Item]] = {}
     for item in items:
         sets.setdefault(item.nodeid.partition("[")[0], []).append(item)
