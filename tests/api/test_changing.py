@@ -23,6 +23,7 @@ from hudiformat import (
 )
 from hudiformat.api import changing
 from hudiformat.read.plan import rows_of_state
+from tests.effort import sample
 from tests.tables import SCHEMA, content, new_table, rows
 
 KINDS = [("MERGE_ON_READ", "SIMPLE"), ("COPY_ON_WRITE", "SIMPLE"), ("MERGE_ON_READ", "BUCKET")]
@@ -113,7 +114,7 @@ def test_a_delete_is_by_keys_or_by_a_condition(table: Table) -> None:
     assert len(table.timeline.instants) == 1
 
 
-@pytest.mark.parametrize(("kind", "index"), [*KINDS, ("COPY_ON_WRITE", "GLOBAL_SIMPLE")])
+@pytest.mark.parametrize(("kind", "index"), sample([*KINDS, ("COPY_ON_WRITE", "GLOBAL_SIMPLE")], of=4))
 @pytest.mark.parametrize("value", ["q=1", "a%2Fb", ""])
 def test_rows_stay_in_their_partition_whose_path_shows_another_value(
     tmp_path: Path, kind: str, index: str, value: str
@@ -136,7 +137,7 @@ def test_rows_stay_in_their_partition_whose_path_shows_another_value(
 
 @pytest.mark.parametrize("value", ["a=b", "%41"])
 @pytest.mark.parametrize("record_key", [["k"], ["k", "p"]], ids="-".join)
-@pytest.mark.parametrize(("kind", "index"), [*KINDS, ("MERGE_ON_READ", "GLOBAL_SIMPLE")])
+@pytest.mark.parametrize(("kind", "index"), sample([*KINDS, ("MERGE_ON_READ", "GLOBAL_SIMPLE")], of=4))
 def test_rows_of_a_partition_whose_values_do_not_give_its_path_are_changed_where_they_are(
     tmp_path: Path, kind: str, index: str, record_key: list[str], value: str
 ) -> None:
@@ -170,7 +171,7 @@ def test_a_row_keeps_an_empty_text_in_a_required_partition_column_which_its_path
     assert table.verify(keys=True) == []
 
 
-@pytest.mark.parametrize("index", ["SIMPLE", "GLOBAL_SIMPLE", "RECORD_INDEX"])
+@pytest.mark.parametrize("index", sample(["SIMPLE", "GLOBAL_SIMPLE", "RECORD_INDEX"], of=3))
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_rows_with_one_key_are_changed_where_they_are(tmp_path: Path, kind: str, index: str) -> None:
     options = {"hoodie.index.type": index, "hoodie.parquet.small.file.limit": "0"}

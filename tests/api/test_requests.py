@@ -18,6 +18,7 @@ import pytest
 from hudiformat import Table, create_table, open_storage, open_table
 from hudiformat.storage.opening import Location
 from hudiformat.storage.protocol import Storage
+from tests.effort import sample
 from tests.racing import SHARED
 from tests.requests import RecordingStorage, Request, data_files, summary, timeline_listings
 
@@ -147,7 +148,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Measure:
 
 @pytest.mark.parametrize("table_type", TYPES)
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("name", sample(OPERATIONS, of=5))
 def test_an_operation_lists_the_timeline_no_more_often_than_it_has_to(
     made: Measure, name: str, version: int, table_type: str
 ) -> None:
@@ -167,7 +168,7 @@ def test_an_operation_makes_few_requests_besides_those_for_data_files(
     assert count <= allowed, str(found)
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("name", sample(OPERATIONS, of=2))
 def test_an_operation_makes_no_more_requests_on_an_object_store(bucket: str, name: str) -> None:
     operation = OPERATIONS[name]
     storage = open_storage(f"{bucket}/table")

@@ -22,6 +22,7 @@ from hudiformat.codec.log.block import encode_block
 from hudiformat.codec.log.build import data_block
 from tests.cli.support import DATA, SOUND, Command, start
 from tests.codec.log.golden import ARCHIVES, log_files
+from tests.effort import sample
 from tests.tables import new_table, rows
 
 Log = Callable[[bytes], Path]
@@ -164,7 +165,9 @@ sys.stderr.write(str(peak() - before))
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "arguments", [("blocks",), ("blocks", "--reverse"), ("verify", "--no-contents"), ("salvage", "-o")], ids=" ".join
+    "arguments",
+    sample([("blocks",), ("blocks", "--reverse"), ("verify", "--no-contents"), ("salvage", "-o")], of=2),
+    ids=" ".join,
 )
 def test_a_file_of_200_mb_takes_little_memory(log: Log, tmp_path: Path, arguments: tuple[str, ...]) -> None:
     batch = pa.record_batch({"s": ["x" * 1000] * 1000})
@@ -178,7 +181,7 @@ def test_a_file_of_200_mb_takes_little_memory(log: Log, tmp_path: Path, argument
 
 @pytest.mark.parametrize(
     "archive",
-    [path for path in ARCHIVES if "damaged" in path.stem or "metadata" in path.stem],
+    sample([path for path in ARCHIVES if "damaged" in path.stem or "metadata" in path.stem], of=4),
     ids=lambda path: path.stem,
 )
 def test_golden_files_are_read_by_every_command(command: Command, log: Log, tmp_path: Path, archive: Path) -> None:

@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from tests.effort import every
+from tests.effort import every, sample
 from tests.fire.object_store import OUTAGE, Expected, Result, chosen, prepared, run, table_of
 from tests.fire.object_store_cases import CASES
 from tests.fire.object_store_proxy import Fault, Kind
@@ -27,7 +27,7 @@ def test_faults_of_an_object_store_lose_and_double_nothing(s3: S3Server) -> None
     assert [f"{one.case}: {one.fault}: {one.violation}" for one in results if one.violation is not None] == []
 
 
-@pytest.mark.parametrize("kind", list(Kind))
+@pytest.mark.parametrize("kind", sample(list(Kind), of=3))
 def test_a_single_fault_is_no_error(s3: S3Server, kind: Kind) -> None:
     case, bucket = next(case for case in CASES if case.name == "insert"), f"faults-{uuid.uuid4()}"
     expected = prepared(s3.port, bucket, [case])

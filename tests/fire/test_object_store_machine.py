@@ -16,7 +16,7 @@ import pytest
 
 from hudiformat import HudiFormatError, StorageError, Table, open_table
 from hudiformat.storage.local import LocalStorage
-from tests.effort import every
+from tests.effort import every, sample
 from tests.faults import FaultyStorage
 from tests.fire.object_store_machine import REFUSED
 from tests.racing import RETRIES, ROOT, SHARED
@@ -70,7 +70,7 @@ WRITES: dict[str, Callable[[Table], object]] = {
 }
 
 
-@pytest.mark.parametrize("write", list(WRITES))
+@pytest.mark.parametrize("write", sample(list(WRITES), of=7))
 @pytest.mark.parametrize(("table_type", "version"), KINDS)
 def test_a_full_disk_at_any_write_leaves_the_table_as_it_was(
     tmp_path: Path, table_type: str, version: int, write: str

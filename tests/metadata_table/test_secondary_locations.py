@@ -11,6 +11,7 @@ from hudiformat.metadata_table.definitions import load_definitions
 from hudiformat.metadata_table.partition import Deletes
 from hudiformat.metadata_table.record_locations import RecordLocation
 from hudiformat.metadata_table.secondary_index import keys_in, secondary_locations
+from tests.effort import sample
 from tests.metadata_tables import add_secondary_index, indexed_table
 from tests.tables import rows
 
@@ -37,7 +38,7 @@ def places(table: Table, partition: str) -> set[RecordLocation]:
     return {RecordLocation(partition, one.file_id) for one in table.file_slices(partition)}
 
 
-@pytest.mark.parametrize("version", [8, 9])
+@pytest.mark.parametrize("version", sample([8, 9], of=2))
 @pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
 def test_values_that_came_and_went(tmp_path: Path, table_type: str, version: int) -> None:
     table = table_with_index(tmp_path / "t", "v", table_type=table_type, version=version)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.effort import sample
 from tests.model.slow_reader import SlowTable
 from tests.tables import NAMES, OF_AN_OLDER_HUDI, unpack
 
@@ -22,7 +23,7 @@ NOT_READ = (
 READ = [name for name in NAMES if name not in OF_AN_OLDER_HUDI and not any(word in name for word in NOT_READ)]
 
 
-@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("name", sample(READ, of=12))
 def test_it_finds_the_rows_that_hudi_finds(name: str, tmp_path: Path) -> None:
     case = unpack(name, tmp_path)
     answer = case.answer("expected/snapshot.parquet").to_pylist()

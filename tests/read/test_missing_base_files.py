@@ -21,6 +21,7 @@ from hudiformat.file_group.deleted_files import (
 from hudiformat.timeline.archive.archiving import ArchiveLimits, archive_instants
 from hudiformat.timeline.timeline import Action, Instant, State, instant_path
 from tests import tables
+from tests.effort import sample
 from tests.tables import new_table, rows
 
 KEPT = {"hoodie.clean.commits.retained": "1", "hudiformat.sync": "false"}
@@ -173,7 +174,7 @@ def test_a_log_file_of_a_write_that_was_given_up(tmp_path: Path, version: int) -
     assert why(table, other) == (reason if version == 6 else None)
 
 
-@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("version", sample([6, 8, 9], of=3))
 @pytest.mark.parametrize(
     ("table_type", "logged"), [("COPY_ON_WRITE", False), ("MERGE_ON_READ", False), ("MERGE_ON_READ", True)]
 )

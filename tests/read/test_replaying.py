@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from hudiformat import Table, open_table
 from hudiformat.read.changes import row_images
-from tests.effort import examples
+from tests.effort import examples, sample
 from tests.tables import new_table, rows
 
 pytestmark = pytest.mark.unmeasured
@@ -58,7 +58,7 @@ def shown(table: Table) -> Mapping[tuple[Any, ...], Row]:
     return dict(found for image in images if (found := record(table, image)) is not None)
 
 
-@pytest.mark.parametrize("archive", ARCHIVES, ids=lambda archive: archive.stem)
+@pytest.mark.parametrize("archive", sample(ARCHIVES, of=2), ids=lambda archive: archive.stem)
 def test_the_changes_of_tables_of_hudis_lead_to_their_rows(archive: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(archive) as opened:
         opened.extractall(tmp_path)
@@ -106,7 +106,7 @@ def kinds() -> Iterator[tuple[str, int, str, str]]:
         yield "COPY_ON_WRITE", version, "data_before_after", "BUCKET"
 
 
-@pytest.mark.parametrize(("kind", "version", "mode", "index"), list(kinds()))
+@pytest.mark.parametrize(("kind", "version", "mode", "index"), sample(list(kinds()), of=3))
 @settings(max_examples=examples(6))
 @given(plan=steps)
 def test_the_changes_of_a_table_of_ours_lead_to_its_rows(

@@ -324,7 +324,7 @@ GOLDENS = (
 )
 
 
-@pytest.mark.parametrize("name", GOLDENS)
+@pytest.mark.parametrize("name", sample(GOLDENS, of=2))
 def test_hudis_tables_get_indexes(own_golden: Callable[[str], Path], name: str) -> None:
     path = own_golden(name)
     table = open_table(path)

@@ -251,7 +251,7 @@ def _changes(table: Table, ends: Sequence[str]) -> list[list[str]]:
     return [sorted(map(repr, one.to_pylist())) for one in found]
 
 
-@pytest.mark.parametrize(("version", "way"), [(9, (6, 9)), (8, (6, 8, 6))])
+@pytest.mark.parametrize(("version", "way"), sample([(9, (6, 9)), (8, (6, 8, 6))], of=2))
 @pytest.mark.parametrize(
     ("past", "index"), sample([(past, index) for past, indexes in PASTS.items() for index in indexes], of=6)
 )
@@ -393,7 +393,7 @@ class Dying:
 
 
 @pytest.mark.parametrize(("version", "to"), sample([(6, 8), (6, 9), (8, 9), (9, 8), (9, 6)], of=2))
-@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("after", sample([False, True], of=2))
 def test_a_process_that_dies_leaves_the_one_version_or_the_other(
     tmp_path: Path, version: int, to: int, after: bool
 ) -> None:

@@ -14,6 +14,7 @@ from hudiformat import DataError, LogReader, SchemaError, Table, create_table, o
 from hudiformat.table.operations import keeps_operations
 from hudiformat.table.state import TableState
 from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
+from tests.effort import sample
 from tests.tables import Clock, content, create, data_files, new_table, rows
 
 pytestmark = pytest.mark.unmeasured
@@ -55,7 +56,7 @@ def stored_operations(table: Table, path: str) -> list[Any] | None:
     return [value for block in blocks for value in block[OPERATION].to_pylist()]
 
 
-@pytest.mark.parametrize("index", ["SIMPLE", "INMEMORY", "GLOBAL_SIMPLE", "GLOBAL_BLOOM"])
+@pytest.mark.parametrize("index", sample(["SIMPLE", "INMEMORY", "GLOBAL_SIMPLE", "GLOBAL_BLOOM"], of=2))
 def test_writes_and_services_go_on_with_flinks_changelog(tmp_path: Path, index: str) -> None:
     table = flinks(tmp_path, **{"hoodie.index.type": index, "hoodie.log.compaction.blocks.threshold": "2"})
     before = operations(table)

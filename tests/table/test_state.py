@@ -18,6 +18,7 @@ from hudiformat.timeline.contents import complete_instant, create_requested, tra
 from hudiformat.timeline.plans import CompactionPlan
 from hudiformat.timeline.table_config import TimelineZone
 from hudiformat.timeline.timeline import Action, Instant, State
+from tests.effort import sample
 from tests.requests import RecordingStorage, Request
 from tests.tables import FLAGGED, NAMES, SCHEMA, Clock, create, edit, new_table, rows, unpack
 
@@ -50,7 +51,7 @@ def test_a_table_without_commits_has_the_schema_it_was_created_with(tmp_path: Pa
     assert new_table(tmp_path / "t")._context.state().schema.arrow == SCHEMA
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sample(NAMES, of=17))
 def test_every_golden_table_has_a_schema_with_its_columns(name: str, tmp_path: Path) -> None:
     golden = unpack(name, tmp_path)
     names = set(open_table(golden.table)._context.state().schema.arrow.names)

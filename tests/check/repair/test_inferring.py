@@ -9,6 +9,7 @@ import pytest
 from hudiformat import open_table
 from hudiformat.check.repair.inferring import of_files, of_metadata_table, whole_lines
 from hudiformat.storage.local import LocalStorage
+from tests.effort import sample
 from tests.tables import NAMES, new_table, rows, unpack
 
 CHECKED = (
@@ -21,7 +22,7 @@ CHECKED = (
 )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sample(NAMES, of=17))
 def test_what_is_inferred_of_hudis_tables_is_right(name: str, tmp_path: Path) -> None:
     storage = LocalStorage(unpack(name, tmp_path).table)
     real, found = open_table(storage).config.properties, of_files(storage)

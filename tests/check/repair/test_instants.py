@@ -16,6 +16,7 @@ from hudiformat.timeline.timeline import Action, instant_path
 from hudiformat.write.commit.transaction import begin_write
 from hudiformat.write.write import WriteTask
 from tests.check.repair.breaking import age, own_rows
+from tests.effort import sample
 from tests.tables import content, new_table, rows
 
 pytestmark = pytest.mark.unmeasured
@@ -101,16 +102,19 @@ def test_a_write_whose_inflight_file_is_damaged_is_rolled_back(table: Table) -> 
 @pytest.mark.parametrize("inflight", [False, True])
 @pytest.mark.parametrize(
     "action",
-    [
-        Action.COMPACTION,
-        Action.LOG_COMPACTION,
-        Action.CLUSTERING,
-        Action.CLEAN,
-        Action.ROLLBACK,
-        Action.RESTORE,
-        Action.INDEXING,
-        Action.REPLACE_COMMIT,
-    ],
+    sample(
+        [
+            Action.COMPACTION,
+            Action.LOG_COMPACTION,
+            Action.CLUSTERING,
+            Action.CLEAN,
+            Action.ROLLBACK,
+            Action.RESTORE,
+            Action.INDEXING,
+            Action.REPLACE_COMMIT,
+        ],
+        of=8,
+    ),
 )
 @pytest.mark.parametrize("plan", [b"", b"Obj\x01 no longer"])
 def test_plans_that_are_empty_or_damaged_are_taken_off(

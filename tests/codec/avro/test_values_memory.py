@@ -15,6 +15,7 @@ from hudiformat.timeline.commit_metadata import (
     decode_commit_metadata,
     encode_commit_metadata,
 )
+from tests.effort import sample
 
 pytestmark = pytest.mark.unmeasured
 
@@ -53,7 +54,7 @@ FORGED = {
 }
 
 
-@pytest.mark.parametrize("name", FORGED)
+@pytest.mark.parametrize("name", sample(FORGED, of=6))
 def test_values_that_take_many_times_their_bytes_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(values, "_SLACK", 1 << 20)
     schema, many = FORGED[name]

@@ -10,6 +10,7 @@ from hudiformat import CommitError, Table, open_table
 from hudiformat.storage.opening import open_storage
 from hudiformat.timeline.timeline import Action
 from hudiformat.write.commit.sweeping import sweep_before_archiving
+from tests.effort import sample
 from tests.requests import RecordingStorage
 from tests.tables import Clock, content, new_table, rows
 from tests.write.commit.support import abandoned, of_instant
@@ -22,7 +23,7 @@ SERVICES = {
 }
 
 
-@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("version", sample([6, 8, 9], of=3))
 @pytest.mark.parametrize("index", ["SIMPLE", "INMEMORY"])
 def test_what_a_writer_that_was_taken_for_dead_makes_afterwards_never_counts(
     tmp_path: Path, version: int, index: str
