@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from hudiformat.cli.json_texts import as_texts, from_texts, rewrite_lines
 from hudiformat.cli.printing import rows_of
+from hudiformat.codec.parquet.dates import StoredDates, open_parquet
 from hudiformat.codec.parquet.rows import read_batches
 from hudiformat.errors import DataError, HudiFormatError, StorageError
 
@@ -91,8 +92,8 @@ def _readable(reader: pa.RecordBatchReader, path: str, format_: str) -> Batches:
 
 
 def _read_parquet(file: IO[bytes], _schema: pa.Schema) -> pa.RecordBatchReader:
-    opened = pq.ParquetFile(file if file.seekable() else io.BytesIO(file.read()))
-    return pa.RecordBatchReader.from_batches(opened.schema_arrow, read_batches(opened, _BATCH_ROWS))
+    opened = open_parquet(file if file.seekable() else io.BytesIO(file.read()))
+    return pa.RecordBatchReader.from_batches(StoredDates.of(opened).schema, read_batches(opened, _BATCH_ROWS))
 
 
 def _read_arrow(file: IO[bytes], _schema: pa.Schema) -> pa.RecordBatchReader:

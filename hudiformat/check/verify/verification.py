@@ -23,7 +23,7 @@ from hudiformat.check.verify.key_check import findings_of_keys
 from hudiformat.check.verify.metadata_check import findings_of_metadata_table
 from hudiformat.check.verify.timeline_check import findings_of_archive, findings_of_instants, findings_of_properties
 from hudiformat.codec.log.verify import scan_findings
-from hudiformat.errors import HudiFormatError, NameFormatError, StorageError
+from hudiformat.errors import HudiFormatError, NameFormatError, StorageError, UnsupportedFeatureError
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.renamed_columns import scan_batches
 from hudiformat.file_group.slices import FileSlice, build_slices, latest_slices
@@ -183,6 +183,8 @@ def _of_slice(
         try:
             for _ in scan_batches(storage, path, schema, history=history):
                 pass
+        except UnsupportedFeatureError:
+            pass  # as in log files: what is not supported is not damaged
         except HudiFormatError as error:
             if not _was_deleted(storage, path):
                 yield TableFinding(TableFindingKind.DAMAGED, path, str(error), (file_slice.base_file.name.instant,))

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hudiformat.codec.parquet.dates import CALENDAR_KEYS, is_legacy
 from hudiformat.codec.parquet.source import (
     MAGIC,
     PAGE_OFFSET_FIELDS,
@@ -150,7 +151,8 @@ class RowGroupCopier:
     def close(self, metadata: Mapping[bytes, bytes] | None = None) -> int:
         """Write the indexes and the footer; return the size of the file in bytes.
 
-        *metadata* are the texts of the footer by their keys, by default the texts of the first source.
+        *metadata* are the texts of the footer by their keys, by default the texts of the first source.  What the first
+        source says about the legacy calendar is kept in any case, because it holds for all copied pages.
 
         Raises:
             DataError: no source was added, so there is no schema.
@@ -248,6 +250,8 @@ class RowGroupCopier:
             FileField.ROW_GROUPS: (Kind.LIST, Items(Kind.STRUCT, tuple(groups))),
         }
         if metadata is not None:
+            kept = {key: text for key, text in first.metadata.items() if key in CALENDAR_KEYS}
+            metadata = {**metadata, **(kept if is_legacy(kept) else {})}
             pairs = tuple({1: Field(Kind.BINARY, key), 2: Field(Kind.BINARY, value)} for key, value in metadata.items())
             changes[FileField.METADATA] = (Kind.LIST, Items(Kind.STRUCT, pairs))
         if len(self._writers) > 1:

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as pat
 
+from hudiformat.codec.parquet.dates import StoredDates
 from hudiformat.codec.parquet.source import (
     MAGIC,
     ChunkField,
@@ -85,19 +86,21 @@ def read_batches(
     """Yield the rows of *file*, at most *batch_rows* at a time: *columns*, at least one, of the row groups *groups*.
 
     A column chunk declares how many values it has.  If it declares fewer than the row group has rows, pyarrow stops
-    without an error, so one damaged byte would lose rows.
+    without an error, so one damaged byte would lose rows.  Dates and times are converted as :class:`StoredDates` says.
 
     Raises:
         ArrowInvalid: there are fewer rows than the row groups declare; pyarrow raises it for other damage too.
+        DataError, UnsupportedFeatureError: as :meth:`StoredDates.convert`.
     """
     chosen = range(file.num_row_groups) if groups is None else groups
     described = [file.metadata.row_group(number) for number in chosen]
     expected = sum(group.num_rows for group in described)
     by_threads = sum(group.total_byte_size for group in described) >= _WORTH_THREADS
+    dates = StoredDates.of(file)
     found = 0
     for batch in file.iter_batches(batch_rows, row_groups=list(chosen), columns=columns, use_threads=by_threads):
         found += batch.num_rows
-        yield batch
+        yield dates.convert(batch)
     if found != expected:
         raise pa.ArrowInvalid(f"expected {expected} rows, as the row groups have, found {found} in the columns")
 

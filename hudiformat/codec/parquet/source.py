@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from hudiformat.codec.parquet.dates import CALENDAR_KEYS, LEGACY_DATES, LEGACY_INT96, is_legacy
 from hudiformat.codec.parquet.thrift import Items, Kind, Struct, decode_struct
 from hudiformat.errors import DecodeError, UnsupportedFeatureError
 
@@ -18,8 +19,6 @@ _TAIL = 1 << 16
 # parquet-cpp before 1.3.0 does not count the header of the dictionary page (PARQUET-816).  parquet-mr before 1.10.0 has
 # wrong bounds of texts (PARQUET-251); readers ignore them because of the name of the writer in the footer.
 _OLD_CPP = re.compile(r"parquet-cpp version (0|1\.[0-2])\.")
-_LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
-"""Keys of files with dates in the Julian calendar, by which Spark reads all of a file."""
 _ARROW = b"ARROW:schema"
 _OLD_JAVA = re.compile(r"parquet-mr version 1\.[0-9]\.")
 
@@ -168,7 +167,8 @@ class ParquetSource:
         own, others = self.metadata, other.metadata
         if _ARROW in own and _ARROW in others and not _same_arrow_schema(own[_ARROW], others[_ARROW]):
             return _ARROW
-        return next((key for key in _LEGACY if own.get(key) != others.get(key)), None)
+        keys = CALENDAR_KEYS if is_legacy(own) or is_legacy(others) else (LEGACY_DATES, LEGACY_INT96)
+        return next((key for key in keys if own.get(key) != others.get(key)), None)
 
     def chunk_range(self, chunk: Struct) -> tuple[int, int]:
         """Return the offsets in bytes of a chunk's first page, and just after its last one.

@@ -101,6 +101,8 @@ def can_be_copied(storage: Storage, paths: Sequence[str], schema: pa.Schema, *, 
     for path in paths:
         with PARQUET.open(storage, path) as base:
             opened, file = base.source, base.file
+            if base.dates.columns:  # to decode them makes dates of the Gregorian calendar of them
+                return False
             if not (_is_alike(file, schema, compression) and _has_large_groups(file.metadata)):
                 return False
             try:

@@ -16,8 +16,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as pat
 
+from hudiformat.codec.parquet.dates import StoredDates, open_parquet
 from hudiformat.codec.parquet.rows import read_batches
 from hudiformat.codec.statistics import ColumnStatistics, kind_of, shorten_bounds
+from hudiformat.conditions.filters import columns_of
 from hudiformat.errors import CorruptTableError, HudiFormatError, SchemaError
 from hudiformat.file_group.base_file.filters import can_match_nan
 from hudiformat.file_group.base_file.parquet_writer import ParquetBaseFileWriter
@@ -43,7 +45,7 @@ class ParquetFormat:
         """
         source = storage.open_input(path)
         # pre_buffer: neighbouring columns are fetched in one request
-        with convert_read_errors(path), source, pq.ParquetFile(source, pre_buffer=True) as file:
+        with convert_read_errors(path), source, open_parquet(source, pre_buffer=True) as file:
             rows = file.metadata.num_rows
             check_row_count(rows, _group_rows(file), source.size(), per_byte=_ROWS_PER_BYTE, few=_FEW_ROWS)
             yield ParquetBaseFile(path, source, file)
@@ -85,7 +87,12 @@ class ParquetBaseFile:
     @property
     def schema(self) -> pa.Schema:
         """The columns of the file."""
-        return self.file.schema_arrow
+        return self.dates.schema
+
+    @cached_property
+    def dates(self) -> StoredDates:
+        """How the file stores dates and times."""
+        return StoredDates.of(self.file)
 
     @property
     def footer(self) -> Mapping[bytes, bytes] | None:
@@ -114,7 +121,8 @@ class ParquetBaseFile:
         import pyarrow.dataset as ds  # noqa: PLC0415 - it imports pandas where there is one: half a second
 
         try:
-            if can_match_nan(condition, self.schema):
+            converted = self.dates.columns.intersection(columns_of(condition, self.schema))
+            if converted or can_match_nan(condition, self.schema):
                 return None
             fragment = ds.ParquetFileFormat().make_fragment(self.source)
             return [group.id for group in fragment.subset(condition, schema=self.schema).row_groups]
@@ -126,17 +134,19 @@ class ParquetBaseFile:
     ) -> tuple[dict[str, ColumnStatistics], tuple[str, ...]]:
         """Return the statistics of *columns* that can be trusted, and the columns of the file without such statistics.
 
-        Statistics are not trusted if they are of floating-point numbers (their bounds leave out NaN), or if the type of
-        the column in *schema* differs from its type in the file.
+        Statistics are not trusted if they are of floating-point numbers (their bounds leave out NaN), of dates in the
+        legacy calendar, or if the type of the column in *schema* differs from its type in the file.
         """
         chunks = _chunks(self.file.metadata)
+        converted = self.dates.columns
         known: dict[str, ColumnStatistics] = {}
         unknown: list[str] = []
         for name in columns:
             kind = kind_of(schema, name)
             if kind is None or kind_of(self.schema, name) is None:
                 continue
-            found = _sum_statistics(chunks.get(name, []), kind) if kind_of(self.schema, name) == kind else None
+            is_as_read = kind_of(self.schema, name) == kind and converted.isdisjoint((name, name.partition(".")[0]))
+            found = _sum_statistics(chunks.get(name, []), kind) if is_as_read else None
             if found is None:
                 unknown.append(name)
             else:

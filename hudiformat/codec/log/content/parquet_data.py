@@ -14,9 +14,10 @@ import pyarrow.parquet as pq
 
 from hudiformat.codec.avro.schema import avro_to_arrow, convert_to_schema, with_views
 from hudiformat.codec.log.selection import ReadRequest, find_matching_rows, select_fields
+from hudiformat.codec.parquet.dates import StoredDates, open_parquet
 from hudiformat.codec.parquet.rows import read_batches
 from hudiformat.conditions.filters import columns_of
-from hudiformat.errors import CorruptBlockError, UnsupportedFeatureError
+from hudiformat.errors import CorruptBlockError, HudiFormatError, UnsupportedFeatureError
 from hudiformat.wire import check_row_count
 
 AVRO_SCHEMA_KEY = "parquet.avro.schema"
@@ -140,14 +141,17 @@ def read_small_file(file: pq.ParquetFile, columns: list[str], size: int) -> pa.T
         if left < 0:
             raise ValueError(f"the columns take over {_EXPANSION * size + _FEW_BYTES} bytes in a file of {size} bytes")
         batches.append(batch)
-    fields = [field for field in file.schema_arrow if field.name in columns]
-    return pa.Table.from_batches(batches) if batches else pa.schema(fields).empty_table()
+    if batches:
+        return pa.Table.from_batches(batches)
+    return pa.schema([field for field in StoredDates.of(file).schema if field.name in columns]).empty_table()
 
 
 @contextmanager
 def _open_file(content: bytes | memoryview) -> Iterator[pq.ParquetFile]:
     try:
-        with pq.ParquetFile(pa.BufferReader(pa.py_buffer(content))) as file:
+        with open_parquet(pa.BufferReader(pa.py_buffer(content))) as file:
             yield file
+    except HudiFormatError:  # of the code that reads the rows; some are a ValueError too
+        raise
     except (pa.ArrowException, OSError, ValueError) as error:  # pyarrow raises all of them for damage
         raise CorruptBlockError(f"expected a Parquet file: {error}") from error
