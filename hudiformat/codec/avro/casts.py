@@ -35,6 +35,21 @@ def can_cast(given: pa.DataType, kind: pa.DataType) -> bool:
     return _is_wider(given, kind)
 
 
+def is_mislabelled(stored: pa.DataType, kind: pa.DataType) -> bool:
+    """Return whether a file's type is a label that Hudi wrote by mistake for a column of type *kind* of the table.
+
+    Versions before 1.1 wrote milliseconds under the label of microseconds, and local timestamps as bare longs.  The
+    number counts in the table's unit.
+
+    Source: AvroSchemaRepair, SchemaRepair of hudi-parquet, Hudi 1.2.0.
+    """
+    if not pat.is_timestamp(kind):
+        return False
+    if kind.tz is None:
+        return pat.is_int64(stored)
+    return pat.is_timestamp(stored) and stored.tz is not None and (stored.unit, kind.unit) == ("us", "ms")
+
+
 def keeps_order(given: pa.DataType, kind: pa.DataType) -> bool:
     """Return whether values that are cast compare as before, so that bounds stay bounds.
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.types as pat
 
 from hudiformat.codec.avro.arrays import Mask, bitmap, offsets, validity
-from hudiformat.codec.avro.casts import can_cast, cast
+from hudiformat.codec.avro.casts import can_cast, cast, is_mislabelled
 from hudiformat.codec.avro.nodes import MAX_DECIMAL_PRECISION, MAX_FIXED_SIZE, parse_schema
 from hudiformat.errors import DataError, SchemaError
 
@@ -183,17 +183,30 @@ def _column_error(path: str, message: str) -> SchemaError:
 _LISTS = (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray)
 
 
-def convert_to_schema(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
+def convert_to_schema(batch: pa.RecordBatch, target: pa.Schema, *, relabel: bool = False) -> pa.RecordBatch:
     """Return the columns that *target* names, in its order and types; all other columns are dropped.
 
-    A nullable column that is missing is filled with nulls.
+    A nullable column that is missing is filled with nulls.  With *relabel*, *batch* was read from a file of a table
+    with the columns *target*: a wrong label that Hudi wrote is corrected (:func:`is_mislabelled`); no number changes.
 
     Raises:
         SchemaError: a column is missing and not nullable, comes twice, or has a type that does not fit.
         DataError: a null, or bytes that are no UTF-8 text, where the target does not allow them.
     """
     rows = _struct(batch.schema.names, batch.columns, batch.num_rows, None)
-    return batch_of(_convert_fields(rows, target, ""), target, batch.num_rows)
+    return batch_of(_convert_fields(rows, target, "", relabel=relabel), target, batch.num_rows)
+
+
+def has_wrong_label(stored: pa.DataType, kind: pa.DataType) -> bool:
+    """Return whether :func:`convert_to_schema` corrects a label, at any depth, of a file's type for *kind*."""
+    if pat.is_struct(stored) and pat.is_struct(kind):
+        known = {field.name: field.type for field in kind}
+        return any(field.name in known and has_wrong_label(field.type, known[field.name]) for field in stored)
+    if pat.is_map(stored) and pat.is_map(kind):
+        return has_wrong_label(stored.item_type, kind.item_type)
+    if pat.is_list(stored) and pat.is_list(kind):
+        return has_wrong_label(stored.value_type, kind.value_type)
+    return is_mislabelled(stored, kind)
 
 
 def batch_of(columns: Sequence[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:
@@ -207,7 +220,9 @@ def _struct(names: Sequence[str], columns: Sequence[pa.Array], rows: int, valid:
     return pa.StructArray.from_buffers(kind, rows, [bitmap(valid)], children=list(columns))
 
 
-def _convert_fields(rows: pa.StructArray, fields: pa.Schema | pa.StructType, path: str) -> list[pa.Array]:
+def _convert_fields(
+    rows: pa.StructArray, fields: pa.Schema | pa.StructType, path: str, *, relabel: bool
+) -> list[pa.Array]:
     """Return the columns of *fields*, converted from the fields of *rows*.
 
     Raises:
@@ -226,7 +241,8 @@ def _convert_fields(rows: pa.StructArray, fields: pa.Schema | pa.StructType, pat
         if not count and not field.nullable:
             raise SchemaError(f"column {inner} of type {field.type} is required and missing", column=inner)
         if count:
-            array = _refuse_nulls(_convert(rows.field(found[0]), field.type, inner), field, rows, inner)
+            converted = _convert(rows.field(found[0]), field.type, inner, relabel=relabel)
+            array = _refuse_nulls(converted, field, rows, inner)
         else:
             array = pa.nulls(len(rows), field.type)
         result.append(array)
@@ -273,7 +289,7 @@ def _has_required(kind: pa.DataType) -> bool:
     return pat.is_struct(kind) and any(not one.nullable or _has_required(one.type) for one in kind)
 
 
-def _convert(array: pa.Array, kind: pa.DataType, path: str) -> pa.Array:
+def _convert(array: pa.Array, kind: pa.DataType, path: str, *, relabel: bool) -> pa.Array:
     """Return the array converted to type *kind*.
 
     Raises:
@@ -288,16 +304,26 @@ def _convert(array: pa.Array, kind: pa.DataType, path: str) -> pa.Array:
     if pat.is_null(given):
         return pa.nulls(len(array), kind)
     if isinstance(array, pa.StructArray) and pat.is_struct(kind):
-        children = _convert_fields(array, kind, path)
+        children = _convert_fields(array, kind, path, relabel=relabel)
         return pa.StructArray.from_buffers(kind, len(array), [bitmap(validity(array))], children=children)
     if isinstance(array, pa.MapArray) and pat.is_map(kind):
         names = (kind.key_field.name, kind.item_field.name)
         entries = _struct(names, (array.keys, array.items), len(array.keys), None)
-        return _with_items(array, kind, entries, pa.struct([kind.key_field, kind.item_field]), path)
+        inner = pa.struct([kind.key_field, kind.item_field])
+        return _with_items(array, kind, _convert(_used(array, entries), inner, path, relabel=relabel))
     if isinstance(array, _LISTS) and not pat.is_map(given) and pat.is_list(kind):
-        return _with_items(array, kind, array.values, kind.value_type, f"{path}.item")
+        items = _used(array, array.values)
+        return _with_items(array, kind, _convert(items, kind.value_type, f"{path}.item", relabel=relabel))
+    return _convert_values(array, kind, path, relabel=relabel)
+
+
+def _convert_values(array: pa.Array, kind: pa.DataType, path: str, *, relabel: bool) -> pa.Array:
+    given = array.type
+    if relabel and is_mislabelled(given, kind):
+        return array.view(kind)
     if pat.is_nested(kind) or not can_cast(given, kind):
-        raise SchemaError(f"column {path} is of type {given}, which does not fit {kind}: cast it", column=path)
+        advice = "what its values mean is not known; write the file again" if relabel else "cast it"
+        raise SchemaError(f"column {path} is of type {given}, which does not fit {kind}: {advice}", column=path)
     try:
         return cast(array, kind)
     except pa.ArrowInvalid as error:
@@ -309,10 +335,14 @@ def _decode_dictionary(array: pa.DictionaryArray) -> pa.Array:
     return array.dictionary_decode() if len(array.dictionary) else pa.nulls(len(array), array.type.value_type)
 
 
-def _with_items(array: pa.Array, kind: pa.DataType, items: pa.Array, inner: pa.DataType, path: str) -> pa.Array:
-    """Return a list or map of type *kind* of the same shape, with its *items* converted to *inner*."""
+def _used(array: pa.Array, items: pa.Array) -> pa.Array:
+    """Return those of the *items* of a list or map that its rows have."""
     positions = offsets(array)
-    first, last = int(positions[0]), int(positions[-1])
-    converted = _convert(items.slice(first, last - first), inner, path)
-    start = pa.py_buffer((positions - first).astype(np.int32))
-    return pa.Array.from_buffers(kind, len(array), [bitmap(validity(array)), start], children=[converted])
+    return items.slice(int(positions[0]), int(positions[-1] - positions[0]))
+
+
+def _with_items(array: pa.Array, kind: pa.DataType, items: pa.Array) -> pa.Array:
+    """Return a list or map of type *kind* of the same shape, with the *items* that its rows have."""
+    positions = offsets(array)
+    start = pa.py_buffer((positions - positions[0]).astype(np.int32))
+    return pa.Array.from_buffers(kind, len(array), [bitmap(validity(array)), start], children=[items])

@@ -36,17 +36,19 @@ def record_batches(
     columns: str | Sequence[str] | None = None,
     filter: Filter | None = None,  # noqa: A002
     views: bool = False,
+    relabel: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of the data blocks among *blocks*, in order; one batch may hold the records of several blocks.
 
     *schema*, *columns*, *filter* and *views* are as in :meth:`LogBlock.to_arrow`.  Without *schema*, batches have the
-    schema that their blocks were written with.
+    schema that their blocks were written with.  With *relabel*, *schema* is that of the table, which decides what the
+    numbers of timestamps count.
 
     Raises:
         DecodeError: a content is damaged.
         SchemaError: the records cannot be converted to *schema*, or a column is missing.
     """
-    wanted = ReadRequest(schema, [columns] if isinstance(columns, str) else columns, filter, views)
+    wanted = ReadRequest(schema, [columns] if isinstance(columns, str) else columns, filter, views, relabel)
     return _one_by_one(_groups(blocks), wanted)
 
 
@@ -74,8 +76,7 @@ def _one_by_one(
                 continue
         for block in _blocks(group):
             if block.type not in _AVRO:
-                names, views = wanted.columns, wanted.views
-                yield block.to_arrow(wanted.schema, columns=names, filter=wanted.filter, views=views)
+                yield block.read(wanted)
                 continue
             written = block.schema
             with shift_error_offsets(block.content_offset or 0):

@@ -162,11 +162,15 @@ class LogBlock(_Fields):
                 columns.
             UnsupportedFeatureError: the block holds no records, or an HFile with a compression that is not supported.
         """
+        names = [columns] if isinstance(columns, str) else columns
+        return self.read(ReadRequest(schema, names, filter, views))
+
+    def read(self, wanted: ReadRequest) -> pa.RecordBatch:
+        """Return the *wanted* records of a data block; see :meth:`to_arrow`."""
         find, is_parquet = _FINDERS.get(self.type), self.type is BlockType.PARQUET_DATA
         if find is None and not is_parquet:
             raise self._unsupported("to_arrow", (*_FINDERS, BlockType.PARQUET_DATA))
-        names = [columns] if isinstance(columns, str) else columns
-        written, wanted = self.schema, ReadRequest(schema, names, filter, views)
+        written = self.schema
         with shift_error_offsets(self.content_offset or 0):
             if find is None:
                 return parquet_data.decode(self.content, written, wanted)

@@ -21,13 +21,15 @@ class ReadRequest:
     """What a caller asks for: the *schema* to convert rows to, the *columns* of it, and a *filter* of rows.
 
     None means the schema that the records were written with, all columns and all rows.  With *views*, columns of
-    strings and bytes are Arrow's views, unless the schema says otherwise.
+    strings and bytes are Arrow's views, unless the schema says otherwise.  With *relabel*, the schema is that of the
+    table of the records, which decides what the numbers of timestamps count (:func:`convert_to_schema`).
     """
 
     schema: pa.Schema | None = None
     columns: Sequence[str] | None = None
     filter: Filter | None = None
     views: bool = False
+    relabel: bool = False
 
     def condition(self, schema: pa.Schema) -> pc.Expression | None:
         """Return the filter as an expression over the columns of *schema*; None without a filter.

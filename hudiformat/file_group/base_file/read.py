@@ -67,7 +67,7 @@ def scan_base_file(
     with format_of(path).open(storage, path) as file:
         groups = _row_groups(file, schema, may_hold=may_hold)
         for batch in _batches(file, groups, schema, batch_rows=batch_rows):
-            yield convert_to_schema(batch, schema)
+            yield convert_to_schema(batch, schema, relabel=True)
 
 
 def count_row_groups(
@@ -166,7 +166,9 @@ def scan_base_rows(
             later = _LaterColumns(path, _batches(file, [group], rest, batch_rows=batch_rows), rest)
             start = int(starts[group])
             for batch in _batches(file, [group], first, batch_rows=batch_rows):
-                rows = _base_rows(convert_to_schema(batch, first), later.next_rows(batch.num_rows), schema, start)
+                rows = _base_rows(
+                    convert_to_schema(batch, first, relabel=True), later.next_rows(batch.num_rows), schema, start
+                )
                 start += batch.num_rows
                 if where is not None:
                     rows = _select_rows(rows, where.rows(rows.head[RECORD_KEY]))
@@ -211,7 +213,7 @@ class _LaterColumns:
             self._remainder = batch.slice(used) if used < batch.num_rows else None
             self._read += used
             if taken.num_rows:
-                yield convert_to_schema(taken, self._schema)
+                yield convert_to_schema(taken, self._schema, relabel=True)
 
 
 def _base_rows(

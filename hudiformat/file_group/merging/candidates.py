@@ -298,7 +298,9 @@ def read_records(
     condition = None if where is None else where.condition
     nullable = pa.schema([field.with_nullable(True) for field in schema], metadata=schema.metadata)
     for written, group in groupby(blocks, key=_written_columns):
-        for batch in record_batches(group, schema=schema if written is None else nullable, filter=condition):
+        for batch in record_batches(
+            group, schema=schema if written is None else nullable, filter=condition, relabel=True
+        ):
             yield pa.RecordBatch.from_arrays(batch.columns, schema=schema) if written else batch, written
 
 

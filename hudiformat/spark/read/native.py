@@ -14,6 +14,7 @@ import pyspark
 from pyspark.sql import Column, DataFrame, SparkSession, functions
 from pyspark.sql.types import DataType, DoubleType, FloatType, StructType
 
+from hudiformat.codec.avro.schema import has_wrong_label
 from hudiformat.conditions.translation import implied_condition
 from hudiformat.errors import SchemaError
 from hudiformat.file_group.base_file.format import format_of
@@ -54,7 +55,8 @@ def stored_columns(
     """Return the stored columns of a slice's base file, if a query of *columns* returns the same names and values.
 
     A column that the file lacks, which is null in the query, is left out; types may differ from the query's.  The
-    result is None if the file alone is not enough: columns have been renamed, or partition columns come from the path.
+    result is None if the file alone is not enough: columns have been renamed or have wrong labels, or partition columns
+    come from the path.
     Log files are ignored.
 
     Raises:
@@ -74,7 +76,10 @@ def stored_columns(
         there = set(stored.names)
         if any(not shown.field(name).nullable for name in columns if name not in there):
             return None
-        if not _has_values_of_path(reader, file, file_slice.partition_path, shown):
+        mislabelled = (
+            has_wrong_label(stored.field(name).type, shown.field(name).type) for name in columns if name in there
+        )
+        if any(mislabelled) or not _has_values_of_path(reader, file, file_slice.partition_path, shown):
             return None
         return pa.schema([stored.field(name) for name in columns if name in there])
 

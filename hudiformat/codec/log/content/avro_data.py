@@ -119,13 +119,15 @@ def decode(records: Records, wanted: ReadRequest) -> pa.RecordBatch:
     condition = None if wanted.filter is None else wanted.condition(schema)
     if condition is not None:
         tested = select_fields(schema, columns_of(condition, schema))
-        rows = convert_to_schema(records.decode([name for name in tested.names if name in names]), tested)
+        rows = convert_to_schema(
+            records.decode([name for name in tested.names if name in names]), tested, relabel=wanted.relabel
+        )
         records = records.take(find_matching_rows(condition, rows))
     if wanted.schema is None:
         return records.decode(wanted.columns, views=wanted.views)
     target = wanted.schema if wanted.columns is None else select_fields(wanted.schema, wanted.columns)
     present = [name for name in dict.fromkeys(target.names) if name in names]
-    return convert_to_schema(records.decode(present, views=wanted.views), target)
+    return convert_to_schema(records.decode(present, views=wanted.views), target, relabel=wanted.relabel)
 
 
 def record_count(content: bytes | memoryview) -> int:

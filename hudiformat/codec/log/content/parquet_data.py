@@ -77,11 +77,11 @@ def decode(content: bytes | memoryview, written: str, wanted: ReadRequest) -> pa
     target = with_views(given) if wanted.views and wanted.schema is None else given
     condition = None if wanted.filter is None else wanted.condition(schema)
     if condition is None:
-        return convert_to_schema(_read(content, target.names), target)
+        return convert_to_schema(_read(content, target.names), target, relabel=wanted.relabel)
     shown = set(target.names)
     only_tested = [name for name in columns_of(condition, schema) if name not in shown]
     read = select_fields(schema, [*target.names, *only_tested])
-    rows = convert_to_schema(_read(content, read.names), read)
+    rows = convert_to_schema(_read(content, read.names), read, relabel=wanted.relabel)
     return convert_to_schema(rows.take(pa.array(find_matching_rows(condition, rows))), target)
 
 
