@@ -12,6 +12,7 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.damaged import add_log_file_to_errors
 from hudiformat.codec.log.frame import BlockType, HeaderKey
@@ -30,6 +31,7 @@ from hudiformat.file_group.base_file.format import FORMATS
 from hudiformat.file_group.base_file.read import (
     BaseRows,
     count_row_groups,
+    read_column_names,
     scan_base_file,
     scan_base_rows,
     to_base_rows,
@@ -55,6 +57,7 @@ from hudiformat.timeline.table_config import TableConfig
 DEFAULT_MERGE_MEMORY = 1 << 30
 """Bytes of log records that a read merges in memory.  Source: HoodieMemoryConfig.MAX_MEMORY_FOR_MERGE."""
 
+_WHOLE_RECORDS = (BlockType.AVRO_DATA, BlockType.PARQUET_DATA, BlockType.HFILE_DATA)
 _PACKED = 4  # estimated ratio of rows in memory to a compressed block
 
 
@@ -129,12 +132,12 @@ class SliceReader:
     @property
     def output_schema(self) -> pa.Schema:
         """The columns of a read without projection: the meta fields, if the table has them, then its own."""
-        return self.partition_columns.query_schema(self._stored_schema)
+        return self._stored_schema
 
     @property
     def partition_columns(self) -> PartitionColumns:
-        """The rules for what queries show in the columns that partition paths are made of."""
-        return PartitionColumns.of(self.config, unescapes=not self.incremental)
+        """The columns that partition paths are made of, and what a path tells about them."""
+        return PartitionColumns.of(self.config)
 
     @property
     def _stored_schema(self) -> pa.Schema:
@@ -203,16 +206,59 @@ class SliceReader:
         else:
             pushed = may_hold if may_hold is not None and self._uses_stored_values(may_hold) else None
             batches = self._base_batches(storage, file_slice, self._select_stored(shown.names), where, may_hold=pushed)
-        partition_columns, path = self.partition_columns, file_slice.partition_path
+        absent: list[frozenset[str]] = []
         with (
             explain_missing_files(storage, self.config, files_of(file_slice)),
             add_log_file_to_errors(storage, file_slice.log_paths),
         ):
             for batch in batches:
-                rows = partition_columns.to_query_rows(batch, path, shown, merged=merging)
+                rows = self._with_partition_values(storage, file_slice, batch.select(shown.names), absent, merging)
                 for name in stored:
                     rows = rows.append_column(f"\0{name}", batch[name])  # cannot collide: Avro allows no such name
                 yield rows
+
+    def _with_partition_values(
+        self,
+        storage: Storage,
+        file_slice: FileSlice,
+        rows: pa.RecordBatch,
+        absent: list[frozenset[str]],
+        with_logs: bool,  # noqa: FBT001 - private
+    ) -> pa.RecordBatch:
+        """Return *rows* of a slice with the path's values in partition columns that a file of the slice lacks.
+
+        The files are asked for their columns if a partition column has nulls; *absent* keeps the answer.
+        """
+        columns, path = self.partition_columns, file_slice.partition_path
+        for name in columns.fields:
+            position = rows.schema.get_field_index(name)
+            if position < 0:
+                continue
+            field, values = rows.schema.field(position), rows.column(position)
+            if columns.dropped:  # a delete of Hudi writes files that have the column, of nulls
+                values = pa.repeat(columns.value(field, path), rows.num_rows)
+            elif columns.is_default(name, path):
+                values = pa.nulls(rows.num_rows, field.type)
+            elif values.null_count:
+                if not absent:
+                    absent.append(self._absent_from_files(storage, file_slice, with_logs=with_logs))
+                if name in absent[0] and (value := columns.value(field, path)).is_valid:
+                    values = pc.fill_null(values, value)
+            if values is not rows.column(position):
+                rows = rows.set_column(position, field, values)
+        return rows
+
+    def _absent_from_files(self, storage: Storage, file_slice: FileSlice, *, with_logs: bool) -> frozenset[str]:
+        """Return the partition columns that a base file, or a data block with whole records, lacks."""
+        fields = self.partition_columns.fields
+        absent: set[str] = set()
+        if file_slice.base_file is not None:
+            path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
+            absent.update(set(fields).difference(read_column_names(storage, path)))
+        for block in self._blocks(storage, file_slice) if with_logs else ():
+            if block.type in _WHOLE_RECORDS and not block.is_partial:
+                absent.update(set(fields).difference(avro_to_arrow(block.schema).names))
+        return frozenset(absent)
 
     def row_groups(
         self, storage: Storage, file_slice: FileSlice, *, with_logs: bool = True, may_hold: pc.Expression | None = None
@@ -258,7 +304,7 @@ class SliceReader:
     def _uses_stored_values(self, expression: pc.Expression) -> bool:
         """Return whether an expression refers only to columns whose values queries show as the files store them."""
         columns = self.partition_columns
-        hidden = {*columns.from_path, *columns.as_text}
+        hidden = columns.from_path
         return can_evaluate(expression, pa.schema([field for field in self._stored_schema if field.name not in hidden]))
 
     def _schema_to_read(self, wanted: pa.Schema, rule: MergeRule) -> pa.Schema:

@@ -36,7 +36,7 @@ from hudiformat.metadata_table.definitions import load_definitions
 from hudiformat.metadata_table.kinds.record_index import RECORD_INDEX, is_partitioned
 from hudiformat.metadata_table.record_lookup import partitioned_locations, record_locations
 from hudiformat.metadata_table.secondary_index import SECONDARY_INDEX, has_secondary_keys, secondary_locations
-from hudiformat.schema.partition_columns import PartitionColumns, cast_text
+from hudiformat.schema.partition_columns import PartitionColumns
 from hudiformat.table.schema_files import schema_history
 from hudiformat.table.state import TableState
 from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES
@@ -67,8 +67,8 @@ class PartitionPruner:
 
     def may_hold(self, path: str) -> bool:
         """Return whether the partition at *path* can have rows for which the filter is true."""
-        known = self.condition_of(path)
-        return known is None or can_match(self.filter, self.schema, [known])[0]
+        cases = self.columns.cases(path, self.schema)
+        return not cases or any(can_match(self.filter, self.schema, cases))
 
     def may_enter(self, folder: str) -> bool:
         """Return whether *folder*, or a folder below it, can be a partition with rows for which the filter is true."""
@@ -76,15 +76,9 @@ class PartitionPruner:
         return not is_whole or self.may_hold(folder)
 
     def condition_of(self, path: str) -> pc.Expression | None:
-        """Return the condition that the path implies for all rows of the partition; None if it implies nothing."""
-        known: pc.Expression | None = None
-        shown = set(self.schema.names)
-        for name, text in zip(self.columns.fields, self.columns.texts(path), strict=True):
-            if name in self.columns.from_path and name in shown:
-                value = cast_text(text, self.schema.field(name).type)
-                is_value = pc.field(name) == value if value.is_valid else pc.field(name).is_null()
-                known = is_value if known is None else known & is_value
-        return known
+        """Return the one condition that the path implies for all rows of the partition; None if there is no such."""
+        cases = self.columns.cases(path, self.schema)
+        return cases[0] if len(cases) == 1 else None
 
 
 _MOST_CASES = 64
@@ -260,7 +254,7 @@ def _covers_newest_only(partition: str) -> bool:
 
 def _stored_columns(pruner: PartitionPruner) -> pa.Schema:
     """Return the columns whose values a query shows as the files store them."""
-    hidden = {*pruner.columns.from_path, *pruner.columns.as_text}
+    hidden = pruner.columns.from_path
     return pa.schema([field for field in pruner.schema if field.name not in hidden])
 
 

@@ -1,134 +1,186 @@
-"""Decide which values a query shows in partition columns: those in the partition path, not those in the files.
+"""Tell the values of partition columns: from the files, and where a file lacks the column, from its path.
 
-Some values cannot be recovered from a path.  If the key generator formats times into paths, queries show the values in
-the files, as texts.
+A path holds a text that the key generator made of the value, and not every text tells the value again: a timestamp may
+be formatted as a day, or a slash in a value adds a folder.  Where only the path could tell and does not, that is an
+error; and a path that does not tell its values rules no partition out.
 
-Source: HoodieBaseHadoopFsRelationFactory.partitionColumnsToRead, SparkParsePartitionUtil, Hudi 1.2.0.
+Source: PartitionPathEncodeUtils, HoodieSparkUtils.parsePartitionColumnValues, SparkParsePartitionUtil, Hudi 1.2.0,
+whose queries show the values of the path in some cases and those of the file in others; spec/queries.md.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.types as pat
 
-from hudiformat.codec.avro.java_text import java_float
+from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.naming.keys import DEFAULT_PARTITION, unescape_path_name
 from hudiformat.timeline.table_config import KeyGenerator, TableConfig
+
+_MOST_CASES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionColumns:
-    """How the partition columns ``fields`` are shown.
+    """The partition columns ``fields`` of a table.
 
-    Columns in ``stored`` show the values in the files, all others those in the path.  Columns in ``as_text`` are shown
-    as texts.  With ``whole_path`` every field shows the whole partition path.  ``escaped`` means that values in paths
-    contain no ``/``.  Without ``unescapes``, as in Hudi's incremental queries, ``%XX`` in a path is shown unchanged.
+    For the fields in ``timed`` the key generator formats, or may format, a time into the path.  ``escaped`` means that
+    values in paths contain no ``/``.  With ``dropped``, files lack the columns, and the columns are texts.
     """
 
     fields: tuple[str, ...]
-    stored: frozenset[str]
-    as_text: frozenset[str]
-    whole_path: bool
+    timed: frozenset[str]
     escaped: bool
-    unescapes: bool
+    dropped: bool
 
     @classmethod
-    def of(cls, config: TableConfig, *, unescapes: bool = True) -> PartitionColumns:
-        """Return how the partition columns of a table are shown."""
-        fields = config.partition_fields
+    def of(cls, config: TableConfig) -> PartitionColumns:
+        """Return the partition columns of a table."""
         timed = _timed_fields(config)
-        by_files = frozenset() if config.drop_partition_columns else timed | (set(fields) & set(config.ordering_fields))
-        formats_times = config.key_generator is KeyGenerator.TIMESTAMP
         return cls(
-            fields=fields,
-            stored=frozenset(by_files),
-            as_text=timed if formats_times else frozenset(),
-            whole_path=formats_times and config.extra.get("hoodie.keygen.timebased.timestamp.type") != "DATE_STRING",
+            fields=config.partition_fields,
+            timed=timed,
             escaped=config.url_encode_partitioning and not timed,
-            unescapes=unescapes,
+            dropped=config.drop_partition_columns,
         )
 
-    def _value(self, folder: str) -> str | None:
-        text = folder.partition("=")[2] if "=" in folder else folder
-        text = unescape_path_name(text) if self.unescapes and "%" in text else text
-        return None if text == DEFAULT_PARTITION else text
-
     @property
-    def from_path(self) -> tuple[str, ...]:
-        """The columns that show the values in the path."""
-        return tuple(name for name in self.fields if name not in self.stored)
+    def from_path(self) -> frozenset[str]:
+        """The columns whose values a path can tell."""
+        return frozenset(self.fields) if self.dropped else frozenset(self.fields) - self.timed
 
-    def query_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Return the schema that a query shows for the files' *schema*."""
-        for name in self.as_text & set(schema.names):
-            schema = schema.set(schema.get_field_index(name), pa.field(name, pa.string()))
-        return schema
+    def value(self, field: pa.Field, path: str) -> pa.Scalar:
+        """Return the value of a partition column in a file of the partition at *path* that lacks the column.
 
-    def to_query_rows(self, rows: pa.RecordBatch, path: str, schema: pa.Schema, *, merged: bool) -> pa.RecordBatch:
-        """Return *rows* of the partition at *path* as a query shows them, with the columns of *schema*.
-
-        *schema* is a part of what :meth:`query_schema` returned.  *merged* says whether log files were merged into
-        *rows*, which changes the text of timestamps, as in Hudi.
+        Raises:
+            UnsupportedFeatureError: the path does not tell it.
         """
-        if not self.fields or not len(schema):  # without columns, the row count is kept only by the batch itself
-            return rows.select(schema.names)
-        texts = dict(zip(self.fields, self.texts(path), strict=True))
-        columns = []
-        for field in schema:
-            if field.name in self.from_path:
-                columns.append(pa.repeat(cast_text(texts[field.name], field.type), rows.num_rows))
-            elif field.name in self.as_text:
-                columns.append(_as_text(rows[field.name], merged=merged))
-            else:
-                columns.append(rows[field.name])
-        return pa.RecordBatch.from_arrays(columns, schema=schema)
+        texts = self._texts(path)
+        text = None if texts is None else texts[self.fields.index(field.name)]
+        if texts is not None and text is None:
+            return pa.scalar(None, field.type)
+        found = None if text is None or field.name not in self.from_path else _parse(text, field.type)
+        if found is None:
+            raise UnsupportedFeatureError(
+                f"the partition {path!r} has a file without the partition column {field.name} of type {field.type}, "
+                "whose value the path does not tell; leave the column out, or write the partition again with it",
+                feature=f"the partition column {field.name} from a path",
+            )
+        return found
 
-    def texts(self, path: str) -> list[str | None]:
-        """Return the value of each field in *path*, unescaped; None for the default partition.
+    def is_default(self, name: str, path: str) -> bool:
+        """Return whether the partition at *path* is that of nulls, and of empty texts, which are shown as null."""
+        if name not in self.from_path or DEFAULT_PARTITION not in path:
+            return False
+        texts = self._texts(path)
+        return texts is not None and texts[self.fields.index(name)] is None
 
-        A single field gets a path of several folders as a whole.  Several fields all get None if the path has more or
-        fewer folders than there are fields.
+    def cases(self, path: str, schema: pa.Schema) -> list[pc.Expression]:
+        """Return conditions of which one is true for each row of the partition at *path*; none if it tells nothing.
+
+        *schema* has the columns to which the conditions may refer.
+        """
+        shown, folders = set(schema.names), self._folders(path)
+        if folders is None:
+            return []
+        by_field = []
+        for name, folder in zip(self.fields, folders, strict=True):
+            if name in self.from_path and name in shown:
+                found = _cases(schema.field(name), self._spellings(folder))
+                if found:
+                    by_field.append(found)
+        if not by_field:
+            return []
+        found = [_conjunction(case) for case in product(*by_field)]
+        return found if len(found) <= _MOST_CASES else []
+
+    def _folders(self, path: str) -> list[str] | None:
+        """Return the part of *path* for each field; None if it has not as many folders as there are fields."""
+        folders = path.split("/") if path else []
+        if len(folders) == len(self.fields):
+            return folders
+        return [path] if len(self.fields) == 1 else None
+
+    def _texts(self, path: str) -> list[str | None] | None:
+        """Return the text of each field in *path*, None for the default partition; None if it does not tell them.
+
+        A dropped column that the key generator formats alone has the whole path.
 
         Source: HoodieSparkUtils.parsePartitionColumnValues, Hudi 1.2.0.
         """
-        folders = path.split("/") if path else []
-        if self.whole_path:
+        if self.dropped and self.timed == frozenset(self.fields):
             return [path] * len(self.fields)
-        if len(folders) == len(self.fields):
-            return [self._value(folder) for folder in folders]
-        if len(self.fields) == 1:
+        folders = self._folders(path)
+        if folders is None:
+            return None
+        if len(folders) == 1 and "/" in path:
             return [path.removeprefix(f"{self.fields[0]}=")]
-        return [None] * len(self.fields)
+        return [_value_of(folder) for folder in folders]
+
+    def _spellings(self, folder: str) -> list[str]:
+        """Return the texts that can have made a folder: with the name of the field or without, escaped or not."""
+        plain = [folder, folder.partition("=")[2]] if "=" in folder else [folder]
+        plain += [one.replace("/", "-") for one in plain if "/" in one]  # of a date, by the option for slashes
+        return list(dict.fromkeys([*plain, *(unescape_path_name(one) for one in plain if "%" in one)]))
 
 
-def cast_text(text: str | None, kind: pa.DataType) -> pa.Scalar:
-    """Convert the text of a path to the column's type; return null if it cannot be converted, as Spark's casts do."""
+def _value_of(folder: str) -> str | None:
+    text = folder.partition("=")[2] if "=" in folder else folder
+    text = unescape_path_name(text) if "%" in text else text
+    return None if text == DEFAULT_PARTITION else text
+
+
+def _cases(field: pa.Field, texts: Sequence[str]) -> list[pc.Expression]:
+    """Return the conditions of which one is true for the column *field* if one of *texts* was made of its value."""
+    column = pc.field(field.name)
+    if DEFAULT_PARTITION in texts:
+        return [column.is_null()]
+    if pat.is_timestamp(field.type):
+        return []  # in whose zone a text was made is not known
+    values = [_parse(text, field.type) for text in texts]
+    return [column == value for value in values if value is not None]
+
+
+def _conjunction(conditions: Sequence[pc.Expression]) -> pc.Expression:
+    first, *others = conditions
+    for one in others:
+        first &= one
+    return first
+
+
+def _parse(text: str, kind: pa.DataType) -> pa.Scalar | None:
+    """Return the value of type *kind* that a key generator has made *text* of; None if the text does not tell it."""
+    given = pa.scalar(text, pa.string())
+    if pat.is_string(kind) or pat.is_large_string(kind):
+        return given.cast(kind)
+    if pat.is_date32(kind):
+        given = pa.scalar(text.replace("/", "-"), pa.string())  # in Hudi's form of dates with slashes
+    elif pat.is_timestamp(kind):
+        return _parse_number(text, kind)
+    elif not (pat.is_integer(kind) or pat.is_floating(kind) or pat.is_decimal(kind) or pat.is_boolean(kind)):
+        return None
     try:
-        return pa.scalar(text, pa.string()).cast(kind)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return pa.scalar(None, kind)
+        return given.cast(kind)
+    except pa.ArrowInvalid:  # "20240102" is no date: the caller says what follows from it
+        return None
+
+
+def _parse_number(text: str, kind: pa.DataType) -> pa.Scalar | None:
+    """Return the timestamp of a number of its unit, as Hudi's writers format it; a text has an unknown zone."""
+    digits = text.removeprefix("-")
+    return pa.scalar(int(text), pa.int64()).cast(kind) if digits.isdecimal() and digits.isascii() else None
 
 
 def _timed_fields(config: TableConfig) -> frozenset[str]:
-    """Return the fields whose values are times that the key generator formats into the path."""
-    if config.key_generator is KeyGenerator.TIMESTAMP:
+    """Return the fields whose values are times that the key generator formats into the path, or may be."""
+    if config.key_generator in (KeyGenerator.TIMESTAMP, KeyGenerator.OTHER):
         return frozenset(config.partition_fields)
     if config.key_generator is not KeyGenerator.CUSTOM:
         return frozenset()
     pairs = zip(config.partition_fields, config.partition_types, strict=True)
-    return frozenset(name for name, kind in pairs if kind == "timestamp")
-
-
-def _as_text(values: pa.Array, *, merged: bool) -> pa.Array:
-    """Format values as Spark does; timestamps of *merged* rows as microseconds, as Spark's internal rows hold them."""
-    kind = values.type
-    if pa.types.is_floating(kind):
-        return pa.array([java_float(value) for value in values.to_pylist()], pa.string())
-    if not pa.types.is_timestamp(kind):
-        return values.cast(pa.string())
-    if merged:
-        return values.cast(pa.int64()).cast(pa.string())
-    text = pc.strftime(values.cast(pa.timestamp("us", kind.tz)), "%Y-%m-%d %H:%M:%S")
-    return pc.replace_substring_regex(text, r"\.?0*$", "")
+    return frozenset(name for name, kind in pairs if kind != "simple")  # Hudi 0.15 keeps no types

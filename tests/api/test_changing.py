@@ -144,17 +144,16 @@ def test_rows_of_a_partition_whose_values_do_not_give_its_path_are_changed_where
     options = {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "2"}
     table = new_table(tmp_path / "t", table_type=kind, record_key=record_key, options=options)
     table.insert(rows(("a", 1, value, 1), ("b", 2, value, 2), ("c", 3, value, 3)))
-    shown = value.replace("a=", "").replace("%41", "A")
     table.update({"v": 9}, where="k = 'a'")
-    assert content(table) == [("a", 1, shown, 9), ("b", 2, shown, 2), ("c", 3, shown, 3)]
+    assert content(table) == [("a", 1, value, 9), ("b", 2, value, 2), ("c", 3, value, 3)]
     table.delete(where="k = 'a'")
-    assert content(table) == [("b", 2, shown, 2), ("c", 3, shown, 3)]
+    assert content(table) == [("b", 2, value, 2), ("c", 3, value, 3)]
     table.merge(
         rows(("b", 4, value, 4), ("d", 1, value, 1), ("c", 4, value, 4)),
         when_matched=[Update({"v": 5}, "source.k = 'b'"), Delete()],
         when_not_matched=[Insert()],
     )
-    assert content(table) == [("b", 2, shown, 5), ("d", 1, shown, 1)]
+    assert content(table) == [("b", 2, value, 5), ("d", 1, value, 1)]
     assert table.partitions() == [value]
 
 

@@ -63,7 +63,7 @@ def pack(hudi: RealHudi, path: Path, name: str, queries: Mapping[str, Mapping[st
             target = Path(folder, query)
             try:
                 rows = hudi.read(path, dict(options))
-            except RealHudiError as error:
+            except (RealHudiError, OSError) as error:  # Spark wrote a file that Arrow cannot read
                 target.with_suffix(".txt").write_text(str(error))
             else:
                 own = [name for name in rows.column_names if not name.startswith("_hoodie")]

@@ -72,7 +72,8 @@ def _edit_schemas(path: Path) -> None:
             if one["name"] in LABELS:
                 one["type"] = ["null", {"type": "long", "logicalType": LABELS[one["name"]]}]
             if one["name"] == "s":
-                inner = one["type"][1]["fields"][0]
+                record = one["type"][1] if isinstance(one["type"], list) else one["type"]
+                inner = record["fields"][0]
                 inner["type"] = ["null", {"type": "long", "logicalType": LABELS["ts"]}]
         edited = replace(metadata, extra_metadata={**(metadata.extra_metadata or {}), "schema": json.dumps(schema)})
         encode = encode_commit_json if data.startswith(b"{") else encode_commit_metadata

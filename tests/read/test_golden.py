@@ -21,6 +21,8 @@ NOT_YET: dict[str, str] = {}
 """Tables some of whose slices need a way of merging that is not there yet, and its name in the error."""
 HUDI_FAILS = ("hfilelog", "v9-mor-inflight", "v8-cow-cdc", "v9-mor-partial-update", "no-metafields")
 """Parts of names of tables to which Hudi gave some errors instead of answers."""
+OF_THE_PATH = {"v9-mor-multilevel-hive-h120": ("incremental",), "v9-mor-timestamp-keygen-h120": ("",)}
+"""Queries, by their first letters, in which Hudi shows texts of the path that are not the values of the columns."""
 Query = tuple[str, dict[str, Any], Callable[[], pa.Table]]
 
 
@@ -72,6 +74,9 @@ def test_every_answer_is_hudis(name: str, golden: Callable[[str], GoldenTable]) 
         assert isinstance(found, pa.Table), f"{label}: {found}"
         expected = case.answer(path)
         assert set(found.column_names) == set(expected.column_names), label
+        if label.startswith(OF_THE_PATH.get(name, "-")):
+            fields = list(open_table(case.table)._context.state().config.partition_fields)
+            found, expected = found.drop_columns(fields), expected.drop_columns(fields)
         assert comparable(found) == comparable(expected), label
     assert ("snapshot" in refused) == (name in NOT_YET)
 

@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pyspark
 from pyspark.sql import Column, DataFrame, SparkSession, functions
 from pyspark.sql.types import DataType, DoubleType, FloatType, StructType
@@ -25,7 +24,6 @@ from hudiformat.file_group.renamed_columns import stored_schema_of
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import join_path
 from hudiformat.read.plan import SlicePlan
-from hudiformat.schema.partition_columns import cast_text
 from hudiformat.spark.write.lookup.tagging import quote
 from hudiformat.spark.write.schema import has_time_of_day, spark_schema
 from hudiformat.storage.protocol import Storage
@@ -56,8 +54,7 @@ def stored_columns(
 
     A column that the file lacks, which is null in the query, is left out; types may differ from the query's.  The
     result is None if the file alone is not enough: columns have been renamed or have wrong labels, or partition columns
-    come from the path.
-    Log files are ignored.
+    come from the path.  Log files are ignored.
 
     Raises:
         CorruptTableError: the base file is no Parquet file.
@@ -69,49 +66,20 @@ def stored_columns(
     if format_of(path) is not PARQUET:  # Spark's Parquet reader is to read it
         return None
     shown = reader.project(columns)
-    if stored_schema_of(path, shown, reader.history) is not None or reader.partition_columns.as_text & {*columns}:
+    if stored_schema_of(path, shown, reader.history) is not None:
         return None
     with PARQUET.open(storage, path) as base:
-        stored, file = base.schema, base.file
-        there = set(stored.names)
-        if any(not shown.field(name).nullable for name in columns if name not in there):
+        stored = base.schema
+        there, of_paths = set(stored.names), set(reader.partition_columns.fields)
+        absent = [name for name in columns if name not in there]
+        if any(name in of_paths or not shown.field(name).nullable for name in absent):
             return None
         mislabelled = (
             has_wrong_label(stored.field(name).type, shown.field(name).type) for name in columns if name in there
         )
-        if any(mislabelled) or not _has_values_of_path(reader, file, file_slice.partition_path, shown):
+        if any(mislabelled):
             return None
         return pa.schema([stored.field(name) for name in columns if name in there])
-
-
-def _has_values_of_path(reader: SliceReader, file: pq.ParquetFile, partition_path: str, shown: pa.Schema) -> bool:
-    """Return whether each partition column of *shown* has the value of the path in all rows of the file."""
-    partition_columns = reader.partition_columns
-    texts = dict(zip(partition_columns.fields, partition_columns.texts(partition_path), strict=True))
-    wanted = set(partition_columns.from_path).intersection(shown.names)
-    if not wanted:
-        return True
-    metadata = file.metadata
-    numbers = {metadata.schema.column(number).path: number for number in range(metadata.num_columns)}
-    return all(
-        name in numbers and _is_constant(metadata, numbers[name], cast_text(texts[name], shown.field(name).type))
-        for name in wanted
-    )
-
-
-def _is_constant(metadata: pq.FileMetaData, number: int, value: pa.Scalar) -> bool:
-    """Return whether a column has *value* in every row, by the statistics of its row groups."""
-    for group in range(metadata.num_row_groups):
-        statistics = metadata.row_group(group).column(number).statistics
-        if statistics is None or not statistics.has_null_count:
-            return False
-        if value.is_valid:
-            alike = statistics.has_min_max and statistics.min == statistics.max == value.as_py()
-            if statistics.null_count or not alike:
-                return False
-        elif statistics.num_values:
-            return False
-    return True
 
 
 _AS_WRITTEN = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
