@@ -31,7 +31,7 @@ from hudiformat.file_group.base_file.format import FORMATS
 from hudiformat.file_group.base_file.read import (
     BaseRows,
     count_row_groups,
-    read_column_names,
+    read_columns,
     scan_base_file,
     scan_base_rows,
     to_base_rows,
@@ -254,7 +254,7 @@ class SliceReader:
         absent: set[str] = set()
         if file_slice.base_file is not None:
             path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
-            absent.update(set(fields).difference(read_column_names(storage, path)))
+            absent.update(set(fields).difference(read_columns(storage, path).names))
         for block in self._blocks(storage, file_slice) if with_logs else ():
             if block.type in _WHOLE_RECORDS and not block.is_partial:
                 absent.update(set(fields).difference(avro_to_arrow(block.schema).names))
@@ -276,7 +276,9 @@ class SliceReader:
         )
         path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
         schema = self._stored_schema
-        is_pushed = is_pushed and (self.history is None or stored_schema_of(path, schema, self.history) is None)
+        is_pushed = is_pushed and (
+            self.history is None or stored_schema_of(storage, path, schema, self.history) is None
+        )
         return count_row_groups(storage, path, schema, may_hold=may_hold if is_pushed else None, where=where)
 
     def scan_stored(self, storage: Storage, file_slice: FileSlice) -> Iterator[pa.RecordBatch]:

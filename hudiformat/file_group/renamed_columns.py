@@ -5,7 +5,7 @@ Source: FileGroupReaderSchemaHandler.getRequiredSchemaForFileAndRenamedColumns, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import pyarrow as pa
@@ -17,8 +17,8 @@ from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.build import data_block
 from hudiformat.codec.log.frame import BlockHeader, BlockType, HeaderKey
 from hudiformat.file_group.base_file.filters import KeyFilter
-from hudiformat.file_group.base_file.read import BaseRows, scan_base_file, scan_base_rows
-from hudiformat.naming.file_names import BaseFileName
+from hudiformat.file_group.base_file.read import BaseRows, read_columns, scan_base_file, scan_base_rows
+from hudiformat.naming.file_names import BaseFileName, base_name
 from hudiformat.schema.internal_schema import SchemaHistory
 from hudiformat.storage.protocol import Storage
 
@@ -38,7 +38,7 @@ def scan_batches(
     Raises:
         CorruptTableError, SchemaError, StorageError: as ``scan_base_file``.
     """
-    stored = stored_schema_of(path, schema, history)
+    stored = stored_schema_of(storage, path, schema, history)
     if stored is None:
         yield from scan_base_file(storage, path, schema, may_hold=may_hold)
         return
@@ -61,7 +61,7 @@ def scan_rows(
     Raises:
         CorruptTableError, SchemaError, StorageError: as ``scan_base_rows``.
     """
-    stored, first = (stored_schema_of(path, one, history) for one in (schema, head))
+    stored, first = stored_schemas_of(storage, path, (schema, head), history)
     if stored is None and first is None:
         yield from scan_base_rows(storage, path, schema, head, where=where, may_hold=may_hold)
         return
@@ -75,11 +75,23 @@ def _rename_batches(rows: BaseRows, schema: pa.Schema) -> Iterator[pa.RecordBatc
     return (SchemaHistory.rename_to(batch, schema) for batch in rows.read())
 
 
-def stored_schema_of(path: str, schema: pa.Schema, history: SchemaHistory | None) -> pa.Schema | None:
-    """Return *schema* with the column names of the base file at *path*; None if the names are the same."""
-    return (
-        None if history is None else history.stored_schema(schema, BaseFileName.parse(path.rpartition("/")[2]).instant)
-    )
+def stored_schema_of(storage: Storage, path: str, schema: pa.Schema, history: SchemaHistory | None) -> pa.Schema | None:
+    """Return *schema* with the column names of the base file at *path*; None if the names are the same.
+
+    Raises:
+        CorruptTableError, StorageError: the file cannot be read.
+    """
+    return stored_schemas_of(storage, path, (schema,), history)[0]
+
+
+def stored_schemas_of(
+    storage: Storage, path: str, schemas: Sequence[pa.Schema], history: SchemaHistory | None
+) -> list[pa.Schema | None]:
+    """Return for each of *schemas* what :func:`stored_schema_of` returns; the footer is read once."""
+    if history is None or history.has_one_form:
+        return [None] * len(schemas)
+    instant, stored = BaseFileName.parse(base_name(path)).instant, read_columns(storage, path)
+    return [history.stored_schema(one, instant, stored) for one in schemas]
 
 
 def rename_block_columns(block: LogBlock, history: SchemaHistory | None) -> LogBlock:
@@ -92,7 +104,7 @@ def rename_block_columns(block: LogBlock, history: SchemaHistory | None) -> LogB
         DecodeError: a Parquet block is damaged.
     """
     instant = block.instant
-    if history is None or instant is None or HeaderKey.SCHEMA not in block.header:
+    if history is None or history.has_one_form or instant is None or HeaderKey.SCHEMA not in block.header:
         return block
     schema = history.rename_record_schema(block.schema, instant)
     if schema == block.schema:

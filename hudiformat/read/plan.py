@@ -177,7 +177,7 @@ def slice_reader(state: TableState, as_of: Moment | None = None) -> SliceReader:
         merger=state.context.merger,
         merge_memory=state.options.merge_memory,
         damage=state.options.damage,
-        history=schema_history(state, moment) if state.has_ids(moment) else None,
+        history=schema_history(state, moment) if state.has_ids() else None,
     )
 
 

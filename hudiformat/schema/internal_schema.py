@@ -15,7 +15,14 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from hudiformat.codec.avro.renaming import have_same_names, rename_columns, rename_schema, to_stored_names
+from hudiformat.codec.avro.renaming import (
+    has_names,
+    have_same_names,
+    rename_columns,
+    rename_schema,
+    to_stored_names,
+)
+from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.codec.avro.types import (
     Column,
     Kind,
@@ -155,25 +162,36 @@ class SchemaHistory:
         """
         return cls(query, parse_versions(text))
 
-    def at(self, instant: str) -> RecordType | None:
-        """Return the columns of files written at *instant*; None if they are matched by name.
+    @property
+    def has_one_form(self) -> bool:
+        """Whether all versions have the names of the query, so that files need not be asked for theirs."""
+        return all(have_same_names(self.query.record, one.record) for one in self.versions)
 
-        That is so if no version is known for the instant, or if all names are the same as in the query.
+    def of_file(self, instant: str, stored: pa.Schema) -> RecordType | None:
+        """Return the columns of a file or block of *instant* that has *stored*; None if they are matched by name.
+
+        That is so if no version is known for the instant, or if all names are the same as in the query.  It is the
+        version of the instant, but for a file of a later version: a compaction that was planned before columns were
+        renamed, and ran afterwards, may have written the new names.
         """
         if not instant.isdecimal():
             return None
-        found = [one for one in self.versions if one.version <= int(instant)]
-        record = max(found, key=lambda one: one.version).record if found else None
-        return None if record is None or have_same_names(self.query.record, record) else record
+        known = sorted(self.versions, key=lambda one: one.version)
+        by_then = [one for one in known if one.version <= int(instant)]
+        if not by_then:
+            return None
+        possible = [by_then[-1], *known[len(by_then) :], self.query]
+        found = next((one for one in possible if has_names(one.record, stored)), by_then[-1])
+        return None if have_same_names(self.query.record, found.record) else found.record
 
-    def stored_schema(self, schema: pa.Schema, instant: str) -> pa.Schema | None:
-        """Return *schema* with the column names of files written at *instant*; None if the names are the same."""
-        record = self.at(instant)
+    def stored_schema(self, schema: pa.Schema, instant: str, stored: pa.Schema) -> pa.Schema | None:
+        """Return *schema* with the names of a file of *instant* that has *stored*; None if the names are the same."""
+        record = self.of_file(instant, stored)
         return None if record is None else to_stored_names(schema, self.query.record, record)
 
     def rename_record_schema(self, avro: str, instant: str) -> str:
         """Return the Avro schema *avro* of records written at *instant*, with the column names of the query."""
-        record = self.at(instant)
+        record = self.of_file(instant, avro_to_arrow(avro))
         return avro if record is None else rename_schema(avro, self.query.record, record)
 
     @staticmethod

@@ -161,9 +161,10 @@ def _run(state: TableState, claimed: ServiceClaim) -> Commit:
     slices = _slices_of(state, claimed.instant) or []
     with claimed.heartbeat:
         writing = plan_of_service(state, claimed.instant.time)
+        order = _order_of(writing, plan)
         rings = rings_after(state, claimed.instant.time, plan)
         parts = [
-            _part(state, plan, group, inputs, rings)
+            _part(state, order, group, inputs, rings)
             for group, inputs in zip(plan.input_groups or (), slices, strict=True)
         ]
         replaced: dict[str, list[str]] = {}
@@ -183,23 +184,23 @@ def _run(state: TableState, claimed: ServiceClaim) -> Commit:
 
 def _part(
     state: TableState,
-    plan: ClusteringPlan,
+    order: RowOrder | None,
     group: ClusteringGroup,
     slices: Sequence[FileSlice],
     rings: Mapping[str, HashRing],
 ) -> Part:
     """Return the function that rewrites a group."""
-    order, merger = _order_of(state, plan), state.context.merger
+    merger = state.context.merger
     ring = rings.get(slices[0].partition_path)
     if ring is not None:
         return RewriteBuckets(slices, ring, order, merger)
     return _Rewrite(slices, group.num_output_file_groups or 1, order, merger)
 
 
-def _order_of(state: TableState, plan: ClusteringPlan) -> RowOrder | None:
+def _order_of(writing: WritePlan, plan: ClusteringPlan) -> RowOrder | None:
     names = ((plan.strategy and plan.strategy.strategy_params) or {}).get(SORT_COLUMNS, "")
     columns = tuple(name.strip() for name in names.split(",") if name.strip())
-    return row_order(state.schema.arrow_with_meta, columns, state.options.clustering.layout)
+    return row_order(writing.schema.arrow_with_meta, columns, writing.options.clustering.layout)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,11 @@ from functools import partial
 from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError
 from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile
 from hudiformat.naming.file_names import BaseFileName, LogFileName, WriteToken
+from hudiformat.schema.internal_schema import LATEST_SCHEMA
 from hudiformat.storage.opening import open_storage
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.executor import TaskAttempt
-from hudiformat.table.schema_files import internal_schema_of
+from hudiformat.table.schema_files import internal_schema_of, schema_history
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudiformat.timeline.contents import transition_inflight
@@ -178,7 +179,7 @@ def complete_claimed(
     try:
         with change_timeline(state.context) as current:
             claimed.heartbeat.confirm()
-            # Use the current schema: a write that began before this service may have changed it since.
+            # As it is now: a write that began before this service may have changed it since.
             metadata = replace(metadata, extra_metadata=_schemas(current, instant))
             check_publishable(current, state, instant, metadata)
             if check is not None:
@@ -200,7 +201,12 @@ def complete_claimed(
 
 
 def _schemas(state: TableState, instant: Instant) -> dict[str, str]:
-    return {"schema": state.schema.avro, **internal_schema_of(state, state.schema, instant.time)}
+    """Return what the commit of a service says about columns: those of its instant, which its files have."""
+    if not state.is_changed_since(instant.time):
+        return {"schema": state.schema.avro, **internal_schema_of(state, state.schema, instant.time)}
+    history = schema_history(state, instant.time)
+    ids = {} if history is None else {LATEST_SCHEMA: history.query.text}
+    return {"schema": state.schema_at(instant.time).avro, **ids}
 
 
 def _delete_own(storage: Storage, stats: Iterable[WriteStat]) -> None:

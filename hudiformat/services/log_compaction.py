@@ -46,7 +46,7 @@ from hudiformat.timeline.timeline import Action, Instant, State
 from hudiformat.write.commit.changing import change_timeline
 from hudiformat.write.commit.files import GroupTarget, delete_files
 from hudiformat.write.commit.heartbeats import delete_heartbeat
-from hudiformat.write.commit.plan import WritePlan, write_plan
+from hudiformat.write.commit.plan import WritePlan, with_schema_of_plan, write_plan
 from hudiformat.write.commit.publishing import announce
 from hudiformat.write.commit.transaction import Commit
 from hudiformat.write.handles.append import AppendHandle, delete_ordering
@@ -135,7 +135,7 @@ def _blocks(storage: Storage, file_slice: FileSlice, visibility: Visibility) -> 
 
 def _run(state: TableState, claimed: ServiceClaim) -> Commit:
     with claimed.heartbeat:
-        writing = write_plan(state, Operation.UPSERT, claimed.instant.time)
+        writing = with_schema_of_plan(state, write_plan(state, Operation.UPSERT, claimed.instant.time))
         return run_claimed(state, claimed, writing, merge=_compact, name=_LOG_COMPACT)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from hudiformat.codec.log.reader import first_schema
 from hudiformat.errors import HudiFormatError
-from hudiformat.file_group.base_file.read import read_column_names
+from hudiformat.file_group.base_file.read import read_columns
 from hudiformat.naming.file_names import base_name
 from hudiformat.schema.meta_fields import OPERATION
 from hudiformat.storage.protocol import Storage
@@ -37,6 +37,6 @@ def _has_operations(storage: Storage, path: str) -> bool:
     try:
         if base_name(path).startswith("."):
             return _FIELD in (first_schema(storage, path) or "")
-        return OPERATION in read_column_names(storage, path)
+        return OPERATION in read_columns(storage, path).names
     except HudiFormatError:  # the error is reported when the file's rows are read
         return False

@@ -23,17 +23,27 @@ from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES
 
 
 def schema_history(state: TableState, instant: str | None = None) -> SchemaHistory | None:
-    """Read the internal schemas of a table as of *instant* or now; return None if the table has none.
+    """Read the internal schemas of a table as of *instant* or now; return None if the table has none now.
 
     Raises:
         CorruptTableError: a schema cannot be read.
     """
+    query = _query_schema(state, instant)
+    if query is not None:
+        return SchemaHistory(query, _versions(state, query))
+    newest = None if instant is None else _query_schema(state, None)
+    if newest is None or instant is None or not instant.isdecimal():
+        return None
+    # The table has got ids since: a file of before may have been written after that, by a compaction.
+    versions = _versions(state, newest)
+    by_then = [one for one in versions if one.version <= int(instant)]
+    return SchemaHistory(max(by_then, key=lambda one: one.version), versions) if by_then else None
+
+
+def _query_schema(state: TableState, instant: str | None) -> InternalSchema | None:
     metadata = state.commit_with_schema(instant)
     text = None if metadata is None else metadata.extra_metadata.get(LATEST_SCHEMA)
-    if not text:
-        return None
-    query = InternalSchema.parse(text)
-    return SchemaHistory(query, _versions(state, query))
+    return InternalSchema.parse(text) if text else None
 
 
 def _versions(state: TableState, query: InternalSchema) -> tuple[InternalSchema, ...]:

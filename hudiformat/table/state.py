@@ -369,6 +369,11 @@ class TableState:
             return self._archived_with_schema(instant)
         return found
 
+    def is_changed_since(self, instant: str) -> bool:
+        """Return whether a write after *instant* has changed the columns of the table."""
+        before, newest = self.commit_with_schema(instant), self.commit_with_schema(None)
+        return before is not None and newest is not None and before.schema != newest.schema
+
     def has_ids(self, instant: str | None = None) -> bool:
         """Return whether the table has an internal schema, whose columns have ids, as of *instant* or now."""
         metadata = self.commit_with_schema(instant)

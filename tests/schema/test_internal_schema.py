@@ -52,11 +52,11 @@ def test_hudis_names_of_each_version_are_found(own_golden: Callable[[str], Path]
     history = schema_history(state)
     assert history is not None
     assert history.versions[-1].version == 0
-    first = history.at(state.timeline.completed_writes[0].time)
+    first = history.of_file(state.timeline.completed_writes[0].time, pa.schema([]))
     assert first is not None
     assert "a" in [column.name for column in first.columns]
-    assert history.at(state.timeline.completed_writes[-1].time) is None  # the names of today
-    assert history.at("no instant") is None
+    assert history.of_file(state.timeline.completed_writes[-1].time, pa.schema([])) is None  # the names of today
+    assert history.of_file("no instant", pa.schema([])) is None
 
 
 def test_every_kind_of_column_comes_back() -> None:
@@ -92,9 +92,12 @@ def test_a_history_finds_the_version_of_an_instant() -> None:
         5, 0, type(before.record)((type(before.record.columns[0])("b", before.record.columns[0].kind, id=0),))
     )
     history = SchemaHistory(renamed, (renamed, before))
-    assert history.stored_schema(pa.schema([("b", pa.int32())]), "4") == pa.schema([("a", pa.int32())])
-    assert history.stored_schema(pa.schema([("b", pa.int32())]), "5") is None
-    assert SchemaHistory(renamed, ()).at("5") is None
+    old, new = pa.schema([("a", pa.int32())]), pa.schema([("b", pa.int32())])
+    assert history.stored_schema(new, "4", old) == old
+    assert history.stored_schema(new, "5", new) is None
+    assert history.stored_schema(new, "4", new) is None, "a file that is newer than its instant"
+    assert history.stored_schema(new, "4", pa.schema([("c", pa.int32())])) == old, "no version has its names"
+    assert SchemaHistory(renamed, ()).of_file("5", new) is None
 
 
 @pytest.mark.parametrize(

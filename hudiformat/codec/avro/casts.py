@@ -50,6 +50,32 @@ def is_mislabelled(stored: pa.DataType, kind: pa.DataType) -> bool:
     return pat.is_timestamp(stored) and stored.tz is not None and (stored.unit, kind.unit) == ("us", "ms")
 
 
+def can_cast_back(stored: pa.DataType, kind: pa.DataType) -> bool:
+    """Return whether values of type *stored* can be what :func:`cast` makes of values of type *kind*."""
+    return can_cast(kind, stored) and not can_cast(stored, kind)
+
+
+def cast_back(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return the values of type *kind* that :func:`cast` has made *array* of.
+
+    A compaction that was planned before a column was widened, and ran afterwards, may have written the wide type; a
+    query of a moment between reads the column as it was.
+
+    Raises:
+        pyarrow.ArrowInvalid: a value does not tell the one it was made of.
+    """
+    given = array.type
+    if pat.is_floating(given) and pat.is_integer(kind):
+        whole = 1 << (53 if pat.is_float64(given) else 24)  # beyond, several integers become one number
+        bounds = pc.min_max(array).as_py()
+        if bounds["min"] is not None and not -whole < bounds["min"] <= bounds["max"] < whole:
+            raise pa.ArrowInvalid(f"numbers from {bounds['min']} to {bounds['max']} have been rounded")
+    back = array.cast(kind, safe=not pat.is_floating(kind))
+    if not cast(back, given).equals(array):
+        raise pa.ArrowInvalid(f"values that no {kind} becomes")
+    return back
+
+
 def keeps_order(given: pa.DataType, kind: pa.DataType) -> bool:
     """Return whether values that are cast compare as before, so that bounds stay bounds.
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -122,6 +123,28 @@ def _rename_field(item: dict[str, Any], query: RecordType, stored: RecordType) -
     if now is None:
         return {**item, "name": f"{item['name']}{_DROPPED}"}
     return {**item, "name": now.name, "type": _rename(item["type"], now.kind, column.kind)}
+
+
+def has_names(record: RecordType, stored: pa.Schema) -> bool:
+    """Return whether a file with the columns *stored* has exactly the names of *record*, at every depth."""
+    own = [field for field in stored if field.name not in META_COLUMNS]
+    return _has_names(replace(record, columns=_without_meta(record)), pa.struct(own))
+
+
+def _without_meta(record: RecordType) -> tuple[Column, ...]:
+    return tuple(column for column in record.columns if column.name not in META_COLUMNS)
+
+
+def _has_names(kind: Kind, stored: pa.DataType) -> bool:
+    if isinstance(kind, RecordType) and pat.is_struct(stored):
+        types = {field.name: field.type for field in stored}
+        same = types.keys() == {column.name for column in kind.columns}
+        return same and all(_has_names(column.kind, types[column.name]) for column in kind.columns)
+    if isinstance(kind, ListType) and pat.is_list(stored):
+        return _has_names(kind.element.kind, stored.value_type)
+    if isinstance(kind, MapType) and pat.is_map(stored):
+        return _has_names(kind.value.kind, stored.item_type)
+    return True
 
 
 def have_same_names(one: RecordType, other: RecordType) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.types as pat
 
 from hudiformat.codec.avro.arrays import Mask, bitmap, offsets, validity
-from hudiformat.codec.avro.casts import can_cast, cast, is_mislabelled
+from hudiformat.codec.avro.casts import can_cast, can_cast_back, cast, cast_back, is_mislabelled
 from hudiformat.codec.avro.nodes import MAX_DECIMAL_PRECISION, MAX_FIXED_SIZE, parse_schema
 from hudiformat.errors import DataError, SchemaError
 
@@ -187,7 +187,8 @@ def convert_to_schema(batch: pa.RecordBatch, target: pa.Schema, *, relabel: bool
     """Return the columns that *target* names, in its order and types; all other columns are dropped.
 
     A nullable column that is missing is filled with nulls.  With *relabel*, *batch* was read from a file of a table
-    with the columns *target*: a wrong label that Hudi wrote is corrected (:func:`is_mislabelled`); no number changes.
+    with the columns *target*: a wrong label that Hudi wrote is corrected (:func:`is_mislabelled`), no number changes;
+    and a type that the column got later is cast back (:func:`cast_back`).
 
     Raises:
         SchemaError: a column is missing and not nullable, comes twice, or has a type that does not fit.
@@ -321,13 +322,21 @@ def _convert_values(array: pa.Array, kind: pa.DataType, path: str, *, relabel: b
     given = array.type
     if relabel and is_mislabelled(given, kind):
         return array.view(kind)
+    if relabel and can_cast_back(given, kind):
+        return _call_cast(cast_back, array, kind, path)
     if pat.is_nested(kind) or not can_cast(given, kind):
         advice = "what its values mean is not known; write the file again" if relabel else "cast it"
         raise SchemaError(f"column {path} is of type {given}, which does not fit {kind}: {advice}", column=path)
+    return _call_cast(cast, array, kind, path)
+
+
+def _call_cast(
+    function: Callable[[pa.Array, pa.DataType], pa.Array], array: pa.Array, kind: pa.DataType, path: str
+) -> pa.Array:
     try:
-        return cast(array, kind)
+        return function(array, kind)
     except pa.ArrowInvalid as error:
-        raise DataError(f"column {path} cannot be cast from {given} to {kind}: {error}", column=path) from error
+        raise DataError(f"column {path} cannot be cast from {array.type} to {kind}: {error}", column=path) from error
 
 
 def _decode_dictionary(array: pa.DictionaryArray) -> pa.Array:

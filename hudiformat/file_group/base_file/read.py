@@ -99,15 +99,15 @@ def read_file_keys(storage: Storage, path: str) -> FileKeys:
         return FileKeys.of(file.footer)
 
 
-def read_column_names(storage: Storage, path: str) -> list[str]:
-    """Return the names of the columns of the base file at *path*, from its footer.
+def read_columns(storage: Storage, path: str) -> pa.Schema:
+    """Return the columns of the base file at *path*, from its footer.
 
     Raises:
         CorruptTableError: the file is not of the format that its name says.
         StorageError: the file cannot be read.
     """
     with format_of(path).open(storage, path) as file:
-        return list(file.schema.names)
+        return file.schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ def stored_columns(
     if format_of(path) is not PARQUET:  # Spark's Parquet reader is to read it
         return None
     shown = reader.project(columns)
-    if stored_schema_of(path, shown, reader.history) is not None:
+    if stored_schema_of(storage, path, shown, reader.history) is not None:
         return None
     with PARQUET.open(storage, path) as base:
         stored = base.schema

@@ -262,7 +262,7 @@ def write_plan(
 
 def plan_of_service(state: TableState, instant: str) -> WritePlan:
     """Return what the tasks of a compaction or a clustering at *instant* must know of the table."""
-    return WritePlan(
+    plan = WritePlan(
         root=state.storage.root,
         config=state.config,
         schema=state.schema_of_files,
@@ -273,6 +273,21 @@ def plan_of_service(state: TableState, instant: str) -> WritePlan:
         history=schema_history(state),
         indexes=indexes_of(state) if state.config.metadata_partitions else None,
     )
+    return with_schema_of_plan(state, plan)
+
+
+def with_schema_of_plan(state: TableState, plan: WritePlan) -> WritePlan:
+    """Return the *plan* of a planned service with the columns that the table had when the service was planned.
+
+    Readers take the columns of a file from the schema of its instant.  A column that was renamed since the service was
+    planned would be null in files that have its new name, and a widened one would not fit queries of earlier moments.
+
+    Source: InternalSchemaCache.getInternalSchemaAndAvroSchemaForClusteringAndCompaction, Hudi 1.2.0.
+    """
+    if not state.is_changed_since(plan.instant):
+        return plan
+    schema = replace(state.schema_at(plan.instant), keeps_operations=plan.schema.keeps_operations)
+    return replace(plan, schema=schema, history=schema_history(state, plan.instant))
 
 
 def _options_of(state: TableState) -> WriteOptions:

@@ -65,7 +65,7 @@ class FileReader:
             StorageError: it cannot be read.
         """
         path, schema = join_path(folder, name), self._schema
-        renamed = stored_schema_of(path, schema, self.slices.history) is not None
+        renamed = stored_schema_of(storage, path, schema, self.slices.history) is not None
         footer = read_footer(storage, path, schema, () if renamed else self.indexes.columns)
         read = self._read(storage, path, self.indexes.columns if renamed else footer.unknown)
         return IndexedFile(

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from hudiformat.codec.avro.schema import convert_to_schema, has_wrong_label
-from hudiformat.errors import SchemaError
+from hudiformat.errors import DataError, SchemaError
 
 KINDS = {
     "long": pa.int64(),
@@ -39,6 +39,10 @@ def test_all_labels_against_all_types_of_a_table(stored: str, of_table: str) -> 
     rows = nested(pa.array(NUMBERS, pa.int64()).cast(KINDS[stored]))
     target = nested(pa.array([], KINDS[of_table])).schema
     pair = (stored, of_table)
+    if pair == ("local micros", "local millis"):  # widened later, by a label that no Hudi got wrong
+        with pytest.raises(DataError, match="cannot be cast"):
+            convert_to_schema(rows, target, relabel=True)
+        return
     if pair not in TAKEN_AS_THE_TABLES | CAST:
         with pytest.raises(SchemaError, match="which does not fit .* write the file again"):
             convert_to_schema(rows, target, relabel=True)

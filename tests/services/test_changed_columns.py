@@ -1,0 +1,159 @@
+"""Columns that change between the plan of a service and its run, and files that are newer than the schema asked for."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import hudiformat as hf
+from hudiformat.codec.avro.schema import convert_to_schema
+from tests.tables import new_table
+
+SCHEMA = pa.schema(
+    [
+        pa.field("k", pa.string(), nullable=False),
+        pa.field("ts", pa.int64()),
+        pa.field("v", pa.int32()),
+        pa.field("d", pa.decimal128(6, 2)),
+        pa.field("s", pa.struct([("x", pa.int32()), ("y", pa.string())])),
+        pa.field("l", pa.list_(pa.struct([("x", pa.int32())]))),
+        pa.field("m", pa.map_(pa.string(), pa.struct([("x", pa.float32())]))),
+    ]
+)
+CHANGES: dict[str, dict[str, Any]] = {
+    "widened": {"widen": {"v": pa.int64()}},
+    "widened to a double": {"widen": {"v": pa.float64()}},
+    "widened to a text": {"widen": {"v": pa.string()}},
+    "a wider decimal": {"widen": {"d": pa.decimal128(8, 3)}},
+    "widened in a struct": {"widen": {"s.x": pa.int64()}},
+    "widened in a list": {"widen": {"l.element.x": pa.int64()}},
+    "widened in a map": {"widen": {"m.value.x": pa.float64()}},
+    "renamed": {"rename": {"v": "w"}},
+    "renamed in a struct": {"rename": {"s.x": "z"}},
+    "renamed in a list": {"rename": {"l.element.x": "z"}},
+    "renamed in a map": {"rename": {"m.value.x": "z"}},
+    "renamed and widened": {"rename": {"v": "w"}, "widen": {"v": pa.int64()}},
+    "added": {"add": {"n": pa.string()}},
+    "added in a struct": {"add": {"s.n": pa.int32()}},
+    "dropped": {"drop": ["v"]},
+    "dropped in a struct": {"drop": ["s.y"]},
+    "names exchanged": {"drop": ["d"], "rename": {"v": "u"}, "add": {"v": pa.string()}},
+}
+OPTIONS = {
+    "hoodie.schema.on.read.enable": "true",
+    "hoodie.parquet.small.file.limit": "0",
+    "hoodie.log.compaction.blocks.threshold": "1",
+}
+
+
+def row(key: str, ts: int, number: int) -> dict[str, Any]:
+    return {
+        "k": key,
+        "ts": ts,
+        "v": number,
+        "d": number,
+        "s": {"x": number, "y": f"y{number}"},
+        "l": [{"x": number}, None],
+        "m": [("a", {"x": number + 0.1})],
+    }
+
+
+def rows(*values: tuple[str, int, int]) -> pa.Table:
+    return pa.Table.from_pylist([row(*value) for value in values], SCHEMA)
+
+
+def own(table: hf.Table, **query: Any) -> list[dict[str, Any]]:
+    shown = table.snapshot(**query).sort_by("k").to_pylist()
+    return [{name: value for name, value in one.items() if not name.startswith("_")} for one in shown]
+
+
+def planned(path: Path, service: str, version: int, **options: str) -> hf.Table:
+    """A table with a planned service, and for a compaction with a write after it."""
+    kind = "COPY_ON_WRITE" if service == "clustering" else "MERGE_ON_READ"
+    table = new_table(
+        path, schema=SCHEMA, partition_by=[], version=version, table_type=kind, options={**OPTIONS, **options}
+    )
+    table.insert(rows(("a", 1, 1), ("b", 1, 2)))
+    if service == "clustering":
+        table.insert(rows(("c", 1, 5)))
+        table.schedule_clustering()
+    else:
+        table.upsert(rows(("a", 2, 3)))
+        table.schedule_compaction()
+        table.upsert(rows(("b", 2, 4)))
+    return table
+
+
+def run(table: hf.Table, service: str) -> None:
+    assert table.compact() if service == "compaction" else table.cluster()
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(("service", "version"), list(product(["compaction", "clustering"], [6, 9])))
+def test_a_service_that_was_planned_before_a_change_and_runs_after_it_changes_no_row(
+    tmp_path: Path, service: str, version: int, change: str
+) -> None:
+    table = planned(tmp_path / "t", service, version)
+    before = own(table)
+    moments = [one.time for one in table.timeline.completed_writes]
+    then = [own(table, as_of=moment) for moment in moments]
+    table.evolve(**CHANGES[change])
+    after = own(table)
+    run(table, service)
+    assert own(table) == after
+    assert [own(table, as_of=moment) for moment in moments] == then
+    assert then[-1] == before
+    assert table.verify() == []
+    again = hf.open_table(tmp_path / "t", options=OPTIONS)
+    assert again.schema == table.schema
+    assert [{name: one[name] for name in ("k", "ts")} for one in after] == [
+        {"k": one["k"], "ts": one["ts"]} for one in again.incremental("000").sort_by("k").to_pylist()
+    ]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("blocks", ["avro", "parquet"])
+def test_files_with_the_columns_of_later_are_read_as_of_any_moment(
+    tmp_path: Path, change: str, blocks: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As other writers make them: the compaction writes the columns that the table has when it runs."""
+    table = planned(tmp_path / "t", "compaction", 9, **{"hoodie.logfile.data.block.format": blocks})
+    moments = [one.time for one in table.timeline.completed_writes]
+    then = [own(table, as_of=moment) for moment in moments]
+    table.evolve(**CHANGES[change])
+    after = own(table)
+    monkeypatch.setattr("hudiformat.write.commit.plan.with_schema_of_plan", lambda _state, plan: plan)
+    run(table, "compaction")
+    assert own(table) == after
+    lost = {"dropped": "v", "dropped in a struct": "s", "names exchanged": "d"}.get(change)
+    found = [own(table, as_of=moment) for moment in moments]
+    for one, expected in zip(found, then, strict=True):
+        if lost is None:
+            assert one == expected
+        else:
+            assert [row["k"] for row in one] == [row["k"] for row in expected]
+
+
+@pytest.mark.parametrize(
+    ("wide", "value", "kind"),
+    [
+        (pa.int64(), 2**31, pa.int32()),
+        (pa.float64(), 0.5, pa.int32()),
+        (pa.float64(), 2.0**60, pa.int64()),
+        (pa.string(), "1.5", pa.int32()),
+        (pa.string(), "one", pa.int32()),
+        (pa.float64(), 0.1234567891, pa.float32()),
+        (pa.decimal128(8, 3), "1.234", pa.decimal128(6, 2)),
+    ],
+    ids=str,
+)
+def test_a_value_that_the_column_of_then_cannot_hold_is_an_error_by_name(
+    tmp_path: Path, wide: pa.DataType, value: Any, kind: pa.DataType
+) -> None:
+    batch = pa.RecordBatch.from_arrays([pa.array([value]).cast(wide)], ["v"])
+    with pytest.raises(hf.DataError, match="column v cannot be cast"):
+        convert_to_schema(batch, pa.schema([("v", kind)]), relabel=True)
