@@ -5,13 +5,14 @@ The option ``hudiformat.damage`` decides whether a damaged file is handled as in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudiformat.codec.avro.nodes import unknown_logical_types
 from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.damaged import add_log_file_to_errors
@@ -73,6 +74,17 @@ def refuse_unreadable(config: TableConfig) -> None:
                 f"the table {config.name!r}: expected Parquet files that Hudi has written, found "
                 f"{feature}, which cannot be read yet; read it with Hudi",
                 feature=feature,
+            )
+
+
+def refuse_unknown_types(avro: str, columns: Collection[str]) -> None:
+    """Raise an UnsupportedFeatureError if one of the *columns* of a table has a logical type that is not known."""
+    for path, logical in unknown_logical_types(avro).items():
+        if path.partition(".")[0] in columns:
+            raise UnsupportedFeatureError(
+                f"the column {path} has the logical type {logical!r}, whose values hudiformat cannot read yet; name "
+                "other columns in columns=, or read it with Hudi",
+                feature=f"the logical type {logical}",
             )
 
 
@@ -149,12 +161,14 @@ class SliceReader:
 
         Raises:
             SchemaError: the table has no such column, or one is asked for twice.
+            UnsupportedFeatureError: a column has a logical type that is not known.
         """
         full = self.output_schema
         known = set(full.names)
         for name in columns or ():
             if name not in known:
                 raise unknown_column_error(name, full.names)
+        refuse_unknown_types(self.schema.avro, full.names if columns is None else columns)
         if len(set(columns or ())) < len(columns or ()):
             raise SchemaError(f"a column is asked for twice: {', '.join(columns or ())}")
         return full if columns is None else pa.schema([full.field(name) for name in columns])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from hudiformat.codec.avro.nodes import unknown_logical_types
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.base_file.format import FORMATS
 from hudiformat.file_group.merging.rule import delete_marker, merge_mode
@@ -55,6 +58,10 @@ def refuse_unwritable(state: TableState) -> None:
         ),
         "slash-separated dates": (config.slash_separated_dates, _COPY),
         "custom delete markers": (delete_marker(config) is not None, _COPY),
+        **{
+            f"the logical type {logical} of the column {path}": (True, "write it with Hudi")
+            for path, logical in _unknown_types(state).items()
+        },
         "dropped partition columns": (config.drop_partition_columns, _COPY),
         f"base files of format {config.base_file_format}": (config.base_file_format not in FORMATS, _COPY),
         "partition metadata files in base-file format": (config.partition_metafile_use_base_format, _COPY),
@@ -81,6 +88,13 @@ def refuse_unwritable(state: TableState) -> None:
                 feature=feature,
             )
     merge_mode(config)
+
+
+def _unknown_types(state: TableState) -> Mapping[str, str]:
+    """Return the logical types of the table's columns that are not known, by the paths of the columns."""
+    metadata = state.commit_with_schema(None)
+    avro = state.config.create_schema if metadata is None else metadata.schema
+    return unknown_logical_types(avro) if avro else {}
 
 
 def _consistent_hashing_conflicts(config: TableConfig, options: WriteOptions) -> dict[str, tuple[bool, str]]:

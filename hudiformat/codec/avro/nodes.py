@@ -8,7 +8,7 @@ from a damaged block.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -123,6 +123,16 @@ _LOGICAL: dict[tuple[str, str], pa.DataType] = {
 }
 
 
+_KNOWN = {
+    *_LOGICAL,
+    ("bytes", "decimal"),
+    ("fixed", "decimal"),
+    ("string", "uuid"),
+    ("fixed", "uuid"),
+    ("fixed", "duration"),
+}
+
+
 @lru_cache(maxsize=256)
 def parse_schema(schema_json: str) -> Record:
     """Parse a schema whose top is a record into a tree.
@@ -139,6 +149,40 @@ def parse_schema(schema_json: str) -> Record:
     if not isinstance(node, Record):
         raise SchemaError(f"the top of an Avro schema must be a record, found {json.dumps(definition)[:80]}")
     return node
+
+
+@lru_cache(maxsize=256)
+def unknown_logical_types(schema_json: str) -> Mapping[str, str]:
+    """Return the logical types of a record schema that are not known, by the dotted paths of their columns.
+
+    By Avro's rule they are ignored where bytes are decoded.  A table shows no such values, which mean something else.
+
+    Raises:
+        SchemaError: as :func:`parse_schema`.
+    """
+    parse_schema(schema_json)
+    return dict(_unknown_types(json.loads(schema_json), ""))
+
+
+def _unknown_types(definition: Any, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(definition, list):
+        for one in definition:
+            yield from _unknown_types(one, path)
+    if not isinstance(definition, dict):
+        return
+    kind, logical = definition.get("type"), definition.get("logicalType")
+    if isinstance(logical, str) and isinstance(kind, str) and (kind, logical) not in _KNOWN:
+        yield path, logical
+        return
+    if kind == "record":
+        for item in definition["fields"]:
+            yield from _unknown_types(item["type"], _join(path, item["name"]))
+    elif kind == "array":
+        yield from _unknown_types(definition["items"], _join(path, "element"))
+    elif kind == "map":
+        yield from _unknown_types(definition["values"], _join(path, "value"))
+    elif not isinstance(kind, str):
+        yield from _unknown_types(kind, path)
 
 
 class _Parser:
