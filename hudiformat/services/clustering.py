@@ -28,6 +28,7 @@ from hudiformat.services.execution import (
     complete_claimed,
     is_running,
     run_parts,
+    take_back_on_error,
 )
 from hudiformat.services.ordering import RowOrder, row_order
 from hudiformat.services.resizing import RewriteBuckets, mark_rings, rings_after, rows_of, save_rings
@@ -79,12 +80,13 @@ def cluster(context: TableContext, seen: TableState | None = None) -> ServiceRes
     Raises:
         UnsupportedFeatureError, SchemaError: as for :func:`schedule_clustering`.
         LockError: another writer keeps the table's lock.
-        CommitError: a clustering could not be completed; it stays planned.
+        CommitError: a clustering could not be completed; one that was planned before stays planned.
     """
     seen = _check(context.state() if seen is None else seen)
-    if not _pending_clusterings(seen) and _schedule(context, seen) is None:
+    planned = None
+    if not _pending_clusterings(seen) and (planned := _schedule(context, seen)) is None:
         return commits_result(_SERVICE, [])
-    with ExitStack() as undo:
+    with take_back_on_error(context, planned), ExitStack() as undo:
         with change_timeline(context) as state:
             waiting = [instant for instant in _pending_clusterings(state) if not is_running(state, instant)]
             overtaken = [instant for instant in waiting if _slices_of(state, instant) is None]
@@ -159,25 +161,23 @@ def _newest(state: TableState, planned: SliceInfo) -> FileSlice | None:
 def _run(state: TableState, claimed: ServiceClaim) -> Commit:
     plan = _plan_of(state, claimed.instant)
     slices = _slices_of(state, claimed.instant) or []
-    with claimed.heartbeat:
-        writing = plan_of_service(state, claimed.instant.time)
-        order = _order_of(writing, plan)
-        rings = rings_after(state, claimed.instant.time, plan)
-        parts = [
-            _part(state, order, group, inputs, rings)
-            for group, inputs in zip(plan.input_groups or (), slices, strict=True)
-        ]
-        replaced: dict[str, list[str]] = {}
-        for inputs in slices:
-            replaced.setdefault(inputs[0].partition_path, []).extend(one.file_id for one in inputs)
-        metadata = CommitMetadata(
-            operation_type=_CLUSTER,
-            partition_to_write_stats=by_partition(run_parts(state.context, claimed, writing, parts)),
-            partition_to_replace_file_ids={path: tuple(ids) for path, ids in sorted(replaced.items())},
-        )
-        # Before the clustering completes: writers need the new rings from that moment on, and ignore them until then.
-        save_rings(state.storage, rings)
-        done = complete_claimed(state, claimed, writing, metadata, check=partial(_refuse_overtaken, claimed.instant))
+    writing = plan_of_service(state, claimed.instant.time)
+    order = _order_of(writing, plan)
+    rings = rings_after(state, claimed.instant.time, plan)
+    parts = [
+        _part(state, order, group, inputs, rings) for group, inputs in zip(plan.input_groups or (), slices, strict=True)
+    ]
+    replaced: dict[str, list[str]] = {}
+    for inputs in slices:
+        replaced.setdefault(inputs[0].partition_path, []).extend(one.file_id for one in inputs)
+    metadata = CommitMetadata(
+        operation_type=_CLUSTER,
+        partition_to_write_stats=by_partition(run_parts(state.context, claimed, writing, parts)),
+        partition_to_replace_file_ids={path: tuple(ids) for path, ids in sorted(replaced.items())},
+    )
+    # Before the clustering completes: writers need the new rings from that moment on, and ignore them until then.
+    save_rings(state.storage, rings)
+    done = complete_claimed(state, claimed, writing, metadata, check=partial(_refuse_overtaken, claimed.instant))
     mark_rings(state.storage, rings)
     return done
 

@@ -28,6 +28,7 @@ from hudiformat.services.execution import (
     is_running,
     mergeable_slices,
     run_claimed,
+    take_back_on_error,
 )
 from hudiformat.services.service_result import ServiceResult, commits_result, plan_result
 from hudiformat.storage.protocol import Storage
@@ -112,14 +113,15 @@ def compact(context: TableContext, seen: TableState | None = None) -> ServiceRes
     Raises:
         UnsupportedFeatureError: as for :func:`schedule_compaction`.
         LockError: another writer keeps the table's lock.
-        CommitError: a compaction could not be completed; it stays planned.
+        CommitError: a compaction could not be completed; one that was planned before stays planned.
     """
     seen = _check(context.state() if seen is None else seen)
     if find_lost_plans(seen):
         seen = mend_lost_plans(context)
-    if not _pending_compactions(seen) and _schedule(context, seen) is None:
+    planned = None
+    if not _pending_compactions(seen) and (planned := _schedule(context, seen)) is None:
         return commits_result(_SERVICE, [])
-    with ExitStack() as undo:
+    with take_back_on_error(context, planned), ExitStack() as undo:
         with change_timeline(context) as state:
             waiting = [instant for instant in _pending_compactions(state) if not is_running(state, instant)]
             claimed = [claim_service(state, instant, undo) for instant in waiting]
@@ -171,11 +173,10 @@ def _choose(state: TableState, slices: Iterable[FileSlice] | None) -> Iterator[F
 
 
 def _run(state: TableState, claimed: ServiceClaim) -> Commit:
-    with claimed.heartbeat:
-        writing = plan_of_service(state, claimed.instant.time)
-        return run_claimed(
-            state, claimed, writing, merge=partial(merge_into_base_file, state.context.merger), name=_COMPACT
-        )
+    writing = plan_of_service(state, claimed.instant.time)
+    return run_claimed(
+        state, claimed, writing, merge=partial(merge_into_base_file, state.context.merger), name=_COMPACT
+    )
 
 
 def merge_into_base_file(

@@ -7,19 +7,24 @@ Claim a planned service: nobody runs what another process is running, and what a
 
 A claim is a heartbeat with the instant of the plan.  It is made under the table's lock, and confirmed under the lock
 before the service completes: a process that was stopped for too long finds that another has taken its place.
+
+A service that fails leaves nothing: its files are deleted, its instant is planned again as it was, and a plan that it
+has just made for itself is taken off the timeline.  The timeline says whether it has failed: the answer to the request
+that completes it may be lost.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError
 from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile
+from hudiformat.metadata_table.kinds.files import FILES
 from hudiformat.naming.file_names import BaseFileName, LogFileName, WriteToken
 from hudiformat.schema.internal_schema import LATEST_SCHEMA
 from hudiformat.storage.opening import open_storage
@@ -28,10 +33,10 @@ from hudiformat.table.executor import TaskAttempt
 from hudiformat.table.schema_files import internal_schema_of, schema_history
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
-from hudiformat.timeline.contents import transition_inflight
+from hudiformat.timeline.contents import remove_pending, transition_inflight
 from hudiformat.timeline.plans import CompactionOperation, CompactionPlan
-from hudiformat.timeline.timeline import Action, Instant, State
-from hudiformat.write.commit.changing import change_timeline
+from hudiformat.timeline.timeline import Action, Instant, State, instant_path
+from hudiformat.write.commit.changing import change_timeline, hold_table_lock
 from hudiformat.write.commit.files import (
     decode_write_stats,
     delete_files,
@@ -42,12 +47,13 @@ from hudiformat.write.commit.files import (
 )
 from hudiformat.write.commit.heartbeats import Heartbeat, is_of_ended_process, living_instants
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.commit.publishing import check_publishable, publish, refuse_new_indexes
+from hudiformat.write.commit.publishing import check_publishable, complete, find_completed, refuse_new_indexes
 from hudiformat.write.commit.reporting import LOG, log_commit
 from hudiformat.write.commit.transaction import Commit
+from hudiformat.write.metadata.metadata_table import MetadataTable
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ServiceClaim:
     """An inflight service instant that this process runs.
 
@@ -59,6 +65,51 @@ class ServiceClaim:
     heartbeat: Heartbeat
     attempt: int
     began: float = field(default_factory=time.time, compare=False)
+    is_over: bool = False
+
+    def finish(self) -> None:
+        """End the claim: the service is completed, by this process or another."""
+        self.is_over = True
+        self.heartbeat.stop()
+
+    def release(self, context: TableContext) -> None:
+        """End the claim; a service that is not completed is planned afterwards, as if nobody had begun it.
+
+        It is left as it is to the next process that claims it, if another has it now or the storage fails once more.
+        """
+        if self.is_over:
+            return
+        with suppress(HudiFormatError):
+            self._give_back(context)
+        self.finish()
+
+    def _give_back(self, context: TableContext) -> None:
+        with hold_table_lock(context) as owning:
+            state = owning.state()
+            is_pending = any(one.time == self.instant.time for one in state.timeline.pending)
+            if is_pending and self.heartbeat.is_own():
+                delete_files(state.storage, state.config, self.instant.time)
+                if FILES in state.config.metadata_partitions:
+                    MetadataTable.of(state).remove_commit(self.instant.time)
+                owning.confirm()
+                state.storage.delete(instant_path(state.config, replace(self.instant, state=State.INFLIGHT)))
+
+
+@contextmanager
+def take_back_on_error(context: TableContext, planned: Instant | None = None) -> Iterator[None]:
+    """Take a plan that was just made for the block off the timeline if the block fails.
+
+    The plan stays if anything has been begun since, which may build on it.
+    """
+    try:
+        yield
+    except BaseException:
+        if planned is not None:
+            with suppress(HudiFormatError), hold_table_lock(context) as owning:
+                state = owning.state()
+                if planned in state.timeline.pending and state.timeline.latest_instant_time == planned.time:
+                    remove_pending(state.storage, state.config, planned)
+        raise
 
 
 def is_running(state: TableState, instant: Instant) -> bool:
@@ -72,7 +123,7 @@ def is_running(state: TableState, instant: Instant) -> bool:
 def claim_service(state: TableState, instant: Instant, undo: ExitStack) -> ServiceClaim:
     """Begin a planned service, or take over one whose process has died; it must be called under the table's lock.
 
-    Files of the dead process are deleted.  The heartbeat stops when *undo* is closed.
+    Files of the dead process are deleted.  The claim ends when *undo* is closed, which needs the lock.
 
     Raises:
         StorageError: the heartbeat or the inflight file cannot be written.
@@ -81,13 +132,16 @@ def claim_service(state: TableState, instant: Instant, undo: ExitStack) -> Servi
     heartbeat = Heartbeat(
         state.storage, instant.time, interval=options.heartbeat_interval_ms / 1000, may_be_taken_over=True
     )
-    undo.callback(heartbeat.stop)
+    is_begun = instant.state is State.INFLIGHT
+    claimed = ServiceClaim(replace(instant, state=State.INFLIGHT), heartbeat, heartbeat.number if is_begun else 0)
+    undo.callback(claimed.release, state.context)
     heartbeat.start()
     state.context.confirm()
-    if instant.state is State.INFLIGHT:
+    if is_begun:
         delete_files(state.storage, state.config, instant.time)
-        return ServiceClaim(instant, heartbeat, heartbeat.number)
-    return ServiceClaim(transition_inflight(state.storage, state.config, instant), heartbeat, 0)
+    else:
+        transition_inflight(state.storage, state.config, instant)
+    return claimed
 
 
 _MIB = 1024 * 1024
@@ -187,11 +241,11 @@ def complete_claimed(
             refuse_new_indexes(current, writing, instant)
             # Before the service completes: files of failed attempts would then count as files of the table.
             delete_strays(storage, current.config, instant.time, metadata.write_stats)
-            done = publish(current, instant, metadata)
+            done = complete(current, instant, metadata)
     except HudiFormatError:
-        if not claimed.heartbeat.is_own():
-            _delete_own(storage, metadata.write_stats)
+        _yield_to_other(state.context, claimed, metadata)
         raise
+    claimed.finish()
     with suppress(StorageError):  # the service is completed; markers that are left behind do no harm
         delete_markers(storage, instant.time)
     if LOG.isEnabledFor(logging.INFO):
@@ -209,14 +263,22 @@ def _schemas(state: TableState, instant: Instant) -> dict[str, str]:
     return {"schema": state.schema_at(instant.time).avro, **ids}
 
 
-def _delete_own(storage: Storage, stats: Iterable[WriteStat]) -> None:
-    """Delete the files of this process for a service that another process has taken over.
+def _yield_to_other(context: TableContext, claimed: ServiceClaim, metadata: CommitMetadata) -> None:
+    """Delete the files of *metadata* if another process has completed the service, or has it now.
 
-    The files of the other process have other names.
+    They have other names than that process's.  They stay if this process has completed the service after all, and if
+    the storage does not say.
     """
-    for stat in stats:
-        with suppress(StorageError):
-            storage.delete(stat.path or "")
+    with suppress(HudiFormatError):
+        state = context.state()
+        done, is_own = find_completed(state, claimed.instant, metadata)
+        if done is not None:
+            claimed.finish()
+        elif any(one.time == claimed.instant.time for one in state.timeline.pending):
+            is_own = claimed.heartbeat.is_own()
+        if not is_own:
+            for stat in metadata.write_stats:
+                context.storage.delete(stat.path or "")
 
 
 def compaction_plan_of(state: TableState, instant: Instant) -> CompactionPlan:

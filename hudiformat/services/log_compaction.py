@@ -32,6 +32,7 @@ from hudiformat.services.execution import (
     is_running,
     mergeable_slices,
     run_claimed,
+    take_back_on_error,
 )
 from hudiformat.services.service_result import ServiceResult, commits_result
 from hudiformat.storage.protocol import Storage
@@ -64,7 +65,7 @@ def log_compact(context: TableContext) -> ServiceResult[Commit]:
     Raises:
         UnsupportedFeatureError: the table is copy-on-write, has a custom merger, or cannot be written.
         LockError: another writer keeps the table's lock.
-        CommitError: a log compaction could not be completed.
+        CommitError: a log compaction could not be completed; one that was planned before stays planned.
     """
     seen = context.state()
     _refuse(seen)
@@ -81,6 +82,7 @@ def log_compact(context: TableContext) -> ServiceResult[Commit]:
                 state = state.context.state()  # noqa: PLW2901 - removing the plans has changed the timeline
             if not planned or overtaken == planned:
                 waiting = _plan(state)
+                undo.enter_context(take_back_on_error(context, *waiting))
                 state = state.context.state() if waiting else state  # noqa: PLW2901
             claimed = [claim_service(state, instant, undo) for instant in waiting if instant not in overtaken]
         return commits_result(_SERVICE, [_run(state, one) for one in claimed])
@@ -134,9 +136,8 @@ def _blocks(storage: Storage, file_slice: FileSlice, visibility: Visibility) -> 
 
 
 def _run(state: TableState, claimed: ServiceClaim) -> Commit:
-    with claimed.heartbeat:
-        writing = with_schema_of_plan(state, write_plan(state, Operation.UPSERT, claimed.instant.time))
-        return run_claimed(state, claimed, writing, merge=_compact, name=_LOG_COMPACT)
+    writing = with_schema_of_plan(state, write_plan(state, Operation.UPSERT, claimed.instant.time))
+    return run_claimed(state, claimed, writing, merge=_compact, name=_LOG_COMPACT)
 
 
 def _compact(file_slice: FileSlice, plan: WritePlan, storage: Storage, token: WriteToken) -> list[WriteStat]:

@@ -1,4 +1,4 @@
-"""The whole harness, or a part of it: ``python -m tests.fire [--every N] [--attack NAME] [--about TEXT]``."""
+"""All of the harness, or a part: ``python -m tests.fire [--every N] [--seed N] [--attack NAME] [--about TEXT]``."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=1, help="try one of so many moments")
     parser.add_argument("--attack", choices=ATTACKS, action="append", help="one of them alone")
     parser.add_argument("--about", default="", help="only kinds of tables and operations whose names contain this text")
+    parser.add_argument("--seed", type=int, default=1, help="another seed draws other pairs of faults")
     parser.add_argument("--processes", type=int, default=2)
     chosen = parser.parse_args()
     lines, violations = [], 0
     for attack in chosen.attack or ATTACKS:
         began, results = time.monotonic(), []
-        for result in run(attack, every=chosen.every, processes=chosen.processes, about=chosen.about):
+        results_of = run(attack, every=chosen.every, processes=chosen.processes, about=chosen.about, seed=chosen.seed)
+        for result in results_of:
             results.append(result)
             for case, wrong in result.violations:
                 sys.stdout.write(f"{case}\n    {wrong}\n")

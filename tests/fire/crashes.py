@@ -8,13 +8,14 @@ right and nothing is wrong with the table.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import TypeVar
 
 from hudiformat import HudiFormatError, StorageError, Table, open_table
@@ -30,6 +31,7 @@ MOST_WRITES = 30
 """So many writes have the whole timeline archived: a metadata table holds it back until it is compacted."""
 AGING = 3
 """After one of so many moments the table lives on until its timeline is archived; after the others, for one write."""
+AGING_AFTER_PAIRS = 30
 
 
 class How(Enum):
@@ -44,41 +46,44 @@ class How(Enum):
     POWER_CUT = "dies, and what was not synced is lost"
 
 
+PASSING = (How.FAILS, How.FAILS_AFTER)
+"""Failures after which the storage answers again."""
+
+
 class Died(BaseException):
     """The process is no more."""
 
 
-class Moment:
-    """Does what *how* says at request number *at*; with *at* 0 only counts."""
+class Moments:
+    """Does what *strikes* say at the requests of their numbers; without them it only counts."""
 
-    def __init__(self, storage: MemoryStorage, at: int, how: How) -> None:
+    def __init__(self, storage: MemoryStorage, strikes: Mapping[int, How] = MappingProxyType({})) -> None:
         self.storage = storage
-        self.at = at
-        self.how = how
+        self.strikes = strikes
         self.count = 0
         self.changes: list[int] = []
         """The requests that change something."""
-        self.is_over = False
+        self.end: How | None = None
+        """How the process or the storage went away."""
 
     def run(self, what: str, action: Callable[[], T]) -> T:
-        if self.is_over and self.how is not How.GOES_DOWN:
+        if self.end is not None and self.end is not How.GOES_DOWN:
             raise Died
         self.count += 1
         kind = what.partition(" ")[0]
         if kind not in READS:
             self.changes.append(self.count)
-        if self.count == self.at or self.is_over:
-            return self._strike(what, kind, action)
-        return action()
+        how = self.end or self.strikes.get(self.count)
+        return action() if how is None else self._strike(how, what, kind, action)
 
-    def _strike(self, what: str, kind: str, action: Callable[[], T]) -> T:
-        self.is_over = self.how not in (How.FAILS, How.FAILS_AFTER)
-        if self.how is How.TORN and kind == "write":
+    def _strike(self, how: How, what: str, kind: str, action: Callable[[], T]) -> T:
+        self.end = None if how in PASSING else how
+        if how is How.TORN and kind == "write":
             self.storage.tears = True
-        if self.how in (How.FAILS_AFTER, How.DIES_AFTER, How.TORN) and not kind.startswith("open_input"):
+        if how in (How.FAILS_AFTER, How.DIES_AFTER, How.TORN) and not kind.startswith("open_input"):
             with suppress(StorageError):
                 action()
-        if self.how in (How.FAILS, How.FAILS_AFTER, How.GOES_DOWN):
+        if how in (*PASSING, How.GOES_DOWN):
             raise StorageError(f"the storage fails at request {self.count}: {what}")
         raise Died
 
@@ -88,15 +93,20 @@ _CLUSTERING = (Action.CLUSTERING, Action.REPLACE_COMMIT)
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One operation on one kind of table, disturbed at one request."""
+    """One operation on one kind of table, disturbed at some requests."""
 
     kind: Kind
     operation: str
-    how: How
-    at: int
+    strikes: tuple[tuple[int, How], ...]
+
+    @property
+    def ages(self) -> bool:
+        """Whether the table lives on until its timeline is archived."""
+        return sum(at for at, _ in self.strikes) % (AGING if len(self.strikes) == 1 else AGING_AFTER_PAIRS) == 0
 
     def __str__(self) -> str:
-        return f"{self.kind}: {self.operation} {self.how.value}, request {self.at}"
+        struck = ", ".join(f"request {at} {how.value}" for at, how in self.strikes)
+        return f"{self.kind}: {self.operation}: {struck}"
 
 
 @lru_cache(maxsize=256)
@@ -123,9 +133,9 @@ def run(table: Table, operation: str) -> None:
     OPERATIONS[operation].run(table)
 
 
-def writer(storage: MemoryStorage, kind: Kind, operation: str, moment: Moment | None = None) -> Table:
-    """A new process that does *operation*, with *moment* in its way."""
-    seen = storage if moment is None else FaultyStorage(storage, moment)
+def writer(storage: MemoryStorage, kind: Kind, operation: str, moments: Moments | None = None) -> Table:
+    """A new process that does *operation*, with *moments* in its way."""
+    seen = storage if moments is None else FaultyStorage(storage, moments)
     return table_in(seen, storage.time, kind, **OPERATIONS[operation].options)
 
 
@@ -134,10 +144,10 @@ def undisturbed(kind: Kind, operation: str) -> tuple[Rows, Rows, int, tuple[int,
     """The rows before and after, the number of requests, and the numbers of those that change something."""
     storage = ready(kind, operation).copy()
     before = content(table_in(storage, storage.time, kind))
-    moment = Moment(storage, 0, How.FAILS)
+    moments = Moments(storage)
     with in_time_of(storage.time):
-        run(writer(storage, kind, operation, moment), operation)
-    return before, content(table_in(storage, storage.time, kind)), moment.count, tuple(moment.changes)
+        run(writer(storage, kind, operation, moments), operation)
+    return before, content(table_in(storage, storage.time, kind)), moments.count, tuple(moments.changes)
 
 
 def cases(kind: Kind, operation: str) -> Iterator[Case]:
@@ -145,7 +155,7 @@ def cases(kind: Kind, operation: str) -> Iterator[Case]:
     _, _, requests, changes = undisturbed(kind, operation)
     for how in How:
         for at in range(1, requests + 1) if how in (How.FAILS, How.GOES_DOWN) else changes:
-            yield Case(kind, operation, how, at)
+            yield Case(kind, operation, ((at, how),))
 
 
 def check(case: Case) -> str | None:
@@ -169,24 +179,30 @@ def _check(case: Case) -> None:
 
 
 def _disturb(case: Case, storage: MemoryStorage, before: Rows, after: Rows) -> None:
-    moment = Moment(storage, case.at, case.how)
-    succeeded = False
+    hows = [how for _, how in case.strikes]
+    error: HudiFormatError | None = None
+    died = False
     try:
-        run(writer(storage, case.kind, case.operation, moment), case.operation)
-        succeeded = True
-    except HudiFormatError:
-        assert case.how in (How.FAILS, How.FAILS_AFTER, How.GOES_DOWN), "a dead process reports an error"
+        run(writer(storage, case.kind, case.operation, Moments(storage, dict(case.strikes))), case.operation)
+    except HudiFormatError as raised:
+        assert {*PASSING, How.GOES_DOWN} & set(hows), "a dead process reports an error"
+        error = raised
     except Died:
-        pass
-    if case.how is How.POWER_CUT:
+        died = True
+    if How.POWER_CUT in hows:
         storage.lose_unsynced()
     storage.tears = False
     now = content(table_in(storage, storage.time, case.kind))
     assert now in (before, after), f"a reader sees {now}, neither {before} nor {after}"
-    assert not succeeded or now == after, f"it succeeded, and a reader sees {now} instead of {after}"
+    assert error or died or now == after, f"it succeeded, and a reader sees {now} instead of {after}"
+    assert now == before or not _says_undone(error), f"a reader sees {now}, and the error says {error}"
     may_be_finished = case.operation.startswith(("restore", "rollback"))
-    finished = after if may_be_finished else None
-    live_on(case.kind, storage, now, finished=finished, ages=case.at % AGING == 0)
+    live_on(case.kind, storage, now, finished=after if may_be_finished else None, ages=case.ages)
+
+
+def _says_undone(error: HudiFormatError | None) -> bool:
+    said = str(error)
+    return any(text in said for text in ("the table is as it was", "nothing was committed", "nothing was written"))
 
 
 def live_on(kind: Kind, storage: MemoryStorage, now: Rows, *, finished: Rows | None = None, ages: bool = True) -> None:

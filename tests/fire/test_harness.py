@@ -1,21 +1,27 @@
-"""A sample of the harness: crashes, two writers, and readers; all of it by ``python -m tests.fire``."""
+"""A sample of the harness: crashes, pairs of faults, two writers, readers; all of it by ``python -m tests.fire``."""
 
 from __future__ import annotations
 
 import pytest
+from tests.fire.pairs import completing_request, requests_after
 
-from tests.effort import every
+from tests.effort import LONG, every, sample
+from tests.fire.crashes import Case, How, check
 from tests.fire.harness import Work, run_work, works
+from tests.fire.scenes import Kind
 
 pytestmark = pytest.mark.unmeasured
 
 EVERY = {"crashes": 1511, "two writers": 4001, "readers": 499}
 """One of so many moments, but in a long run."""
+EVERY_PAIR = 499 if LONG else 9973
+"""One of so many pairs of faults, of which there are millions."""
 
 
 def jobs() -> list[tuple[Work, int]]:
     """In a long run all operations on all kinds of tables at all moments, elsewhere few at some."""
-    return [(work, every(count)) for attack, count in EVERY.items() for work in works(attack)[:: every(97)]]
+    chosen = [(attack, every(count)) for attack, count in EVERY.items()] + [("pairs of faults", EVERY_PAIR)]
+    return [(work, count) for attack, count in chosen for work in works(attack)[:: every(97)]]
 
 
 @pytest.mark.parametrize("job", jobs(), ids=lambda job: str(job[0]))
@@ -23,3 +29,23 @@ def test_nothing_is_lost_doubled_or_mixed(job: tuple[Work, int]) -> None:
     result = run_work(job)
     assert result.violations == ()
     assert result.count
+
+
+SERVED = (Kind(), Kind(6), Kind(mode="OPTIMISTIC_CONCURRENCY_CONTROL"), Kind(has_metadata_table=True))
+"""Kinds of tables whose services are tried at each fault after an unclear completion."""
+
+
+def unclear_completions() -> list[tuple[Kind, str]]:
+    names = ("compaction", "planned compaction", "clustering", "planned clustering", "log_compact", "upsert", "clean")
+    return sample([(kind, name) for kind in SERVED for name in names], of=4)
+
+
+@pytest.mark.parametrize(("kind", "operation"), unclear_completions(), ids=str)
+def test_what_was_completed_keeps_its_files_though_the_answer_was_lost_and_another_request_fails(
+    kind: Kind, operation: str
+) -> None:
+    completing = completing_request(kind, operation)
+    count, _ = requests_after(kind, operation, completing)
+    cases = [Case(kind, operation, (completing, (at, How.FAILS))) for at in range(completing[0] + 1, count + 1)]
+    assert [(str(case), wrong) for case in cases if (wrong := check(case)) is not None] == []
+    assert cases

@@ -6,12 +6,12 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
-from hudiformat import CommitError, FileSlice, LockError, Table, open_table
-from hudiformat.services import execution
+from hudiformat import CommitError, FileSlice, LockError, StorageError, Table, open_table
+from hudiformat.services import claims, execution
 from hudiformat.timeline.timeline import State
 from tests.tables import Clock, content, data_files, new_table, rows
 
@@ -59,6 +59,12 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
     monkeypatch.setattr(execution, "slice_of", acting)
 
 
+def files_in(table: Table) -> set[str]:
+    """The paths of all files of the table."""
+    root = Path(table.path)
+    return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
+
+
 def grow_old(table: Table) -> None:
     """All heartbeats are as old as those of dead processes."""
     for path in (Path(table.path) / ".hoodie" / ".heartbeat").iterdir():
@@ -104,12 +110,33 @@ def test_one_that_was_taken_for_dead_leaves_what_the_other_has_completed(
 
 
 @SERVICES
-def test_one_that_is_interrupted_is_taken_over_at_once_where_no_other_process_writes(
+def test_one_that_is_interrupted_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, service: Service
+) -> None:
+    table = logged(tmp_path, {})
+    before = files_in(table)
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    meanwhile(monkeypatch, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        service(table)
+    assert files_in(table) == before
+    assert len(service(table)) == 1
+
+
+@SERVICES
+def test_one_that_dies_is_taken_over_at_once_where_no_other_process_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, service: Service
 ) -> None:
     table = logged(tmp_path, {})
 
     def interrupt() -> None:
+        def is_dead(_context: object) -> NoReturn:
+            raise StorageError("a dead process cleans nothing up")
+
+        monkeypatch.setattr(claims, "hold_table_lock", is_dead)
         raise KeyboardInterrupt
 
     meanwhile(monkeypatch, interrupt)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat import StorageError, Table, UnsupportedFeatureError
+from hudiformat import CommitError, StorageError, Table, UnsupportedFeatureError
 from hudiformat.timeline.timeline import State
 from tests.services.support import logged, served
 from tests.tables import Clock, content, data_files, new_table, rows
@@ -47,17 +47,20 @@ def test_what_is_written_after_a_compaction_was_planned_stays_in_log_files(table
     assert content(table) == [("a", 2, "x", 2), ("c", 2, "x", 5)]
 
 
-def test_a_compaction_that_was_stopped_is_run_again(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compaction_that_fails_leaves_its_plan_if_it_was_there_before(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = logged(table)
+    assert table.schedule_compaction()
 
     def stop(*_arguments: object, **_more: object) -> None:
         raise StorageError("the disk is full")
 
     monkeypatch.setattr("hudiformat.write.commit.publishing.complete_instant", stop)
-    with pytest.raises(StorageError, match="disk is full"):
+    with pytest.raises(CommitError, match="could not be completed: the disk is full; the table is as it was"):
         table.compact()
     monkeypatch.undo()
-    assert [pending.state for pending in table.timeline.pending] == [State.INFLIGHT]
+    assert [pending.state for pending in table.timeline.pending] == [State.REQUESTED]
     before = content(table)
     (commit,) = table.compact()
     assert content(table) == before
@@ -66,16 +69,19 @@ def test_a_compaction_that_was_stopped_is_run_again(table: Table, monkeypatch: p
     assert len(bases) == 1
 
 
-def test_a_compaction_that_cannot_write_leaves_its_plan(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compaction_that_cannot_write_leaves_nothing(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     table = logged(table)
 
     def fail(*_arguments: object) -> None:
         raise StorageError("the disk is full")
 
+    before = data_files(Path(table.path))
     monkeypatch.setattr("hudiformat.write.handles.base_files.OpenBaseFile.write", fail)
     with pytest.raises(StorageError, match="disk is full"):
         table.compact()
     monkeypatch.undo()
+    assert table.timeline.pending == ()
+    assert data_files(Path(table.path)) == before
     assert content(table) == [("a", 2, "x", 2), ("c", 1, "x", 1)]
     assert len(table.compact()) == 1
 

@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hudiformat import LogReader, StorageError, Table, UnsupportedFeatureError, open_table
+from hudiformat import CommitError, LogReader, StorageError, Table, UnsupportedFeatureError, open_table
 from hudiformat.services.execution import compaction_operation
 from hudiformat.timeline.contents import create_requested, read_content
 from hudiformat.timeline.plans import CompactionPlan
 from hudiformat.timeline.timeline import Action, Instant, State
-from tests.tables import FLAGGED, content, new_table, rows
+from tests.tables import FLAGGED, content, data_files, new_table, rows
 
 OFTEN = {
     "hoodie.index.type": "BUCKET",
@@ -85,22 +85,21 @@ def test_few_blocks_are_not_worth_it(tmp_path: Path) -> None:
     assert table.log_compact() == []
 
 
-def test_one_that_was_stopped_is_planned_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = grown(tmp_path)
+    before = data_files(Path(table.path))
 
     def fail(*_args: object, **_options: object) -> None:
         raise StorageError("the disk is full")
 
     with monkeypatch.context() as patch:
         patch.setattr("hudiformat.write.commit.publishing.complete_instant", fail)
-        with pytest.raises(StorageError):
+        with pytest.raises(CommitError, match="the disk is full; the table is as it was"):
             table.log_compact()
-    (stopped,) = table.timeline.pending
-    assert (stopped.action, stopped.state) == (Action.LOG_COMPACTION, State.INFLIGHT)
-    assert content(table) == LEFT
-    table.log_compact()
     assert table.timeline.pending == ()
-    assert not list(Path(table.path).rglob(f"*{stopped.time}*"))
+    assert data_files(Path(table.path)) == before
+    assert content(table) == LEFT
+    assert len(table.log_compact()) == 1
     assert content(table) == LEFT
 
 

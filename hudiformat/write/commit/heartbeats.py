@@ -121,7 +121,11 @@ class Heartbeat:
         """Do nothing: the file goes on naming this process, which has to end or to roll the write back."""
 
     def is_own(self) -> bool:
-        """Return whether the file still names this writer."""
+        """Return whether the file still names this writer.
+
+        Raises:
+            StorageError: it is there and cannot be read, so that nobody knows.
+        """
         return self._token.encode() in _content(self._storage, self.instant)
 
     def confirm(self) -> None:
@@ -129,6 +133,7 @@ class Heartbeat:
 
         Raises:
             LockError: another writer has taken it over.
+            StorageError: it is not known whether one has.
         """
         if not self.is_own():
             raise LockError(
@@ -244,7 +249,7 @@ def is_of_ended_process(storage: Storage, instant: str) -> bool:
     try:
         owner = json.loads(_content(storage, instant))
         host, pid, token = owner["host"], int(owner["pid"]), owner["owner"]
-    except (ValueError, TypeError, KeyError):
+    except (StorageError, ValueError, TypeError, KeyError):
         return False
     if host != socket.gethostname():
         return False
@@ -270,9 +275,13 @@ def delete_heartbeat(storage: Storage, instant: str) -> None:
 
 
 def _content(storage: Storage, instant: str) -> bytes:
+    """Return the content of a heartbeat; nothing if there is none.  One that cannot be read is not a missing one."""
+    path = f"{_FOLDER}/{instant}"
     try:
-        return storage.read(f"{_FOLDER}/{instant}")
+        return storage.read(path)
     except StorageError:
+        if storage.exists(path):
+            raise
         return b""
 
 

@@ -49,7 +49,11 @@ class Lock(Protocol):
         ...
 
     def is_own(self) -> bool:
-        """Return whether this writer has the lock, and no other has taken it since."""
+        """Return whether this writer has the lock, and no other has taken it since.
+
+        Raises:
+            StorageError: that cannot be found out.
+        """
         ...
 
     def renew(self) -> None:
@@ -126,6 +130,8 @@ class FileSystemLock:
         try:
             return self.storage.read(self._path)
         except StorageError:
+            if self.storage.exists(self._path):  # what cannot be read may be this writer's
+                raise
             return b""  # it has just been released
 
     def _remove_expired(self) -> bool:

@@ -24,9 +24,16 @@ from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.values import Operation
 from hudiformat.table.state import TableState
 from hudiformat.timeline.commit_metadata import CommitMetadata
-from hudiformat.timeline.contents import Metadata, Plan, complete_instant, create_requested, remove_pending
+from hudiformat.timeline.contents import (
+    Metadata,
+    Plan,
+    complete_instant,
+    create_requested,
+    encode_content,
+    remove_pending,
+)
 from hudiformat.timeline.rollbacks import RollbackPlan
-from hudiformat.timeline.timeline import Action, Instant, instant_path, load_timeline
+from hudiformat.timeline.timeline import Action, Instant, State, instant_path, load_timeline
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.metadata.definitions import name_new_columns
 from hudiformat.write.metadata.kinds import indexes_of
@@ -41,15 +48,17 @@ def announce(state: TableState, action: Action, plan: Plan) -> Instant:
 
     Raises:
         LockError: this writer has lost the lock, and others may have changed what was planned; nothing is announced.
-        StorageError: the file cannot be created.
+        StorageError: the file cannot be created; nothing is announced.
     """
     state.context.confirm()
-    requested = create_requested(state.storage, state.config, state.next_instant, action, plan)
+    requested = Instant(state.next_instant, action, State.REQUESTED)
     try:
+        create_requested(state.storage, state.config, requested.time, action, plan)
         state.context.confirm()  # again: the lock may have been lost while the file was created
-    except LockError:
-        with suppress(StorageError):
-            remove_pending(state.storage, state.config, requested)
+    except HudiFormatError:
+        with suppress(HudiFormatError):  # the file may be there although creating it has failed; another's is not taken
+            if state.storage.read(instant_path(state.config, requested)) == encode_content(plan, state.config):
+                remove_pending(state.storage, state.config, requested)
         raise
     return requested
 
@@ -82,6 +91,51 @@ def publish(state: TableState, instant: Instant, metadata: Metadata) -> Instant:
         with suppress(StorageError):  # the instant is completed; the next commit names the columns if this one cannot
             name_new_columns(state, TableSchema(metadata.schema))
     return done
+
+
+def complete(state: TableState, instant: Instant, metadata: CommitMetadata) -> Instant:
+    """Complete an inflight write or service, as :func:`publish` does; after an unclear answer the timeline decides.
+
+    The completed file may exist although creating it has failed: the answer was lost, or a sync failed after it.
+
+    Raises:
+        CommitError: the instant is not completed, or nobody can tell.
+        WriteConflictError: another process has completed it, with files of its own.
+    """
+    root = state.storage.root
+    try:
+        return publish(state, instant, metadata)
+    except HudiFormatError as error:
+        try:
+            done, is_own = find_completed(state.context.state(), instant, metadata)
+        except HudiFormatError:
+            raise CommitError(
+                f"{root}: it is not known whether the instant {instant.time} was completed: {error}; look at "
+                "the timeline before writing again",
+                path=root,
+            ) from error
+        if done is None:
+            raise CommitError(
+                f"{root}: the instant {instant.time} could not be completed: {error}; the table is as it was, "
+                "write again",
+                path=root,
+            ) from error
+        if not is_own:
+            raise WriteConflictError(
+                f"{root}: another process has completed {done}; nothing was written", path=root
+            ) from error
+        return done
+
+
+def find_completed(state: TableState, instant: Instant, metadata: CommitMetadata) -> tuple[Instant | None, bool]:
+    """Return *instant* as completed, or None, and whether it names the files of *metadata*.
+
+    The files of two attempts at a service have different names.
+    """
+    done = next((one for one in state.timeline.completed if one.time == instant.time), None)
+    if done is None:
+        return None, False
+    return done, [one.path for one in state.metadata(done).write_stats] == [one.path for one in metadata.write_stats]
 
 
 def _remove_if_lock_lost(state: TableState, instant: Instant, done: Instant) -> None:

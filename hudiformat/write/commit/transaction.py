@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from hudiformat.errors import (
-    CommitError,
     CorruptTableError,
     DecodeError,
     FilesGoneError,
@@ -45,7 +44,7 @@ from hudiformat.write.commit.partitions import restore_partitions
 from hudiformat.write.commit.plan import WritePlan, action_of, write_plan
 from hudiformat.write.commit.publishing import (
     check_publishable,
-    publish,
+    complete,
     refuse_new_indexes,
     refuse_others,
     refuse_rolled_back,
@@ -179,7 +178,7 @@ class Transaction:
                 refuse_others(state, self._seen, self.instant)
             # 4. Visible: the metadata table first, then the timeline.  Without a lock, a rollback may have begun
             #    between the last check and this moment, so the timeline is checked once more.
-            done = self._complete(state, metadata)
+            done = complete(state, self.instant, metadata)
             if not has_others:
                 refuse_rolled_back(state, self.instant, done)
         # 5. After the commit: what this process remembers; then the heartbeat, which was needed until now; the markers
@@ -289,29 +288,6 @@ class Transaction:
                 MetadataTable.of(state).remove_commit(time)
             # Delete the instant last: if this process is stopped half-way, the next writer finds it and rolls it back.
             remove_pending(state.storage, state.config, self.instant)
-
-    def _complete(self, state: TableState, metadata: CommitMetadata) -> Instant:
-        root = state.storage.root
-        try:
-            return publish(state, self.instant, metadata)
-        except HudiFormatError as error:
-            # The file may exist although creating it has failed, for example in a sync.
-            try:
-                found = self._context.state().timeline.completed
-            except HudiFormatError:
-                raise CommitError(
-                    f"{root}: it is not known whether the instant {self.instant.time} was completed: {error}; look at "
-                    "the timeline before writing again",
-                    path=root,
-                ) from error
-            for done in found:
-                if done.time == self.instant.time:
-                    return done
-            raise CommitError(
-                f"{root}: the instant {self.instant.time} could not be completed: {error}; the table is as it was, "
-                "write again",
-                path=root,
-            ) from error
 
     def _refuse_conflicts(self, state: TableState, metadata: CommitMetadata) -> None:
         if state.options.concurrency.mode is not ConcurrencyMode.OPTIMISTIC:
