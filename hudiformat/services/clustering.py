@@ -49,6 +49,7 @@ from hudiformat.write.commit.publishing import announce
 from hudiformat.write.commit.transaction import Commit
 from hudiformat.write.handles.clustered import ClusteredFiles, CopiedFiles, can_copy
 from hudiformat.write.index.hash_ring import HashRing
+from hudiformat.write.metadata.preparing import refuse_unreadable
 
 T = TypeVar("T")
 
@@ -120,6 +121,7 @@ def _pending_clusterings(state: TableState) -> list[Instant]:
 
 def _schedule(context: TableContext, seen: TableState) -> Instant | None:
     with change_timeline(context, seen) as state:
+        refuse_unreadable(state)
         if state.logs_name_slices and state.pending_writes:
             return None  # their log files may be added to the slices of the plan, and their names would not show it
         plan = plan_clustering(state)

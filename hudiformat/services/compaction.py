@@ -45,6 +45,7 @@ from hudiformat.write.commit.plan import WritePlan, plan_of_service
 from hudiformat.write.commit.publishing import announce
 from hudiformat.write.commit.transaction import Commit
 from hudiformat.write.handles.base_files import OpenBaseFile
+from hudiformat.write.metadata.preparing import refuse_unreadable
 
 
 def find_lost_plans(state: TableState) -> list[Instant]:
@@ -145,6 +146,7 @@ def _check(state: TableState) -> TableState:
 
 def _schedule(context: TableContext, seen: TableState) -> Instant | None:
     with change_timeline(context, seen) as state:
+        refuse_unreadable(state)
         if state.logs_name_slices and state.pending_writes:
             return None
         plan = plan_compaction(state)

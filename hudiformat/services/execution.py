@@ -47,10 +47,11 @@ from hudiformat.write.commit.files import (
 )
 from hudiformat.write.commit.heartbeats import Heartbeat, is_of_ended_process, living_instants
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.commit.publishing import check_publishable, complete, find_completed, refuse_new_indexes
+from hudiformat.write.commit.publishing import check_publishable, find_completed, publish, refuse_new_indexes
 from hudiformat.write.commit.reporting import LOG, log_commit
 from hudiformat.write.commit.transaction import Commit
 from hudiformat.write.metadata.metadata_table import MetadataTable
+from hudiformat.write.metadata.preparing import refuse_unreadable
 
 
 @dataclass(slots=True)
@@ -127,7 +128,9 @@ def claim_service(state: TableState, instant: Instant, undo: ExitStack) -> Servi
 
     Raises:
         StorageError: the heartbeat or the inflight file cannot be written.
+        CorruptTableError: the metadata table cannot be read.
     """
+    refuse_unreadable(state)
     options = state.options.concurrency
     heartbeat = Heartbeat(
         state.storage, instant.time, interval=options.heartbeat_interval_ms / 1000, may_be_taken_over=True
@@ -241,7 +244,7 @@ def complete_claimed(
             refuse_new_indexes(current, writing, instant)
             # Before the service completes: files of failed attempts would then count as files of the table.
             delete_strays(storage, current.config, instant.time, metadata.write_stats)
-            done = complete(current, instant, metadata)
+            done = publish(current, instant, metadata)
     except HudiFormatError:
         _yield_to_other(state.context, claimed, metadata)
         raise

@@ -6,8 +6,9 @@ Source: SavepointActionExecutor, RestorePlanActionExecutor, BaseRestoreActionExe
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
-from hudiformat.errors import CommitError
+from hudiformat.errors import CommitError, HudiFormatError, StorageError
 from hudiformat.file_group.slices import build_slices, latest_slices
 from hudiformat.services.rolling_back import find_write, refuse_former_layout, refuse_savepoint
 from hudiformat.services.service_result import ServiceResult
@@ -17,7 +18,7 @@ from hudiformat.timeline.contents import Content, complete_instant, create_reque
 from hudiformat.timeline.rollbacks import InstantInfo, RestorePlan, SavepointMetadata, SavepointPartitionMetadata
 from hudiformat.timeline.timeline import Action, Instant, State, instant_path
 from hudiformat.write.commit.changing import change_timeline, hold_table_lock
-from hudiformat.write.commit.publishing import announce
+from hudiformat.write.commit.publishing import announce, find_completed
 from hudiformat.write.commit.rollback import finish_restores, run_restore
 
 
@@ -41,9 +42,23 @@ def savepoint(context: TableContext, instant: str, *, user: str = "", comment: s
         # A savepoint that was begun and never completed protects nothing, and its file would be in the way.
         remove_pending(state.storage, state.config, Instant(instant, Action.SAVEPOINT, State.INFLIGHT))
         state.context.confirm()
-        begun = create_requested(state.storage, state.config, instant, Action.SAVEPOINT)
-        done = complete_instant(state.storage, state.config, begun, metadata, completion_time=state.next_instant)
+        done = _keep(state, instant, metadata)
         return ServiceResult("savepoint", f"the files of {instant} are kept", (done,))
+
+
+def _keep(state: TableState, instant: str, metadata: SavepointMetadata) -> Instant:
+    """Put a savepoint on the timeline; after an unclear answer the timeline decides."""
+    begun = Instant(instant, Action.SAVEPOINT, State.INFLIGHT)
+    try:
+        create_requested(state.storage, state.config, instant, Action.SAVEPOINT)
+        return complete_instant(state.storage, state.config, begun, metadata, completion_time=state.next_instant)
+    except HudiFormatError:
+        done, _ = find_completed(state.context.state(), begun, metadata)
+        if done is None:
+            with suppress(StorageError):
+                remove_pending(state.storage, state.config, begun)
+            raise
+        return done
 
 
 def delete_savepoint(context: TableContext, instant: str) -> ServiceResult[Instant]:

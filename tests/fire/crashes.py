@@ -50,6 +50,14 @@ PASSING = (How.FAILS, How.FAILS_AFTER)
 """Failures after which the storage answers again."""
 
 
+FINISHED_BY_OTHERS = ("clean", "rollback", "restore")
+"""Operations that delete files: once they have begun, the next writer finishes them."""
+
+
+FIRST_RING = "/00000000000000.hashing_meta"
+"""The first buckets of a partition, the same for all writers, which may use them by now."""
+
+
 class Died(BaseException):
     """The process is no more."""
 
@@ -192,12 +200,26 @@ def _disturb(case: Case, storage: MemoryStorage, before: Rows, after: Rows) -> N
     if How.POWER_CUT in hows:
         storage.lose_unsynced()
     storage.tears = False
+    if len(case.strikes) == 1 and hows[0] in PASSING and error is not None:
+        _check_nothing_left(case, storage)
     now = content(table_in(storage, storage.time, case.kind))
     assert now in (before, after), f"a reader sees {now}, neither {before} nor {after}"
     assert error or died or now == after, f"it succeeded, and a reader sees {now} instead of {after}"
     assert now == before or not _says_undone(error), f"a reader sees {now}, and the error says {error}"
     may_be_finished = case.operation.startswith(("restore", "rollback"))
     live_on(case.kind, storage, now, finished=after if may_be_finished else None, ages=case.ages)
+
+
+def _check_nothing_left(case: Case, storage: MemoryStorage) -> None:
+    """An operation that failed has left no file, unless others finish what it began, or a part of it succeeded."""
+    before = ready(case.kind, case.operation)
+    if case.operation.startswith(FINISHED_BY_OTHERS):
+        return
+    timelines = [table_in(one, one.time, case.kind).timeline.completed for one in (before, storage)]
+    if timelines[0] == timelines[1]:
+        changed = set(storage.files) ^ set(before.files)
+        left = sorted(path for path in changed if not path.endswith(FIRST_RING))
+        assert not left, f"it failed, and {left} are there now, or no longer"
 
 
 def _says_undone(error: HudiFormatError | None) -> bool:

@@ -69,13 +69,59 @@ def publish(state: TableState, instant: Instant, metadata: Metadata) -> Instant:
     *state* was read under the table's lock.  The metadata table is written first, and its records are valid once the
     timeline has the completed instant; in the other order, readers would miss files for a moment.
 
+    After an unclear answer the timeline decides: the completed file may exist although creating it has failed, because
+    the answer was lost, or a sync failed after it.
+
     Raises:
-        CommitError: the instant is no longer inflight.
-        LockError: this writer has lost the lock; the instant is not completed.
-        StorageError: a file cannot be created.
+        CommitError: a write or service is not completed, or nobody can tell.
+        WriteConflictError: another process has completed the service, with files of its own.
+        LockError, StorageError: another action is not completed.
 
     Source: BaseHoodieWriteClient.commitStats, Hudi 1.2.0.
     """
+    root = state.storage.root
+    try:
+        return _publish(state, instant, metadata)
+    except HudiFormatError as error:
+        is_write = isinstance(metadata, CommitMetadata)
+        try:
+            done, is_own = find_completed(state.context.state(), instant, metadata)
+        except HudiFormatError:
+            if not is_write:
+                raise error from None
+            raise CommitError(
+                f"{root}: it is not known whether the instant {instant.time} was completed: {error}; look at "
+                "the timeline before writing again",
+                path=root,
+            ) from error
+        if done is None:
+            if not is_write:
+                raise
+            raise CommitError(
+                f"{root}: the instant {instant.time} could not be completed: {error}; the table is as it was, "
+                "write again",
+                path=root,
+            ) from error
+        if not is_own:
+            raise WriteConflictError(
+                f"{root}: another process has completed {done}; nothing of this one was written", path=root
+            ) from error
+        return done
+
+
+def find_completed(state: TableState, instant: Instant, metadata: Metadata) -> tuple[Instant | None, bool]:
+    """Return *instant* as completed, or None, and whether it names the files of *metadata*.
+
+    The files of two attempts at a service have different names; other actions have no files of their own.
+    """
+    action = instant.action.completed_as
+    done = next((one for one in state.timeline.completed if (one.time, one.action) == (instant.time, action)), None)
+    if done is None or not isinstance(metadata, CommitMetadata):
+        return done, done is not None
+    return done, [one.path for one in state.metadata(done).write_stats] == [one.path for one in metadata.write_stats]
+
+
+def _publish(state: TableState, instant: Instant, metadata: Metadata) -> Instant:
     recorded = None
     if FILES in state.config.metadata_partitions:
         recorded = MetadataTable.of(state).record(instant, metadata)
@@ -91,51 +137,6 @@ def publish(state: TableState, instant: Instant, metadata: Metadata) -> Instant:
         with suppress(StorageError):  # the instant is completed; the next commit names the columns if this one cannot
             name_new_columns(state, TableSchema(metadata.schema))
     return done
-
-
-def complete(state: TableState, instant: Instant, metadata: CommitMetadata) -> Instant:
-    """Complete an inflight write or service, as :func:`publish` does; after an unclear answer the timeline decides.
-
-    The completed file may exist although creating it has failed: the answer was lost, or a sync failed after it.
-
-    Raises:
-        CommitError: the instant is not completed, or nobody can tell.
-        WriteConflictError: another process has completed it, with files of its own.
-    """
-    root = state.storage.root
-    try:
-        return publish(state, instant, metadata)
-    except HudiFormatError as error:
-        try:
-            done, is_own = find_completed(state.context.state(), instant, metadata)
-        except HudiFormatError:
-            raise CommitError(
-                f"{root}: it is not known whether the instant {instant.time} was completed: {error}; look at "
-                "the timeline before writing again",
-                path=root,
-            ) from error
-        if done is None:
-            raise CommitError(
-                f"{root}: the instant {instant.time} could not be completed: {error}; the table is as it was, "
-                "write again",
-                path=root,
-            ) from error
-        if not is_own:
-            raise WriteConflictError(
-                f"{root}: another process has completed {done}; nothing was written", path=root
-            ) from error
-        return done
-
-
-def find_completed(state: TableState, instant: Instant, metadata: CommitMetadata) -> tuple[Instant | None, bool]:
-    """Return *instant* as completed, or None, and whether it names the files of *metadata*.
-
-    The files of two attempts at a service have different names.
-    """
-    done = next((one for one in state.timeline.completed if one.time == instant.time), None)
-    if done is None:
-        return None, False
-    return done, [one.path for one in state.metadata(done).write_stats] == [one.path for one in metadata.write_stats]
 
 
 def _remove_if_lock_lost(state: TableState, instant: Instant, done: Instant) -> None:

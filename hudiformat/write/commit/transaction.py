@@ -44,7 +44,7 @@ from hudiformat.write.commit.partitions import restore_partitions
 from hudiformat.write.commit.plan import WritePlan, action_of, write_plan
 from hudiformat.write.commit.publishing import (
     check_publishable,
-    complete,
+    publish,
     refuse_new_indexes,
     refuse_others,
     refuse_rolled_back,
@@ -52,6 +52,7 @@ from hudiformat.write.commit.publishing import (
 from hudiformat.write.commit.replacing import Replaced, overwritten_groups
 from hudiformat.write.commit.reporting import LOG, log_commit
 from hudiformat.write.metadata.metadata_table import MetadataTable
+from hudiformat.write.metadata.preparing import refuse_unreadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +179,7 @@ class Transaction:
                 refuse_others(state, self._seen, self.instant)
             # 4. Visible: the metadata table first, then the timeline.  Without a lock, a rollback may have begun
             #    between the last check and this moment, so the timeline is checked once more.
-            done = complete(state, self.instant, metadata)
+            done = publish(state, self.instant, metadata)
             if not has_others:
                 refuse_rolled_back(state, self.instant, done)
         # 5. After the commit: what this process remembers; then the heartbeat, which was needed until now; the markers
@@ -382,6 +383,7 @@ def begin_write(
     Raises:
         WriteConflictError: others have changed the table's schema since the rows were converted to it.
         UnsupportedFeatureError: the table cannot be written.
+        CorruptTableError: the metadata table cannot be read.
         LockError: another writer keeps the table's lock.
     """
     seen = context.state() if seen is None else seen
@@ -397,7 +399,8 @@ def begin_write(
             if change is not None and not change.fits(state.schema):
                 raise schema_conflict(context, time, change, state.schema)
             schema = None if change is None else change.after
-            # Plan before the instant exists: if planning fails, nothing has to be undone.
+            # Before the instant exists: if one of these fails, nothing has to be undone.
+            refuse_unreadable(state)
             plan = write_plan(state, operation, time, in_tasks=in_tasks, schema=schema)
             # Alive before the instant is visible, or another writer could take this one for dead.
             heartbeat = begin_heartbeat(state.storage, time, options, in_tasks=in_tasks)

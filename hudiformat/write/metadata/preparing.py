@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable
 
 from hudiformat.errors import (
     CorruptTableError,
+    HudiFormatError,
     NotATableError,
     SchemaError,
     UnsupportedFeatureError,
@@ -100,6 +101,39 @@ def _refuse_others(state: TableState, unwanted: Iterable[str]) -> None:
             "it, and Hudi builds it again if it is enabled there",
             feature=f"metadata table with {', '.join(others)}",
         )
+
+
+_TO_READ = (COLUMN_STATS, PARTITION_STATS)
+"""The partitions that a commit reads when it records what it has changed."""
+
+
+def refuse_unreadable(state: TableState) -> None:
+    """Open what a commit is going to read: its instant would be on the timeline when it found that it cannot.
+
+    What has been opened is opened again only once the metadata table has other base files.
+
+    Raises:
+        CorruptTableError: a file of a partition cannot be read.
+    """
+    needed = [name for name in _TO_READ if name in state.config.metadata_partitions]
+    if not needed:
+        return
+    table, cache = MetadataTable.of(state), state.context.parsed.of_metadata_table.cache
+    merged = max((one.time for one in table.own.timeline.completed if one.action is Action.COMMIT), default="")
+    if cache.get(refuse_unreadable, tuple) == (merged, *needed):
+        return
+    opened = table.open_existing()
+    for name in needed:
+        try:
+            opened.parts(name)
+        except HudiFormatError as error:  # noqa: PERF203 - two partitions
+            root = state.storage.root
+            raise CorruptTableError(
+                f"{root}: expected to read {name} of the metadata table, which a commit adds to: {error}; nothing was "
+                f"written; repair the table, or set {DROP_KEY}={name} to drop it, and build it again later",
+                path=root,
+            ) from error
+    cache.put(refuse_unreadable, (merged, *needed), 0)
 
 
 def _reason_to_drop(state: TableState) -> str | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from hudiformat import HudiFormatWarning, Table
-from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.errors import CorruptTableError, UnsupportedFeatureError
 from hudiformat.storage.folder import FolderStorage
 from hudiformat.timeline.config_files import load_table_config
 from hudiformat.timeline.contents import create_requested
@@ -61,3 +62,26 @@ def test_nothing_is_dropped_while_it_may_be_compacted(tmp_path: Path) -> None:
     create_requested(own, load_table_config(own), "20000101000000001", Action.COMPACTION)
     with pytest.raises(UnsupportedFeatureError, match=r"is dropped, found 20000101000000001 compaction"):
         table.insert(rows(("a", 1, "x", 1)))
+
+
+@pytest.mark.parametrize("partition", ["column_stats", "partition_stats"])
+@pytest.mark.parametrize("change", ["upsert", "compact", "cluster", "log_compact"])
+def test_what_a_commit_reads_is_opened_before_its_instant_is_made(tmp_path: Path, partition: str, change: str) -> None:
+    path, options = tmp_path / "t", {"hoodie.log.compaction.blocks.threshold": "1"}
+    made = indexed_table(path, options=options)
+    made.upsert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
+    made.upsert(rows(("a", 2, "x", 1), ("b", 2, "y", 1)))
+    table = with_options(made, options)  # another process: it has not opened the metadata table yet
+    for file in (path / ".hoodie" / "metadata" / partition).iterdir():
+        if not file.name.startswith(".hoodie"):
+            file.write_bytes(b"damaged")
+    before = tree(path)
+    changes: dict[str, Callable[[], object]] = {
+        "upsert": lambda: table.upsert(rows(("a", 4, "x", 1))),
+        "compact": table.compact,
+        "cluster": table.cluster,
+        "log_compact": table.log_compact,
+    }
+    with pytest.raises(CorruptTableError, match=f"expected to read {partition} of the metadata table"):
+        changes[change]()
+    assert tree(path) == before
