@@ -44,6 +44,15 @@ _EVENT_TIME_PAYLOADS = (f"{_PAYLOADS}DefaultHoodieRecordPayload", f"{_PAYLOADS}E
 _COMMIT_TIME_PAYLOAD = f"{_PAYLOADS}OverwriteWithLatestAvroPayload"
 _KEY_GENERATORS = "org.apache.hudi.keygen."
 _LONGEST_NUMBER = 9
+_NAME, _VERSION = "hoodie.table.name", "hoodie.table.version"
+_NEWER_THAN_VERSIONS = (
+    CHECKSUM_KEY,
+    "hoodie.table.recordkey.fields",
+    "hoodie.table.partition.fields",
+    "hoodie.table.keygenerator.class",
+    "hoodie.table.keygenerator.type",
+)
+"""Properties that no release wrote before tables had versions: without a version, properties with one are damaged."""
 _ATTEMPTS = 3
 
 _E = TypeVar("_E", bound=Enum)
@@ -164,6 +173,8 @@ def parse_table_config(text: bytes | str, *, path: str) -> TableConfig:
         properties = parse_properties(text)
     except ValueError as error:
         raise CorruptTableError(f"{path}: not a Java properties file: {error}", path=path) from error
+    if _NAME in properties and _VERSION not in properties and text[-1:] not in (b"\n", b"\r", "\n", "\r"):
+        raise CorruptTableError(f"{path}: it ends within a line, before {_VERSION}", path=path)
     return config_from_properties(properties, path=path)
 
 
@@ -174,9 +185,9 @@ def config_from_properties(properties: Mapping[str, str], *, path: str) -> Table
         CorruptTableError, UnsupportedFeatureError: as :func:`parse_table_config`.
     """
     read = _Reader(properties, path)
-    name = read.required("hoodie.table.name")
+    name = read.required(_NAME)
     _check_checksum(properties, name, path)
-    version = _supported_version(read.number("hoodie.table.version"))
+    version = _supported_version(_version(read))
     _refuse_foreign_format(properties)
     timeline_folder, history_folder = _timeline_folders(read, version)
     partitions = [entry.partition(":") for entry in read.names("hoodie.table.partition.fields")]
@@ -241,10 +252,21 @@ def _check_checksum(properties: Mapping[str, str], name: str, path: str) -> None
         raise CorruptTableError(f"{path}: expected {CHECKSUM_KEY} {expected}, found {checksum!r}", path=path)
 
 
+def _version(read: _Reader) -> int:
+    """Return the table version; properties without one are of version 0, unless they have what newer properties have.
+
+    Source: HoodieTableConfig.VERSION of Hudi 0.15; HoodieTableVersion.ZERO.
+    """
+    is_newer = any(read.text(key) is not None for key in _NEWER_THAN_VERSIONS)
+    return read.number(_VERSION) if is_newer or read.text(_VERSION) is not None else 0
+
+
 def _supported_version(version: int) -> int:
     if version in SUPPORTED_VERSIONS:
         return version
-    if version < min(SUPPORTED_VERSIONS):
+    if version == 0:
+        advice = f"it has no {_VERSION}, as before Hudi 0.6: upgrade it to version 6 with Apache Hudi 0.14 or 0.15"
+    elif version < min(SUPPORTED_VERSIONS):
         advice = "upgrade it to version 6 with Apache Hudi 0.14 or 0.15"
     elif version < max(SUPPORTED_VERSIONS):
         advice = "it is halfway through an upgrade: finish it to version 8 with Apache Hudi 1.0"

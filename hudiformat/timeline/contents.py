@@ -8,8 +8,10 @@ A writer that dies between two steps leaves a pending instant, which readers ign
 
 from __future__ import annotations
 
+import json
 from typing import TypeAlias
 
+from hudiformat.codec.avro.container import is_whole_avro_file
 from hudiformat.errors import CommitError
 from hudiformat.storage.protocol import Storage
 from hudiformat.timeline.cleans import CleanerPlan, CleanMetadata
@@ -92,6 +94,14 @@ def decode_content(data: bytes, instant: Instant, *, path: str) -> Content | Non
     if kind is CompactionPlan:
         return decode_compaction_plan(data, path=path)
     return decode_record_file(kind, data, path=path)
+
+
+def is_whole_content(data: bytes) -> bool:
+    """Return whether *data* is a whole Avro file or JSON object, whatever it holds; one that ends early is not."""
+    try:
+        return is_whole_avro_file(data) or isinstance(json.loads(data), dict)
+    except ValueError:
+        return False
 
 
 def encode_content(content: Content, config: TableConfig) -> bytes:

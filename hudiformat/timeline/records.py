@@ -2,7 +2,8 @@
 
 The class ``RollbackPlan`` is the record ``HoodieRollbackPlan``, its field ``instant_to_rollback`` the field
 ``instantToRollback``.  If Hudi uses another name, the metadata of the dataclass's field holds it under ``AVRO_NAME``.
-If a file lacks a field, the dataclass's default is used; a field that the class lacks is ignored.
+If a file lacks a field, the default of Hudi's schema is used, or else the dataclass's, which is what hudiformat writes;
+a field that the class lacks is ignored.
 
 ``schemas.json`` holds the fields of every record, in which other records are referred to by name.  The text of a schema
 defines each record where it is first used, and adds ``avro.java.string``, which tells Java the class of its strings.
@@ -176,15 +177,23 @@ def _record_reader(kind: Any) -> Callable[[Any], Any]:
         record = _expect(dict, value)
         if not any(key in record for _, key, _ in _field_readers(kind)):
             raise _UnexpectedError("the record has none of its fields")
+        defaults = _defaults(kind)
         return kind(
             **{
-                name: convert(record[key])
+                name: convert(record[key] if key in record else defaults[key])
                 for name, key, convert in _field_readers(kind)
-                if key in record or _refuse_missing(kind, name, key)
+                if key in record or key in defaults or _refuse_missing(kind, name, key)
             }
         )
 
     return read
+
+
+@cache
+def _defaults(kind: Any) -> dict[str, Any]:
+    """Return the values that Hudi reads for fields that a file lacks, as files of older releases do."""
+    own = _records().get(f"Hoodie{kind.__name__}", ())
+    return {field["name"]: field["default"] for field in own if "default" in field}
 
 
 def _refuse_missing(kind: Any, name: str, key: str) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.fire.pairs import completing_request, requests_after
 
 from tests.effort import LONG, every, sample
 from tests.fire.crashes import Case, How, check
 from tests.fire.harness import Work, run_work, works
+from tests.fire.pairs import completing_request, requests_after
 from tests.fire.scenes import Kind
 
 pytestmark = pytest.mark.unmeasured

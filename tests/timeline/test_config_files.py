@@ -166,7 +166,7 @@ def test_the_other_merge_properties_are_kept() -> None:
 @pytest.mark.parametrize("key", ["table.name", "table.version", "timeline.layout.version"])
 def test_a_missing_property_is_named(key: str) -> None:
     with pytest.raises(CorruptTableError, match=f"{PATH}: the property hoodie.{key} is missing"):
-        config(V9, **{key.replace(".", "__"): None})
+        config(V9, **{key.replace(".", "__"): None}, table__recordkey__fields="k")
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,10 @@ from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.values import Operation
 from hudiformat.table.schema_files import schema_history
 from hudiformat.table.state import TableState
+from hudiformat.table.support import refuse_operation, refuse_unwritable
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.changing import hold_table_lock
-from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.commit.plan import WritePlan, plan_of_service
 from hudiformat.write.commit.transaction import attempts
 
 Group = tuple[str, str]
@@ -74,8 +75,8 @@ def plan_groups(state: TableState, found: dict[Group, list[TableFinding]], patie
         step = _step(state, findings, source)
         recent = (patience.of_file(finding.path) for finding in findings)
         reason = writing or next(filter(None, recent), None)
-        run = partial(_rewrite, state, group, findings)
-        yield Job(step, run) if reason is None else Job.refused(step, reason)
+        run, check = partial(_rewrite, state, group, findings), partial(_check_rewriting, state, source)
+        yield Job(step, run, check) if reason is None else Job.refused(step, reason)
 
 
 def source_of(state: TableState, group: Group, bad: Sequence[str]) -> FileSlice | None:
@@ -175,6 +176,29 @@ def _rewrite(state: TableState, group: Group, findings: Sequence[TableFinding], 
         for finding in findings:
             owning.confirm()
             taken.move_file(finding.path, finding.message)
+
+
+def _check_rewriting(state: TableState, source: FileSlice | None) -> None:
+    """Check that the table can be written, and read all rows of *source* as the rewriting does.
+
+    Raises:
+        HudiFormatError: the file group cannot be rewritten.
+    """
+    refuse_unwritable(state)
+    refuse_operation(state, Operation.DELETE_PARTITION if source is None else Operation.UPSERT)
+    if source is not None:
+        check_merging(state, source, damage=DamageMode.SKIP)
+
+
+def check_merging(state: TableState, source: FileSlice, *, damage: DamageMode = DamageMode.HUDI) -> None:
+    """Merge a file slice as a service would, and write nothing.
+
+    Raises:
+        HudiFormatError: it cannot be merged.
+    """
+    reader = replace(plan_of_service(state, state.next_instant).slice_reader(state.context.merger), damage=damage)
+    for _ in reader.scan_stored(state.storage, source):
+        pass
 
 
 def _write_rows(state: TableState, source: FileSlice, plan: WritePlan) -> list[WriteStat]:

@@ -72,11 +72,12 @@ def of_metadata_table(storage: Storage) -> dict[str, str]:
 
 
 def of_files(storage: Storage) -> dict[str, str]:
-    """Return the properties that follow from the timeline, file names and rows."""
+    """Return the properties that follow from the timeline, file names and rows.
+
+    The table version does not: tables of versions 0 to 6 look alike, and so do those of versions 8 and 9.
+    """
     seen = _Seen.of(storage)
     found = {"hoodie.timeline.layout.version": str(seen.layout)}
-    if seen.layout == 1:
-        found[_VERSION] = "6"
     if seen.instants or seen.has_logs:
         is_mor = seen.has_logs or any(one.action is Action.DELTA_COMMIT for one in seen.instants)
         found[_TYPE] = "MERGE_ON_READ" if is_mor else "COPY_ON_WRITE"

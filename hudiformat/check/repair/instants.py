@@ -7,19 +7,23 @@ from dataclasses import replace
 from functools import partial
 
 from hudiformat.check.repair.commits import rebuild_commit, rebuild_savepoint
+from hudiformat.check.repair.groups import check_merging
 from hudiformat.check.repair.liveness import WriterTimeout, is_pending_write
 from hudiformat.check.repair.repair_folder import RepairFolder
 from hudiformat.check.repair.steps import Job, RepairKind, RepairStep
 from hudiformat.check.verify.finding import TableFinding, TableFindingKind
-from hudiformat.errors import CorruptTableError, NameFormatError
+from hudiformat.errors import CorruptTableError, NameFormatError, StorageError
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.naming.file_names import LogFileName, join_path, parse_data_file
 from hudiformat.services.clustering import cluster
 from hudiformat.services.compaction import compact, mend_lost_plans
+from hudiformat.services.execution import slice_of
 from hudiformat.services.log_compaction import log_compact
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.state import TableContext, TableState
-from hudiformat.timeline.contents import encode_content, remove_pending
+from hudiformat.table.support import refuse_unwritable
+from hudiformat.timeline.contents import encode_content, is_whole_content, remove_pending
+from hudiformat.timeline.plans import CompactionPlan
 from hudiformat.timeline.rollbacks import RestorePlan, RollbackPlan
 from hudiformat.timeline.timeline import (
     Action,
@@ -69,10 +73,24 @@ def _parse_name(state: TableState, name: str) -> Instant | None:
 
 def _of_completed(state: TableState, instant: Instant, finding: TableFinding, patience: WriterTimeout) -> Job:
     step, run = _plan_mending(state, instant, finding)
-    reason = patience.of_file(finding.path)
+    reason = patience.of_file(finding.path) or _reason_to_keep(state, finding.path)
     if reason is not None:
         return Job.refused(step, reason)
     return Job(step, run)
+
+
+def _reason_to_keep(state: TableState, path: str) -> str | None:
+    """Return why a file that cannot be decoded is not damaged: it is whole, and its content is not understood.
+
+    Other releases of Hudi may have written it, and may read it.
+    """
+    try:
+        data = state.storage.read(path)
+    except StorageError:
+        return None
+    if not is_whole_content(data):
+        return None
+    return "the file is whole, and has a content that hudiformat does not know: it may be of another release of Hudi"
 
 
 def _plan_mending(state: TableState, instant: Instant, finding: TableFinding) -> tuple[RepairStep, partial[None]]:
@@ -131,10 +149,24 @@ def _of_pending(
 ) -> Job:
     is_damaged = finding.kind is TableFindingKind.DAMAGED
     step, run = _plan_ending(state, instant, finding, has_plan=not is_damaged, damaged_groups=damaged_groups)
-    reason = patience.of_instant(state, instant)
+    reason = patience.of_instant(state, instant) or (_reason_to_keep(state, finding.path) if is_damaged else None)
     if reason is not None:
         return Job.refused(step, reason)
-    return Job(step, run)
+    is_run = not is_damaged and not set(damaged_groups) & _groups_of(state, instant)
+    return Job(step, run, partial(_check_ending, state, instant, is_run=is_run))
+
+
+def _check_ending(state: TableState, instant: Instant, *, is_run: bool) -> None:
+    """Check that what a dead writer has left pending can be ended: each way of it changes the table.
+
+    Raises:
+        HudiFormatError: the table cannot be written, or a file that a compaction is to merge cannot be read.
+    """
+    refuse_unwritable(state)
+    is_compaction = is_run and instant.action in (Action.COMPACTION, Action.LOG_COMPACTION)
+    plan = state.plan(instant) if is_compaction else None
+    for operation in (plan.operations or ()) if isinstance(plan, CompactionPlan) else ():
+        check_merging(state, slice_of(operation))
 
 
 def _plan_ending(

@@ -17,6 +17,7 @@ from hudiformat.errors import CorruptTableError, HudiFormatError
 from hudiformat.metadata_table.definitions import DEFINITIONS_KEY, load_definitions
 from hudiformat.services.indexing import indexes_with_columns, rebuild_indexes
 from hudiformat.table.state import TableState
+from hudiformat.table.support import refuse_unwritable
 from hudiformat.timeline.config_files import METADATA_FOLDER, load_table_config
 from hudiformat.write.commit.changing import hold_table_lock
 from hudiformat.write.metadata.dropping import drop_partitions
@@ -31,7 +32,8 @@ def plan_removal(state: TableState, why: str, patience: WriterTimeout) -> Job:
     what = f"the metadata table ({names}) is taken away, to be built again"
     step = RepairStep(RepairKind.METADATA, METADATA_FOLDER, what, why, lost)
     reason = patience.of_writers(state)
-    return Job(step, partial(_take_away, state, why)) if reason is None else Job.refused(step, reason)
+    run, check = partial(_take_away, state, why), partial(refuse_unwritable, state)
+    return Job(step, run, check) if reason is None else Job.refused(step, reason)
 
 
 def _take_away(state: TableState, why: str, taken: RepairFolder) -> None:

@@ -1,13 +1,13 @@
 """Plan a repair and carry it out.
 
-A plan is based on the findings of ``verify``.  Some damage hides other damage: while the content of a commit is not
-known, its files cannot be checked.  So after a plan was carried out, the repair plans again, until nothing is left to
-do.
+A plan is based on the findings of ``verify``.  Each step is tried first, without changes: one that could not be ended
+is refused in the plan, and never begun.  Some damage hides other damage: while the content of a commit is not known,
+its files cannot be checked.  So after a plan was carried out, the repair plans again, until nothing is left to do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
@@ -41,6 +41,7 @@ DEAD_AFTER = 600.0
 _MOST_ROUNDS, _MOST_LOOKS = 6, 5
 _HIDING = (RepairKind.ARCHIVE, RepairKind.COMMIT, RepairKind.PLAN)
 """The kinds of steps that must be carried out before other damage can be found."""
+_READ_TO_BUILD = (RepairKind.LOG, RepairKind.FILES)
 _CHANGES_FILES = (RepairKind.LOG, RepairKind.FILES, RepairKind.KEYS)
 
 
@@ -191,16 +192,26 @@ class _Planner:
         self, state: TableState, findings: list[TableFinding], jobs: list[Job], *, builds: bool
     ) -> list[Job]:
         """Return *jobs*, after a job that moves a wrong metadata table away, and before one that builds it."""
+        jobs = [job.checked() for job in jobs]  # first: a metadata table is not taken away for what cannot be done
         wrong = [one.message for one in findings if one.kind is TableFindingKind.CONTRADICTION]
         changed = [job.step for job in jobs if job.run is not None and job.step.kind in _CHANGES_FILES]
         has_one = FILES in state.config.metadata_partitions
         if changed and has_one and not wrong:
             wrong = [f"{changed[0].path} changes, and its entries have to be those of the new file"]
-        removal = [plan_removal(state, wrong[0], self.patience)] if wrong else []
+        kept = [job.step for job in jobs if job.run is None and job.step.kind in _READ_TO_BUILD]
+        removal = [_plan_removal(state, wrong[0], self.patience, kept)] if wrong else []
         is_taken_away = any(job.run is not None for job in removal)
         if removal and not is_taken_away:
             jobs = [_refuse_job(job, removal[0].step.reason) if job.step in changed else job for job in jobs]
         return [*removal, *jobs, *(plan_building(state, is_taken_away=is_taken_away) if builds else ())]
+
+
+def _plan_removal(state: TableState, why: str, patience: WriterTimeout, kept: Sequence[RepairStep]) -> Job:
+    """Return the job that takes the metadata table away, refused if damaged files are *kept*: it is built from them."""
+    job = plan_removal(state, why, patience).checked()
+    if kept and job.run is not None:
+        return Job.refused(job.step, f"it could not be built again, because {kept[0].path} stays damaged")
+    return job
 
 
 def _under_lock(job: Job, state: TableState) -> Job:

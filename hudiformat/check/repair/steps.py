@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from hudiformat.check.repair.repair_folder import RepairFolder
-from hudiformat.errors import HudiFormatError
+from hudiformat.errors import HudiFormatError, without_warnings
 from hudiformat.services.service_result import ServiceResult
 
 
@@ -125,15 +125,31 @@ class Repair(ServiceResult[RepairStep]):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A step with the function that carries it out, which is None if the step is refused."""
+    """A step with the function that carries it out, which is None if the step is refused.
+
+    ``check`` tries, without changing anything, whether the step can be carried out, and raises the error that it would
+    end in.
+    """
 
     step: RepairStep
     run: Callable[[RepairFolder], object] | None
+    check: Callable[[], object] | None = None
 
     @classmethod
     def refused(cls, step: RepairStep, reason: str) -> Job:
         """Return a job whose step is refused for this *reason*."""
         return cls(replace(step, state=StepState.REFUSED, reason=reason), None)
+
+    def checked(self) -> Job:
+        """Return this job, or a refused one if its step cannot be carried out."""
+        if self.run is None or self.check is None:
+            return self
+        try:
+            with without_warnings():  # the step says what is lost
+                self.check()
+        except HudiFormatError as error:
+            return Job.refused(self.step, f"it cannot be done, and nothing of it is begun: {error}")
+        return self
 
     def carry_out(self, taken: RepairFolder) -> RepairStep:
         """Carry out the step, and return it with its new state: done or failed."""

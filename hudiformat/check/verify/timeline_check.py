@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 
 from hudiformat.check.verify.finding import TableFinding, TableFindingKind
 from hudiformat.codec.log.reader import LogReader
 from hudiformat.codec.log.verify import FindingKind, scan_findings
-from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError
+from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError, UnsupportedFeatureError
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.state import TableState
 from hudiformat.timeline.archive.archive_log import archive_log_paths, decode_archive_block
@@ -40,8 +41,10 @@ def findings_of_properties(storage: Storage) -> Iterator[TableFinding]:
     path = f"{storage.root}/{PROPERTIES_FILE}"
     try:
         data = storage.read(PROPERTIES_FILE)
-        parse_table_config(data, path=path)
-        if not data.endswith((b"\n", b"\r")):
+        is_cut = not data.endswith((b"\n", b"\r"))
+        with suppress(UnsupportedFeatureError) if is_cut else nullcontext():
+            parse_table_config(data, path=path)
+        if is_cut:
             message = "it ends within a line: its writer died, and what comes after that line is not known"
             yield TableFinding(TableFindingKind.DAMAGED, PROPERTIES_FILE, message)
     except StorageError:

@@ -192,6 +192,23 @@ def decode_avro_file(data: bytes, *, path: str) -> dict[str, Any]:
     return record
 
 
+def is_whole_avro_file(data: bytes) -> bool:
+    """Return whether *data* is a container whose last block is complete, and whose first record can be decoded.
+
+    A codec that is not supported counts as one that can be.
+    """
+    try:
+        reader = ContainerReader(pa.BufferReader(data), "")
+        counts = [count for count, _ in reader.blocks()]  # all of them: each is checked
+        if not any(counts):
+            return False
+        if reader.metadata.get(CODEC_KEY, b"null") in (b"null", b"deflate"):
+            decode_avro_file(data, path="")
+    except (DecodeError, CorruptTableError):
+        return False
+    return True
+
+
 def _decompress(block: bytes, codec: bytes, file_size: int) -> bytes:
     if codec == b"null":
         return block

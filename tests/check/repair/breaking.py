@@ -198,6 +198,7 @@ UNKNOWN = {
     "hoodie.record.merge.mode": "EVENT_TIME_ORDERING",
 }
 UNKNOWN_6 = {
+    "hoodie.table.version": "6",
     "hoodie.table.ordering.fields": "ts",
     "hoodie.compaction.payload.class": "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload",
 }

@@ -8,9 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import hudiformat as hf
-from hudiformat import RepairKind, RepairStep, StepState, Table
+from hudiformat import RepairKind, RepairStep, SchemaError, StepState, Table
+from hudiformat.file_group.reader import SliceReader
 from tests.check.repair.breaking import age, base_files, cut, log_files
-from tests.tables import content, new_table, rows
+from tests.tables import content, new_table, rows, tree
 
 
 def made(path: Path, **changes: object) -> Table:
@@ -139,3 +140,27 @@ def test_files_that_somebody_may_be_writing_are_left_alone(tmp_path: Path) -> No
     cut(newest_base(table))
     (step,) = table.repair(apply=True).steps
     assert (step.state, "was written" in step.reason) == (StepState.REFUSED, True)
+
+
+def test_what_cannot_be_ended_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The metadata table stays where it is, too, if nothing that needs it away can be done."""
+    table = new_table(tmp_path / "t", options={"hoodie.metadata.enable": "true"})
+    table.upsert(rows(("a", 1, "x", 1)))
+    table.upsert(rows(("a", 2, "x", 2)))
+    (newest,) = (one.base_file for one in table.file_slices("x"))
+    assert newest is not None
+    Path(table.path, "x", str(newest.name)).write_bytes(b"PAR1 no longer")
+    age(Path(table.path))
+    before = tree(Path(table.path))
+
+    def fail(*_arguments: object, **_more: object) -> None:
+        raise SchemaError("column v is of type int64, which does not fit int32: cast it")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SliceReader, "scan_stored", fail)
+        steps = hf.repair_table(table.path, apply=True).steps
+    assert {one.state for one in steps} == {StepState.REFUSED}
+    assert "it cannot be done, and nothing of it is begun: column v is of type int64" in steps[-1].reason
+    assert tree(Path(table.path)) == before
+    assert hf.repair_table(table.path, apply=True).left == ()
+    assert hf.open_table(table.path).verify() == []

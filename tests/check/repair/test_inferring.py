@@ -29,10 +29,7 @@ def test_what_is_inferred_of_hudis_tables_is_right(name: str, tmp_path: Path) ->
     for key in CHECKED:
         if key in found:
             assert found[key] == real.get(key, ""), key
-    if real["hoodie.table.version"] == "6":
-        assert found["hoodie.table.version"] == "6"
-    else:
-        assert "hoodie.table.version" not in found
+    assert "hoodie.table.version" not in found  # tables of several versions look alike
     assert found["hoodie.table.type"] == real["hoodie.table.type"]
 
 

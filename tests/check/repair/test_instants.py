@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pytest
 
 import hudiformat as hf
 from hudiformat import RepairKind, StepState, Table
 from hudiformat.naming.file_names import WriteToken
 from hudiformat.table.options.values import Operation
+from hudiformat.timeline.cleans import CleanMetadata
+from hudiformat.timeline.contents import read_content
 from hudiformat.timeline.timeline import Action, instant_path
 from hudiformat.write.commit.transaction import begin_write
 from hudiformat.write.write import WriteTask
 from tests.check.repair.breaking import age, own_rows
 from tests.effort import sample
-from tests.tables import content, new_table, rows
+from tests.tables import content, new_table, rows, tree
 
 pytestmark = pytest.mark.unmeasured
 
@@ -201,3 +205,51 @@ def test_a_commit_that_somebody_may_be_writing_is_left_alone(table: Table) -> No
     Path(table.path, instant_path(table.config, damage_newest)).write_bytes(b"")
     (step,) = table.repair(apply=True).steps
     assert (step.kind, step.state) == (RepairKind.COMMIT, StepState.REFUSED)
+
+
+def old_clean(**changed: object) -> bytes:
+    """A completed clean as Hudi 0.5 wrote it, with fewer fields."""
+    schema = {
+        "type": "record",
+        "name": "HoodieCleanMetadata",
+        "namespace": "org.apache.hudi.avro.model",
+        "fields": [
+            {"name": "startCleanTime", "type": "string"},
+            {"name": "timeTakenInMillis", "type": "long"},
+            {"name": "totalFilesDeleted", "type": "int"},
+            {"name": "earliestCommitToRetain", "type": "string"},
+            {"name": "partitionMetadata", "type": {"type": "map", "values": "string"}},
+        ],
+    }
+    schema["fields"] = [one for one in schema["fields"] if one["name"] not in changed]  # type: ignore[index]
+    record = {"startCleanTime": "20200101000000", "timeTakenInMillis": 1, "totalFilesDeleted": 0}
+    file = io.BytesIO()
+    fastavro.writer(file, schema, [{**record, "earliestCommitToRetain": "20200101000000", "partitionMetadata": {}}])
+    return file.getvalue()
+
+
+def test_a_clean_of_an_old_release_is_no_damage(table: Table) -> None:
+    (timeline(table) / "20240101000000000_20240101000000001.clean").write_bytes(old_clean())
+    assert table.verify() == []
+    (clean,) = [one for one in table.timeline.completed if one.action is Action.CLEAN]
+    found = read_content(table._context.storage, table.config, clean)
+    assert isinstance(found, CleanMetadata)
+    assert (found.version, found.last_completed_commit_timestamp, found.extra_metadata) == (1, "", None)
+
+
+@pytest.mark.parametrize("content", [old_clean(partitionMetadata=1), b'{"files": []}'], ids=["Avro", "JSON"])
+def test_what_is_whole_and_not_understood_stays_where_it_is(table: Table, content: bytes) -> None:
+    path = timeline(table) / "20240101000000000_20240101000000001.clean"
+    path.write_bytes(content)
+    for name in ("requested", "inflight"):
+        (timeline(table) / f"20240101000000002.clean.{name}").write_bytes(content)
+    before = tree(Path(table.path))
+    left = table.repair(apply=True, dead_after=0).left
+    assert {one.state for one in left} == {StepState.REFUSED}
+    assert all("the file is whole, and has a content that hudiformat does not know" in one.reason for one in left)
+    assert tree(Path(table.path)) == before
+
+
+def test_what_is_cut_is_taken_off(table: Table) -> None:
+    (timeline(table) / "20240101000000000_20240101000000001.clean").write_bytes(old_clean()[:-20])
+    assert repaired(table) == [(RepairKind.COMMIT, StepState.DONE)]

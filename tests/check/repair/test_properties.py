@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import hudiformat as hf
 from hudiformat import RepairKind, RepairStep, StepState
+from hudiformat.timeline.table_config import format_properties
 from tests.check.repair.breaking import UNKNOWN, V6, V9, age, half_properties, lost_properties, own_rows, properties
 from tests.effort import sample
-from tests.tables import NAMES, new_table, rows, unpack
+from tests.tables import NAMES, new_table, rows, tree, unpack
 
 pytestmark = pytest.mark.unmeasured
 
@@ -43,8 +46,8 @@ def test_what_the_files_do_not_show_is_asked_for(tmp_path: Path) -> None:
 
 def test_in_version_6_the_payload_class_is_asked_for(tmp_path: Path) -> None:
     path = lost(tmp_path, V6)
-    assert "does not show hoodie.table.ordering.fields" in only(path).reason
-    step = only(path, **{"hoodie.table.ordering.fields": "ts"})
+    assert "does not show hoodie.table.version, hoodie.table.ordering.fields" in only(path).reason
+    step = only(path, **{"hoodie.table.version": "6", "hoodie.table.ordering.fields": "ts"})
     assert "does not show hoodie.compaction.payload.class" in step.reason
 
 
@@ -130,3 +133,37 @@ def test_values_that_would_be_invalid_are_refused(tmp_path: Path) -> None:
     assert "they would be invalid: " in step.reason
     step = only(path, **{**UNKNOWN, "hoodie.table.version": "7"})
     assert "expected a table version of 6, 8, 9, found 7" in step.reason
+
+
+OLD = {
+    "hoodie.table.name": "trips",
+    "hoodie.table.type": "COPY_ON_WRITE",
+    "hoodie.archivelog.folder": "archived",
+    "hoodie.timeline.layout.version": "1",
+}
+"""What Hudi 0.5 wrote: tables had no version yet."""
+
+
+@pytest.mark.parametrize("given", [{}, {"hoodie.table.version": "6", "hoodie.table.ordering.fields": "ts"}])
+def test_a_table_of_an_old_version_is_refused_by_its_version_and_left_as_it_is(
+    tmp_path: Path, given: dict[str, str]
+) -> None:
+    path = unpack(V6, tmp_path).table
+    properties(path).write_bytes(format_properties(OLD, saved_at=datetime(2020, 1, 1, tzinfo=timezone.utc)))
+    age(path)
+    before = tree(path)
+    message = r"found version 0; it has no hoodie\.table\.version"
+    for call in (partial(hf.repair_table, properties=given), partial(hf.repair_table, apply=True), hf.open_table):
+        with pytest.raises(hf.UnsupportedFeatureError, match=message) as told:
+            call(path)
+        assert told.value.feature == "table version 0"
+    assert tree(path) == before
+
+
+@pytest.mark.parametrize("key", ["hoodie.table.recordkey.fields", "hoodie.table.checksum"])
+def test_newer_properties_without_a_version_are_damaged(tmp_path: Path, key: str) -> None:
+    path = unpack(V6, tmp_path).table
+    value = hf.open_table(path).config.properties[key]
+    properties(path).write_bytes(format_properties({**OLD, key: value}, saved_at=datetime(2020, 1, 1)))  # noqa: DTZ001
+    with pytest.raises(hf.CorruptTableError):
+        hf.open_table(path)

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -24,6 +24,8 @@ from hudiformat import (
 )
 from hudiformat.storage.local import LocalStorage
 from hudiformat.table.options.values import Operation
+from hudiformat.timeline.timeline import Instant
+from hudiformat.write.commit.publishing import publish
 from hudiformat.write.commit.rollback import roll_back
 from hudiformat.write.commit.transaction import begin_write
 from tests.faults import FaultyStorage
@@ -181,13 +183,12 @@ def test_a_service_of_another_process_is_no_conflict(tmp_path: Path) -> None:
 def test_a_commit_that_another_was_rolling_back_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = new_table(tmp_path / "t")
     write = begin_write(table._context, Operation.UPSERT)
-    complete = type(write)._complete
 
-    def rolled_back_just_before(self: object, *arguments: object) -> object:
+    def rolled_back_just_before(*arguments: Any) -> Instant:
         roll_back(table._context.state(), write.instant)
-        return complete(self, *arguments)  # type: ignore[arg-type]
+        return publish(*arguments)
 
-    monkeypatch.setattr(type(write), "_complete", rolled_back_just_before)
+    monkeypatch.setattr("hudiformat.write.commit.transaction.publish", rolled_back_just_before)
     with write, pytest.raises(CommitError):
         write.commit([])
     assert not table.timeline.completed_writes

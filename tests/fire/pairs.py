@@ -1,0 +1,68 @@
+"""Pairs of faults: two requests of one operation fail, and the second often meets what the first made it do.
+
+What follows is checked as after one fault: :mod:`tests.fire.crashes`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from random import Random
+from typing import TypeVar
+
+from hudiformat import HudiFormatError
+from tests.fire.crashes import PASSING, Case, Died, How, Moments, ready, run, undisturbed, writer
+from tests.fire.memory import MemoryStorage, in_time_of
+from tests.fire.scenes import Kind, table_in
+
+T = TypeVar("T")
+Strike = tuple[int, How]
+
+
+def cases(kind: Kind, operation: str, *, every: int = 1, seed: int = 1) -> Iterator[Case]:
+    """All pairs; or one of *every* so many, drawn by *seed*: of the first faults one of so many, and of the second."""
+    random = Random(f"{kind} {operation} {seed}")  # noqa: S311 - no secret
+    _, _, requests, changes = undisturbed(kind, operation)
+    for first in _draw(_strikes(1, requests, changes), every, random):
+        count, changed = requests_after(kind, operation, first)
+        for second in _draw(_strikes(first[0] + 1, count, changed), every, random):
+            yield Case(kind, operation, (first, second))
+
+
+def _strikes(first: int, last: int, changes: Sequence[int]) -> list[Strike]:
+    """The faults at requests: each fails, and those that change something fail after they took effect, too."""
+    chosen = set(changes)
+    return [(at, how) for at in range(first, last + 1) for how in PASSING if how is How.FAILS or at in chosen]
+
+
+def completing_request(kind: Kind, operation: str) -> Strike:
+    """The request that completes the operation, and fails after it took effect."""
+    storage = ready(kind, operation).copy()
+    before = table_in(storage, storage.time, kind).timeline.completed
+    for at in undisturbed(kind, operation)[3]:
+        cut = ready(kind, operation).copy()
+        _try(cut, kind, operation, (at, How.DIES_AFTER))
+        if table_in(cut, cut.time, kind).timeline.completed != before:
+            return at, How.FAILS_AFTER
+    raise AssertionError(f"{operation} completes nothing")
+
+
+def _draw(values: Sequence[T], every: int, random: Random) -> list[T]:
+    """Each value with the probability that leaves one of *every* so many pairs; at least one, if there are any."""
+    drawn = [value for value in values if random.random() < every**-0.5]
+    return drawn or ([random.choice(values)] if values else [])
+
+
+def requests_after(kind: Kind, operation: str, strike: Strike) -> tuple[int, list[int]]:
+    """The number of requests of the operation with one fault, and the numbers of those that change something."""
+    moments = _try(ready(kind, operation).copy(), kind, operation, strike)
+    return moments.count, moments.changes
+
+
+def _try(storage: MemoryStorage, kind: Kind, operation: str, strike: Strike) -> Moments:
+    moments = Moments(storage, dict([strike]))
+    with in_time_of(storage.time), warnings.catch_warnings(), suppress(HudiFormatError, Died):
+        warnings.simplefilter("ignore")
+        run(writer(storage, kind, operation, moments), operation)
+    return moments
