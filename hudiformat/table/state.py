@@ -30,6 +30,7 @@ from hudiformat.storage.protocol import FileInfo, Storage
 from hudiformat.table.cache import TableCache
 from hudiformat.table.effective import without_restored_writes
 from hudiformat.table.executor import Executor, Given, Result, TaskAttempt
+from hudiformat.table.file_schemas import schema_in_files
 from hudiformat.table.listing import PartitionFiles, Pruner, list_files, list_metadata_table
 from hudiformat.table.operations import keeps_operations
 from hudiformat.table.options.values import BY_RECORD_INDEX, IndexType, WriteOptions
@@ -302,32 +303,44 @@ class TableState:
 
     @cached_property
     def schema(self) -> TableSchema:
-        """The schema of the newest commit, or the one that the table was created with.
+        """The schema of the newest commit, the one that the table was created with, or that of its data files.
 
         Raises:
-            SchemaError: the table has neither.
+            SchemaError: there is none.
         """
         return self.schema_at(None)
 
     def schema_at(self, instant: str | None) -> TableSchema:
         """Return the schema of the newest commit up to *instant*, or the one that the table was created with.
 
-        It is the schema of the newest completed write that names one, whatever the action.
+        It is the schema of the newest completed write that names one, whatever the action.  If none does, and the table
+        was created without one, it is the schema of the data files.
 
         Raises:
-            SchemaError: the table has neither.
+            SchemaError: there is none.
 
-        Source: TableSchemaResolver.getLatestCommitMetadataWithValidSchema, getTableCreateSchema, Hudi 1.2.0.
+        Source: TableSchemaResolver.getTableAvroSchemaInternal, Hudi 1.2.0.
         """
         metadata = self.commit_with_schema(instant)
         avro = None if metadata is None else metadata.schema
         if avro is None:
             avro = self.config.create_schema
-        if avro is None:
-            raise SchemaError(f"{self.storage.root}: the table has no commit yet, and was created without a schema")
-        schema = replace(TableSchema.of_commit(avro), keeps_operations=self.keeps_operations)
+        found = self._schema_in_files(instant) if avro is None else TableSchema.of_commit(avro)
+        schema = replace(found, keeps_operations=self.keeps_operations)
         # Partition columns that are dropped from the files are not in the schema of commits either.
         return schema.with_texts(self.config.partition_fields) if self.config.drop_partition_columns else schema
+
+    def _schema_in_files(self, instant: str | None) -> TableSchema:
+        by_then = [done for done in reversed(self.timeline.completed_writes) if _is_by(done, instant)]
+        found = schema_in_files(self.storage, map(self.metadata, by_then), table_name=self.config.name)
+        if found is None:
+            reason = (
+                "no commit and no data file that can be read names a schema" if by_then else "there is no commit yet"
+            )
+            raise SchemaError(
+                f"{self.storage.root}: {reason}, and the table was created without a schema: write rows first"
+            )
+        return found
 
     @cached_property
     def schema_of_files(self) -> TableSchema:

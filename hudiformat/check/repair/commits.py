@@ -14,13 +14,13 @@ from hudiformat.codec.log.frame import BlockType
 from hudiformat.codec.log.reader import LogReader
 from hudiformat.errors import HudiFormatError
 from hudiformat.file_group.base_file.footers import read_footer
-from hudiformat.file_group.base_file.format import format_of
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.slices import build_slices, latest_slices
-from hudiformat.naming.file_names import BaseFileName, LogFileName, base_name, join_path, parse_data_file
+from hudiformat.naming.file_names import BaseFileName, LogFileName, join_path, parse_data_file
 from hudiformat.schema.internal_schema import LATEST_SCHEMA
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.storage.protocol import FileInfo
+from hudiformat.table.file_schemas import schema_in_file
 from hudiformat.table.options.values import Operation
 from hudiformat.table.state import TableState
 from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
@@ -29,7 +29,6 @@ from hudiformat.timeline.rollbacks import SavepointMetadata, SavepointPartitionM
 from hudiformat.timeline.timeline import Action, Instant, State, list_instants
 from hudiformat.write.commit.files import log_instants
 
-_SCHEMA_KEY = b"parquet.avro.schema"
 _UNKNOWN_WRITE = Operation.UPSERT.value
 _SERVICES = {Action.COMPACTION: "COMPACT", Action.LOG_COMPACTION: "LOG_COMPACT"}
 
@@ -191,15 +190,17 @@ def _planned_groups(state: TableState, begun: Instant) -> Iterator[tuple[str, st
 
 def _schemas(state: TableState, instant: Instant, stats: Mapping[str, tuple[WriteStat, ...]]) -> dict[str, str]:
     """Return the schema of the files, or else of the commit before, and its internal schema if both are equal."""
-    own = next(filter(None, (_schema_of(state, stat) for found in stats.values() for stat in found)), None)
+    name, storage = state.config.name, state.storage
+    paths = (stat.path or "" for found in stats.values() for stat in found)
+    own = next(filter(None, (schema_in_file(storage, path, table_name=name) for path in paths)), None)
     for done in reversed(state.timeline.completed_writes):
         other = None if done.time >= instant.time else _read_if_sound(state, done)
         if other is None or other.schema is None:
             continue
-        if own is None or TableSchema.of_commit(own).is_like(TableSchema.of_commit(other.schema)):
+        if own is None or own.is_like(TableSchema.of_commit(other.schema)):
             return {key: other.extra_metadata[key] for key in ("schema", LATEST_SCHEMA) if key in other.extra_metadata}
         break
-    return {} if own is None else {"schema": TableSchema.of_commit(own).avro}
+    return {} if own is None else {"schema": own.avro}
 
 
 def _read_if_sound(state: TableState, done: Instant) -> CommitMetadata | None:
@@ -207,18 +208,6 @@ def _read_if_sound(state: TableState, done: Instant) -> CommitMetadata | None:
         return state.metadata(done)
     except HudiFormatError:
         return None
-
-
-def _schema_of(state: TableState, stat: WriteStat) -> str | None:
-    """Return the Avro schema in the footer of a base file, or in the first data block of a log file."""
-    path = stat.path or ""
-    if isinstance(parse_data_file(base_name(path)), LogFileName):
-        blocks = LogReader(path, storage=state.storage)
-        whole = (block for block in blocks if block.type.name.endswith("_DATA") and not block.is_partial)
-        return next((block.schema for block in whole), None)
-    with format_of(path).open(state.storage, path) as file:
-        found = (file.footer or {}).get(_SCHEMA_KEY)
-    return None if found is None else found.decode()
 
 
 def rebuild_savepoint(state: TableState, instant: Instant) -> SavepointMetadata:
