@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hudiformat.codec.hfile.vlong import decode_vlong
-from hudiformat.errors import CorruptBlockError
+from hudiformat.errors import CorruptBlockError, DecodeError
 from hudiformat.wire import INT32_MAX, Cursor
 
 Longs: TypeAlias = npt.NDArray[np.int64]
@@ -51,6 +51,18 @@ def locate_entries(content: memoryview, *, suffix: int | None, base: int) -> Lon
         raise CorruptBlockError(f"a data block of {len(content)} bytes: expected less than 2 GiB", offset=base)
     offsets = None if suffix is None else _guess_offsets(content, suffix, base)
     return _read_offsets(content, suffix, base) if offsets is None else offsets
+
+
+def has_unannounced_byte(content: memoryview, *, base: int) -> bool:
+    """Return whether a byte follows each value in *content*, of a file that does not announce one.
+
+    The entries fill a block only with the right one of both.
+    """
+    try:
+        locate_entries(content, suffix=0, base=base)
+    except DecodeError:
+        return True
+    return False
 
 
 def _read_offsets(content: memoryview, suffix: int | None, base: int, *, most: int = INT32_MAX) -> Longs:

@@ -131,6 +131,9 @@ def decode_file_info(block: Block) -> dict[str, bytes]:
 def suffix_size(info: Mapping[str, bytes]) -> int | None:
     """Return the number of bytes of the memstore timestamp behind each value; None if it is a vlong.
 
+    It is 0 if the file info does not announce one; each entry may still have one of one byte: see
+    :func:`~hudiformat.codec.hfile.chain.has_unannounced_byte`.
+
     Raises:
         CorruptBlockError: a value of the file info has the wrong size.
         UnsupportedFeatureError: the entries have HBase's tags.

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.codec.hfile.block import Block, BlockType, decode_block, treat_truncation_as_corruption
-from hudiformat.codec.hfile.chain import Longs
+from hudiformat.codec.hfile.chain import Longs, has_unannounced_byte
 from hudiformat.codec.hfile.entries import MAX_SEARCHED_KEYS, decode_entries, find_values
 from hudiformat.codec.hfile.file_info import decode_file_info, name_of, suffix_size, text_bytes
 from hudiformat.codec.hfile.index import DataIndex, IndexEntry, decode_data_index, decode_meta_index
@@ -51,6 +51,7 @@ class HFileReader:
         with treat_truncation_as_corruption():
             self._index, self._meta, self.file_info = self._open()
             self._suffix = suffix_size(self.file_info)
+            self._is_certain = self._suffix != 0
         self._kept: dict[int, pa.RecordBatch] = {}
 
     @property
@@ -129,7 +130,8 @@ class HFileReader:
     def _find_in(self, entry: IndexEntry, keys: pa.Array, wanted: list[bytes]) -> tuple[Longs, pa.Array]:
         """Return what :meth:`find` returns, for the keys of one data block."""
         if len(keys) <= MAX_SEARCHED_KEYS:
-            found = find_values(self._block(entry, BlockType.DATA).content, wanted, suffix=self._suffix)
+            content = self._data_block(entry).content
+            found = find_values(content, wanted, suffix=self._suffix)
             if found is not None:
                 rows = np.flatnonzero([value is not None for value in found])
                 return rows, pa.array([found[row] for row in rows], pa.binary())
@@ -216,9 +218,21 @@ class HFileReader:
             size -= batch.nbytes
 
     def _decode(self, entry: IndexEntry) -> pa.RecordBatch:
-        block = self._block(entry, BlockType.DATA)
+        block = self._data_block(entry)
         with treat_truncation_as_corruption():
             return decode_entries(block, suffix=self._suffix)
+
+    def _data_block(self, entry: IndexEntry) -> Block:
+        """Read a data block; the first one shows whether values have a timestamp that the file does not announce.
+
+        Writers of 2025 left the announcement out, and Hudi's reader always takes one byte for it.
+        """
+        block = self._block(entry, BlockType.DATA)
+        if not self._is_certain and block.content:
+            with treat_truncation_as_corruption():
+                self._suffix = 1 if has_unannounced_byte(block.content, base=block.base) else 0
+            self._is_certain = True
+        return block
 
     def _block(self, entry: IndexEntry, kind: BlockType) -> Block:
         end = entry.offset + entry.size

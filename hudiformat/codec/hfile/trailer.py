@@ -109,7 +109,7 @@ def _decode_fields(message: Cursor, *, minor_version: int) -> HFileTrailer:
             compression = value
         elif isinstance(value, bytes) and number == _COMPARATOR:
             comparator = value.decode(errors="replace")
-        elif number == _ENCRYPTION_KEY:
+        elif number == _ENCRYPTION_KEY and value != b"":  # HBase writes an empty key for a file without encryption
             raise UnsupportedFeatureError(
                 "HFile: expected no encryption, found the key of one; write the file without it, as Hudi does",
                 feature="encryption",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 
+import pyarrow as pa
 import pytest
 
 from hudiformat.codec.hfile.block import BlockType, encode_block
@@ -52,3 +53,26 @@ def test_a_memstore_timestamp_that_breaks_off() -> None:
     reader = HFileReader(put_together([block], [IndexEntry(b"a", 0, len(block))], info=highest))
     with pytest.raises(CorruptBlockError, match="vlong: 8 bytes expected, 1 left"):
         list(reader)
+
+
+TAIL = b"\0" + b"\x7f" + b"\xff" * 7 + b"\4"
+
+
+@pytest.mark.parametrize("timestamp", [b"", b"\0"], ids=["none", "a byte"])
+@pytest.mark.parametrize("count", [1, 2, 40])
+@pytest.mark.parametrize("announced", [[], [(b"MAX_MEMSTORE_TS_KEY", bytes(8))], [(b"KEY_VALUE_VERSION", bytes(4))]])
+def test_a_memstore_timestamp_that_is_not_announced_is_found(
+    timestamp: bytes, count: int, announced: list[tuple[bytes, bytes]]
+) -> None:
+    """Scanned, looked up one by one, and looked up at once; a value may be empty or full of zeros."""
+    expected = [(b"k%02d" % number, bytes(number % 7)) for number in range(count)]
+    entries = b"".join(
+        struct.pack(">iih", 12 + len(key), len(value), len(key)) + key + TAIL + value + timestamp
+        for key, value in expected
+    )
+    block = encode_block(BlockType.DATA, entries, NONE)
+    data = put_together([block], [IndexEntry(b"k00", 0, len(block))], info=info(*announced), entry_count=count)
+    assert list(HFileReader(data)) == expected
+    assert [HFileReader(data).get(key) for key, _ in expected] == [value for _, value in expected]
+    found, values = HFileReader(data).find(pa.array([key for key, _ in expected[:3]], pa.binary()))
+    assert (found.tolist(), values.to_pylist()) == (list(range(min(count, 3))), [value for _, value in expected[:3]])

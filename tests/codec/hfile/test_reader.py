@@ -298,6 +298,12 @@ def test_another_compression_is_refused_by_name(codec: Compression) -> None:
     assert caught.value.feature == codec.name.lower()
 
 
+def test_an_empty_encryption_key_is_none() -> None:
+    message = FILE[TRAILER + 9 : TRAILER + 9 + 73] + encode_field(13, b"")
+    trailer = FILE[TRAILER : TRAILER + 8] + encode_delimited(message)
+    assert list(HFileReader(patched(TRAILER, trailer))) == list(HFileReader(FILE))
+
+
 def test_encryption_is_refused_by_name() -> None:
     key = encode_field(13, b"secret")
     message = FILE[TRAILER + 9 : TRAILER + 9 + 73] + key
