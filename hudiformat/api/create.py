@@ -11,7 +11,7 @@ from hudiformat.api.table import Table, open_table
 from hudiformat.arguments import as_name_list, check_arguments
 from hudiformat.errors import OptionError, SchemaError, TableExistsError, UnsupportedFeatureError, unknown_column_error
 from hudiformat.schema.meta_fields import check_delete_column
-from hudiformat.schema.table_schema import RowKeys, TableSchema
+from hudiformat.schema.table_schema import RowKeys, TableSchema, refuse_nested
 from hudiformat.storage.opening import Location, open_storage
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.bucket_config import save_bucket_rules
@@ -150,6 +150,7 @@ def _check_columns(schema: pa.Schema, *groups: Sequence[str]) -> None:
     for group in groups:
         for name in group:
             if name not in there:
+                refuse_nested(schema, name)
                 raise unknown_column_error(name, schema.names)
         if len(set(group)) < len(group):
             raise OptionError(f"expected each column once, found {', '.join(group)}; leave out what is named again")

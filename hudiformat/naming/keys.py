@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.errors import DataError, NameFormatError, SchemaError
+from hudiformat.naming.java_floats import format_floats
 from hudiformat.wire import is_below_root
 
 _YEAR_ONE = date.min
@@ -49,7 +50,7 @@ def record_keys(columns: Sequence[pa.Array], fields: Sequence[str], *, complex_f
 
     Source: KeyGenerator.constructRecordKey, KeyGenUtils.getRecordKey and ComplexAvroKeyGenerator, Hudi 1.2.0.
     """
-    texts = [format_values(column, field) for column, field in zip(columns, fields, strict=True)]
+    texts = [format_key_values(column, field) for column, field in zip(columns, fields, strict=True)]
     _refuse_missing_keys(texts, fields)
     if not complex_form:
         return texts[0]
@@ -238,7 +239,27 @@ def _refuse_unsafe(path: str, fields: Sequence[str]) -> None:
         )
 
 
-def format_values(column: pa.Array, name: str) -> pa.Array:
+def format_key_values(column: pa.Array, name: str) -> pa.Array:
+    """Return the values of a column of the record key as a string array; null stays null.
+
+    Besides the types of :func:`format_values`, decimals and floating-point numbers are supported.
+
+    Raises:
+        SchemaError: another type.
+        DataError: as for :func:`format_values`; or a number whose text differs between releases of Java.
+
+    Source: HoodieAvroUtils.getNestedFieldValAsString, BuiltinKeyGenerator, Hudi 0.15.0 and 1.2.0.
+    """
+    if pa.types.is_dictionary(column.type):
+        return format_key_values(column.cast(column.type.value_type), name)
+    if pa.types.is_decimal(column.type):
+        return column.cast(pa.string())  # in Arrow as in BigDecimal.toString
+    if pa.types.is_float32(column.type) or pa.types.is_float64(column.type):
+        return format_floats(column, name)
+    return format_values(column, name, "string, int, long, boolean, date, decimal, float or double")
+
+
+def format_values(column: pa.Array, name: str, expected: str = "string, int, long, boolean or date") -> pa.Array:
     """Return the values of a column as a string array; null stays null.
 
     Strings, signed integers, booleans and dates are supported, also dictionary-encoded.
@@ -257,8 +278,9 @@ def format_values(column: pa.Array, name: str) -> pa.Array:
         return _date_text(column.cast(pa.date32()), name)
     if not _has_fixed_text(column.type):
         raise SchemaError(
-            f"column {name} of type {column.type} cannot be part of a record key or partition path: expected string,"
-            " int, long, boolean or date; Hudi's own writers disagree about the text of other types",
+            f"column {name} of type {column.type} cannot be part of a record key or partition path: expected "
+            f"{expected}; Hudi's writers do not agree on one text of other types: make a column with the text that you "
+            "want, and use that",
             column=name,
         )
     return column if pa.types.is_string(column.type) else column.cast(pa.string())

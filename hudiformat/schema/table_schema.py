@@ -269,7 +269,8 @@ class RowKeys:
             name = config.key_generator_class or config.key_generator.name
             supported = ", ".join(generator.name for generator in _SUPPORTED_GENERATORS if generator)
             raise UnsupportedFeatureError(
-                f"expected a key generator of {supported}, found {name}; use Hudi for this table",
+                f"cannot write rows to the table {config.name}: expected a key generator of {supported}, found {name}; "
+                "write the table with Hudi, or copy its rows into a new table",
                 feature=f"key generator {name}",
             )
         fields = config.record_key_fields
@@ -359,6 +360,7 @@ class RowKeys:
         columns, there = [], set(rows.schema.names)
         for name in names:
             if name not in there:
+                refuse_nested(rows.schema, name)
                 raise DataError(
                     f"the column {name!r}, which the table's keys are made of, is missing"
                     f"{suggest_names(name, rows.schema.names)}; the columns are {', '.join(rows.schema.names)}",
@@ -369,6 +371,22 @@ class RowKeys:
             column = rows.column(name)
             columns.append(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
         return columns
+
+
+def refuse_nested(schema: pa.Schema, name: str) -> None:
+    """Refuse a column that is a field of a struct: such a column is there, and has another place than others.
+
+    Raises:
+        UnsupportedFeatureError: it is one.
+    """
+    outer, _, inner = name.partition(".")
+    kind = schema.field(outer).type if inner and schema.names.count(outer) == 1 else None
+    if kind is not None and pa.types.is_struct(kind):
+        raise UnsupportedFeatureError(
+            "cannot write rows with the table's keys: expected columns of the table itself, found "
+            f"{name!r}, a field of the struct {outer}; write the table with Hudi, or make the field a column",
+            feature="keys of nested columns",
+        )
 
 
 def stored_keys(rows: pa.Table) -> pa.ChunkedArray:

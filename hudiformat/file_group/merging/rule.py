@@ -258,14 +258,15 @@ def merge_mode(config: TableConfig) -> MergeMode:
     found = behaviour(config)
     if found.partial_mode is not None:
         raise UnsupportedFeatureError(
-            "expected rows that are updated whole, found the partial update mode "
-            f"{found.partial_mode}; write the table with Hudi",
+            f"cannot write the table {config.name}: expected rows that are updated whole, found the partial update "
+            f"mode {found.partial_mode.value}; write the table with Hudi, or copy its rows into a new table",
             feature="partial update mode",
         )
     if found.delete_marker is not None:
         raise UnsupportedFeatureError(
-            "expected deletes by key or by _hoodie_is_deleted, found the delete marker "
-            f"{found.delete_marker}; write the table with Hudi",
+            f"cannot write the table {config.name}: expected deletes by key or by _hoodie_is_deleted, found rows that "
+            f"count as deletes where {' is '.join(map(repr, found.delete_marker))}; write the table with Hudi, or copy "
+            "its rows into a new table",
             feature="custom delete markers",
         )
     return found.mode
