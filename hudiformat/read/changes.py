@@ -34,7 +34,7 @@ from hudiformat.file_group.base_file.filters import can_match
 from hudiformat.file_group.deleted_files import explain_missing_files, refuse_cleaned_groups
 from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile, build_slices, latest_slices
-from hudiformat.naming.file_names import BaseFileName, LogFileName, base_name, join_path
+from hudiformat.naming.file_names import BaseFileName, LogFileName, base_name, join_path, parse_data_file
 from hudiformat.read.incremental import Write
 from hudiformat.read.skipping import filter_batch
 from hudiformat.schema.meta_fields import FILE_NAME
@@ -405,16 +405,15 @@ def _is_older(name: str, own: LogFileName, instant: Instant) -> bool:
     In table version 6 all log files of a slice carry the same instant in their names, so log files are compared by
     version.
     """
-    if own.file_id not in name or f"_{instant.time}." in name:
+    found = parse_data_file(name)
+    if found is None or found.file_id != own.file_id or found.instant == instant.time:
         return False
-    if not name.startswith("."):
-        return True
-    log = LogFileName.parse(name)
-    return log.instant != own.instant or log.sort_key < own.sort_key
+    return isinstance(found, BaseFileName) or found.instant != own.instant or found.sort_key < own.sort_key
 
 
 def _files_before(files: Sequence[FileInfo], instant: Instant) -> list[FileInfo]:
-    return [info for info in files if f"_{instant.time}." not in info.name]
+    names = ((info, parse_data_file(info.name)) for info in files)
+    return [info for info, name in names if name is not None and name.instant != instant.time]
 
 
 def _name(stat: WriteStat) -> str:

@@ -48,7 +48,8 @@ def reraise_task_errors() -> Iterator[None]:
     except Exception as error:
         if (ours := _decode(error)) is None:
             raise
-        raise ours from SparkError.of(error)
+        _innermost(ours).__cause__ = SparkError.of(error)
+        raise ours from ours.__cause__
 
 
 def hide_frames(method: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
@@ -87,6 +88,12 @@ def _add_note(error: errors.HudiFormatError) -> errors.HudiFormatError:
     if cause is not None and hasattr(error, "add_note"):  # Python 3.11
         error.add_note(f"caused by {type(cause).__name__}: {str(cause).partition(chr(10))[0]}")
     return error.with_traceback(None)
+
+
+def _innermost(error: BaseException) -> BaseException:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 def _decode(error: BaseException) -> errors.HudiFormatError | None:

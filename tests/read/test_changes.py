@@ -11,6 +11,9 @@ import pytest
 
 from hudiformat import CorruptTableError, SchemaError, StorageError, Table, UnsupportedFeatureError, open_table
 from hudiformat.errors import FilesGoneError
+from hudiformat.naming.file_names import LogFileName
+from hudiformat.read.changes import _is_older
+from hudiformat.timeline.timeline import Action, Instant, State
 from tests.tables import GoldenTable, new_table, rows
 
 
@@ -107,3 +110,24 @@ def test_columns_of_some_changes(golden: Callable[[str], GoldenTable], monkeypat
 
     monkeypatch.setattr("hudiformat.read.changes.ChangeReader._of_write", unread)
     assert table.cdc("000", columns=["op"], filter=moment > last).num_rows == 0
+
+
+OWN = LogFileName.parse(".uuid-1_20240101000000010.log.2_0-0-0")
+
+
+@pytest.mark.parametrize(
+    ("name", "older"),
+    [
+        ("uuid-1_0-0-0_20240101000000005.parquet", True),
+        ("uuid-10_0-0-0_20240101000000005.parquet", False),
+        (".uuid-1_20240101000000010.log.1_0-0-0", True),
+        (".uuid-1_20240101000000010.log.3_0-0-0", False),
+        (".uuid-10_20240101000000010.log.1_0-0-0", False),
+        ("uuid-1_0-0-0_20240101000000020.parquet", False),
+        (".hoodie_partition_metadata", False),
+    ],
+)
+def test_files_before_another_are_those_of_its_file_group(name: str, older: bool) -> None:
+    """Not of a file group whose id begins with the same characters."""
+    written = Instant("20240101000000020", Action.DELTA_COMMIT, State.COMPLETED)
+    assert _is_older(name, OWN, written) == older

@@ -16,10 +16,12 @@ from hudiformat.naming.file_names import LogFileName, join_path
 from hudiformat.storage.opening import open_storage
 from hudiformat.storage.protocol import OutputFile, Storage
 
-DEFAULT_LOG_MAX_SIZE = 512 * 1024 * 1024
-"""The default size in bytes above which a writer rolls over to a new file (HoodieLogFormat.WriterBuilder).
+DEFAULT_LOG_MAX_SIZE = 1024 * 1024 * 1024
+"""The default size in bytes above which a writer rolls over to a new file.
 
-Tables pass ``hoodie.logfile.max.size``, 1 GiB by default.
+It is that of tables, ``hoodie.logfile.max.size``; Hudi's builder of log files alone has 512 MiB.
+
+Source: HoodieStorageConfig.LOGFILE_MAX_SIZE, HoodieLogFormat.DEFAULT_SIZE_THRESHOLD, Hudi 1.2.0.
 """
 
 _MAX_ATTEMPTS = 10

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 
 from hudiformat import errors
 
@@ -38,10 +39,22 @@ def encode_error(error: errors.HudiFormatError) -> str:
 
 
 def decode_error(text: str) -> errors.HudiFormatError | None:
-    """Return the error that the line in *text*, Spark's message about a task, describes; None without such a line."""
-    _, found, line = text.partition(_MARK)
-    if not found:
-        return None
+    """Return the error that the last line in *text*, Spark's message about a task, describes; None without such a line.
+
+    A traceback begins with the innermost error, and each line describes one: the last is the outermost, which says what
+    happened to the caller.  The others are its causes.
+    """
+    found: list[errors.HudiFormatError] = []
+    for line in reversed(text.split(_MARK)[1:]):
+        error = _decode_line(line)
+        if error is not None and repr(error) not in map(repr, found):  # a message may have the traceback twice
+            found.append(error)
+    for error, cause in pairwise(found):
+        error.__cause__ = cause
+    return found[0] if found else None
+
+
+def _decode_line(line: str) -> errors.HudiFormatError | None:
     try:
         given, _ = json.JSONDecoder().raw_decode(line)
         kind, message, facts = getattr(errors, given["class"]), given["message"], given["facts"]

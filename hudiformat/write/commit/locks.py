@@ -171,6 +171,7 @@ class InProcessLock:
     """A lock among the threads of this process, one per table.  Source: InProcessLockProvider, Hudi 1.2.0."""
 
     root: str
+    token: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     @property
     def expires_after(self) -> float:
@@ -179,30 +180,33 @@ class InProcessLock:
 
     def try_acquire(self) -> bool:
         """See :meth:`Lock.try_acquire`."""
-        return self._lock.acquire(blocking=False)
+        with _registry_lock:
+            if self.root in _owners:
+                return False
+            _owners[self.root] = self.token
+            return True
 
     def is_own(self) -> bool:
         """See :meth:`Lock.is_own`."""
-        return self._lock.locked()
+        with _registry_lock:
+            return _owners.get(self.root) == self.token
 
     def renew(self) -> None:
         """See :meth:`Lock.renew`: this lock never expires."""
 
     def release(self, *, is_sure: bool = False) -> None:  # noqa: ARG002 - of the protocol
         """See :meth:`Lock.release`."""
-        self._lock.release()
+        with _registry_lock:
+            if _owners.get(self.root) == self.token:
+                del _owners[self.root]
 
     def describe(self) -> str:
         """See :meth:`Lock.describe`."""
         return f"the lock of {self.root} in this process"
 
-    @property
-    def _lock(self) -> threading.Lock:
-        with _registry_lock:
-            return _in_process.setdefault(self.root, threading.Lock())
 
-
-_in_process: dict[str, threading.Lock] = {}
+_owners: dict[str, str] = {}
+"""The tokens of the writers that hold the locks of tables in this process."""
 _registry_lock = threading.Lock()
 
 

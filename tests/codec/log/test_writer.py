@@ -19,6 +19,7 @@ from hudiformat.codec.log.writer import DEFAULT_LOG_MAX_SIZE, AppendResult, LogW
 from hudiformat.errors import EncodeError, NameFormatError, OptionError, StorageError
 from hudiformat.naming.file_names import LogFileName
 from hudiformat.storage.local import LocalStorage
+from hudiformat.table.options.values import WriteOptions
 from tests.codec.log.memory_storage import MemoryStorage
 from tests.faults import FaultyStorage
 
@@ -85,8 +86,8 @@ def test_a_threshold_that_is_not_positive_is_refused(tmp_path: Path, size: int) 
     assert caught.value.option == "max_size"
 
 
-def test_the_threshold_is_512_mib_where_nothing_is_said() -> None:
-    assert DEFAULT_LOG_MAX_SIZE == 536870912
+def test_the_threshold_is_that_of_tables_where_nothing_is_said() -> None:
+    assert DEFAULT_LOG_MAX_SIZE == WriteOptions().log_max_size == 1 << 30
 
 
 @pytest.mark.parametrize("name", ["f-0_1-2-3_001.parquet", "", f"p/{NAME}"])

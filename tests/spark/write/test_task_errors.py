@@ -7,7 +7,7 @@ import traceback
 import pytest
 
 import hudiformat as hf
-from hudiformat.errors import DataError, DecodeError, OptionError, TruncatedBlockError
+from hudiformat.errors import DataError, DecodeError, FilesGoneError, OptionError, StorageError, TruncatedBlockError
 
 pytest.importorskip("pyspark.sql")
 
@@ -64,3 +64,29 @@ def test_errors_of_others_are_left_as_they_are() -> None:
     with pytest.raises(ZeroDivisionError) as caught, mark_errors():
         raise ZeroDivisionError
     assert not getattr(caught.value, "__notes__", [])
+
+
+def test_the_outermost_error_is_raised_and_the_others_are_its_causes() -> None:
+    """As where a query's file was deleted: that it cannot be read is the cause, not what happened."""
+
+    def open_file() -> None:
+        with mark_errors():
+            raise StorageError("cannot read x/a.parquet", path="x/a.parquet")
+
+    def read() -> None:
+        try:
+            open_file()
+        except StorageError as error:
+            with mark_errors():
+                raise FilesGoneError("t: a clean has deleted files of the query", path="t") from error
+
+    with pytest.raises(FilesGoneError) as caught:
+        read()
+    text = "".join(traceback.format_exception(caught.value))
+    again = decode_error(f"Job aborted\n{text}\nDriver stacktrace:\nCaused by: {text}")
+    assert isinstance(again, FilesGoneError)
+    assert again.path == "t"
+    cause = again.__cause__
+    assert isinstance(cause, StorageError)
+    assert cause.path == "x/a.parquet"
+    assert cause.__cause__ is None

@@ -229,3 +229,30 @@ def test_a_lock_whose_creation_succeeded_though_the_answer_was_lost(
 def test_every_provider_that_an_option_can_name_has_a_lock_of_its_own() -> None:
     assert set(LOCK_FACTORIES) == set(LockProvider)
     assert len(set(LOCK_FACTORIES.values())) == len(LockProvider)
+
+
+def test_a_lock_in_this_process_is_its_owners_alone(tmp_path: Path) -> None:
+    own, other = (InProcessLock(str(tmp_path)) for _ in range(2))
+    assert own.try_acquire()
+    assert (own.is_own(), other.is_own()) == (True, False)
+    other.release()  # of what it does not hold
+    assert own.is_own()
+    assert not other.try_acquire()
+    own.release()
+    assert not own.is_own()
+
+
+def test_a_lock_that_cannot_be_read_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = FileSystemLock(LocalStorage(tmp_path), ".hoodie")
+    assert lock.try_acquire()
+
+    def fail(_storage: LocalStorage, path: str) -> bytes:
+        raise StorageError(f"cannot read {path}: the storage is slow", path=path)
+
+    monkeypatch.setattr(LocalStorage, "read", fail)
+    with pytest.raises(StorageError, match="the storage is slow"):
+        lock.is_own()
+    monkeypatch.undo()
+    assert lock.is_own()
+    lock.release()
+    assert not lock.is_own()
