@@ -62,6 +62,7 @@ def load_definitions(storage: Storage, config: TableConfig) -> Definitions:
 
     Raises:
         CorruptTableError: the file holds something else.
+        StorageError: it is there and cannot be read.
     """
     path = config.properties.get(DEFINITIONS_KEY, "")
     if not path:
@@ -71,6 +72,8 @@ def load_definitions(storage: Storage, config: TableConfig) -> Definitions:
         content = json.loads(storage.read(path))["indexDefinitions"]
         return {str(name): _definition(record) for name, record in content.items()}
     except StorageError:
+        if storage.exists(path):  # it would be written anew without its indexes
+            raise
         return {}
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise CorruptTableError(f"{named}: expected definitions of indexes: {error!r}", path=named) from error

@@ -15,7 +15,7 @@ from hudiformat.errors import CorruptTableError, StorageError
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.state import TableState
 from hudiformat.timeline.archive.archive_log import decode_archive_block
-from hudiformat.timeline.archive.history import latest_manifest, read_history_file, write_manifest
+from hudiformat.timeline.archive.history import VERSION_FILE, latest_manifest, read_history_file, write_manifest
 from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES
 from hudiformat.timeline.table_config import TableConfig
 from hudiformat.write.commit.changing import hold_table_lock
@@ -76,6 +76,7 @@ def _list_again(state: TableState, why: str, taken: RepairFolder) -> None:
         files = _listed_files(storage, config)
         good = {name: size for name, size in files.items() if _is_readable(storage, f"{folder}/{name}")}
         good |= _superseded_files(storage, folder, set(files) - set(good))
+        taken.copy_file(f"{folder}/{VERSION_FILE}", why)
         owning.confirm()
         write_manifest(storage, folder, max(numbers, default=0) + 1, dict(sorted(good.items())))
         for name in sorted(files.keys() - good.keys()):

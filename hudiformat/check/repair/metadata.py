@@ -41,16 +41,24 @@ def _take_away(state: TableState, why: str, taken: RepairFolder) -> None:
         current = replace(state, context=owning, config=load_table_config(state.storage))
         taken.note_unbuilt_indexes(_indexes(current))
         owning.confirm()
-        _take_damaged_definitions(current, taken)
+        _keep_definitions(current, why, taken)
         drop_partitions(current, current.config.metadata_partitions, remove=lambda path: taken.take_folder(path, why))
 
 
-def _take_damaged_definitions(state: TableState, taken: RepairFolder) -> None:
-    """Move the definitions of the indexes away if they cannot be read, because no index could be dropped from them."""
+def _keep_definitions(state: TableState, why: str, taken: RepairFolder) -> None:
+    """Copy the definitions of the indexes, which change with the metadata table.
+
+    They are moved away if they cannot be read, because no index could be dropped from them.
+    """
+    path = state.config.properties.get(DEFINITIONS_KEY)
+    if path is None:
+        return
     try:
         load_definitions(state.storage, state.config)
     except CorruptTableError as error:
-        taken.move_file(state.config.properties[DEFINITIONS_KEY], str(error))
+        taken.move_file(path, str(error))
+    else:
+        taken.copy_file(path, why)
 
 
 def _indexes(state: TableState) -> Mapping[str, Sequence[str]]:

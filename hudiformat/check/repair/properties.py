@@ -103,7 +103,11 @@ def _guard(step: RepairStep, run: Callable[[RepairFolder], object], patience: Wr
 def _read_if_intact(storage: Storage, path: str) -> TableConfig | None:
     try:
         return parse_table_config(storage.read(path), path=f"{storage.root}/{path}")
-    except (StorageError, CorruptTableError):
+    except CorruptTableError:
+        return None
+    except StorageError:
+        if storage.exists(path):
+            raise
         return None
 
 

@@ -48,6 +48,8 @@ def findings_of_properties(storage: Storage) -> Iterator[TableFinding]:
             message = "it ends within a line: its writer died, and what comes after that line is not known"
             yield TableFinding(TableFindingKind.DAMAGED, PROPERTIES_FILE, message)
     except StorageError:
+        if storage.exists(PROPERTIES_FILE):  # what cannot be read now is not missing: it must not be made again
+            raise
         yield TableFinding(TableFindingKind.MISSING, PROPERTIES_FILE, "the table's properties are not there")
     except CorruptTableError as error:
         yield TableFinding(TableFindingKind.DAMAGED, PROPERTIES_FILE, str(error))

@@ -29,7 +29,7 @@ from hudiformat.timeline.records import decode_record_file, from_record, schema_
 from hudiformat.timeline.table_config import TableConfig
 from hudiformat.timeline.timeline import Action, Instant, State, instant_path
 
-_VERSION_FILE = "_version_"
+VERSION_FILE = "_version_"
 _MANIFEST = re.compile(r"manifest_([0-9]+)")
 MANIFESTS_KEPT = 3  # hoodie.timeline.manifest.retained.versions
 _TIMES = ("instantTime", "completionTime", "action")
@@ -137,7 +137,7 @@ def write_manifest(storage: Storage, folder: str, version: int, files: Mapping[s
     """Write manifest number *version*, which makes *files*, with their sizes in bytes, the valid files."""
     manifest = json.dumps({"files": [{"fileName": file, "fileLen": size} for file, size in files.items()]}, indent=2)
     storage.create(f"{folder}/manifest_{version}", manifest.encode(), overwrite=True)
-    storage.create(f"{folder}/{_VERSION_FILE}", str(version).encode(), overwrite=True)
+    storage.create(f"{folder}/{VERSION_FILE}", str(version).encode(), overwrite=True)
 
 
 def manifest_versions(storage: Storage, folder: str) -> list[int]:
@@ -169,7 +169,7 @@ def latest_manifest(storage: Storage, folder: str, version: int | None = None) -
 
 def _latest_version(storage: Storage, folder: str) -> int:
     try:
-        text = storage.read(f"{folder}/{_VERSION_FILE}").decode("ascii", "replace").strip()
+        text = storage.read(f"{folder}/{VERSION_FILE}").decode("ascii", "replace").strip()
         versions = [int(text)] if text.isdigit() and len(text) <= _LONGEST_NUMBER else []
     except StorageError:  # a writer is replacing it, or there is no archive
         versions = []

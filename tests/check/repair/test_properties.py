@@ -10,6 +10,7 @@ import pytest
 
 import hudiformat as hf
 from hudiformat import RepairKind, RepairStep, StepState
+from hudiformat.storage.local import LocalStorage
 from hudiformat.timeline.table_config import format_properties
 from tests.check.repair.breaking import UNKNOWN, V6, V9, age, half_properties, lost_properties, own_rows, properties
 from tests.effort import sample
@@ -167,3 +168,21 @@ def test_newer_properties_without_a_version_are_damaged(tmp_path: Path, key: str
     properties(path).write_bytes(format_properties({**OLD, key: value}, saved_at=datetime(2020, 1, 1)))  # noqa: DTZ001
     with pytest.raises(hf.CorruptTableError):
         hf.open_table(path)
+
+
+@pytest.mark.parametrize("name", ["hoodie.properties", "hoodie.properties.backup"])
+def test_what_cannot_be_read_now_is_not_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    path = unpack(V9, tmp_path).table
+    if name.endswith("backup"):
+        properties(path).rename(path / ".hoodie" / name)
+    age(path)
+    read = LocalStorage.read
+
+    def fail(storage: LocalStorage, asked: str) -> bytes:
+        if asked == f".hoodie/{name}":
+            raise hf.StorageError(f"cannot read {asked}: the storage is slow", path=asked)
+        return read(storage, asked)
+
+    monkeypatch.setattr(LocalStorage, "read", fail)
+    with pytest.raises(hf.StorageError, match="the storage is slow"):
+        hf.repair_table(path, apply=True, properties=UNKNOWN)
