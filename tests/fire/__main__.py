@@ -27,6 +27,7 @@ def main() -> int:
             results.append(result)
             for case, wrong in result.violations:
                 sys.stdout.write(f"{case}\n    {wrong}\n")
+                sys.stdout.flush()  # they are rare, and a long run may be stopped
         lines += _lines(attack, results, time.monotonic() - began)
         violations += sum(len(result.violations) for result in results)
     head = ["| attack | operation | kinds of table | cases | violations |", "|---|---|---|---|---|"]

@@ -90,7 +90,7 @@ def test_without_the_lock_nothing_is_announced(table: Table, times: int) -> None
 
 def test_without_the_lock_nothing_is_completed(table: Table) -> None:
     write = begin_write(table._context, Operation.UPSERT)
-    with pytest.raises(LockError):
+    with pytest.raises(CommitError, match="no longer this writer's; the table is as it was"):
         publish(losing(table._context.state(), 0), write.instant, COMMIT)
     assert table.timeline.completed == ()
 
