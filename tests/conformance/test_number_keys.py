@@ -18,6 +18,7 @@ DATA = pa.table(
         "x": pa.array([1.0, 1e7, -0.0, 1e-4]),
         "f": pa.array([0.1, 16777216.0, float("nan"), 3.4e38], pa.float32()),
         "ts": pa.array([1, 2, 3, 4], pa.int64()),
+        "p": ["x"] * 4,
     }
 )
 
@@ -28,6 +29,7 @@ def test_a_row_that_both_write_is_one_row(hudi: RealHudi, tmp_path: Path, operat
         "hoodie.table.name": "t",
         "hoodie.datasource.write.recordkey.field": ",".join(KEYS),
         "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.ComplexKeyGenerator",
+        "hoodie.datasource.write.partitionpath.field": "p",
         "hoodie.datasource.write.precombine.field": "ts",
         "hoodie.datasource.write.operation": operation,
     }
