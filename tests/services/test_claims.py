@@ -136,7 +136,7 @@ def test_one_that_dies_is_taken_over_at_once_where_no_other_process_writes(
         def is_dead(_context: object) -> NoReturn:
             raise StorageError("a dead process cleans nothing up")
 
-        monkeypatch.setattr(claims, "hold_table_lock", is_dead)
+        monkeypatch.setattr(execution, "hold_table_lock", is_dead)
         raise KeyboardInterrupt
 
     meanwhile(monkeypatch, interrupt)
