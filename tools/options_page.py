@@ -26,6 +26,7 @@ OWN = {
     "hudiformat.sizing.tasks": "among how many tasks Flink's rules divide new rows",
     "hudiformat.spark.driver.rows": "the most rows that Spark's driver writes by itself",
     "hudiformat.spark.driver.bytes": "the most bytes of rows and their files that Spark's driver writes",
+    "hudiformat.decimals.widen": "whether rows whose decimals have more digits widen the column, with a warning",
     "hudiformat.sync": "whether the data files of a write are synced to disk before it commits",
 }
 """hudiformat's own keys among those of a table, and what each means."""

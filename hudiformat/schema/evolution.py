@@ -17,13 +17,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from hudiformat.codec.avro.types import Column, Kind, Leaf, RecordType, decimal_of, inner_columns, with_inner_columns
+from hudiformat.codec.avro.types import (
+    Column,
+    Kind,
+    Leaf,
+    RecordType,
+    decimal_of,
+    inner_columns,
+    walk_columns,
+    with_inner_columns,
+)
 from hudiformat.errors import SchemaError
 
 PARTIAL_SCHEMA = "hoodie.write.partial.update.schema"
 """The option that makes an upsert update only some columns; its value is their Avro schema as JSON."""
 SET_NULL = "hoodie.write.set.null.for.missing.columns"
 SCHEMA_ON_READ = "hoodie.schema.on.read.enable"
+WIDEN_DECIMALS = "hudiformat.decimals.widen"
 MAY_DROP = "hoodie.datasource.write.schema.allow.auto.evolution.column.drop"
 
 _NUMBERS = ("int", "long", "float", "double")  # from narrow to wide
@@ -85,6 +95,19 @@ def evolve_columns(table: RecordType, incoming: RecordType, options: EvolutionOp
     _refuse_unreadable(result, table, "")
     _refuse_unwritable(own, result, "")
     return table if result == table else result
+
+
+def wider_decimals(table: RecordType, evolved: RecordType) -> Iterator[tuple[str, Kind, Kind]]:
+    """Yield the decimal columns of a table that a write gives more digits: their path, their type and the new type."""
+    before = dict(walk_columns(table))
+    for path, column in walk_columns(evolved):
+        known = before.get(path)
+        if known is not None and known.kind != column.kind and _are_decimals(known.kind, column.kind):
+            yield path, known.kind, column.kind
+
+
+def _are_decimals(*kinds: Kind) -> bool:
+    return all(isinstance(kind, Leaf) and decimal_of(kind) is not None for kind in kinds)
 
 
 def _align(kind: Kind, table: Kind, *, reorders: bool) -> Kind:

@@ -27,8 +27,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.codec.avro.incoming import adapt_to_schema
-from hudiformat.errors import SchemaError
+from hudiformat.codec.avro.types import parse_avro_types
+from hudiformat.errors import SchemaError, warn
 from hudiformat.naming.file_names import WriteToken
+from hudiformat.schema.evolution import WIDEN_DECIMALS, wider_decimals
 from hudiformat.schema.meta_fields import check_delete_column
 from hudiformat.schema.table_schema import RowKeys, SchemaChange, TableSchema, as_reader
 from hudiformat.storage.closing import FileCloser
@@ -53,6 +55,8 @@ from hudiformat.write.partition import Handle, PartitionWriter, close_handles
 from hudiformat.write.rows import KeyedRows, LocatedRows
 
 _BATCH_ROWS = 65_536
+_PANDAS = b"pandas"
+"""The key of an Arrow schema that says that its types were guessed from a data frame."""
 _BATCHES = 16
 _CLOSED_AT_ONCE = 8
 """Handles of several partitions are collected until there are so many, and then closed together."""
@@ -128,11 +132,33 @@ def check_rows(state: TableState, operation: Operation, schema: pa.Schema) -> Ch
         table.check(schema)
         return CheckedColumns(table)
     table = state.schema.evolve(schema, state.options.evolution)
+    check_wider_decimals(state, table, guessed=_PANDAS in (schema.metadata or {}))
     table.check(schema)
     rows = keys.schema_of_rows(table)
     keys.check(rows.arrow)
     refuse_new_kinds(state, table)
     return CheckedColumns(rows, SchemaChange(state.schema, table))
+
+
+def check_wider_decimals(state: TableState, table: TableSchema, *, guessed: bool) -> None:
+    """Refuse rows that widen a decimal column, if the options say so; else warn if their types are *guessed*.
+
+    Arrow gives a column of Decimals from pandas the digits of its longest number, so that one number changes the type
+    of the table's column for good.
+
+    Raises:
+        SchemaError: the option ``hudiformat.decimals.widen`` is false.
+    """
+    if table.is_like(state.schema):
+        return
+    for path, old, new in wider_decimals(parse_avro_types(state.schema.avro), parse_avro_types(table.avro)):
+        text = f"{state.storage.root}: the column {path} of type {old} becomes {new}, by the type of the rows to write"
+        if not state.options.widen_decimals:
+            raise SchemaError(
+                f"{text}, and {WIDEN_DECIMALS}=false forbids it: round the values, or cast the column", column=path
+            )
+        if guessed:
+            warn(f"{text}; round the values to keep it, and set {WIDEN_DECIMALS}=false to refuse such rows")
 
 
 def refuse_new_kinds(state: TableState, table: TableSchema) -> None:

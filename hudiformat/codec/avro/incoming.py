@@ -31,7 +31,7 @@ def adapt_to_schema(reader: pa.RecordBatchReader, table: pa.Schema) -> pa.Record
     stored = set(table.names)
     names = [name for name in reader.schema.names if name in stored or _PANDAS_INDEX.fullmatch(name) is None]
     fields = [_stored_field(reader.schema.field(index), table) for index in _indices(reader.schema, names)]
-    schema = pa.schema(fields)
+    schema = pa.schema(fields, metadata=reader.schema.metadata)
     if schema.equals(reader.schema):
         return reader
     return pa.RecordBatchReader.from_batches(schema, _batches(reader, schema))

@@ -166,11 +166,10 @@ class LogBlock(_Fields):
         return self.read(ReadRequest(schema, names, filter, views))
 
     def read(self, wanted: ReadRequest) -> pa.RecordBatch:
-        """Return the *wanted* records of a data block; see :meth:`to_arrow`.
+        """Return the *wanted* records of a data block, one row each, in file order.
 
         Raises:
-            DecodeError: the content is damaged.
-            UnsupportedFeatureError: the block is no data block.
+            DecodeError, SchemaError, UnsupportedFeatureError: as :meth:`to_arrow`.
         """
         find, is_parquet = _FINDERS.get(self.type), self.type is BlockType.PARQUET_DATA
         if find is None and not is_parquet:

@@ -12,7 +12,7 @@ from typing import Any
 
 from hudiformat.errors import OptionError, UnsupportedFeatureError, suggest_names, warn
 from hudiformat.file_group.damage import DamageMode
-from hudiformat.schema.evolution import MAY_DROP, PARTIAL_SCHEMA, SCHEMA_ON_READ, SET_NULL
+from hudiformat.schema.evolution import MAY_DROP, PARTIAL_SCHEMA, SCHEMA_ON_READ, SET_NULL, WIDEN_DECIMALS
 from hudiformat.table.options.answers import Answer, asks_for_nothing, current_name, hudi_keys, rule_of
 from hudiformat.table.options.buckets import BUCKETING_KEYS, BucketEngine
 from hudiformat.table.options.clustering import CLUSTERING_KEYS
@@ -163,6 +163,7 @@ _KEYS: Keys = {
     "hudiformat.sizing.tasks": ("sizing_tasks", parse_count),
     "hudiformat.spark.driver.rows": ("driver_rows", parse_count),
     "hudiformat.spark.driver.bytes": ("driver_bytes", parse_integer),
+    WIDEN_DECIMALS: ("widen_decimals", parse_boolean),
     "hudiformat.sync": ("sync", parse_boolean),
 }
 

@@ -352,6 +352,7 @@ class WriteOptions:
     driver_bytes: int = 128 * _MIB
     concurrency: ConcurrencyOptions = field(default_factory=ConcurrencyOptions)
     services: ServiceOptions = field(default_factory=ServiceOptions)
+    widen_decimals: bool = True
     evolution: EvolutionOptions = field(default_factory=EvolutionOptions)
     indexing: IndexingOptions = field(default_factory=IndexingOptions)
     clustering: ClusteringOptions = field(default_factory=ClusteringOptions)
