@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import pytest
 
 from hudiformat import CommitError, FileSlice, LockError, StorageError, Table, open_table
-from hudiformat.services import claims, execution
+from hudiformat.services import execution
 from hudiformat.timeline.timeline import State
 from tests.tables import Clock, content, data_files, new_table, rows
 

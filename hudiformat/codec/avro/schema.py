@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -323,20 +323,19 @@ def _convert_values(array: pa.Array, kind: pa.DataType, path: str, *, relabel: b
     if relabel and is_mislabelled(given, kind):
         return array.view(kind)
     if relabel and can_cast_back(given, kind):
-        return _call_cast(cast_back, array, kind, path)
+        try:
+            return cast_back(array, kind)
+        except pa.ArrowInvalid as error:
+            raise SchemaError(
+                f"column {path} is of type {given}, which does not fit {kind}: {error}", column=path
+            ) from error
     if pat.is_nested(kind) or not can_cast(given, kind):
         advice = "what its values mean is not known; write the file again" if relabel else "cast it"
         raise SchemaError(f"column {path} is of type {given}, which does not fit {kind}: {advice}", column=path)
-    return _call_cast(cast, array, kind, path)
-
-
-def _call_cast(
-    function: Callable[[pa.Array, pa.DataType], pa.Array], array: pa.Array, kind: pa.DataType, path: str
-) -> pa.Array:
     try:
-        return function(array, kind)
+        return cast(array, kind)
     except pa.ArrowInvalid as error:
-        raise DataError(f"column {path} cannot be cast from {array.type} to {kind}: {error}", column=path) from error
+        raise DataError(f"column {path} cannot be cast from {given} to {kind}: {error}", column=path) from error
 
 
 def _decode_dictionary(array: pa.DictionaryArray) -> pa.Array:

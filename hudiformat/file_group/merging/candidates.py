@@ -19,7 +19,7 @@ from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.codec.log.batches import record_batches
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.frame import BlockType, HeaderKey
-from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.errors import DataError, UnsupportedFeatureError
 from hudiformat.file_group.base_file.filters import KeyFilter
 from hudiformat.file_group.merging.rule import Booleans, Integers, MergeRule, lacks_ordering_value
 from hudiformat.schema.meta_fields import RECORD_KEY
@@ -259,6 +259,7 @@ def read_deletes(block: LogBlock, schema: pa.Schema, rule: MergeRule) -> pa.Reco
 
     Raises:
         DecodeError: the content of the block is damaged.
+        DataError: ordering values cannot be compared with those of the table.
     """
     deletes = block.deletes()
     values = deletes["ordering"]
@@ -267,7 +268,8 @@ def read_deletes(block: LogBlock, schema: pa.Schema, rule: MergeRule) -> pa.Reco
         written = []
     kinds = delete_schema(schema, rule).types[2:]
     ordering = [
-        _cast_or_null(written[i], kind) if written else pa.nulls(len(deletes), kind) for i, kind in enumerate(kinds)
+        _ordering_values(written[i], kind, name) if written else pa.nulls(len(deletes), kind)
+        for i, (kind, name) in enumerate(zip(kinds, rule.ordering_fields, strict=True))
     ]
     resets = lacks_ordering_value(written, len(deletes)) | lacks_ordering_value(ordering, len(deletes))
     resets |= np.asarray(pc.is_null(values))  # the struct of several ordering fields may be null as a whole
@@ -276,12 +278,22 @@ def read_deletes(block: LogBlock, schema: pa.Schema, rule: MergeRule) -> pa.Reco
     )
 
 
-def _cast_or_null(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Cast *values* to *kind*; values of another type become null, which means no ordering value: the delete wins."""
+def _ordering_values(values: pa.Array, kind: pa.DataType, name: str) -> pa.Array:
+    """Return the ordering values of deletes as values of the ordering field *name* of type *kind*.
+
+    Raises:
+        DataError: they cannot be compared with values of that type.
+    """
     try:
         return values.cast(kind)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return pa.nulls(len(values), kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        if lacks_ordering_value([values], len(values)).all():
+            return pa.nulls(len(values), kind)  # Hudi's placeholder is an int, whatever the type of the field
+        raise DataError(
+            f"a delete has the ordering value {values[0]} of type {values.type}, which cannot be compared with the "
+            f"column {name} of type {kind}: {error}",
+            column=name,
+        ) from error
 
 
 def read_records(

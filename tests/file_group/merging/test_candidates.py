@@ -11,7 +11,7 @@ import pytest
 from hudiformat.codec.log.block import LogBlock, encode_positions
 from hudiformat.codec.log.build import rollback_block
 from hudiformat.codec.log.frame import BlockHeader, BlockType, HeaderKey
-from hudiformat.errors import DecodeError, SchemaError, UnsupportedFeatureError
+from hudiformat.errors import DataError, DecodeError, SchemaError, UnsupportedFeatureError
 from hudiformat.file_group.base_file.filters import KeyFilter
 from hudiformat.file_group.base_file.read import to_base_rows
 from hudiformat.file_group.merging.candidates import blocks_to_merge, read_candidates
@@ -134,11 +134,18 @@ def test_a_single_ordering_value_in_a_table_of_two_fields_counts_as_no_ordering_
     assert read_candidates([block], schema, rule).resets.tolist() == [True]
 
 
-def test_an_ordering_value_of_another_type_counts_as_no_ordering_value() -> None:
+def test_an_ordering_value_that_cannot_be_compared_is_refused_by_name() -> None:
     block = deletes(["a"], pa.array(["not a number"]))
-    candidates = read_candidates([block], SCHEMA, RULE)
-    assert (candidates.resets.tolist(), candidates.ordering[0].to_pylist()) == ([True], [None])
-    assert len(candidates) == 1
+    with pytest.raises(DataError, match="ordering value not a number of type string, .* column o of type int64"):
+        read_candidates([block], SCHEMA, RULE)
+
+
+def test_hudis_placeholder_of_an_ordering_value_fits_every_type() -> None:
+    schema = pa.schema([KEY, ("o", pa.decimal128(4, 1)), ("row", pa.int64())])
+    for kind in (pa.decimal128(4, 1), pa.bool_(), pa.binary()):
+        block = deletes(["a"], pa.array([0], pa.int32()))
+        candidates = read_candidates([block], schema.set(1, pa.field("o", kind)), RULE)
+        assert candidates.resets.tolist() == [True]
 
 
 def test_a_table_without_a_delete_column_has_no_deleted_rows() -> None:
