@@ -82,8 +82,8 @@ def refuse_unknown_types(avro: str, columns: Collection[str]) -> None:
     for path, logical in unknown_logical_types(avro).items():
         if path.partition(".")[0] in columns:
             raise UnsupportedFeatureError(
-                f"the column {path} has the logical type {logical!r}, whose values hudiformat cannot read yet; name "
-                "other columns in columns=, or read it with Hudi",
+                f"the column {path}: expected a type that hudiformat can read, found the logical type {logical!r}; "
+                "name other columns in columns=, or read it with Hudi",
                 feature=f"the logical type {logical}",
             )
 

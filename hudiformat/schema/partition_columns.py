@@ -67,8 +67,9 @@ class PartitionColumns:
         found = None if text is None or field.name not in self.from_path else _parse(text, field.type)
         if found is None:
             raise UnsupportedFeatureError(
-                f"the partition {path!r} has a file without the partition column {field.name} of type {field.type}, "
-                "whose value the path does not tell; leave the column out, or write the partition again with it",
+                f"the partition {path!r}: expected the column {field.name} of type {field.type} in its files, or its "
+                "value in the path, found a file without the column and a path that does not tell it; leave the column "
+                "out, or write the partition again with it",
                 feature=f"the partition column {field.name} from a path",
             )
         return found

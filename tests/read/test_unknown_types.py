@@ -14,7 +14,7 @@ from hudiformat.codec.avro.nodes import unknown_logical_types
 from tests.foreign.foreign_tables import names, unpack
 from tests.tables import tree
 
-REFUSED = r"column v .*logical type 'vector'"
+REFUSED = r"column v: .*logical type 'vector'"
 
 
 @pytest.mark.parametrize("name", names("types-vector-"))

@@ -261,9 +261,9 @@ def _fixed_offset(zone: str | None, path: str) -> int:
         fixed = None
     if fixed is None:
         raise UnsupportedFeatureError(
-            f"column {path} has times before 1900 in the legacy calendar of the time zone {zone}, whose offsets of "
-            "that time only Java knows: write the file again with Spark, with spark.sql.parquet."
-            "datetimeRebaseModeInWrite=CORRECTED",
+            f"column {path}: expected times before 1900 in the Gregorian calendar, or in a time zone of one offset, "
+            f"found them in the legacy calendar of {zone}, whose offsets of that time only Java knows; write the file "
+            "again with Spark, with spark.sql.parquet.datetimeRebaseModeInWrite=CORRECTED",
             feature=f"the legacy calendar of {zone}",
         )
     return int(fixed.total_seconds()) * 1_000_000
