@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pyspark
 from pyspark.sql import Column, DataFrame, SparkSession, functions
 from pyspark.sql.types import DataType, DoubleType, FloatType, StructType
@@ -69,17 +70,29 @@ def stored_columns(
     if stored_schema_of(storage, path, shown, reader.history) is not None:
         return None
     with PARQUET.open(storage, path) as base:
-        stored = base.schema
-        there, of_paths = set(stored.names), set(reader.partition_columns.fields)
+        stored, of_paths = base.schema, reader.partition_columns
+        there = set(stored.names)
         absent = [name for name in columns if name not in there]
-        if any(name in of_paths or not shown.field(name).nullable for name in absent):
+        if any(name in of_paths.fields or not shown.field(name).nullable for name in absent):
             return None
         mislabelled = (
             has_wrong_label(stored.field(name).type, shown.field(name).type) for name in columns if name in there
         )
-        if any(mislabelled):
+        nulls = [name for name in of_paths.fields if of_paths.is_default(name, file_slice.partition_path)]
+        hidden = of_paths.fields if of_paths.dropped else [name for name in nulls if not _is_null(base.file, name)]
+        if any(mislabelled) or not set(hidden).isdisjoint(columns):
             return None
         return pa.schema([stored.field(name) for name in columns if name in there])
+
+
+def _is_null(file: pq.ParquetFile, name: str) -> bool:
+    """Return whether a column has no value in any row, by the statistics of the row groups."""
+    metadata = file.metadata
+    columns = [number for number in range(metadata.num_columns) if metadata.schema.column(number).path == name]
+    chunks = [
+        metadata.row_group(group).column(number) for group in range(metadata.num_row_groups) for number in columns
+    ]
+    return all(one.statistics is not None and not one.statistics.num_values for one in chunks)
 
 
 _AS_WRITTEN = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}

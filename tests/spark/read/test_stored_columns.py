@@ -40,7 +40,7 @@ def test_a_column_that_is_shown_as_null_is_left_out(tmp_path: Path) -> None:
     assert [found and found.names for found in stored(table, [*NAMES, "w"])] == [NAMES, [*NAMES, "w"]]
 
 
-def test_a_partition_column_that_the_path_alone_shows(tmp_path: Path) -> None:
+def test_partition_columns_have_the_values_of_the_file_but_for_nulls_and_dropped_ones(tmp_path: Path) -> None:
     table = filled(tmp_path / "t")
     (tmp_path / "t" / "a").rename(tmp_path / "t" / "z")
     reader = table.slice_reader()
@@ -48,8 +48,10 @@ def test_a_partition_column_that_the_path_alone_shows(tmp_path: Path) -> None:
     moved = next(iter((tmp_path / "t" / "z").glob("*.parquet"))).name
     one = hf.open_table(filled(tmp_path / "other", "z").path).file_slices()[0]
     (tmp_path / "t" / "z" / moved).rename(tmp_path / "t" / "z" / str(one.base_file and one.base_file.name))
-    assert stored_columns(reader, storage, one, NAMES) is None  # its rows say a
+    assert stored_columns(reader, storage, one, NAMES) is not None  # its rows say a
     assert stored_columns(reader, storage, one, ["k", "v"]) is not None
+    empty = filled(tmp_path / "empty", "")
+    assert stored(empty, NAMES) == [None], "an empty text is shown as null"
     dropped = hf.open_table(unpack("v9-cow-dropped-partition-columns-h120", tmp_path).table)
     assert set(stored(dropped, list(dropped.schema.names))) == {None}
 
