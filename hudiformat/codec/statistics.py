@@ -1,9 +1,12 @@
 """Compute statistics of the columns of a file from the rows that are written to it.  Pure.
 
 They have to cover every value, because readers skip a file if a filter cannot be true between the bounds.  Hudi takes
-the statistics of a base file from its Parquet footer, which has none for a row group with a NaN or with long texts, and
-so loses rows.  Here they are computed from the rows, and NaN, which Java and Spark sort behind all numbers, is an upper
-bound.
+the statistics of a base file from its Parquet footer, which has none for a row group with a NaN or with long texts,
+and so loses rows.  Here they are computed from the rows.
+
+No bound is NaN: infinity is the upper bound of a column with a NaN.  Spark sorts NaN behind all numbers, but Hudi
+caches the bounds of all files in a Spark frame, and Spark's statistics of cached columns leave NaN out: for ``d > 10``
+it drops the files with the bounds [11.0, NaN], together with others that are cached beside them.
 """
 
 from __future__ import annotations
@@ -76,11 +79,21 @@ def column_statistics(column: pa.Array | pa.ChunkedArray) -> ColumnStatistics:
     kind = column.type.value_type if pat.is_dictionary(column.type) else column.type
     limits = pc.min_max(values)
     lower, upper = limits["min"].as_py(), limits["max"].as_py()
-    if pat.is_floating(values.type) and upper is not None and pc.any(pc.is_nan(values)).as_py():
-        upper = math.nan
+    if pat.is_floating(values.type):
+        lower, upper = bounds_of_numbers(lower, upper, has_nan=pc.any(pc.is_nan(values)).as_py() is True)
     if lower is not None and (pat.is_string(kind) or pat.is_binary(kind)):
         lower, upper = shorten_bounds(lower, upper)
     return ColumnStatistics(kind, lower, upper, len(column), column.null_count)
+
+
+def bounds_of_numbers(lower: float | None, upper: float | None, *, has_nan: bool) -> tuple[float | None, float | None]:
+    """Return bounds of floating-point numbers that cover NaN too, if there is one; they are never NaN themselves.
+
+    The lower bound is then below the upper one: in a file with equal bounds all values have to be this one.
+    """
+    if not has_nan:
+        return lower, upper
+    return -math.inf if lower is None or not lower < math.inf else lower, math.inf
 
 
 def unknown_statistics(kind: pa.DataType, values: int = 0) -> ColumnStatistics:
@@ -165,17 +178,11 @@ def _dictionary_values(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) ->
 
 
 def _lowest(left: Any, right: Any) -> Any:
-    if left is None or right is None:
-        return right if left is None else left
-    if left != left or right != right:  # noqa: PLR0124 - NaN, the highest of all
-        return right if left != left else left  # noqa: PLR0124
-    return min(left, right)
+    return min((one for one in (left, right) if one is not None), default=None)
 
 
 def _highest(left: Any, right: Any) -> Any:
-    if left is None or right is None:
-        return right if left is None else left
-    return left if left != left or left >= right else right  # noqa: PLR0124 - NaN
+    return max((one for one in (left, right) if one is not None), default=None)
 
 
 def shorten_bounds(lower: str | bytes, upper: str | bytes) -> tuple[str | bytes, str | bytes]:
@@ -222,7 +229,7 @@ def _decimal_bounds(kind: Any) -> tuple[Decimal, Decimal]:
 
 _WIDEST: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], tuple[Any, Any]]], ...] = (
     (pat.is_boolean, lambda _: (False, True)),
-    (pat.is_floating, lambda _: (-math.inf, math.nan)),
+    (pat.is_floating, lambda _: (-math.inf, math.inf)),
     (pat.is_string, lambda _: ("", chr(_LAST_CHARACTER) * _HIGHEST)),
     (pat.is_fixed_size_binary, lambda kind: (b"\x00" * kind.byte_width, b"\xff" * kind.byte_width)),
     (pat.is_binary, lambda _: (b"", b"\xff" * _HIGHEST)),

@@ -39,6 +39,7 @@ from hudiformat.file_group.base_file.read import (
 )
 from hudiformat.file_group.damage import DamageMode, sound_blocks, sound_rows, warn_of_loss
 from hudiformat.file_group.deleted_files import explain_missing_files, files_of
+from hudiformat.file_group.emptied_keys import EMPTIED, restore_emptied_keys
 from hudiformat.file_group.key_filter import key_filter
 from hudiformat.file_group.merging.candidates import blocks_to_merge, read_candidates
 from hudiformat.file_group.merging.rule import MergeRule, RecordMerger, merge_rule
@@ -348,7 +349,7 @@ class SliceReader:
         # From table version 8 on, the name of a log file decides whether its blocks are merged.  But a log file written
         # in version 6, before an upgrade, may have blocks that are later than the moment of the query.
         counts = self._counts if self.visibility.logs_name_slices or self.as_of is not None else None
-        blocks = blocks_to_merge(self._blocks(storage, file_slice), counts=counts)
+        blocks = blocks_to_merge(self._blocks(storage, file_slice, needed), counts=counts)
         if self.damage is DamageMode.SKIP:
             blocks = sound_blocks(blocks, storage, join_path(file_slice.partition_path, file_slice.file_id))
         names = needed.names
@@ -367,9 +368,11 @@ class SliceReader:
         for batch in merged:
             yield batch.select(names) if needed.names != names else batch
 
-    def _blocks(self, storage: Storage, file_slice: FileSlice) -> Iterator[LogBlock]:
+    def _blocks(self, storage: Storage, file_slice: FileSlice, needed: pa.Schema) -> Iterator[LogBlock]:
         for path in file_slice.log_paths:
             blocks = log_blocks(storage, path, damage=self.damage)
+            if EMPTIED in needed.names:
+                blocks = (restore_emptied_keys(block, self.config) for block in blocks)
             yield from (
                 blocks if self.history is None else (rename_block_columns(block, self.history) for block in blocks)
             )

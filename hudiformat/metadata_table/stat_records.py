@@ -5,12 +5,13 @@ Source: HoodieMetadataPayload.createColumnStatsRecords and createPartitionStatsR
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hudiformat.codec.avro.values import decode_value, parse_value_schema
-from hudiformat.codec.statistics import ColumnStatistics
+from hudiformat.codec.statistics import ColumnStatistics, bounds_of_numbers
 from hudiformat.errors import CorruptBlockError, DecodeError, SchemaError
 from hudiformat.metadata_table.changes import Stored
 from hudiformat.metadata_table.index_keys import column_id, file_id, partition_id
@@ -138,6 +139,8 @@ def _statistics(stats: Mapping[str, Any]) -> ColumnStatistics | None:
     if kind is None:
         return None
     lower, upper = (None if wrapper is None else unwrap(kind, _fields(wrapper)["value"]) for wrapper in wrappers)
+    if any(isinstance(bound, float) and math.isnan(bound) for bound in (lower, upper)):  # in a record of Hudi's
+        lower, upper = bounds_of_numbers(lower, upper, has_nan=True)
     return ColumnStatistics(
         kind,
         lower,

@@ -86,6 +86,7 @@ string_is_ascii: _Elementwise
 strptime: _Elementwise
 struct_field: _Elementwise
 utf8_lpad: _Elementwise
+utf8_slice_codeunits: _Elementwise
 year: _Elementwise
 
 all: _Aggregate

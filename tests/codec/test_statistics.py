@@ -43,10 +43,9 @@ def test_unknown_bounds_leave_no_value_out_and_there_may_be_nulls(name: str) -> 
     assert 0 < found.nulls < found.values
 
 
-def test_unknown_numbers_may_be_nan() -> None:
+def test_unknown_bounds_are_those_of_the_type() -> None:
     found = unknown_statistics(pa.float64())
-    assert found.lower == -math.inf
-    assert math.isnan(found.upper)
+    assert (found.lower, found.upper) == (-math.inf, math.inf)
     assert unknown_statistics(pa.int64()).upper == 2**63 - 1
     assert unknown_statistics(pa.binary(2)).upper == b"\xff\xff"
     assert unknown_statistics(pa.time32("ms")).upper == 86_399_999
@@ -54,16 +53,27 @@ def test_unknown_numbers_may_be_nan() -> None:
         unknown_statistics(pa.list_(pa.int8()))
 
 
-def test_nan_is_the_highest_number() -> None:
-    found = column_statistics(pa.array([1.0, math.nan, None]))
-    assert found.lower == 1.0
-    assert math.isnan(found.upper)
-    for one, other in ((found, column_statistics(pa.array([2.0]))), (column_statistics(pa.array([2.0])), found)):
-        assert (one + other).lower == 1.0
-        assert math.isnan((one + other).upper)
-    only = column_statistics(pa.array([math.nan]))
-    assert (only + column_statistics(pa.array([2.0]))).lower == 2.0
-    assert (column_statistics(pa.array([2.0])) + only).lower == 2.0
+@pytest.mark.parametrize(
+    ("values", "lower", "upper"),
+    [
+        ([1.0, math.nan, None], 1.0, math.inf),
+        ([math.nan], -math.inf, math.inf),
+        ([math.inf, math.nan], -math.inf, math.inf),  # not [inf, inf]: x != inf is true for NaN
+        ([-math.inf, math.nan], -math.inf, math.inf),
+        ([-0.0, math.nan], 0.0, math.inf),
+        ([math.inf], math.inf, math.inf),
+        ([None], None, None),
+    ],
+)
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
+def test_infinity_is_the_upper_bound_of_nan(
+    values: list[float | None], lower: float | None, upper: float | None, kind: pa.DataType
+) -> None:
+    found = column_statistics(pa.array(values, kind))
+    assert (found.lower, found.upper) == (lower, upper)
+    two = column_statistics(pa.array([2.0], kind))
+    assert (found + two) == (two + found)
+    assert (found + two).upper == max(2.0, upper or 0.0)
 
 
 def test_nothing_is_known_of_nulls_and_of_no_rows() -> None:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pytest
 
 from hudiformat import UnsupportedFeatureError, open_table
-from hudiformat.file_group.merging.rule import PartialUpdate, behaviour, merge_mode, merge_rule
+from hudiformat.file_group.merging.rule import DeleteMarker, PartialUpdate, behaviour, merge_mode, merge_rule
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.table.options.values import Operation
 from hudiformat.table.support import refuse_operation
@@ -67,7 +67,8 @@ def test_payload_classes_are_what_an_upgrade_makes_of_them(
 ) -> None:
     found = behaviour(of_payload(name))
     assert (found.mode, found.ordering_fields, found.partial_mode) == (mode, ordering, partial)
-    assert found.delete_marker == (("_change_operation_type", "d") if marker == "d" else marker)
+    column, text = ("_change_operation_type", "d") if marker == "d" else marker or ("", "")
+    assert found.delete_marker == (DeleteMarker(column, text, ignores_case=True) if marker else None)
     assert found.marker == ("__debezium_unavailable_value" if "Postgres" in name else None)
 
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudiformat.codec.statistics import field_of, kind_of
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.schema.meta_fields import DELETE_OPERATIONS, META_FIELDS, OPERATION
 from hudiformat.schema.table_schema import RowKeys, TableSchema, stored_keys
@@ -28,7 +29,6 @@ Booleans = npt.NDArray[np.bool_]
 _DELETE_PROPERTIES = ("hoodie.payload.delete.field", "hoodie.payload.delete.marker")
 _MARKER_PROPERTY = "hoodie.write.partial.update.unavailable.value"
 _PAYLOADS = "org.apache.hudi.common.model."
-_DEBEZIUM_DELETE = ("_change_operation_type", "d")
 _EVENT, _COMMIT = MergeMode.EVENT_TIME_ORDERING, MergeMode.COMMIT_TIME_ORDERING
 _IGNORE_DEFAULTS, _FILL = PartialUpdateMode.IGNORE_DEFAULTS, PartialUpdateMode.FILL_UNAVAILABLE
 
@@ -47,6 +47,33 @@ class RecordMerger(Protocol):
         key, and merging starts anew with the next record.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteMarker:
+    """Rows whose *column* has this *text* are deletes; with *ignores_case* also if letters differ in their case.
+
+    *column* may be a nested field ``a.b``.
+
+    Source: RecordContext.isCustomDeleteRecord, which compares exactly; AWSDmsAvroPayload, AbstractDebeziumAvroPayload.
+    """
+
+    column: str
+    text: str
+    ignores_case: bool = False
+
+    def is_in(self, schema: pa.Schema) -> bool:
+        """Return whether *schema* has the column; else no row is a delete by this marker."""
+        return kind_of(schema, self.column) is not None
+
+    def matches(self, rows: pa.Table) -> pa.Array | pa.ChunkedArray:
+        """Return for each of *rows* whether it is a delete; null for a null."""
+        found = field_of(rows, self.column)
+        assert found is not None  # noqa: S101 - merge_rule has looked it up
+        texts = found.cast(pa.string())
+        if self.ignores_case:
+            return pc.equal(pc.ascii_lower(texts), self.text.lower())
+        return pc.equal(texts, self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +107,7 @@ class MergeRule:
     """How the records of a table are identified and merged.
 
     ``keys`` returns the record key of each row of a table.  A row is a delete if its ``delete_column`` is true, its
-    ``operation_column`` is ``D`` or ``-U``, or, with ``delete_marker=(column, text)``, its *column* equals *text*.
+    ``operation_column`` is ``D`` or ``-U``, or its ``delete_marker`` matches.
     ``partial`` describes the values that leave a column as it was.  If there is a ``merger``, it replaces all other
     rules for merging.
     """
@@ -89,7 +116,7 @@ class MergeRule:
     keys: Callable[[pa.Table], pa.ChunkedArray]
     ordering_fields: tuple[str, ...] = ()
     delete_column: str | None = None
-    delete_marker: tuple[str, str] | None = None
+    delete_marker: DeleteMarker | None = None
     operation_column: str | None = None
     partial: PartialUpdate | None = None
     merger: RecordMerger | None = None
@@ -102,7 +129,7 @@ class MergeRule:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that merging reads, without those that record keys are made of."""
-        marker = self.delete_marker and self.delete_marker[0]
+        marker = self.delete_marker and self.delete_marker.column.partition(".")[0]
         others = (self.delete_column, marker, self.operation_column)
         return (*self.ordering_fields, *(name for name in others if name))
 
@@ -117,12 +144,11 @@ class MergeRule:
         if self.operation_column is not None:
             flags |= _is_true(pc.is_in(rows[self.operation_column], value_set=pa.array(DELETE_OPERATIONS)))
         if self.delete_marker is not None:
-            column, marker = self.delete_marker
-            flags |= _is_true(pc.equal(rows[column].cast(pa.string()), marker))
+            flags |= _is_true(self.delete_marker.matches(rows))
         return flags
 
 
-def _is_true(values: pa.ChunkedArray) -> Booleans:
+def _is_true(values: pa.Array | pa.ChunkedArray) -> Booleans:
     """Return for each of *values* whether it is true; null counts as false."""
     return np.asarray(pc.fill_null(values, False))
 
@@ -134,8 +160,8 @@ OrderingKeys = tuple[pa.ChunkedArray, ...]
 def comparable_integers(columns: OrderingKeys, length: int) -> Integers:
     """Return an integer per row that compares like the row's ordering values; 0 for all rows if there are no columns.
 
-    Several columns compare in order.  Null is equal to zero in a column of numbers, as Hudi's default, the int 0, and
-    lower than every value of any other type.
+    Several columns compare in order.  Null is equal to zero in a column of numbers, dates (1970-01-01) or times in
+    milliseconds, as Hudi's default, the int 0, and lower than every value of any other type.
 
     The rows (1, "b"), (1, "a"), (0, "z")::
 
@@ -161,7 +187,7 @@ def _as_integers(column: pa.ChunkedArray) -> Integers:
     if pa.types.is_integer(kind):
         return np.asarray(pc.fill_null(column.cast(pa.int64()), 0))
     if pa.types.is_date32(kind) or pa.types.is_time32(kind):
-        return np.asarray(pc.fill_null(column.cast(pa.int32()).cast(pa.int64()), np.iinfo(np.int64).min))
+        return np.asarray(pc.fill_null(column.cast(pa.int32()).cast(pa.int64()), 0))
     if pa.types.is_timestamp(kind) or pa.types.is_time64(kind):
         return np.asarray(pc.fill_null(column.cast(pa.int64()), np.iinfo(np.int64).min))
     if pa.types.is_floating(kind):
@@ -205,14 +231,16 @@ class Behaviour:
     ordering_fields: tuple[str, ...]
     partial_mode: PartialUpdateMode | None = None
     marker: str | None = None
-    delete_marker: tuple[str, str] | None = None
+    delete_marker: DeleteMarker | None = None
     as_payload: bool = False
 
+
+_DEBEZIUM_DELETE = DeleteMarker("_change_operation_type", "d", ignores_case=True)
 
 PAYLOADS = {
     f"{_PAYLOADS}PartialUpdateAvroPayload": Behaviour(_EVENT, (), _IGNORE_DEFAULTS),
     f"{_PAYLOADS}OverwriteNonDefaultsWithLatestAvroPayload": Behaviour(_COMMIT, (), _IGNORE_DEFAULTS),
-    f"{_PAYLOADS}AWSDmsAvroPayload": Behaviour(_COMMIT, (), delete_marker=("Op", "D")),
+    f"{_PAYLOADS}AWSDmsAvroPayload": Behaviour(_COMMIT, (), delete_marker=DeleteMarker("Op", "D", ignores_case=True)),
     f"{_PAYLOADS}debezium.MySqlDebeziumAvroPayload": Behaviour(
         _EVENT, ("_event_bin_file", "_event_pos"), delete_marker=_DEBEZIUM_DELETE
     ),
@@ -221,6 +249,7 @@ PAYLOADS = {
     ),
 }
 """What payload classes below version 9 do, in the terms of that version.  Without ordering fields the table's count.
+The classes compare their delete markers without regard to case; an upgrade to version 9 makes exact ones of them.
 
 Source: EightToNineUpgradeHandler, HoodieTableConfig.inferMergingConfigsForV9TableCreation, Hudi 1.2.0.
 """
@@ -265,8 +294,8 @@ def merge_mode(config: TableConfig) -> MergeMode:
     if found.delete_marker is not None:
         raise UnsupportedFeatureError(
             f"cannot write the table {config.name}: expected deletes by key or by _hoodie_is_deleted, found rows that "
-            f"count as deletes where {' is '.join(map(repr, found.delete_marker))}; write the table with Hudi, or copy "
-            "its rows into a new table",
+            f"count as deletes where {found.delete_marker.column} is {found.delete_marker.text!r}; write the table with "
+            "Hudi, or copy its rows into a new table",
             feature="custom delete markers",
         )
     return found.mode
@@ -293,13 +322,13 @@ def _cannot_merge(config: TableConfig) -> UnsupportedFeatureError:
     )
 
 
-def delete_marker(config: TableConfig) -> tuple[str, str] | None:
-    """Return the column and its text that mark a row as a delete; None if the table does not define them.
+def delete_marker(config: TableConfig) -> DeleteMarker | None:
+    """Return what marks a row as a delete by the table's own properties; None if these do not define it.
 
     Source: DeleteContext.getCustomDeleteMarkerKeyValue.
     """
     column, marker = (config.merge_properties.get(key) for key in _DELETE_PROPERTIES)
-    return (column, marker) if column and marker else None
+    return DeleteMarker(column, marker) if column and marker else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,12 +348,13 @@ def merge_rule(config: TableConfig, schema: TableSchema, merger: RecordMerger | 
         UnsupportedFeatureError: only Java code defines how records are merged, and *merger* is None.
     """
     found = _own_behaviour(config) if merger is not None else behaviour(config)
+    marker = found.delete_marker
     return MergeRule(
         mode=found.mode,
         keys=stored_keys if config.populate_meta_fields else _MadeKeys(RowKeys.of(config)),
         ordering_fields=found.ordering_fields if merger is None else (),
         delete_column=schema.delete_column,
-        delete_marker=found.delete_marker,
+        delete_marker=marker if marker is not None and marker.is_in(schema.arrow_with_meta) else None,
         operation_column=OPERATION if schema.keeps_operations else None,
         partial=_partial(found, schema) if merger is None else None,
         merger=merger,

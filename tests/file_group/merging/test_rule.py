@@ -14,7 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudiformat.file_group.merging.rule import MergeRule, PartialUpdate, comparable_integers, lacks_ordering_value
+from hudiformat.file_group.merging.rule import (
+    DeleteMarker,
+    MergeRule,
+    PartialUpdate,
+    comparable_integers,
+    lacks_ordering_value,
+)
 from hudiformat.timeline.table_config import MergeMode
 from tests.file_group.merging.blocks import keys_of
 
@@ -59,19 +65,24 @@ def test_null_is_zero_among_numbers(kind: pa.DataType) -> None:
     assert low < null == zero < high
 
 
+def test_null_is_the_first_day_of_1970_and_the_begin_of_a_day() -> None:
+    before, null, first, after = ranks(pa.date32(), [dt.date(1969, 12, 31), None, dt.date(1970, 1, 1), dt.date.max])
+    assert before < null == first < after
+    null, first, second = ranks(pa.time32("ms"), [None, dt.time(0), dt.time(1)])
+    assert null == first < second
+
+
 @pytest.mark.parametrize(
     ("kind", "low", "high"),
     [
         (pa.string(), "", "a"),
         (pa.binary(), b"", b"a"),
         (pa.bool_(), False, True),
-        (pa.date32(), dt.date(1, 1, 1), dt.date(2024, 1, 1)),
         (pa.timestamp("us"), dt.datetime(1, 1, 1), dt.datetime(2024, 1, 1)),  # noqa: DTZ001
         (pa.time64("us"), dt.time(0), dt.time(1)),
-        (pa.time32("ms"), dt.time(0), dt.time(1)),
     ],
 )
-def test_null_is_below_everything_else(kind: pa.DataType, low: object, high: object) -> None:
+def test_null_is_below_every_other_type(kind: pa.DataType, low: object, high: object) -> None:
     null, first, second = ranks(kind, [None, low, high])
     assert null < first < second
     assert len(set(ranks(kind, [None, None]))) == 1
@@ -140,11 +151,11 @@ def test_each_way_of_marking_a_row_as_deleted() -> None:
     for changes, deleted in (
         ({"delete_column": "gone"}, [True, False, False, False]),
         ({"operation_column": "op"}, [False, True, True, False]),
-        ({"delete_marker": ("kind", "3")}, [False, False, True, False]),
+        ({"delete_marker": DeleteMarker("kind", "3")}, [False, False, True, False]),
     ):
         changed: Any = replace(rule, **changes)
         assert changed.deletes(rows).tolist() == deleted
-    every = replace(rule, delete_column="gone", operation_column="op", delete_marker=("kind", "3"))
+    every = replace(rule, delete_column="gone", operation_column="op", delete_marker=DeleteMarker("kind", "3"))
     assert every.columns == ("gone", "kind", "op")
 
 

@@ -19,7 +19,7 @@ from hudiformat.codec.log.block import LogBlock, encode_block
 from hudiformat.codec.log.reader import LogReader
 from hudiformat.file_group.base_file.read import to_base_rows
 from hudiformat.file_group.merging.candidates import blocks_to_merge, read_candidates
-from hudiformat.file_group.merging.rule import MergeRule
+from hudiformat.file_group.merging.rule import DeleteMarker, MergeRule
 from hudiformat.file_group.merging.slice import merge_log_entries, merge_slice
 from hudiformat.timeline.table_config import MergeMode
 from tests.effort import examples
@@ -342,7 +342,7 @@ def test_deletes_of_mixed_types_are_merged() -> None:
 
 def test_a_custom_marker_makes_a_row_a_delete() -> None:
     schema = pa.schema([KEY, pa.field("op", pa.string()), pa.field("row", pa.int64())])
-    rule = MergeRule(MergeMode.COMMIT_TIME_ORDERING, keys_of, delete_marker=("op", "D"))
+    rule = MergeRule(MergeMode.COMMIT_TIME_ORDERING, keys_of, delete_marker=DeleteMarker("op", "D"))
     log = data([("a", "D", 3), ("b", "I", 4), ("c", None, 5)], schema)
     base = pa.table({"k": ["a", "b"], "op": ["I", "D"], "row": [1, 2]}, schema=schema)
     result = over(base, [log], schema, rule)
