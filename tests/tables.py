@@ -75,6 +75,13 @@ def edit(path: Path, key: str, value: str | None) -> None:
     file.write_text("\n".join(lines + ([] if value is None else [f"{key}={value}"])) + "\n")
 
 
+def make_partition(table: Path, path: str) -> None:
+    """Make the folder *path* a partition, as Hudi does with some that we do not begin."""
+    if path:
+        (table / path).mkdir(parents=True)
+        (table / path / ".hoodie_partition_metadata").write_text("commitTime=20200101000000000\npartitionDepth=1\n")
+
+
 def new_table(path: Path, *, clock: Clock | None = None, sync: bool = False, **changes: Any) -> Table:
     """A table of SCHEMA, partitioned by p and ordered by ts unless *changes* say otherwise."""
     options = {"hudiformat.sync": str(sync), **changes.pop("options", {})}

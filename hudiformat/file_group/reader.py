@@ -371,7 +371,7 @@ class SliceReader:
     def _blocks(self, storage: Storage, file_slice: FileSlice, needed: pa.Schema) -> Iterator[LogBlock]:
         for path in file_slice.log_paths:
             blocks = log_blocks(storage, path, damage=self.damage)
-            if EMPTIED in needed.names:
+            if needed.get_field_index(EMPTIED) >= 0:
                 blocks = (restore_emptied_keys(block, self.config) for block in blocks)
             yield from (
                 blocks if self.history is None else (rename_block_columns(block, self.history) for block in blocks)

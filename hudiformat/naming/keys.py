@@ -112,6 +112,8 @@ def _refuse_ambiguous(texts: Sequence[pa.Array], fields: Sequence[str]) -> None:
 
 
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+_ENCODES = "hoodie.datasource.write.partitionpath.urlencode=true"
+"""The property of a table that escapes values in paths; it cannot be changed later."""
 
 # Hive's list: the ASCII control characters, and characters with a meaning in paths or shells.  No other is escaped.
 _ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
@@ -136,7 +138,7 @@ def format_partition_path(
         text = DEFAULT_PARTITION if not value else escape_path_name(value) if url_encode else value
         segments.append(f"{field}={text}" if hive_style else text)
     path = "/".join(segments)
-    _refuse_unsafe(path, fields)
+    _refuse_unsafe(path, fields, url_encode=url_encode)
     return path
 
 
@@ -175,14 +177,17 @@ def partition_paths(
 
     Raises:
         SchemaError: a column of a type that has no fixed text.
-        DataError: a path would leave the table or lie in ``.hoodie``.
+        DataError: a path would leave the table or lie in ``.hoodie``, or a value is the placeholder of null.
 
     Source: as for :func:`format_partition_path`.
     """
     texts = [format_values(column, field) for column, field in zip(columns, fields, strict=True)]
     first_rows, codes = _distinct_rows(texts)
     distinct = zip(*(text.take(first_rows).to_pylist() for text in texts), strict=True)
-    paths = [format_partition_path(row, fields, hive_style=hive_style, url_encode=url_encode) for row in distinct]
+    paths = []
+    for row in distinct:
+        _refuse_placeholder(row, fields)
+        paths.append(format_partition_path(row, fields, hive_style=hive_style, url_encode=url_encode))
     return pa.array(paths, pa.string()).take(codes)
 
 
@@ -229,14 +234,62 @@ def unescape_path_name(text: str) -> str:
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
 
 
-def _refuse_unsafe(path: str, fields: Sequence[str]) -> None:
+def _refuse_unsafe(path: str, fields: Sequence[str], *, url_encode: bool) -> None:
     if fields and (path.partition("/")[0] in ("", ".hoodie") or not is_below_root(path)):
         names = ", ".join(fields)
         raise DataError(
-            f"partition {names}: the values give the path {path!r}, which is no folder of the table's data;"
-            " URL-encode partition paths, or change the values",
+            f"partition {names}: the values give the path {path!r}, which is no folder of the table's data; "
+            f"{_way_out(url_encode=url_encode)}",
             column=names,
         )
+
+
+def _way_out(*, url_encode: bool) -> str:
+    return "change the values" if url_encode else f"change the values, or make the table with {_ENCODES}"
+
+
+def _refuse_placeholder(values: Sequence[str | None], fields: Sequence[str]) -> None:
+    for value, field in zip(values, fields, strict=True):
+        if value == DEFAULT_PARTITION:
+            raise DataError(
+                f"partition {field}: expected no text {DEFAULT_PARTITION}, which is the folder of null, found one: it "
+                "would be read as null; change the value, or write null",
+                column=field,
+            )
+
+
+def refuse_unreadable_path(path: str, fields: Sequence[str], *, hive_style: bool, url_encode: bool) -> None:
+    """Refuse the path of a new partition if Hudi cannot open it, or reads other values from it than gave it.
+
+    Hadoop takes ``12:30`` for a URI, so Hudi opens no file of a table that has such a folder at its root.  Queries take
+    what follows a ``=`` for the value, and decode ``%XX``, whatever the properties of the table say.
+
+    Raises:
+        DataError: for these reasons.
+
+    Source: org.apache.hadoop.fs.Path; HoodieSparkUtils.parsePartitionColumnValues, Hudi 1.2.0.
+    """
+    names, folders = ", ".join(fields), path.split("/")
+    found = None
+    if ":" in folders[0]:
+        found = "whose first folder has a colon, so that Hudi could not open the table"
+    elif 1 < len(fields) != len(folders):
+        found = f"whose {len(folders)} folders are not one for each field, so that the values could not be told from it"
+    elif len(folders) == len(fields):
+        shown = [_shown_value(folder) for folder in folders]
+        if format_partition_path(shown, fields, hive_style=hive_style, url_encode=url_encode) != path:
+            found = f"from which Hudi reads {shown[0]!r}" if len(shown) == 1 else f"from which Hudi reads {shown}"
+    if found is not None:
+        raise DataError(
+            f"partition {names}: the values give the path {path!r}, {found}; {_way_out(url_encode=url_encode)}",
+            column=names,
+        )
+
+
+def _shown_value(folder: str) -> str | None:
+    """Return the value that a query shows for a folder, whether it is in Hive's style and URL-encoded or not."""
+    text = unescape_path_name(folder.partition("=")[2] if "=" in folder else folder)
+    return None if text == DEFAULT_PARTITION else text
 
 
 def format_key_values(column: pa.Array, name: str) -> pa.Array:

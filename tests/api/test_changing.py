@@ -24,7 +24,7 @@ from hudiformat import (
 from hudiformat.api import changing
 from hudiformat.read.plan import rows_of_state
 from tests.effort import sample
-from tests.tables import SCHEMA, content, new_table, rows
+from tests.tables import SCHEMA, content, make_partition, new_table, rows
 
 KINDS = [("MERGE_ON_READ", "SIMPLE"), ("COPY_ON_WRITE", "SIMPLE"), ("MERGE_ON_READ", "BUCKET")]
 
@@ -121,6 +121,7 @@ def test_rows_stay_in_their_partition_whose_path_shows_another_value(
 ) -> None:
     options = {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "2"}
     table = new_table(tmp_path / "t", table_type=kind, options=options)
+    make_partition(tmp_path / "t", value)
     table.insert(rows(("a", 1, value, 1), ("b", 2, value, 2), ("c", 3, value, 3)))
     [partition] = table.partitions()
     table.update({"v": 9}, where="k = 'a'")
@@ -143,6 +144,7 @@ def test_rows_of_a_partition_whose_values_do_not_give_its_path_are_changed_where
 ) -> None:
     options = {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "2"}
     table = new_table(tmp_path / "t", table_type=kind, record_key=record_key, options=options)
+    make_partition(tmp_path / "t", value)
     table.insert(rows(("a", 1, value, 1), ("b", 2, value, 2), ("c", 3, value, 3)))
     table.update({"v": 9}, where="k = 'a'")
     assert content(table) == [("a", 1, value, 9), ("b", 2, value, 2), ("c", 3, value, 3)]

@@ -21,8 +21,10 @@ from hudiformat.naming.keys import (
     parse_partition_path,
     partition_paths,
     record_keys,
+    refuse_unreadable_path,
     unescape_path_name,
 )
+from hudiformat.schema.partition_columns import PartitionColumns
 
 
 @pytest.mark.parametrize(
@@ -100,6 +102,14 @@ def test_no_rows_have_no_keys() -> None:
 
 ODD = "a/b c=d%é"
 
+
+PARTITION_VALUES = (
+    *(f"a{chr(code)}b" for code in range(1, 128)),
+    *(chr(code) for code in range(1, 128)),
+    *("\xe9", "\u65e5\u672c", "\U0001f600", " a", "a ", "%41", "a%41", "a%4", "%zz", "a/%41", "a/b=c", "a/12:30"),
+    *("..", ".hoodie", "a//b", "/a", "a/", "a/..", "../a", "a/./b", "a/b/c", "12:30:00", "p=b", DEFAULT_PARTITION),
+)
+"""Partition values with every character, in the middle and alone."""
 
 # values, fields, Hive's style, URL-encoded, path
 HUDI: list[tuple[list[str | None], list[str], bool, bool, str]] = [
@@ -247,3 +257,59 @@ def test_rows_with_other_values_have_other_keys_or_are_refused(pairs: list[tuple
 def test_a_path_in_the_name_of_a_file_has_no_separators_of_it() -> None:
     assert escape_file_name("a/b-c_d e") == "a%2Fb%2Dc%5Fd e"
     assert unescape_path_name(escape_file_name("day=2024-02-29/x_1")) == "day=2024-02-29/x_1"
+
+
+def path_of(value: str, *, hive: bool, encode: bool) -> str | DataError:
+    """The path of a value, or the error that refuses it."""
+    try:
+        [path] = partition_paths([pa.array([value])], ["p"], hive_style=hive, url_encode=encode).to_pylist()
+        refuse_unreadable_path(path, ["p"], hive_style=hive, url_encode=encode)
+    except DataError as error:
+        return error
+    return str(path)
+
+
+@pytest.mark.parametrize("encode", [False, True])
+@pytest.mark.parametrize("hive", [False, True])
+def test_a_value_comes_back_from_its_path_or_is_refused(hive: bool, encode: bool) -> None:
+    columns = PartitionColumns(("p",), frozenset(), frozenset(), whole_path=False, escaped=encode, unescapes=True)
+    paths = {value: path_of(value, hive=hive, encode=encode) for value in PARTITION_VALUES}
+    refused = {value: str(path) for value, path in paths.items() if isinstance(path, DataError)}
+    for value, path in paths.items():
+        if isinstance(path, str):
+            assert columns.texts(path) == [value]
+            assert ":" not in path.partition("/")[0], "Hudi cannot open such a table"
+    for message in refused.values():
+        assert "change the value" in message
+        assert "urlencode=true" not in message or not encode
+    nowhere = {".", "..", ".hoodie"}
+    if encode:
+        assert set(refused) == {DEFAULT_PARTITION} | (set() if hive else nowhere)
+        return
+    first = {value: value.partition("/")[0] for value in PARTITION_VALUES}
+    colons = {value for value in PARTITION_VALUES if ":" in first[value]}
+    others = {DEFAULT_PARTITION, "%41", "a%41", "/", "a//b", "a/", "a/..", "a/./b"}
+    equals = {value for value in PARTITION_VALUES if "=" in value and "/" not in value}
+    assert set(refused) == colons | others | (set() if hive else equals | nowhere | {"../a", "/a"})
+
+
+def test_a_slash_in_one_of_several_values_is_refused() -> None:
+    with pytest.raises(DataError, match=r"'a/b/c', whose 3 folders are not one for each field.*urlencode=true"):
+        refuse_unreadable_path("a/b/c", ["p", "q"], hive_style=False, url_encode=False)
+    refuse_unreadable_path("a%2Fb/c", ["p", "q"], hive_style=False, url_encode=True)
+    with pytest.raises(DataError, match=r"from which Hudi reads \['A', 'c'\]"):
+        refuse_unreadable_path("%41/c", ["p", "q"], hive_style=False, url_encode=False)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("12:30:00", r"whose first folder has a colon, so that Hudi could not open the table; .*urlencode=true"),
+        ("%41", r"the values give the path '%41', from which Hudi reads 'A'"),
+        ("a=b", r"the values give the path 'a=b', from which Hudi reads 'b'"),
+        (DEFAULT_PARTITION, "it would be read as null; change the value, or write null"),
+    ],
+)
+def test_a_refusal_says_what_would_become_of_the_value(value: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        raise AssertionError if isinstance(found := path_of(value, hive=False, encode=False), str) else found

@@ -15,6 +15,8 @@ from itertools import accumulate
 from hudiformat.errors import DataError, StorageError
 from hudiformat.file_group.partitions import PARTITION_METADATA_FILE
 from hudiformat.naming.file_names import join_path
+from hudiformat.naming.keys import refuse_unreadable_path
+from hudiformat.schema.table_schema import RowKeys
 from hudiformat.storage.protocol import Storage
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.timeline.config_files import META_FOLDER
@@ -25,11 +27,15 @@ def enter_partition(storage: Storage, plan: WritePlan, path: str) -> None:
     """Make the folder *path* a partition, unless it is one: without a metadata file Hudi reads no rows from it.
 
     Raises:
-        DataError: it is inside another partition, or has one inside.
+        DataError: it is inside another partition, or has one inside; or Hudi could not read it, or would read other
+            values from its path.
     """
     target = join_path(path, PARTITION_METADATA_FILE)
     if storage.exists(target):
         return
+    keys = RowKeys.of(plan.config)
+    if path and not keys.key_meta_fields:
+        refuse_unreadable_path(path, keys.partition_fields, hive_style=keys.hive_style, url_encode=keys.url_encode)
     refuse_nested(storage, path)
     if not _create(storage, target, partition_metadata(path, plan.instant), sync=plan.options.sync):
         return

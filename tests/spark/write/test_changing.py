@@ -12,7 +12,7 @@ import pytest
 
 import hudiformat as hf
 from tests.effort import LONG
-from tests.tables import content, new_table, rows
+from tests.tables import content, make_partition, new_table, rows
 
 pytest.importorskip("pyspark.sql")
 
@@ -156,6 +156,7 @@ def test_rows_stay_in_their_partition_whose_path_shows_another_value(
     spark: SparkSession, tmp_path: Path, table_type: str, options: dict[str, str], value: str
 ) -> None:
     table = new_table(tmp_path / "t", table_type=table_type, options=options)
+    make_partition(tmp_path / "t", value)
     table.insert(rows(("a", 1, value, 1), ("b", 2, value, 2), ("c", 3, value, 3)))
     [partition] = table.partitions()
     shown = table.snapshot()["p"][0].as_py()

@@ -11,6 +11,7 @@ import pytest
 
 import hudiformat as hf
 from tests.effort import LONG
+from tests.tables import make_partition
 
 pytest.importorskip("pyspark.sql")
 
@@ -278,6 +279,7 @@ def test_a_row_stays_in_its_partition_whose_path_shows_another_value(
     spark: SparkSession, tmp_path: Path, index: str
 ) -> None:
     table, options = everywhere(tmp_path / "table", "MERGE_ON_READ", index, MOVES, ordering=False)
+    make_partition(tmp_path / "table", "q=1")
     table.insert(pa.Table.from_pylist([{"id": "a", "ts": 5, "p": "q=1", "price": 1.0}], SCHEMA))
     assert places(table)["a"] == ("q=1", "1", 1.0)
     source = changes(spark, ("a", 9, "", 0.0)).drop("p", "price")
