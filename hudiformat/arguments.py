@@ -133,13 +133,15 @@ def _or_none(check: _Check) -> _Check:
 
 _TEXT: _Check = ("a text", _is_text)
 _NAMES: _Check = ("a name, or several in a list", _are_names)
+_NUMBER: _Check = ("an int", _is_number)
 _OPTIONS: _Check = ("options as a dict of texts", _is_mapping)
 _SCHEMA: _Check = ("a pyarrow.Schema", _has("names", "field", "with_metadata"))
 
 _CHECKS: dict[str, _Check] = {
     "str": _TEXT,
     "str | None": _or_none(_TEXT),
-    "int": ("an int", _is_number),
+    "int": _NUMBER,
+    "int | None": _or_none(_NUMBER),
     "bool": ("True or False", _is_flag),
     "float": ("a number", lambda value: hasattr(value, "__float__") and not isinstance(value, bool)),
     "str | Sequence[str]": _NAMES,

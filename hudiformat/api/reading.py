@@ -258,18 +258,24 @@ class ReadableTable:
         columns: str | Sequence[str] | None = None,
         filter: Filter | None = None,  # noqa: A002
         with_logs: bool = True,
+        batch_size: int | None = None,
     ) -> Scan:
         """Return a scan of the rows of a :meth:`snapshot`, which is read batch by batch, one file slice after another.
 
-        In memory are the log files of one file slice, up to ``hoodie.memory.merge.max.size`` bytes.
+        In memory are the log files of one file slice, up to ``hoodie.memory.merge.max.size`` bytes.  Batches have at
+        most *batch_size* rows.
 
         Raises:
+            OptionError: *batch_size* is less than 1.
             SchemaError: the table has no such column.
 
         Source: HoodieFileGroupReader; spec/merging.md.
         """
+        if batch_size is not None and batch_size < 1:
+            raise OptionError(f"batch_size: expected at least 1 row, found {batch_size}", option="batch_size")
         explain = partial(explain_snapshot, self._context, as_of=as_of, filter=filter, with_logs=with_logs)
-        return self._planner(as_of, columns, filter, with_logs=with_logs)().scan(self._context.storage, explain)
+        found = self._planner(as_of, columns, filter, with_logs=with_logs)().scan(self._context.storage, explain)
+        return found if batch_size is None else found.with_batch_size(batch_size)
 
     def _planner(
         self,

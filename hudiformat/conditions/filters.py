@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudiformat.conditions.literals import text_scalar
 from hudiformat.errors import FilterError, SchemaError, format_value, unknown_column_error
 
 Filter: TypeAlias = pc.Expression | str | Sequence[Any]
@@ -31,6 +32,15 @@ _OPERATORS: Mapping[str, Callable[[pc.Expression, Any], pc.Expression]] = {
     "in": lambda column, values: column.isin(_list_values(values)),
     "not in": lambda column, values: ~column.isin(_list_values(values)),
 }
+_HOLD_TEXTS: Sequence[Callable[[pa.DataType], bool]] = (
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_fixed_size_binary,
+    pa.types.is_nested,
+    pa.types.is_dictionary,
+)
 _FEW = 1 << 16
 """Up to this many rows are filtered without threads, whose start would take longer than the filter."""
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
@@ -135,10 +145,38 @@ def _comparison(one: object, schema: pa.Schema) -> pc.Expression:
     compare = _OPERATORS.get(sign.lower() if isinstance(sign, str) else "")
     if compare is None:
         raise FilterError(f"filter: expected one of {', '.join(_OPERATORS)}, found {sign!r} in {one!r}")
+    kind = _type_of(schema, path)
     try:
-        return compare(pc.field(*path), value)
+        return compare(pc.field(*path), _typed(value, kind))
+    except FilterError as error:
+        raise FilterError(f"filter {one!r}: {error}") from None
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise FilterError(f"filter {one!r}: {error}") from None
+
+
+def _type_of(schema: pa.Schema, path: Sequence[str]) -> pa.DataType | None:
+    """Return the type of a column, or of a field inside it; None if there is no such field."""
+    kind = schema.field(path[0]).type
+    for name in path[1:]:
+        if not pa.types.is_struct(kind) or kind.get_field_index(name) < 0:
+            return None
+        kind = kind.field(name).type
+    return kind
+
+
+def _typed(value: Any, kind: pa.DataType | None) -> Any:
+    """Return *value*, or each of a list, as a value of the type *kind* if it is a text, and the column holds none.
+
+    Raises:
+        FilterError: the text is no value of this type.
+    """
+    if kind is None or any(is_kind(kind) for is_kind in _HOLD_TEXTS):
+        return value
+    if isinstance(value, str):
+        return text_scalar(value, kind)
+    if isinstance(value, Iterable) and not isinstance(value, bytes):
+        return [text_scalar(one, kind).as_py() if isinstance(one, str) else one for one in value]
+    return value
 
 
 def _list_values(values: Any) -> list[Any]:

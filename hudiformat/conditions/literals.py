@@ -25,6 +25,10 @@ _DOUBLE_DIGITS = 15
 _SURROGATES, _LAST = range(0xD800, 0xE000), 0x10FFFF
 
 
+_BOOLEANS = {"true": True, "false": False}
+_NOT_FINITE = ("nan", "inf", "-inf", "infinity", "-infinity")
+
+
 class _Double(Decimal):
     """A literal of Spark's type double, as the shortest decimal that stands for it."""
 
@@ -149,6 +153,24 @@ def literal_scalar(value: Any, kind: pa.DataType, zone: tzinfo = timezone.utc) -
     if isinstance(value, Decimal):
         return _number_scalar(value, kind)
     return pa.scalar(value, kind)
+
+
+def text_scalar(text: str, kind: pa.DataType) -> pa.Scalar:
+    """Return *text*, such as ``10``, as a scalar to compare with a column of type *kind*, which holds no texts.
+
+    Raises:
+        FilterError: it is no value of this type.
+    """
+    value: Any = text
+    if pat.is_boolean(kind):
+        value = _BOOLEANS.get(text.strip().lower(), text)
+    elif pat.is_floating(kind) and text.strip().lower() in _NOT_FINITE:
+        return pa.scalar(float(text), pa.float64())
+    elif pat.is_integer(kind) or pat.is_floating(kind) or pat.is_decimal(kind):
+        value = _parse_number(text.strip())
+        if not value.is_finite():
+            raise FilterError(f"{text!r} is not compared with a column of type {kind}")
+    return literal_scalar(value, kind)
 
 
 def _format_value(value: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -54,6 +54,10 @@ class Scan:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.reader().__arrow_c_stream__(requested_schema)
 
+    def with_batch_size(self, rows: int) -> Scan:
+        """Return the same scan in batches of at most *rows* rows."""
+        return replace(self, batches=partial(_split_batches, self.batches, rows))
+
     def reader(self) -> pa.RecordBatchReader:
         """Return the batches as a reader, which can be read once."""
         return pa.RecordBatchReader.from_batches(self.schema, self.batches())
@@ -69,6 +73,12 @@ class Scan:
     def to_pandas(self, **options: object) -> pd.DataFrame:
         """Return all rows as a pandas data frame; *options* are those of ``pyarrow.Table.to_pandas``."""
         return self.read_all().to_pandas(**options)
+
+
+def _split_batches(batches: Callable[[], Iterator[pa.RecordBatch]], rows: int) -> Iterator[pa.RecordBatch]:
+    for batch in batches():
+        for start in range(0, max(batch.num_rows, 1), rows):
+            yield batch.slice(start, rows)
 
 
 @dataclass(frozen=True)

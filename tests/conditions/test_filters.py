@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -131,3 +133,70 @@ def test_rows_are_filtered_alike_by_threads_and_without(monkeypatch: pytest.Monk
     monkeypatch.setattr(filters, "_FEW", 0)
     assert filter_rows(rows, pc.field("v") > 1).equals(few)
     assert few["id"].to_pylist() == ["b", None, "b", None]
+
+
+TYPED = pa.table(
+    {
+        "id": ["a", "b", "c"],
+        "n": pa.array([9, 10, 100], pa.int32()),
+        "big": pa.array([9, 10, 100], pa.int64()),
+        "f": pa.array([0.5, 10, math.nan], pa.float32()),
+        "d": pa.array([0.5, 10, math.nan], pa.float64()),
+        "cents": pa.array([Decimal("9.99"), Decimal("10.00"), Decimal("100.00")], pa.decimal128(9, 2)),
+        "flag": [True, False, None],
+        "day": pa.array([1, 19_000, 20_000], pa.int32()).cast(pa.date32()),
+        "at": pa.array([1, 19_000 * 86_400, 20_000 * 86_400], pa.int64()).cast(pa.timestamp("s")).cast(
+            pa.timestamp("us", "UTC")
+        ),
+        "wall": pa.array([1, 19_000 * 86_400, 20_000 * 86_400], pa.int64()).cast(pa.timestamp("s")),
+        "s": pa.array([{"x": 9}, {"x": 10}, {"x": 100}], pa.struct([("x", pa.int64())])),
+    }
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "ids"),
+    [
+        (("n", ">=", "10"), "bc"),  # not by their texts, in which "9" is greater
+        (("n", "=", " 10 "), "b"),
+        (("n", "in", ["9", 100, "7"]), "ac"),
+        (("n", "not in", ["9"]), "bc"),
+        (("big", ">", "9"), "bc"),
+        (("f", "<", "1"), "a"),
+        (("d", ">=", "1e1"), "b"),
+        (("d", "<", "Infinity"), "ab"),
+        (("cents", "=", "10"), "b"),
+        (("cents", ">", "9.99"), "bc"),
+        (("flag", "=", "TRUE"), "a"),
+        (("day", ">", "2022-01-08"), "c"),
+        (("day", "in", ["2022-01-08"]), "b"),
+        (("at", ">=", "2022-01-08 00:00:00"), "bc"),
+        (("at", "=", "2022-01-08T01:00:00+01:00"), "b"),
+        (("wall", "<=", "2022-01-08"), "ab"),
+        (("s.x", ">=", "10"), "bc"),
+        (("id", ">=", "b"), "bc"),
+        (("n", ">=", 10), "bc"),
+    ],
+)
+def test_texts_in_tuples_are_values_of_the_column(given: tuple[str, str, Any], ids: str) -> None:
+    expression = as_filter([given], TYPED.schema)
+    assert expression is not None
+    assert "".join(TYPED.filter(expression)["id"].to_pylist()) == ids
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("n", "=", "ten"), r"filter \('n', '=', 'ten'\): ten is no number"),
+        (("n", "<", "9.5"), "9.5 is not compared with a column of type int32"),
+        (("n", "=", "NaN"), "'NaN' is not compared with a column of type int32"),
+        (("n", "in", ["1", "x"]), "x is no number"),
+        (("flag", "=", "1"), "'1' is not compared with a column of type bool"),
+        (("day", "=", "someday"), "'someday' is not a date such as"),
+        (("day", "=", "2022-01-08 12:00"), "has a time of day"),
+        (("wall", "=", "2022-01-08T00:00:00Z"), "has a time zone, and the column has none"),
+    ],
+)
+def test_texts_in_tuples_that_are_no_values_of_the_column(given: tuple[str, str, Any], message: str) -> None:
+    with pytest.raises(FilterError, match=message):
+        as_filter([given], TYPED.schema)

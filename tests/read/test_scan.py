@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hudiformat import Table
+from hudiformat import ArgumentError, OptionError, Table
 from hudiformat.file_group.reader import SliceReader
 from hudiformat.read.explanation import ScanExplanation
 from hudiformat.read.scan import Scan
@@ -82,3 +82,24 @@ def test_a_filter_reads_its_own_columns_besides_those_asked_for(
     table.snapshot(columns=columns, filter=filter_)
     assert asked
     assert all(one == read for one in asked)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 10_000])
+def test_batches_have_at_most_the_rows_that_are_asked_for(tmp_path: Path, size: int) -> None:
+    table = new_table(tmp_path / "t")
+    table.insert(rows(*((f"k{number}", 1, "x", number) for number in range(10))))
+    table.upsert(rows(("k3", 2, "x", 30)))
+    scan = table.scan(columns="v", filter=[("v", ">=", "1")], batch_size=size)
+    for _ in range(2):
+        batches = list(scan)
+        assert all(0 < batch.num_rows <= size for batch in batches)
+        assert sorted(value for batch in batches for value in batch["v"].to_pylist()) == [1, 2, *range(4, 10), 30]
+    assert scan.read_all().num_rows == 9
+    assert scan.explain() == table.scan(columns="v", filter=[("v", ">=", "1")]).explain()
+
+
+def test_a_batch_of_no_rows_is_refused(table: Table) -> None:
+    with pytest.raises(OptionError, match="batch_size: expected at least 1 row, found 0"):
+        table.scan(batch_size=0)
+    with pytest.raises(ArgumentError, match="batch_size"):
+        table.scan(batch_size="2")  # type: ignore[arg-type]

@@ -294,8 +294,8 @@ def merge_mode(config: TableConfig) -> MergeMode:
     if found.delete_marker is not None:
         raise UnsupportedFeatureError(
             f"cannot write the table {config.name}: expected deletes by key or by _hoodie_is_deleted, found rows that "
-            f"count as deletes where {found.delete_marker.column} is {found.delete_marker.text!r}; write the table with "
-            "Hudi, or copy its rows into a new table",
+            f"count as deletes where {found.delete_marker.column} is {found.delete_marker.text!r}; write the table "
+            "with Hudi, or copy its rows into a new table",
             feature="custom delete markers",
         )
     return found.mode
