@@ -81,21 +81,22 @@ def new_table_config(
         "hoodie.database.name": database,
         "hoodie.table.cdc.supplemental.logging.mode": "DATA_BEFORE_AFTER" if cdc_enabled else "",
     }
+    generator = key_generator or _inferred_generator(record_key_fields, partition_fields)
     properties = {
         "hoodie.table.name": name,
         "hoodie.table.type": table_type.value,
         "hoodie.table.version": str(version),
         "hoodie.table.timeline.timezone": timeline_zone.value,
         "hoodie.table.partition.fields": ",".join(partition_fields),
-        "hoodie.table.keygenerator.type": (
-            key_generator or _inferred_generator(record_key_fields, partition_fields)
-        ).name,
+        "hoodie.table.keygenerator.type": generator.name,
         CHECKSUM_KEY: str(table_checksum(name, database)),
         **_ALWAYS,
         **{key: "true" if value else "false" for key, value in flags.items()},
         **{key: value for key, value in if_given.items() if value},
         **_properties_of_version(version, mode, ordering_fields),
     }
+    if version < VERSION_WITH_COMPLETION_TIMES and generator.value:  # as Hudi 0.15 does: Daft opens no table without it
+        properties["hoodie.table.keygenerator.class"] = f"org.apache.hudi.keygen.{generator.value}"
     if version != VERSION_WITH_COMPLETION_TIMES:  # Hudi 1.0.2 does not write these keys
         extractor = _extractor(partition_fields, hive_style=hive_style_partitioning)
         properties |= {"hoodie.table.format": "native", "hoodie.table.partition_extractor_class": extractor}

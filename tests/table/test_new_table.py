@@ -48,10 +48,23 @@ def test_a_new_table_has_exactly_the_keys_that_hudi_writes(name: str, golden: Ca
         cdc_enabled=theirs.cdc_enabled,
         version=theirs.version,
     )
-    # Hudi 0.15 needs the old name, Hudi 1.2.0 writes the new one alone.
-    more = {"hoodie.table.precombine.field": "ts"} if theirs.version == 6 else {}
-    assert ours.properties == {**theirs.properties, **more}
-    assert replace(ours, properties=theirs.properties) == theirs
+    # Hudi 0.15 needs the old name, and others the class, of which Hudi 1.2.0 writes neither.
+    generator = "org.apache.hudi.keygen.SimpleKeyGenerator"
+    old = {"hoodie.table.precombine.field": "ts", "hoodie.table.keygenerator.class": generator}
+    assert ours.properties == {**theirs.properties, **(old if theirs.version == 6 else {})}
+    assert ours.key_generator_class == (generator if theirs.version == 6 else None)
+    assert replace(ours, properties=theirs.properties, key_generator_class=None) == theirs
+
+
+@pytest.mark.parametrize(("partitions", "name"), [([], "Nonpartitioned"), (["p"], "Simple"), (["p", "q"], "Complex")])
+def test_a_table_of_version_6_names_the_class_of_its_key_generator(partitions: list[str], name: str) -> None:
+    for version in (6, 8, 9):
+        made = new_table_config(name="t", record_key_fields=["k"], partition_fields=partitions, version=version)
+        expected = f"org.apache.hudi.keygen.{name}KeyGenerator" if version == 6 else None
+        assert made.properties.get("hoodie.table.keygenerator.class") == expected
+        assert made.properties["hoodie.table.keygenerator.type"] == {"Nonpartitioned": "NON_PARTITION"}.get(
+            name, name.upper()
+        )
 
 
 def test_a_new_table_without_keys_or_ordering_uses_commit_time() -> None:
