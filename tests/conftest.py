@@ -109,6 +109,7 @@ JVMS = {
         "tests/codec/hfile/test_conformance.py",
         "tests/metadata_table/test_listing.py",
         "tests/turns/",
+        "tests/hudi_skipping/",
     ),
     "spark": (
         "tests/spark/",

@@ -27,6 +27,9 @@ _SHORTENED = 400
 _LAST_CHARACTER, _LAST_BEFORE_SURROGATES, _FIRST_AFTER_SURROGATES = 0x10FFFF, 0xD7FF, 0xE000
 _HIGHEST = 64
 """A text of this many of the highest characters is the upper bound if nothing is known of a column's texts."""
+_GREGORIAN, _APART = -141_427, 12
+"""The first day of the Gregorian calendar, in days from 1970, and more days than the calendars are apart."""
+_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _FAR = 2**62
 """Microseconds or milliseconds from 1970 that are beyond any date, and that Java can still convert."""
 
@@ -81,6 +84,8 @@ def column_statistics(column: pa.Array | pa.ChunkedArray) -> ColumnStatistics:
     lower, upper = limits["min"].as_py(), limits["max"].as_py()
     if pat.is_floating(values.type):
         lower, upper = bounds_of_numbers(lower, upper, has_nan=pc.any(pc.is_nan(values)).as_py() is True)
+    if pat.is_temporal(kind):
+        lower, upper = loosen_ancient(kind, lower, upper)
     if lower is not None and (pat.is_string(kind) or pat.is_binary(kind)):
         lower, upper = shorten_bounds(lower, upper)
     return ColumnStatistics(kind, lower, upper, len(column), column.null_count)
@@ -94,6 +99,23 @@ def bounds_of_numbers(lower: float | None, upper: float | None, *, has_nan: bool
     if not has_nan:
         return lower, upper
     return -math.inf if lower is None or not lower < math.inf else lower, math.inf
+
+
+def loosen_ancient(kind: pa.DataType, lower: int | None, upper: int | None) -> tuple[int | None, int | None]:
+    """Return bounds of dates or timestamps of which those before 1582-10-15 are 12 days lower or higher.
+
+    Hudi reads bounds by classes of Java with the Julian calendar, in which the days from 1582-10-05 to 1582-10-14 do
+    not exist, and so takes some for others: 1582-10-14 for 1582-10-24.
+
+    Source: ColumnStatsIndexSupport.deserialize, Hudi 1.2.0.
+    """
+    day = 1 if pat.is_date32(kind) else _PER_DAY[kind.unit] if pat.is_timestamp(kind) else None
+    if day is None or lower is None or upper is None:
+        return lower, upper
+    least, most = (-(2**31), 2**31 - 1) if pat.is_date32(kind) else (-(2**63), 2**63 - 1)
+    first = _GREGORIAN * day
+    lower = max(lower - _APART * day, least) if lower < first else lower
+    return lower, min(upper + _APART * day, most) if upper < first else upper
 
 
 def unknown_statistics(kind: pa.DataType, values: int = 0) -> ColumnStatistics:
@@ -224,7 +246,7 @@ def _widest_bounds(kind: pa.DataType) -> tuple[Any, Any]:
 
 def _decimal_bounds(kind: Any) -> tuple[Decimal, Decimal]:
     highest = Decimal(10**kind.precision - 1).scaleb(-kind.scale, context=Context(prec=kind.precision))
-    return -highest, highest
+    return highest.copy_negate(), highest  # not -highest, which would be rounded to 28 digits
 
 
 _WIDEST: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], tuple[Any, Any]]], ...] = (

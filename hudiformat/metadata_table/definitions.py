@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
+
 from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.errors import CorruptTableError, StorageError
 from hudiformat.metadata_table.value_types import is_indexable
@@ -106,8 +108,14 @@ def statistics_columns(
     return (*chosen, *new[: max(len(ALWAYS_INDEXED) + MOST_COLUMNS - len(chosen), 0)])
 
 
-def default_columns(avro_schema: str, most: int = MOST_COLUMNS, *, has_types: bool = True) -> tuple[str, ...]:
-    """Return the meta fields and the first *most* columns of *avro_schema* (JSON) whose type has statistics."""
+def default_columns(
+    avro_schema: str, most: int = MOST_COLUMNS, *, has_types: bool = True, binary: bool = False
+) -> tuple[str, ...]:
+    """Return the meta fields and the first *most* columns of *avro_schema* (JSON) whose type has statistics.
+
+    Without *binary*, columns of bytes are left out: a query with a condition on one fails in Hudi, or loses rows, if a
+    partitioned table has statistics of it.  Hudi takes a column for one without statistics if no definition names it.
+    """
     arrow = avro_to_arrow(avro_schema)
     enums = {field["name"] for field in json.loads(avro_schema)["fields"] if _is_enum(field["type"])}
     found = [
@@ -116,6 +124,7 @@ def default_columns(avro_schema: str, most: int = MOST_COLUMNS, *, has_types: bo
         if column.name not in META_FIELDS
         and column.name not in enums
         and is_indexable(column.type, has_types=has_types)
+        and (binary or not (pa.types.is_binary(column.type) or pa.types.is_fixed_size_binary(column.type)))
     ]
     return (*ALWAYS_INDEXED, *found[:most])
 

@@ -57,6 +57,8 @@ _WRAPPED_PRECISION, _WRAPPED_SCALE = 30, 15
 _NANOS = 1_000_000_000
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": _NANOS}
 
+_YEAR_ONE = -719_162
+"""The first day of the year 1, in days from 1970: Hudi reads earlier days in a DateWrapper as others."""
 _EXACT = Context(prec=80)
 
 Wrapper = tuple[str, dict[str, Any]]
@@ -84,7 +86,9 @@ def wrap(kind: pa.DataType, value: Any, *, has_types: bool) -> Wrapper | None:
         return _wrapper("Decimal", value.quantize(Decimal(1).scaleb(-_WRAPPED_SCALE), context=_EXACT))
     if pat.is_fixed_size_binary(kind):
         return _wrapper("Bytes", value)
-    return _wrapper("Date" if pat.is_date32(kind) and not has_types else _ORDINALS[kind][1], value)
+    if pat.is_date32(kind) and not has_types:
+        return _wrapper("Date", max(value, _YEAR_ONE))
+    return _wrapper(_ORDINALS[kind][1], value)
 
 
 def type_info(kind: pa.DataType) -> dict[str, Any]:

@@ -47,6 +47,8 @@ def test_unknown_bounds_are_those_of_the_type() -> None:
     found = unknown_statistics(pa.float64())
     assert (found.lower, found.upper) == (-math.inf, math.inf)
     assert unknown_statistics(pa.int64()).upper == 2**63 - 1
+    widest = unknown_statistics(pa.decimal128(38, 10))
+    assert (str(widest.lower), str(widest.upper)) == (f"-{'9' * 28}.{'9' * 10}", f"{'9' * 28}.{'9' * 10}")
     assert unknown_statistics(pa.binary(2)).upper == b"\xff\xff"
     assert unknown_statistics(pa.time32("ms")).upper == 86_399_999
     with pytest.raises(AssertionError, match="has no statistics"):

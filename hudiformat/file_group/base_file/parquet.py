@@ -18,7 +18,7 @@ import pyarrow.types as pat
 
 from hudiformat.codec.parquet.dates import StoredDates, open_parquet
 from hudiformat.codec.parquet.rows import read_batches
-from hudiformat.codec.statistics import ColumnStatistics, kind_of, shorten_bounds
+from hudiformat.codec.statistics import ColumnStatistics, kind_of, loosen_ancient, shorten_bounds
 from hudiformat.conditions.filters import columns_of
 from hudiformat.errors import CorruptTableError, HudiFormatError, SchemaError
 from hudiformat.file_group.base_file.filters import can_match_nan
@@ -218,4 +218,4 @@ def _is_number(kind: pa.DataType) -> bool:
 def _bounds(statistics: Any, kind: pa.DataType) -> tuple[Any, Any]:
     """Return the lower and the upper bound of a chunk, as :class:`ColumnStatistics` keeps them."""
     lower, upper = statistics.min_raw, statistics.max_raw
-    return shorten_bounds(lower.decode(), upper.decode()) if pat.is_string(kind) else (lower, upper)
+    return shorten_bounds(lower.decode(), upper.decode()) if pat.is_string(kind) else loosen_ancient(kind, lower, upper)

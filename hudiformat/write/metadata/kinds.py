@@ -187,7 +187,7 @@ def statistics_of(
     avro = (schema or state.schema).avro
     if state.config.version >= VERSION_WITH_COMPLETION_TIMES:
         return statistics_columns(definition, avro, _earlier_schemas(state))
-    return tuple(dict.fromkeys([*META_FIELDS, *default_columns(avro, sys.maxsize, has_types=False)]))
+    return tuple(dict.fromkeys([*META_FIELDS, *default_columns(avro, sys.maxsize, has_types=False, binary=True)]))
 
 
 def _earlier_schemas(state: TableState) -> Iterator[str]:
