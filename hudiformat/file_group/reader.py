@@ -270,7 +270,7 @@ class SliceReader:
         if file_slice.base_file is not None:
             path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
             absent.update(set(fields).difference(read_columns(storage, path).names))
-        for block in self._blocks(storage, file_slice) if with_logs else ():
+        for block in self._blocks(storage, file_slice, pa.schema([])) if with_logs else ():
             if block.type in _WHOLE_RECORDS and not block.is_partial:
                 absent.update(set(fields).difference(avro_to_arrow(block.schema).names))
         return frozenset(absent)
