@@ -15,7 +15,7 @@ import pytest
 import hudiformat as hf
 from hudiformat.schema.partition_columns import PartitionColumns
 from tests.foreign.foreign_tables import names, unpack
-from tests.tables import edit, new_table, rows
+from tests.tables import edit, make_partition, new_table, rows
 
 UTC = timezone.utc
 MOMENTS = [
@@ -151,5 +151,6 @@ def test_texts_of_a_path_that_are_no_values_rule_nothing_out() -> None:
 @pytest.mark.parametrize("value", ["a=b", "%41", "p=x", "a%2Fb", "50%", "A"])
 def test_texts_are_found_by_their_values_whatever_a_path_makes_of_them(value: str, tmp_path: Path) -> None:
     table = new_table(tmp_path / "table")
+    make_partition(tmp_path / "table", value)
     table.insert(rows(("a", 1, value, 1), ("b", 1, "other", 1)))
     assert table.snapshot(columns=["k", "p"], filter=pc.field("p") == value).to_pylist() == [{"k": "a", "p": value}]
