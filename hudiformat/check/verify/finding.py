@@ -22,6 +22,10 @@ class TableFindingKind(Enum):
     """A file of the newest slice of its group that a commit names but that does not exist: its rows are lost."""
     DAMAGED = "damaged"
     """A file that cannot be read, as a whole or in a part."""
+    SCHEMA = "schema"
+    """A whole base file with a column whose type does not fit the table's: queries of the column are refused.
+
+    Nothing is damaged, and repair leaves the file as it is."""
     PARTITION = "partition"
     """A folder with committed data files whose partition metadata file is missing or damaged: readers skip it."""
     LEFTOVER = "leftover"

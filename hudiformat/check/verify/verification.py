@@ -23,7 +23,7 @@ from hudiformat.check.verify.key_check import findings_of_keys
 from hudiformat.check.verify.metadata_check import findings_of_metadata_table
 from hudiformat.check.verify.timeline_check import findings_of_archive, findings_of_instants, findings_of_properties
 from hudiformat.codec.log.verify import scan_findings
-from hudiformat.errors import HudiFormatError, NameFormatError, StorageError, UnsupportedFeatureError
+from hudiformat.errors import HudiFormatError, NameFormatError, SchemaError, StorageError, UnsupportedFeatureError
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.renamed_columns import scan_batches
 from hudiformat.file_group.slices import FileSlice, build_slices, latest_slices
@@ -186,8 +186,9 @@ def _of_slice(
         except UnsupportedFeatureError:
             pass  # as in log files: what is not supported is not damaged
         except HudiFormatError as error:
+            kind = TableFindingKind.SCHEMA if isinstance(error, SchemaError) else TableFindingKind.DAMAGED
             if not _was_deleted(storage, path):
-                yield TableFinding(TableFindingKind.DAMAGED, path, str(error), (file_slice.base_file.name.instant,))
+                yield TableFinding(kind, path, str(error), (file_slice.base_file.name.instant,))
     for log in file_slice.log_files:
         path = join_path(file_slice.partition_path, str(log.name))
         try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import hudiformat as hf
@@ -139,3 +141,20 @@ def test_a_missing_change_log(tmp_path: Path, newest: bool) -> None:
     for base in files(table, f"x/*{log.name.split('_')[1].split('.')[0]}.parquet"):
         base.unlink()  # as a clean does, for one that is not the newest
     assert found(table) == ([("MISSING", f"x/{base.name}")] if newest else [])
+
+
+def test_a_whole_file_of_another_type_is_not_damaged_and_left_by_a_repair(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", table_type="COPY_ON_WRITE")
+    table.insert(rows(("a", 1, "x", 1)))
+    [path] = files(table, "**/*.parquet")
+    stored = pq.read_table(path)
+    number = stored.schema.get_field_index("v")
+    pq.write_table(stored.set_column(number, "v", pa.array(["one"])), path)
+    content_of_file = path.read_bytes()
+    table = open_table(table.path)
+    assert found(table) == [("SCHEMA", str(path.relative_to(table.path)))]
+    with pytest.raises(hf.SchemaError, match="column v"):
+        table.snapshot()
+    assert table.snapshot(columns=["k"]).to_pylist() == [{"k": "a"}]
+    assert table.repair(apply=True).steps == ()
+    assert path.read_bytes() == content_of_file
