@@ -12,7 +12,7 @@ import pytest
 import hudiformat as hf
 from tests.effort import LONG, sample
 from tests.rows import assert_same_rows
-from tests.tables import GOLDEN, create, new_table, rows, unpack
+from tests.tables import GOLDEN, create, make_partition, new_table, rows, unpack
 
 pytest.importorskip("pyspark.sql")
 
@@ -108,6 +108,7 @@ def test_values_of_each_type(
 @pytest.mark.parametrize("partition", ["a b%c", "2024-01-01 10:00:00", "x={1}", "ä", None, "_hidden", "n\\o"])
 def test_partitions_of_any_name(spark: SparkSession, tmp_path: Path, partition: str | None) -> None:
     table = new_table(tmp_path / "a folder=1", table_type="COPY_ON_WRITE")
+    make_partition(tmp_path / "a folder=1", partition or "")
     table.insert(rows(("1", 1, partition, 1), ("2", 1, "b", 2)))
     found = hudi_spark.read(spark, table.path)
     assert "Spark" in readers(found)
