@@ -21,7 +21,7 @@ import pyarrow.json as json_files
 import pyarrow.parquet as pq
 
 from hudiformat.cli.json_texts import as_texts, from_texts, rewrite_lines
-from hudiformat.cli.printing import rows_of
+from hudiformat.cli.rows import rows_of
 from hudiformat.codec.parquet.dates import StoredDates, open_parquet
 from hudiformat.codec.parquet.rows import read_batches
 from hudiformat.errors import DataError, HudiFormatError, StorageError

@@ -10,7 +10,8 @@ import pyarrow as pa
 from hudiformat.api.table import Table as HudiTable
 from hudiformat.api.table import open_table
 from hudiformat.cli.files import STANDARD, Batches, file_format, format_option, write_rows
-from hudiformat.cli.printing import Row, print_json, print_line, print_rows, print_warnings, rows_of
+from hudiformat.cli.printing import print_json, print_line, print_warnings
+from hudiformat.cli.rows import Row, print_rows, rows_of
 from hudiformat.cli.source import json_option, key_and_value, split
 from hudiformat.file_group.damage import DamageMode
 

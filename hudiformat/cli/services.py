@@ -9,7 +9,8 @@ import click
 from hudiformat.api.reading import context_of
 from hudiformat.api.table import Table as HudiTable
 from hudiformat.api.table import open_table
-from hudiformat.cli.printing import Column, Table, print_commit, print_json, print_line, print_warnings
+from hudiformat.cli.printing import Column, Table, print_json, print_line, print_warnings
+from hudiformat.cli.results import print_commit
 from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.naming.file_names import base_name
 from hudiformat.services.clustering_plan import SORT_COLUMNS

@@ -9,7 +9,8 @@ import click
 from hudiformat.api.reading import context_of
 from hudiformat.api.table import open_table
 from hudiformat.check.verify.verification import verify_table
-from hudiformat.cli.printing import Column, FindingTable, Table, finding_as_json, print_json, print_line, progress_bar
+from hudiformat.cli.printing import Column, Table, print_json, print_line, progress_bar
+from hudiformat.cli.results import FindingTable, finding_as_json
 from hudiformat.cli.source import json_option, open_log
 from hudiformat.codec.log.verify import scan_findings
 

@@ -6,7 +6,8 @@ import click
 
 from hudiformat.api.table import open_table
 from hudiformat.cli.files import file_format, format_option, open_rows
-from hudiformat.cli.printing import print_commit, print_warnings
+from hudiformat.cli.printing import print_warnings
+from hudiformat.cli.results import print_commit
 from hudiformat.cli.source import json_option, key_and_value
 
 _OPERATIONS = ("upsert", "insert", "bulk_insert", "delete")

@@ -9,7 +9,8 @@ from itertools import islice
 import click
 import pyarrow as pa
 
-from hudiformat.cli.printing import Row, print_json, print_line, print_rows, printable, rows_of, warn
+from hudiformat.cli.printing import print_json, print_line, printable, warn
+from hudiformat.cli.rows import Row, print_rows, rows_of
 from hudiformat.cli.source import file_argument, json_option, open_log, split
 from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.codec.log.block import LogBlock

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from hudiformat.cli.printing import FindingTable, finding_as_json, print_json, print_line, printable, progress_bar
+from hudiformat.cli.printing import print_json, print_line, printable, progress_bar
+from hudiformat.cli.results import FindingTable, finding_as_json
 from hudiformat.cli.source import file_argument, json_option, open_log
 from hudiformat.codec.log import salvage as salvaging
 from hudiformat.codec.log.salvage import SalvageReport

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from hudiformat import Commit
-from hudiformat.cli.printing import print_commit
+from hudiformat.cli.results import print_commit
 from hudiformat.timeline.commit_metadata import WriteStat
 
 PATH = "p/a_0-1-1_1.parquet"

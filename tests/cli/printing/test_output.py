@@ -15,15 +15,7 @@ import pytest
 
 import hudiformat
 from hudiformat.cli.app import run
-from hudiformat.cli.printing import (
-    Column,
-    Table,
-    format_size,
-    narrow_columns,
-    print_warnings,
-    printable,
-    truncate,
-)
+from hudiformat.cli.printing import Column, Table, format_size, narrow_columns, print_warnings, printable, truncate
 from hudiformat.codec.log.block import encode_block
 from hudiformat.codec.log.build import data_block
 from hudiformat.errors import HudiFormatWarning

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hudiformat.cli.printing import Row, print_rows
+from hudiformat.cli.rows import Row, print_rows
 
 
 def test_the_first_rows_determine_the_widths(capsys: pytest.CaptureFixture[str]) -> None:

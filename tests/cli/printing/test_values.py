@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hudiformat.cli.printing import rows_of
+from hudiformat.cli.rows import rows_of
 
 FAR = 2**62
 
