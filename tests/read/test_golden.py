@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import HudiFormatError, Table, UnsupportedFeatureError, open_table
-from tests.effort import sample
 from tests.tables import NAMES, OF_AN_OLDER_HUDI, GoldenTable, multiset
 
 pytestmark = pytest.mark.unmeasured
@@ -57,7 +56,7 @@ def newest_answer(name: str, label: str, answer: dict[str, Any], manifest: dict[
     return None if old else answer.get("path")
 
 
-@pytest.mark.parametrize("name", sample(NAMES, of=3))
+@pytest.mark.parametrize("name", NAMES)
 def test_every_answer_is_hudis(name: str, golden: Callable[[str], GoldenTable]) -> None:
     case = golden(name)
     manifest = case.manifest
