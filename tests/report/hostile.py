@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hudiformat import Table, open_table
 from hudiformat.timeline.table_config import table_checksum
-from tests.tables import Clock, edit, new_table, rows
+from tests.tables import Clock, edit, make_partition, new_table, rows
 
 SCRIPT = "</script><img src=x onerror=alert(1)><!--"
 PARTITION = "<img src=x onerror=alert(1)>"
@@ -22,6 +22,8 @@ def hostile_table(folder: Path) -> Table:
     edit(path, "hoodie.table.name", SCRIPT)
     edit(path, "hoodie.table.checksum", str(table_checksum(SCRIPT)))
     table = open_table(path, options=OPTIONS, clock=Clock())
+    for partition in (PARTITION, QUOTES):
+        make_partition(path, partition)
     table.bulk_insert(rows(("a", 1, PARTITION, 1), ("b", 1, QUOTES, 1), ("c", 1, "plain", 1)))
     for step in range(2, 6):
         table.upsert(rows(("a", step, PARTITION, step), ("b", step, QUOTES, step)))
