@@ -6,7 +6,7 @@ Source: HoodieIndexMetadata, HoodieIndexDefinition, Hudi 1.2.0; spec/metadata-ta
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -87,25 +87,18 @@ def encode_definitions(definitions: Definitions) -> bytes:
     return json.dumps({"indexDefinitions": records}, indent=2).encode()
 
 
-def statistics_columns(
-    definition: IndexDefinition | None, avro_schema: str, earlier: Iterable[str] = ()
-) -> tuple[str, ...]:
+def statistics_columns(definition: IndexDefinition | None, avro_schema: str) -> tuple[str, ...]:
     """Return the columns whose statistics are stored, for a table with the columns of *avro_schema* (JSON).
 
     They are the columns of the *definition*, by which readers go.  Without one they are the default: the meta fields
-    and the first 32 other columns whose type has statistics.  If the definition includes the default of a schema that
-    the table had *earlier* (JSON), its columns were not chosen by the user: then columns that were added since are
-    indexed, too, as in Hudi.
+    and the first 32 other columns whose type has statistics.
+
+    A column that is added to the table later has no statistics until the index is built anew, other than in Hudi: the
+    older files have no record of it, and Hudi loses their rows for ``a = 1 and added is null``.
 
     Source: HoodieTableMetadataUtil.getColumnsToIndex, HoodieColumnStatsIndexUtils.updateColsToIndex, Hudi 1.2.0.
     """
-    if definition is None or not definition.fields:
-        return default_columns(avro_schema)
-    chosen = definition.fields
-    new = [name for name in default_columns(avro_schema) if name not in chosen]
-    if not new or not any(set(default_columns(one)) <= set(chosen) for one in earlier):
-        return chosen
-    return (*chosen, *new[: max(len(ALWAYS_INDEXED) + MOST_COLUMNS - len(chosen), 0)])
+    return definition.fields if definition is not None and definition.fields else default_columns(avro_schema)
 
 
 def default_columns(

@@ -69,3 +69,23 @@ def test_edges_that_hudi_loses_in_its_own_tables(hudi: RealHudi, tmp_path: Path,
         table.insert(pa.table({"k": keys, "p": ["x" if number % 2 else "y"] * rows, **columns}, schema))
     answers = compare(hudi, table.path, CONDITIONS)
     assert [(condition, found, plain) for condition, _, found, plain in answers if found != plain] == []
+
+
+@pytest.mark.parametrize("is_anew", [False, True])
+def test_a_column_that_is_newer_than_files(hudi: RealHudi, tmp_path: Path, is_anew: bool) -> None:
+    """Hudi loses rows of its own tables so: files written before a column have no record of it."""
+    old = pa.schema([("k", pa.string()), ("p", pa.string()), ("small", pa.int32())])
+    new = old.append(pa.field("f", pa.float64()))
+    options = {"hoodie.metadata.enable": "true"}
+    create_table(tmp_path / "t", name="t", schema=old, record_key="k", partition_by="p", options=options)
+    table = open_table(tmp_path / "t", options={"hoodie.parquet.small.file.limit": "0"})
+    table.insert(pa.table({"k": ["a", "b"], "p": ["x", "y"], "small": [11, 11]}, old))
+    table.insert(pa.table({"k": ["c", "d"], "p": ["y", "z"], "small": [11, 12], "f": [2.5, None]}, new))
+    if is_anew:
+        table.drop_index("partition_stats")
+        table.drop_index("column_stats")
+        table.create_index("column_stats")
+        table.create_index("partition_stats")
+    conditions = ("f is null", "small = 11 and f is null", "k = 'a' and f is null", "small = 12 or f is null", "f > 2")
+    answers = compare(hudi, table.path, conditions)
+    assert [(condition, found, plain) for condition, _, found, plain in answers if found != plain] == []

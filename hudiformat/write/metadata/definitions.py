@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hudiformat.codec.statistics import kind_of
 from hudiformat.metadata_table.column_stats import COLUMN_STATS
 from hudiformat.metadata_table.definitions import DEFINITIONS_KEY, encode_definitions, load_definitions
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.table.state import TableState
-from hudiformat.write.metadata.kinds import statistics_of
 
 
-def name_new_columns(state: TableState, schema: TableSchema) -> None:
-    """Add the columns of *schema* that the last commit has indexed first to the definition of the column statistics.
+def forget_dropped_columns(state: TableState, schema: TableSchema) -> None:
+    """Remove the columns that *schema* no longer has from the definition of the column statistics.
+
+    A column of the same name may be added later, and a definition names no column that some files have no record of.
 
     Raises:
         CorruptTableError: the definitions of the table's indexes are damaged.
@@ -24,7 +26,12 @@ def name_new_columns(state: TableState, schema: TableSchema) -> None:
         return
     definitions = load_definitions(state.storage, state.config)
     definition = definitions.get(COLUMN_STATS)
-    if definition is None or (fields := statistics_of(state, definition, schema)) == definition.fields:
+    if definition is None:
+        return
+    columns = schema.arrow_with_meta
+    fields = tuple(name for name in definition.fields if kind_of(columns, name) is not None)
+    # Without fields the definition would stand for the default columns.
+    if fields in ((), definition.fields):
         return
     changed = {**definitions, COLUMN_STATS: replace(definition, fields=fields)}
     state.storage.create(state.config.properties[DEFINITIONS_KEY], encode_definitions(changed), overwrite=True)

@@ -15,7 +15,7 @@ from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.damaged import add_log_file_to_errors
 from hudiformat.codec.log.frame import BlockType
 from hudiformat.codec.log.reader import LogReader
-from hudiformat.codec.statistics import ColumnStatistics, StatisticsCollector
+from hudiformat.codec.statistics import ColumnStatistics, StatisticsCollector, kind_of
 from hudiformat.file_group.base_file.file_indexes import FileIndexer, Indexes
 from hudiformat.file_group.base_file.footers import read_footer
 from hudiformat.file_group.merging.candidates import read_records
@@ -23,7 +23,7 @@ from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.renamed_columns import rename_block_columns, scan_batches, stored_schema_of
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import join_path
-from hudiformat.schema.meta_fields import RECORD_KEY
+from hudiformat.schema.meta_fields import META_FIELDS, RECORD_KEY
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.schema_files import schema_history
 from hudiformat.table.state import TableState
@@ -67,12 +67,16 @@ class FileReader:
         path, schema = join_path(folder, name), self._schema
         renamed = stored_schema_of(storage, path, schema, self.slices.history) is not None
         footer = read_footer(storage, path, schema, () if renamed else self.indexes.columns)
-        read = self._read(storage, path, self.indexes.columns if renamed else footer.unknown)
+        known = {
+            **self._nulls(footer.rows),
+            **self._read(storage, path, self.indexes.columns if renamed else footer.unknown),
+            **footer.columns,
+        }
         return IndexedFile(
             {
                 column: replace(found, size=size, uncompressed=uncompressed)
                 for column in self.indexes.columns
-                if (found := footer.columns.get(column) or read.get(column)) is not None
+                if (found := known.get(column)) is not None
                 for size, uncompressed in [footer.sizes.get(column, (0, 0))]
             },
             footer.keys.filter_text if self.indexes.filters else None,
@@ -115,6 +119,20 @@ class FileReader:
             path = join_path(file_slice.partition_path, str(base.name))
             rows += read_footer(storage, path, self._schema, ()).rows
         return rows
+
+    def _nulls(self, rows: int) -> dict[str, ColumnStatistics]:
+        """Return the statistics of columns that a file lacks, which was written before they were added to the table.
+
+        Hudi loses rows of a file that has records of other columns only.  The values of partition columns may be in the
+        path, and a file may lack the meta fields: their values are not null.
+        """
+        others = {*META_FIELDS, *self.slices.config.partition_fields}
+        kinds = {column: kind_of(self._schema, column) for column in self.indexes.columns if column not in others}
+        return {
+            column: ColumnStatistics(kind, values=rows, nulls=rows)
+            for column, kind in kinds.items()
+            if kind is not None
+        }
 
     @property
     def _schema(self) -> pa.Schema:

@@ -6,9 +6,7 @@ Source: HoodieTableMetadataUtil.getColumnsToIndex, HoodieBackedTableMetadataWrit
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from datetime import timezone
-from itertools import chain
 
 import pyarrow as pa
 
@@ -186,18 +184,8 @@ def statistics_of(
     """
     avro = (schema or state.schema).avro
     if state.config.version >= VERSION_WITH_COMPLETION_TIMES:
-        return statistics_columns(definition, avro, _earlier_schemas(state))
+        return statistics_columns(definition, avro)
     return tuple(dict.fromkeys([*META_FIELDS, *default_columns(avro, sys.maxsize, has_types=False, binary=True)]))
-
-
-def _earlier_schemas(state: TableState) -> Iterator[str]:
-    """Yield the distinct schemas that the table is known to have had, the newest first."""
-    seen = {""}
-    commits = (state.metadata(one).schema for one in reversed(state.timeline.completed_writes))
-    for avro in chain((state.schema.avro, state.config.create_schema), commits):
-        if avro is not None and avro not in seen:
-            seen.add(avro)
-            yield avro
 
 
 def kinds_of(state: TableState, schema: TableSchema | None, own_schema: str) -> list[IndexKind]:
