@@ -467,7 +467,7 @@ def test_a_compaction_that_is_run_again_says_it_once(tmp_path: Path, monkeypatch
             "hudiformat.write.commit.publishing.complete_instant",
             lambda *_, **__: (_ for _ in ()).throw(StorageError("x")),
         )
-        with pytest.raises(StorageError):
+        with pytest.raises(CommitError, match="x; the table is as it was"):
             table.compact()
     table.compact()
     assert len([one for one in table.timeline.completed if one.action is Action.COMMIT]) == 1
