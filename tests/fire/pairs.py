@@ -24,10 +24,19 @@ def cases(kind: Kind, operation: str, *, every: int = 1, seed: int = 1) -> Itera
     """All pairs; or one of *every* so many, drawn by *seed*: of the first faults one of so many, and of the second."""
     random = Random(f"{kind} {operation} {seed}")  # noqa: S311 - no secret
     _, _, requests, changes = undisturbed(kind, operation)
-    for first in _draw(_strikes(1, requests, changes), every, random):
-        count, changed = requests_after(kind, operation, first)
-        for second in _draw(_strikes(first[0] + 1, count, changed), every, random):
-            yield Case(kind, operation, (first, second))
+    firsts = _strikes(1, requests, changes)
+    pairs = [pair for first in _draw(firsts, every, random) for pair in _pairs(kind, operation, first, every, random)]
+    for first in random.sample(firsts, len(firsts)):
+        if pairs:
+            break
+        pairs += _pairs(kind, operation, first, every, random)  # at each of those drawn the operation ends
+    yield from (Case(kind, operation, pair) for pair in pairs)
+
+
+def _pairs(kind: Kind, operation: str, first: Strike, every: int, random: Random) -> list[tuple[Strike, Strike]]:
+    """The first fault, and each of those drawn among the requests that come after it."""
+    count, changed = requests_after(kind, operation, first)
+    return [(first, second) for second in _draw(_strikes(first[0] + 1, count, changed), every, random)]
 
 
 def _strikes(first: int, last: int, changes: Sequence[int]) -> list[Strike]:

@@ -353,7 +353,7 @@ def test_tracebacks_and_profiles_of_blocks_stay_short() -> None:
     block = data_block(rows, instant="001")
     assert block.to_arrow().equals(rows)
     assert len(deepest(lambda: data_block(rows, instant="001"))) <= 9
-    assert len(deepest(block.to_arrow)) <= 10
+    assert len(deepest(block.to_arrow)) <= 11
     assert len(deepest(lambda: list(record_batches([block])))) <= 10
 
 
