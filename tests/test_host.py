@@ -68,8 +68,8 @@ REASONS = {
     ("cli/maintain.py", "signal.SIGINT"): "the command line is a process of its own; handlers are put back",
     ("cli/maintain.py", "signal.SIGTERM"): "the command line is a process of its own; handlers are put back",
     ("cli/maintain.py", "signal.signal"): "the command line is a process of its own; handlers are put back",
-    ("cli/printing", "warnings.catch_warnings"): "the command line is a process of its own",
-    ("cli/printing", "warnings.simplefilter"): "the command line is a process of its own",
+    ("cli/printing.py", "warnings.catch_warnings"): "the command line is a process of its own",
+    ("cli/printing.py", "warnings.simplefilter"): "the command line is a process of its own",
     ("spark/write/workers.py", "gc.freeze"): "only in a worker that PySpark's daemon has forked for tasks",
     ("spark/write/workers.py", "setsockopt"): "only the connection of such a worker to the JVM that sends the task",
 }

@@ -154,6 +154,7 @@ def test_what_a_stopped_clustering_leaves_does_not_count(tmp_path: Path, monkeyp
     def stop(*_: object, **_keys: object) -> None:
         raise StorageError("stopped")
 
+    opened(table, GROWS).schedule_clustering()
     with monkeypatch.context() as patch:
         patch.setattr(clustering, "complete_claimed", stop)
         with pytest.raises(StorageError, match="stopped"):

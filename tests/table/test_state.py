@@ -26,7 +26,9 @@ from tests.tables import FLAGGED, NAMES, SCHEMA, Clock, create, edit, new_table,
 def test_a_table_without_any_schema_is_refused(tmp_path: Path) -> None:
     create(tmp_path / "t")
     edit(tmp_path / "t", "hoodie.table.create.schema", None)
-    with pytest.raises(SchemaError, match="no commit yet, and was created without a schema"):
+    with pytest.raises(
+        SchemaError, match="there is no commit yet, and the table was created without a schema: write rows first"
+    ):
         open_table(tmp_path / "t").snapshot()
 
 
