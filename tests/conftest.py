@@ -92,8 +92,8 @@ def _measure_some(items: list[pytest.Item]) -> None:
             item.add_marker("unmeasured")
 
 
-MEASURED = 4
-"""For so many sets of parameters of a test coverage is measured."""
+MEASURED = 8
+"""The number of sets of parameters of a test for which coverage is measured."""
 
 
 def _turn(item: pytest.Item) -> int:
