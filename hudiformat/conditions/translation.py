@@ -4,9 +4,8 @@ If Spark and Arrow differ, Spark's rules apply: NaN is greater than all other nu
 comparison with null is neither true nor false.  ``not`` is moved inwards first, to the comparisons: a comparison that
 cannot be translated can then be replaced by true without ruling out a row.
 
-Parse the text of conditions into trees of sqlglot, in the dialect of Spark 4.
-
-In it, as in standard SQL, two quotes in a text are one.  Up to Spark 3.5 they end a text and begin the next one.
+The text of a condition is parsed by sqlglot, in the dialect of Spark 4.  In it, as in standard SQL, two quotes in a
+text are one.  Up to Spark 3.5 they end a text and begin the next one.
 """
 
 from __future__ import annotations

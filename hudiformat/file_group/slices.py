@@ -1,4 +1,4 @@
-"""Building the file slices of a partition from its files and the timeline.  Rules: spec/file-slices.md.
+"""Build the file slices of a partition from its files and the timeline.  Rules: spec/file-slices.md.
 
 No file is read, except in a table that was changed to version 6: see ``former_slices``.
 

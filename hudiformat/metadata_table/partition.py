@@ -1,9 +1,8 @@
 """Open a partition of the metadata table: the HFiles and log blocks of its newest file slices.
 
-The instants of the metadata table whose log blocks are merged.
-
-A write commits to the metadata table before it commits to the table.  So an instant may be completed on the timeline of
-the metadata table although the write never became visible in the table.
+Only log blocks of writes that are completed in the table are merged.  A write commits to the metadata table before it
+commits to the table.  So an instant may be completed on the timeline of the metadata table although the write never
+became visible in the table.
 """
 
 from __future__ import annotations

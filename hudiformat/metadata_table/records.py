@@ -1,4 +1,4 @@
-"""Encode the records of a metadata table.  Pure."""
+"""Encode the records of a metadata table, and those of the ``files`` partition: names with sizes, or deleted.  Pure."""
 
 from __future__ import annotations
 

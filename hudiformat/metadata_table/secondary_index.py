@@ -1,4 +1,4 @@
-r"""The keys of a secondary index: the text of a column's value, and the record key.  Pure.
+r"""The keys of a secondary index, and the file groups of the rows that have a value.
 
 A key is ``<value>$<record key>``.  In both parts ``\``, ``$`` and the null character are escaped by ``\``; a null
 character alone is the value null.

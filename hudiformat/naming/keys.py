@@ -276,7 +276,7 @@ def refuse_unreadable_path(path: str, fields: Sequence[str], *, hive_style: bool
     elif 1 < len(fields) != len(folders):
         found = f"whose {len(folders)} folders are not one for each field, so that the values could not be told from it"
     elif len(folders) == len(fields):
-        shown = [_shown_value(folder) for folder in folders]
+        shown = [value_of_folder(folder) for folder in folders]
         if format_partition_path(shown, fields, hive_style=hive_style, url_encode=url_encode) != path:
             found = f"from which Hudi reads {shown[0]!r}" if len(shown) == 1 else f"from which Hudi reads {shown}"
     if found is not None:
@@ -286,8 +286,8 @@ def refuse_unreadable_path(path: str, fields: Sequence[str], *, hive_style: bool
         )
 
 
-def _shown_value(folder: str) -> str | None:
-    """Return the value that a query shows for a folder, whether it is in Hive's style and URL-encoded or not."""
+def value_of_folder(folder: str) -> str | None:
+    """Return the value that Hudi reads from a folder, in Hive's style and URL-encoded or not; None for the default."""
     text = unescape_path_name(folder.partition("=")[2] if "=" in folder else folder)
     return None if text == DEFAULT_PARTITION else text
 

@@ -3,9 +3,8 @@
 The changes of a file without a change-data log follow from the rows of its file group before and after the write:
 keys that are new, keys that are missing, and rows that differ.
 
-Format rows as the JSON texts of change data, in the two forms that Hudi writes.
-
-Records in change-data logs are formatted as Avro's ``toString`` does, rows of base and log files as Jackson does.
+Rows become JSON texts, in the two forms that Hudi writes: records in change-data logs as Avro's ``toString`` formats
+them, rows of base and log files as Jackson does.
 """
 
 from __future__ import annotations

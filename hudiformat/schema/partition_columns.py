@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pat
 
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.naming.keys import DEFAULT_PARTITION, unescape_path_name
+from hudiformat.naming.keys import DEFAULT_PARTITION, unescape_path_name, value_of_folder
 from hudiformat.timeline.table_config import KeyGenerator, TableConfig
 
 _MOST_CASES = 16
@@ -121,19 +121,13 @@ class PartitionColumns:
             return None
         if len(folders) == 1 and "/" in path:
             return [path.removeprefix(f"{self.fields[0]}=")]
-        return [_value_of(folder) for folder in folders]
+        return [value_of_folder(folder) for folder in folders]
 
     def _spellings(self, folder: str) -> list[str]:
         """Return the texts that can have made a folder: with the name of the field or without, escaped or not."""
         plain = [folder, folder.partition("=")[2]] if "=" in folder else [folder]
         plain += [one.replace("/", "-") for one in plain if "/" in one]  # of a date, by the option for slashes
         return list(dict.fromkeys([*plain, *(unescape_path_name(one) for one in plain if "%" in one)]))
-
-
-def _value_of(folder: str) -> str | None:
-    text = folder.partition("=")[2] if "=" in folder else folder
-    text = unescape_path_name(text) if "%" in text else text
-    return None if text == DEFAULT_PARTITION else text
 
 
 def _cases(field: pa.Field, texts: Sequence[str]) -> list[pc.Expression]:

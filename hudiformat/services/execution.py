@@ -3,10 +3,9 @@
 A service has a part for each file group that it rewrites.  The parts are independent of each other, and are sent to
 tasks.
 
-Claim a planned service: nobody runs what another process is running, and what a dead process left is taken over.
-
-A claim is a heartbeat with the instant of the plan.  It is made under the table's lock, and confirmed under the lock
-before the service completes: a process that was stopped for too long finds that another has taken its place.
+A service is claimed before it runs: nobody runs what another process is running, and what a dead process left is taken
+over.  A claim is a heartbeat with the instant of the plan.  It is made under the table's lock, and confirmed under the
+lock before the service completes: a process that was stopped for too long finds that another has taken its place.
 
 A service that fails leaves nothing: its files are deleted, its instant is planned again as it was, and a plan that it
 has just made for itself is taken off the timeline.  The timeline says whether it has failed: the answer to the request

@@ -3,9 +3,8 @@
 Source: RowCustomColumnsSortPartitioner, RDDSpatialCurveSortPartitioner, SpaceCurveSortingHelper, Hudi 1.2.0;
 spec/services.md.
 
-Number the cells of a grid of several dimensions along a curve: neighbours on the curve are neighbours in the grid.
-
-Pure.  Source of the Hilbert curve: J. Skilling, "Programming the Hilbert curve", AIP Conference Proceedings 707, 2004.
+A curve numbers the cells of a grid of several dimensions: neighbours on the curve are neighbours in the grid.  Source
+of the Hilbert curve: J. Skilling, "Programming the Hilbert curve", AIP Conference Proceedings 707, 2004.
 """
 
 from __future__ import annotations

@@ -3,10 +3,8 @@
 Flink assigns record by record.  Here a number of consecutive records is assigned at once, at the cost of one record.
 Rules: spec/sizing.md.
 
-Assign the new records of one partition in one commit, by one assigner for each task of a Flink writer.  Pure.
-
 Flink sends a record to the assigner task of its record key, and a file group to the writer task of its file id; a task
-assigns its new records only to its own file groups.  Rules: spec/sizing.md.
+assigns its new records only to its own file groups.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Map files.  However many files are mapped, none counts as open, and the memory of their pages can be released.
 
-Fetch a file of an object store, so that its bytes can be used as if it were mapped.
-
-Readers of log files use any bytes in any order, and keep views of them, so a missing piece could not be fetched later.
-A file is therefore fetched as a whole, in several ranges at a time.
+A file of an object store is fetched, so that its bytes can be used as if it were mapped.  Readers of log files use any
+bytes in any order, and keep views of them, so a missing piece could not be fetched later. A file is therefore fetched
+as a whole, in several ranges at a time.
 """
 
 from __future__ import annotations

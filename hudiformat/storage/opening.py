@@ -1,9 +1,7 @@
 """Open the storage of a path or URI.
 
-Make file systems of pyarrow and fsspec from the options of object stores, which are given as a dictionary.
-
-The names of options are those that object-store libraries share, ``aws_access_key_id`` or ``AWS_ACCESS_KEY_ID``, and
-pyarrow's.
+The file system of an object store, of pyarrow or fsspec, is made from options.  Their names are those that object-store
+libraries share, ``aws_access_key_id`` or ``AWS_ACCESS_KEY_ID``, and pyarrow's.
 """
 
 from __future__ import annotations

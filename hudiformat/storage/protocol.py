@@ -1,9 +1,8 @@
-"""The interface of a file system that a table needs.  It has no implementation and no policy.
+"""The interface of a file system that a table needs, and the check of every path that a storage is given.
 
-Check every path that a storage is given, so that no path leads out of its root.
-
-A table is not trusted: its timeline, plans, markers and properties name files, and a name may be ``../../etc`` or
-contain a NUL.  Paths are made of such names in many places, but each storage checks whole paths in one place.
+No path leads out of the root.  A table is not trusted: its timeline, plans, markers and properties name files, and a
+name may be ``../../etc`` or contain a NUL.  Paths are made of such names in many places, but each storage checks whole
+paths in one place.
 """
 
 from __future__ import annotations

@@ -20,6 +20,18 @@ import pyarrow.parquet as pq
 from tests.conformance.hudi import RealHudi, RealHudiError
 
 FOLDER = Path(__file__).parent
+OPTIONS = {
+    "hoodie.table.name": "t",
+    "hoodie.datasource.write.recordkey.field": "k",
+    "hoodie.metadata.enable": "false",
+    "hoodie.embed.timeline.server": "false",
+    "hoodie.index.bloom.num_entries": "10",
+    "hoodie.upsert.shuffle.parallelism": "1",
+}
+"""What Hudi's writer is told for all of them: small files, and one task."""
+UNPARTITIONED = {
+    "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
+}
 _LEFT_OUT = (".temp", ".aux", ".heartbeat")
 
 

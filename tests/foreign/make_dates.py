@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from tests.conformance.hudi import RealHudi
-from tests.foreign.foreign_tables import pack
+from tests.foreign.foreign_tables import OPTIONS, UNPARTITIONED, pack
 
 ROWS = """select * from values
  ('a', 1, date'1500-01-01', timestamp'1500-01-01 00:00:00', timestamp'1500-01-01 12:34:56.123456'),
@@ -17,16 +17,11 @@ ROWS = """select * from values
  ('f', 1, null, null, null), ('g', 1, date'1500-03-01', timestamp'1500-02-28 23:59:59', timestamp'1212-12-12 12:12:12')
  as t(k, o, d, t, u)"""
 NESTED = "select k, o, d, t, u, named_struct('d', d, 't', t) as s, array(t, u) as l, map('x', d) as m from ({rows})"
-OPTIONS = {
-    "hoodie.table.name": "t",
-    "hoodie.datasource.write.recordkey.field": "k",
+CHOSEN = {
+    **OPTIONS,
+    **UNPARTITIONED,
     "hoodie.datasource.write.precombine.field": "o",
-    "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
-    "hoodie.metadata.enable": "false",
-    "hoodie.embed.timeline.server": "false",
-    "hoodie.index.bloom.num_entries": "10",
     "hoodie.bulkinsert.shuffle.parallelism": "1",
-    "hoodie.upsert.shuffle.parallelism": "1",
     "hoodie.write.auto.upgrade": "false",
 }
 CASES = {  # name: (version of Hudi, type of the table, format of timestamps, calendar, time zone)
@@ -53,7 +48,7 @@ def main() -> None:
 
 def _make(hudi: RealHudi, path: Path, kind: str, timestamps: str, written_in: tuple[str, str]) -> None:
     calendar, zone = written_in
-    options = {**OPTIONS, "hoodie.datasource.write.table.type": kind, "hoodie.parquet.outputtimestamptype": timestamps}
+    options = {**CHOSEN, "hoodie.datasource.write.table.type": kind, "hoodie.parquet.outputtimestamptype": timestamps}
     conf = {
         "spark.sql.session.timeZone": zone,
         **{f"spark.sql.parquet.{one}RebaseModeInWrite": calendar for one in ("datetime", "int96")},

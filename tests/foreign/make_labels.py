@@ -13,21 +13,16 @@ from pathlib import Path
 
 from hudiformat.timeline.commit_metadata import decode_commit_metadata, encode_commit_json, encode_commit_metadata
 from tests.conformance.hudi import RealHudi
-from tests.foreign.foreign_tables import pack
+from tests.foreign.foreign_tables import OPTIONS, UNPARTITIONED, pack
 
 ROWS = """
 select k, {order} as o, timestamp_micros(n) as ts, n as l, named_struct('ts', timestamp_micros(n), 'x', k) as s
  from values
  ('a', 1704067200123), ('b', -5), ('c', 253402300799999), ('d', null) as t(k, n)"""
-OPTIONS = {
-    "hoodie.table.name": "t",
-    "hoodie.datasource.write.recordkey.field": "k",
+CHOSEN = {
+    **OPTIONS,
+    **UNPARTITIONED,
     "hoodie.datasource.write.precombine.field": "o",
-    "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
-    "hoodie.metadata.enable": "false",
-    "hoodie.embed.timeline.server": "false",
-    "hoodie.index.bloom.num_entries": "10",
-    "hoodie.upsert.shuffle.parallelism": "1",
     "hoodie.write.auto.upgrade": "false",
 }
 LABELS = {"ts": "timestamp-millis", "l": "local-timestamp-millis"}
@@ -52,7 +47,7 @@ def main() -> None:
 
 
 def _write(hudi: RealHudi, path: Path, kind: str, table: str) -> None:
-    options = {**OPTIONS, "hoodie.datasource.write.table.type": kind, "hoodie.write.table.version": table}
+    options = {**CHOSEN, "hoodie.datasource.write.table.type": kind, "hoodie.write.table.version": table}
     steps = [(1, "k is not null", "avro"), (2, "k in ('b', 'd')", "avro"), (3, "k = 'c'", "parquet")]
     for order, where, blocks in steps if kind == "MERGE_ON_READ" else steps[:1]:
         text = f"{ROWS.format(order=order)} where {where}"

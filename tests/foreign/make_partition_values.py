@@ -12,18 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.conformance.hudi import RealHudi, RealHudiError
-from tests.foreign.foreign_tables import FOLDER, pack
+from tests.foreign.foreign_tables import FOLDER, OPTIONS, pack
 
 KEYGEN = "org.apache.hudi.keygen."
-OPTIONS = {
-    "hoodie.table.name": "t",
-    "hoodie.datasource.write.recordkey.field": "k",
+CHOSEN = {
+    **OPTIONS,
     "hoodie.datasource.write.precombine.field": "o",
     "hoodie.datasource.write.operation": "upsert",
-    "hoodie.metadata.enable": "false",
-    "hoodie.embed.timeline.server": "false",
-    "hoodie.index.bloom.num_entries": "10",
-    "hoodie.upsert.shuffle.parallelism": "1",
     "hoodie.write.auto.upgrade": "false",
 }
 ENCODED = {"hoodie.datasource.write.partitionpath.urlencode": "true"}
@@ -136,7 +131,7 @@ def _make(hudi: RealHudi, path: Path, name: str, kind: str, version: str) -> Non
     simple = "Simple" if len(fields) == 1 else "Complex"
     of_custom = {"r": "r:SIMPLE", "p": "p:SIMPLE" if name == "custom-simple" else "p:TIMESTAMP"}
     options = {
-        **OPTIONS,
+        **CHOSEN,
         "hoodie.datasource.write.table.type": kind,
         "hoodie.datasource.write.keygenerator.class": f"{KEYGEN}{simple}KeyGenerator",
         "hoodie.datasource.write.partitionpath.field": ",".join(

@@ -6,18 +6,9 @@ import tempfile
 from pathlib import Path
 
 from tests.conformance.hudi import RealHudi
-from tests.foreign.foreign_tables import pack
+from tests.foreign.foreign_tables import OPTIONS, UNPARTITIONED, pack
 
-OPTIONS = {
-    "hoodie.table.name": "t",
-    "hoodie.datasource.write.recordkey.field": "k",
-    "hoodie.table.ordering.fields": "o",
-    "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
-    "hoodie.metadata.enable": "false",
-    "hoodie.embed.timeline.server": "false",
-    "hoodie.index.bloom.num_entries": "10",
-    "hoodie.upsert.shuffle.parallelism": "1",
-}
+CHOSEN = {**OPTIONS, **UNPARTITIONED, "hoodie.table.ordering.fields": "o"}
 CODE = """
 from pyspark.sql.types import ArrayType, FloatType, IntegerType, StringType, StructField, StructType
 fields = [StructField("k", StringType(), False), StructField("o", IntegerType())]
@@ -32,7 +23,7 @@ def main() -> None:
     with RealHudi() as hudi, tempfile.TemporaryDirectory() as folder:
         for name, kind in (("types-vector-cow9-h120", "COPY_ON_WRITE"), ("types-vector-mor9-h120", "MERGE_ON_READ")):
             path = Path(folder, name)
-            options = {**OPTIONS, "hoodie.datasource.write.table.type": kind}
+            options = {**CHOSEN, "hoodie.datasource.write.table.type": kind}
             for _ in range(2):
                 hudi.eval_(CODE.format(options=options, path=str(path)))
             pack(hudi, path, name, {"snapshot": {}})

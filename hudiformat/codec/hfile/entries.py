@@ -1,4 +1,4 @@
-"""Encode the entries of a data block from Arrow, and decode them.  Layout: spec/hfile.md.
+"""Encode the entries of a data block from Arrow, decode them, or find a few of them.  Layout: spec/hfile.md.
 
 The entries k1 = "v", k2 = "" and k3 = "xyz" have 24, 23 and 26 bytes; the first one is
 
@@ -9,10 +9,9 @@ The entries k1 = "v", k2 = "" and k3 = "xyz" have 24, 23 and 26 bytes; the first
     76                             the value, "v"
     00                             the memstore timestamp
 
-Find the entries of a few keys in a data block, without decoding the others.
-
-The bytes of a block are searched for the bytes of the key in an entry, between the key's length and ``KEY_TAIL``.  They
-are not part of a value if another entry, or the end of the block, follows where the entry ends.
+A few keys are found without decoding the other entries: the bytes of a block are searched for the bytes of the key in
+an entry, between the key's length and ``KEY_TAIL``.  They are not part of a value if another entry, or the end of the
+block, follows where the entry ends.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Read Parquet files in batches, with every row that the footer declares, and write files without losing a NaN.
 
-Correct the bounds of floating-point numbers in the footers of Parquet files: infinity is an upper bound of NaN too.
-
-Arrow leaves NaN out of the bounds of a row group.  To Spark, and so to Hudi, NaN is greater than all numbers: it skips
-the row group for ``x > 5`` and loses the row.  Here the upper bound of a row group with a NaN is infinity.  Without
-bounds, as parquet-mr writes then, the result would be worse: Hudi reads them as 0 into its statistics of columns.
+Arrow leaves NaN out of the bounds of a row group in the footer.  To Spark, and so to Hudi, NaN is greater than all
+numbers: it skips the row group for ``x > 5`` and loses the row.  Here the upper bound of a row group with a NaN is
+infinity.  Without bounds, as parquet-mr writes then, the result would be worse: Hudi reads them as 0 into its
+statistics of columns.
 
 Source: Statistics of parquet.thrift; ParquetMetadataConverter.toParquetStatistics of parquet-mr; ParquetUtils of Hudi.
 """

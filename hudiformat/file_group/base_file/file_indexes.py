@@ -1,4 +1,4 @@
-"""Collect what the indexes of the metadata table need to know of each file that a write makes.  Pure."""
+"""Collect what the indexes of the metadata table need of each file that a write makes, and the keys in its footer."""
 
 from __future__ import annotations
 

@@ -3,10 +3,8 @@
 The caller must hold the lock of the table.  An instant is archived before it is deleted.  If a writer crashes in
 between, the instant is on both timelines, and the next writer deletes it from the active one.
 
-Merge files of the archived timeline of layout 2: ten of a level become one of the next level.
-
-Otherwise a table of 100,000 commits would have some ten thousand files, and each archiving would write a manifest that
-names all of them.
+In layout 2, files of the archived timeline are merged: ten of a level become one of the next level.  Otherwise a table
+of 100,000 commits would have some ten thousand files, and each archiving would write a manifest that names all of them.
 """
 
 from __future__ import annotations

@@ -10,10 +10,8 @@ files with which a file group began.
 Source: BaseRollbackPlanActionExecutor, BaseRollbackActionExecutor, MarkerBasedRollbackStrategy, RollbackHelperV1, Hudi
 1.2.0; spec/timeline.md.
 
-Run a restore: remove each write that its plan names, the newest first.
-
-From the moment when the restore is inflight, queries see the table as it will be.  A restore that was interrupted is
-finished before anything else changes the table.
+A restore removes each write that its plan names, the newest first.  From the moment when the restore is inflight,
+queries see the table as it will be.  A restore that was interrupted is finished before anything else changes the table.
 
 Source: BaseRestoreActionExecutor, Hudi 1.2.0; spec/services.md.
 """

@@ -1,4 +1,4 @@
-"""A base file that is being written."""
+"""Write base files: one; several, each begun when the one before is full; and those of the create handle."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""The buckets of a partition with consistent hashing: ranges of hashes around a ring.  Pure.
+"""The buckets of a partition with consistent hashing: ranges of hashes around a ring.
 
 Each node of the ring is a bucket with one file group.  It takes the hashes after the node before it, up to its own
 value.
 
 Source: HoodieConsistentHashingMetadata, ConsistentBucketIdentifier, Hudi 1.2.0; spec/bucket-index.md.
 
-The files that store the rings of buckets: one for each change, and an empty file once the change is committed.
+Files store the rings: one for each change, and an empty file once the change is committed.
 
 Source: ConsistentBucketIndexUtils, Hudi 1.2.0; spec/bucket-index.md.
 """
