@@ -52,7 +52,7 @@ def _with_meta(columns: dict[str, pa.Array]) -> pa.RecordBatch:
         partition_path="p",
         file_name="4f5ac1c5-a5c7-4931-baa5-62c516209743-0",
         task_partition=0,
-        first_counter=0,
+        counters=0,
     )
     return rows.cast(meta_schema(batch.schema))
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from datetime import date
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -197,17 +198,21 @@ def _distinct_rows(texts: Sequence[pa.Array]) -> tuple[pa.Array, pa.Array]:
     For the columns ["a", "b", "a"] and ["x", "x", "y"]:
 
         first column     codes [0, 1, 0]
-        second column    codes * 2 + [0, 0, 1] = [0, 2, 1], renumbered to codes [0, 2, 1]
-        result           first_rows [0, 2, 1], codes [0, 2, 1]
+        second column    codes * 2 + [0, 0, 1] = [0, 2, 1], numbered anew in the order of their first rows: [0, 1, 2]
+        result           first_rows [0, 1, 2], codes [0, 1, 2]
     """
-    codes = np.zeros(len(texts[0]), np.int64)
-    first_rows = np.empty(0, np.int64)
-    for text in texts:
-        encoded = text.dictionary_encode(null_encoding="encode")
+    codes = _number(texts[0])
+    for text in texts[1:]:
+        more = _number(text)
         # Codes stay below the number of rows, so that their product with another column's fits.
-        combined = codes * max(len(encoded.dictionary), 1) + encoded.indices.to_numpy()
-        _, first_rows, codes = np.unique(combined, return_index=True, return_inverse=True)
+        codes = _number(pa.array(codes * (int(more.max(initial=0)) + 1) + more))
+    first_rows = np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
     return pa.array(first_rows), pa.array(codes)
+
+
+def _number(values: pa.Array) -> npt.NDArray[np.int64]:
+    """Return the number of each value, in the order in which the values first occur; null has one too."""
+    return np.asarray(values.dictionary_encode(null_encoding="encode").indices).astype(np.int64)
 
 
 def escape_path_name(text: str) -> str:

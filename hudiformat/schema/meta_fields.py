@@ -42,7 +42,8 @@ Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
 META_FIELDS = (COMMIT_TIME, COMMIT_SEQNO, RECORD_KEY, PARTITION_PATH, FILE_NAME)
 
-_CACHED_ROWS = 1 << 16
+_FEW_ROWS, _CACHED_ROWS = 1 << 10, 1 << 16
+"""A column of one value is kept for batches between these numbers of rows."""
 _FILE_NAME_INDEX = META_FIELDS.index(FILE_NAME)
 
 
@@ -77,24 +78,25 @@ def add_meta_columns(
     record_keys: pa.Array,
     *,
     instant: str,
-    partition_path: str,
+    partition_path: str | pa.Array,
     file_name: str | pa.Array,
     task_partition: int,
-    first_counter: int,
+    counters: int | pa.Array,
     operation: str | None = None,
 ) -> pa.RecordBatch:
-    """Return *batch* with the meta columns in front; its rows are numbered from *first_counter*.
+    """Return *batch* with the meta columns in front; *counters* are the numbers of its rows, or the first of them.
 
-    *file_name* is the name for all rows, or an array with one name per row.  Columns with the same value in all rows
-    are dictionary arrays with one value.
+    *partition_path* and *file_name* are the texts for all rows, or arrays with one text per row.  Columns with the same
+    value in all rows are dictionary arrays with one value.
     """
     count = batch.num_rows
-    counters = pa.array(np.arange(first_counter, first_counter + count))
+    if isinstance(counters, int):
+        counters = pa.array(np.arange(counters, counters + count))
     meta = [
         _repeat_as_dictionary(instant, count),
         _sequence_numbers(counters, instant, task_partition),
         record_keys,
-        _repeat_as_dictionary(partition_path, count),
+        _repeat_as_dictionary(partition_path, count) if isinstance(partition_path, str) else partition_path,
         _repeat_as_dictionary(file_name, count) if isinstance(file_name, str) else file_name,
         *([] if operation is None else [_repeat_as_dictionary(operation, count)]),
     ]
@@ -111,20 +113,26 @@ def add_origin(
     partition_path: str,
     task_partition: int,
     operation: str | None = None,
+    joins_others: bool = True,
 ) -> Rows:
-    """Return *rows* with the meta columns in front, except the file name; *counters* are the numbers of the rows."""
+    """Return *rows* with the meta columns in front, except the file name; *counters* are the numbers of the rows.
+
+    Columns with the same value in all rows are dictionary arrays with one value, which are written faster; they are
+    strings if the rows join others (*joins_others*), with other values.
+    """
+    repeat = _repeat_as_strings if joins_others else _repeat_as_dictionary
     count = rows.num_rows
-    numbers = _sequence_numbers(counters, instant, task_partition)
     meta: list[Any] = [
-        _repeat_as_strings(instant, count),
-        numbers,
+        repeat(instant, count),
+        _sequence_numbers(counters, instant, task_partition),
         record_keys,
-        _repeat_as_strings(partition_path, count),
+        repeat(partition_path, count),
     ]
-    meta += [] if operation is None else [_repeat_as_strings(operation, count)]
-    schema = meta_schema(rows.schema, operation=operation is not None)
+    meta += [] if operation is None else [repeat(operation, count)]
+    names = [*META_FIELDS[:_FILE_NAME_INDEX], *([] if operation is None else [OPERATION])]
+    own: list[pa.Field] = [pa.field(name, column.type) for name, column in zip(names, meta, strict=True)]
     make = pa.Table.from_arrays if isinstance(rows, pa.Table) else pa.RecordBatch.from_arrays
-    return make([*meta, *rows.columns], schema=without_file_name(schema))
+    return make([*meta, *rows.columns], schema=pa.schema([*own, *without_meta_fields(rows.schema)]))
 
 
 def without_file_name(schema: pa.Schema) -> pa.Schema:
@@ -147,11 +155,9 @@ def _repeat_as_dictionary(value: str, count: int) -> pa.Array:
 
 
 def _repeat_as_strings(value: str, count: int) -> pa.Array:
-    return (
-        _cached_column(value).slice(0, count)
-        if count <= _CACHED_ROWS
-        else pa.repeat(pa.scalar(value, pa.string()), count)
-    )
+    if _FEW_ROWS < count <= _CACHED_ROWS:
+        return _cached_column(value).slice(0, count)
+    return pa.repeat(pa.scalar(value, pa.string()), count)
 
 
 @lru_cache(maxsize=4)

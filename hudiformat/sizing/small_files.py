@@ -158,6 +158,8 @@ def in_hudi_order(slices: Sequence[FileSlice]) -> list[FileSlice]:
 
     Source: AbstractTableFileSystemView.buildFileGroups; java.util.HashMap.
     """
+    if len(slices) <= 1:
+        return [*slices]
     capacity = _capacity(sum(item.base_file is not None for item in slices), len(slices))
     hashes = string_hashes(pa.array([item.file_id for item in slices], pa.string()))
     buckets = (hashes ^ (hashes >> np.uint32(16))) & np.uint32(capacity - 1)

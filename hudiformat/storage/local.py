@@ -334,8 +334,9 @@ def _create_in(folder: Path, root: Path, make: Callable[[], T]) -> T:
     """
     for _ in range(_TRIES):
         with contextlib.suppress(FileNotFoundError):
-            _make_folder(folder, root)
             return make()
+        with contextlib.suppress(FileNotFoundError):
+            _make_folder(folder, root)
     return make()
 
 
@@ -366,14 +367,19 @@ _FILE_MODE = 0o666  # less the umask
 
 
 def _make_folder(folder: Path, root: Path) -> None:
-    if not folder.is_dir():
-        is_new = not root.is_dir()
-        missing = (one for one in [*reversed(folder.parents), folder] if not one.is_dir())
-        _forget_synced(next(missing, folder))  # another thread may have made it meanwhile
-        folder.mkdir(parents=True, exist_ok=True)
-        if is_new:
-            with contextlib.suppress(PermissionError):  # the folder that holds the root may not be readable
-                _sync_folder(root.parent)
+    try:
+        folder.mkdir()
+    except FileNotFoundError:
+        _make_folder(folder.parent, root)
+        folder.mkdir(exist_ok=True)  # another thread may have made it meanwhile
+    except FileExistsError:
+        if not folder.is_dir():
+            raise
+        return
+    _forget_synced(folder)
+    if folder == root:
+        with contextlib.suppress(PermissionError):  # the folder that holds the root may not be readable
+            _sync_folder(root.parent)
 
 
 @dataclass

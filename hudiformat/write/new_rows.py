@@ -80,23 +80,33 @@ class NewRows:
             return Assignment((), self._rewritten, iter(()))
         if self._plan.sizing is None:
             return Assignment((FIRST_NEW,), self._rewritten, (replace(part, groups=(FIRST_NEW,)) for part in parts))
-        rows = pa.Table.from_batches([part.rows for part in parts]).combine_chunks()
-        keys = pa.chunked_array([part.keys for part in parts]).combine_chunks()
-        plan = self._plan_for(self._plan.sizing, keys, gets_log)
+        plan = self._plan_for(self._plan.sizing, parts, gets_log)
         self._rewritten |= plan.candidates
         names = self._name_groups(plan)
+        if plan.parallelism is not None:
+            return self._assign_by_key(plan, parts, names)
+        counts = [bucket.records for bucket in plan.buckets]
+        return Assignment(tuple(names), self._rewritten, _split_in_order(parts, names, counts))
+
+    def _assign_by_key(self, plan: PartitionPlan, parts: Sequence[LocatedRows], names: Sequence[str]) -> Assignment:
+        """Assign rows whose keys decide which of Flink's tasks they belong to."""
+        rows = pa.Table.from_batches([part.rows for part in parts]).combine_chunks()
+        keys = _keys_of(parts)
         buckets = plan.assign(keys)
         groups = tuple(names[bucket] for bucket in np.flatnonzero(np.bincount(buckets)).tolist())
-        looked_up = all(part.positions is not None for part in parts)
-        return Assignment(groups, self._rewritten, self._split(rows, keys, buckets, names, looked_up=looked_up))
+        return Assignment(
+            groups, self._rewritten, self._split(rows, keys, buckets, names, looked_up=_are_looked_up(parts))
+        )
 
-    def _plan_for(self, sizing: SizingProfile, keys: pa.Array, gets_log: Callable[[str], bool]) -> PartitionPlan:
+    def _plan_for(
+        self, sizing: SizingProfile, parts: Sequence[LocatedRows], gets_log: Callable[[str], bool]
+    ) -> PartitionPlan:
         # Flink's tasks remember their groups from one plan to the next; Spark starts from the groups as they are.
         if sizing.parallelism is None:
-            return sizing.plan(self._path, len(keys), self._fillable(sizing, gets_log))
+            return sizing.plan(self._path, sum(map(len, parts)), self._fillable(sizing, gets_log))
         if self._tasks is None:
             self._tasks = sizing.tasks(self._plan.instant, self._path, lambda: self._fillable(sizing, gets_log))
-        return self._tasks.plan(sizing.parallelism.counts(keys))
+        return self._tasks.plan(sizing.parallelism.counts(_keys_of(parts)))
 
     def _fillable(self, sizing: SizingProfile, gets_log: Callable[[str], bool]) -> tuple[GroupVerdict, ...]:
         """Return the file groups as sizing sees them.
@@ -146,3 +156,37 @@ class NewRows:
                 part = own.slice(start, count)
                 yield LocatedRows(self._path, batch, part, (names[bucket],), positions=positions, is_new=True)
                 start += count
+
+
+def _split_in_order(parts: Sequence[LocatedRows], names: Sequence[str], counts: Sequence[int]) -> Iterator[LocatedRows]:
+    """Yield the rows of each group in turn, as many as *counts* has for it, without copying them.
+
+    Parts of 3 and 2 rows, and groups that take 2 and 3 rows::
+
+        group 0: rows 0 and 1 of the first part
+        group 1: row 2 of the first part, then both rows of the second
+
+    So rows that follow each other stay together: whoever has sorted them finds them in few files.  The bounds of these
+    files are as narrow as the order allows.  Hudi's Spark writer would spread them by the hashes of their keys, which
+    no reader relies on.
+    """
+    rest, looked_up = iter(parts), _are_looked_up(parts)
+    part = next(rest)
+    for name, count in zip(names, counts, strict=True):
+        wanted = count
+        while wanted:
+            if not len(part):
+                part = next(rest)
+            taken = part if len(part) <= wanted else part.slice(0, wanted)
+            part = part.slice(len(taken), len(part) - len(taken))
+            wanted -= len(taken)
+            yield replace(taken, groups=(name,), positions=taken.positions if looked_up else None)
+
+
+def _keys_of(parts: Sequence[LocatedRows]) -> pa.Array:
+    return pa.chunked_array([part.keys for part in parts]).combine_chunks()
+
+
+def _are_looked_up(parts: Sequence[LocatedRows]) -> bool:
+    """Return whether the keys of all *parts* were looked up: then no base file has them."""
+    return all(part.positions is not None for part in parts)

@@ -6,12 +6,14 @@ spreads new rows over file groups counts them, and an update rewrites a base fil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+import threading
+from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from itertools import chain
+from types import TracebackType
+from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -27,7 +29,7 @@ from hudiformat.write.commit.files import GroupTarget
 from hudiformat.write.commit.partitions import enter_partition
 from hudiformat.write.handles.append import AppendHandle
 from hudiformat.write.handles.append_new import AppendNewHandle
-from hudiformat.write.handles.base_files import CreateHandle
+from hudiformat.write.handles.base_files import CreateHandle, close_together
 from hudiformat.write.handles.logged_entries import LoggedEntries
 from hudiformat.write.handles.merge import MergeHandle
 from hudiformat.write.index.tagging import PartitionIndex
@@ -36,11 +38,16 @@ from hudiformat.write.rows import LocatedRows, find_deletes, sort_by_group, spli
 
 _ENCODED_TOGETHER = 256
 """File groups whose small blocks are encoded together."""
-_MOST_THREADS = 8
+_SMALL_FILES_TOGETHER = 64
+"""Base files of few rows that are written together, by one thread."""
 _PARTS_OF_A_BLOCK = 1024
 """The rows of a file group are few if a block has room for this many times their bytes."""
 
+T = TypeVar("T")
 Handle = AppendHandle | AppendNewHandle | CreateHandle | MergeHandle
+
+_SmallFile: TypeAlias = "tuple[PartitionWriter, CreateHandle, Future[list[WriteStat]]]"
+"""A partition, a handle with few rows, and what is to get its statistics."""
 
 _INSERTS = (Operation.INSERT, Operation.BULK_INSERT, *REPLACING)
 
@@ -65,6 +72,13 @@ class PartitionWriter:
         self._known: list[LocatedRows] = []
         self._moved: list[tuple[str, pa.Array]] = []
         self._waiting_bytes = 0
+        self._entering = threading.Lock()
+        self._is_entered = False
+
+    @property
+    def path(self) -> str:
+        """The path of the partition below the table."""
+        return self._path
 
     @property
     def buffered_bytes(self) -> int:
@@ -99,22 +113,39 @@ class PartitionWriter:
         self._refuse_in_clustering(file_id)
         self._moved.append((file_id, record_keys))
 
-    def flush(self) -> None:
-        """Hand over the buffered rows, and write whatever the handles can write before the end."""
-        self._enter()
+    def open_handles(self) -> Collection[Handle]:
+        """Hand over the buffered rows, and return the handles, which may write what they have before the end."""
+        self.enter()
         self._hand_over()
-        self._handles.flush()
+        return self._handles.opened
 
     def take_handles(self) -> Collection[Handle]:
-        """Return the handles, which have all of their rows and must be closed now.
+        """Return the handles, which have all of their rows and must be closed now, after :meth:`enter`.
 
         A group that gets rows later has a new handle.
         """
         if self.is_empty:
             return ()
-        self._enter()
+        if self._known or self._planned or self._moved or self._handles.appends_new:
+            self.enter()  # a handle of a log file may write as soon as it has rows
         self._hand_over()
         return self._handles.take_all()
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the folder may not be a partition yet."""
+        return not (self._is_entered or self._index.is_listed_as_partition)
+
+    def enter(self) -> None:
+        """Make the folder a partition, unless it is one; any thread may call this, and the others wait.
+
+        Raises:
+            DataError: as for :func:`~hudiformat.write.commit.partitions.enter_partition`.
+        """
+        with self._entering:
+            if self.is_new:
+                enter_partition(self._target.storage, self._plan, self._path)
+            self._is_entered = True
 
     def abandon(self) -> None:
         """Stop writing; the rollback of the write deletes the files."""
@@ -129,11 +160,6 @@ class PartitionWriter:
         """Return new rows without deletes and with all columns: those that a partial update lacks are null."""
         rows = rows.drop_deletes(self._plan.schema.delete_column)
         return rows if self._plan.partial is None else replace(rows, rows=self._plan.schema.fit(rows.rows))
-
-    def _enter(self) -> None:
-        """Make the folder a partition, unless the listing has shown that it is one."""
-        if not self._index.is_listed_as_partition:
-            enter_partition(self._target.storage, self._plan, self._path)
 
     def _hand_over(self) -> None:
         """Hand the buffered rows to the handles of their file groups."""
@@ -250,10 +276,15 @@ class GroupHandles:
         """Return whether this write adds a log file to a file group that existed before."""
         return isinstance(self._handles.get(file_id), AppendHandle)
 
-    def flush(self) -> None:
-        """Write whatever the handles can write before the end."""
-        for handle in self._handles.values():
-            handle.flush()
+    @property
+    def appends_new(self) -> bool:
+        """Whether new rows go to log files."""
+        return self._kind is Kind.MOR
+
+    @property
+    def opened(self) -> Collection[Handle]:
+        """The handles that are open."""
+        return self._handles.values()
 
     def take_all(self) -> Collection[Handle]:
         """Return all handles and forget them: a file group that gets rows later has a new handle."""
@@ -314,26 +345,111 @@ def _append_together(handles: Sequence[AppendHandle], rows: LocatedRows, *, firs
         handle.take(stored.share(start, count))
 
 
-def close_handles(handles: Sequence[Handle], *, threads: int) -> list[WriteStat]:
-    """Write what *handles* have left, and return the statistics of their files in the order of the handles.
+class HandleCloser:
+    """Closes the handles of a task, and returns the statistics of their files in the order of the handles.
 
-    Base files are written by up to *threads* threads: most of the time goes into compression, which releases the
-    interpreter's lock.
+    Base files are written by *threads* threads: most of the time goes into compression, which releases the
+    interpreter's lock, and into waiting for the storage.  Small blocks of log files are encoded together, which hardly
+    takes longer than one.
     """
-    base_files = [handle for handle in handles if isinstance(handle, CreateHandle | MergeHandle)]
-    at_once = min(threads, len(base_files), _MOST_THREADS)
-    stats: list[WriteStat] = []
-    with ThreadPoolExecutor(at_once) if at_once > 1 else nullcontext() as pool:
-        written = {} if pool is None else {handle: pool.submit(handle.close) for handle in base_files}
-        for start in range(0, len(handles), _ENCODED_TOGETHER):
-            some = handles[start : start + _ENCODED_TOGETHER]
-            blocks = _encode_together(some)
-            for handle in some:
-                if isinstance(handle, AppendHandle):
-                    stats += handle.close(blocks.get(handle))
-                else:
-                    stats += written[handle].result() if handle in written else handle.close()
-    return stats
+
+    def __init__(self, *, threads: int) -> None:
+        self._threads = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._taken: list[Handle] = []
+        self._results: list[Future[list[WriteStat]]] = []
+        self._small: list[_SmallFile] = []
+        self._together: list[Future[None]] = []
+        self._logged: list[tuple[Handle, Future[list[WriteStat]]]] = []
+
+    def enter(self, partitions: Sequence[PartitionWriter]) -> None:
+        """Make folders partitions by threads; a handle that needs one waits for it, and meets the same errors."""
+        if self._threads is not None and len(partitions) > 1:
+            for partition in partitions:
+                self._threads.submit(partition.enter)
+
+    def close(self, partition: PartitionWriter) -> None:
+        """Close the handles of *partition*, which have all of their rows, now or before :meth:`finish` returns."""
+        for handle in partition.take_handles():
+            self._taken.append(handle)
+            closed: Future[list[WriteStat]] = Future()
+            if isinstance(handle, CreateHandle) and handle.few_rows is not None:
+                self._small.append((partition, handle, closed))
+            elif isinstance(handle, CreateHandle | MergeHandle):
+                closed = self._begin(partial(_close_file, partition, handle))
+            else:
+                partition.enter()
+                self._logged.append((handle, closed))
+            self._results.append(closed)
+        if len(self._small) >= _SMALL_FILES_TOGETHER:
+            self._close_small()
+        if len(self._logged) >= _ENCODED_TOGETHER:
+            self._close_logged()
+
+    def finish(self) -> list[WriteStat]:
+        """Wait until all handles are closed, and return the statistics of their files.
+
+        Raises:
+            HudiFormatError: a file cannot be written.
+        """
+        self._close_small()
+        self._close_logged()
+        for together in self._together:
+            together.result()  # may raise an error, and then the single ones have no result
+        stats = [stat for closed in self._results for stat in closed.result()]
+        self._together, self._results, self._taken = [], [], []
+        return stats
+
+    def flush(self, handles: Iterable[Handle]) -> None:
+        """Have *handles* write what they have in memory."""
+        for done in [self._begin(handle.flush) for handle in handles]:
+            done.result()
+
+    def __enter__(self) -> HandleCloser:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._threads is not None:
+            self._threads.shutdown(cancel_futures=True)
+        for handle in self._taken:  # the write has failed
+            handle.abandon()
+
+    def _begin(self, action: Callable[[], T]) -> Future[T]:
+        if self._threads is not None:
+            return self._threads.submit(action)
+        done: Future[T] = Future()
+        done.set_result(action())
+        return done
+
+    def _close_small(self) -> None:
+        small, self._small = self._small, []
+        for start in range(0, len(small), _SMALL_FILES_TOGETHER):
+            self._together.append(
+                self._begin(partial(_close_small_files, small[start : start + _SMALL_FILES_TOGETHER]))
+            )
+
+    def _close_logged(self) -> None:
+        logged, self._logged = self._logged, []
+        for start in range(0, len(logged), _ENCODED_TOGETHER):
+            some = logged[start : start + _ENCODED_TOGETHER]
+            blocks = _encode_together([handle for handle, _ in some])
+            for handle, closed in some:
+                given = () if not isinstance(handle, AppendHandle) else (blocks.get(handle),)
+                closed.set_result(handle.close(*given))
+
+
+def _close_file(partition: PartitionWriter, handle: CreateHandle | MergeHandle) -> list[WriteStat]:
+    partition.enter()
+    return handle.close()
+
+
+def _close_small_files(files: Sequence[_SmallFile]) -> None:
+    for partition, _, _ in files:
+        partition.enter()
+    every = close_together([handle for _, handle, _ in files])
+    for (_, _, closed), stats in zip(files, every, strict=True):
+        closed.set_result(stats)
 
 
 def _encode_together(handles: Sequence[Handle]) -> dict[Handle, LogBlock]:

@@ -43,6 +43,7 @@ from hudiformat.table.support import refuse_unwritable
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.timeline.table_config import TableType
 from hudiformat.write.commit.files import GroupTarget, refuse_finished_write
+from hudiformat.write.commit.partitions import refuse_nested_together
 from hudiformat.write.commit.plan import WritePlan, partial_schema
 from hudiformat.write.commit.transaction import Committed, attempts
 from hudiformat.write.duplicates import combine_keyed
@@ -51,16 +52,15 @@ from hudiformat.write.index.tagging import Tagger
 from hudiformat.write.made_keys import add_keys
 from hudiformat.write.metadata.kinds import refuse_changes_of_indexed
 from hudiformat.write.partial_updates import partial_rows
-from hudiformat.write.partition import Handle, PartitionWriter, close_handles
+from hudiformat.write.partition import HandleCloser, PartitionWriter
 from hudiformat.write.rows import KeyedRows, LocatedRows
 
 _BATCH_ROWS = 65_536
 _PANDAS = b"pandas"
 """The key of an Arrow schema that says that its types were guessed from a data frame."""
 _BATCHES = 16
-_CLOSED_AT_ONCE = 8
-"""Handles of several partitions are collected until there are so many, and then closed together."""
 _LOCAL_TOKEN = WriteToken(0, 0, 0)
+_MOST_THREADS = 8
 _MAX_BUFFERED = 256 * 1024 * 1024
 """Bytes of rows that a task buffers over all its partitions before it writes out the fullest partitions.
 
@@ -256,6 +256,7 @@ class WriteTask:
         self._counter = 1
         self._buffered = 0
         self._threads = threads
+        self._closer = HandleCloser(threads=threads)
         self._complete_files = FileCloser(sync=plan.options.sync and self._storage.capabilities.sync)
 
     def write(self, located: LocatedRows) -> None:
@@ -320,18 +321,18 @@ class WriteTask:
         """Finish and forget the file groups of a partition that have rows so far: no more rows will come for them."""
         if path in self._partitions:
             self._buffered -= self._partitions[path].buffered_bytes
-            self._stats += close_handles([*self._partitions[path].take_handles()], threads=self._threads)
+            self._closer.close(self._partitions[path])
+            self._stats += self._closer.finish()
 
     def finish(self) -> list[WriteStat]:
         """Write what is left, and return a statistic for every file of this task."""
-        handles: list[Handle] = []
+        new = [one for one in self._partitions.values() if one.is_new and not one.is_empty]
+        refuse_nested_together(self._storage, [one.path for one in new])
+        self._closer.enter(new)
         for partition in self._partitions.values():
-            handles += partition.take_handles()
-            if len(handles) >= _CLOSED_AT_ONCE:  # each may keep a file open and rows in memory
-                self._stats += close_handles(handles, threads=self._threads)
-                handles = []
+            self._closer.close(partition)
         self._partitions = {}
-        self._stats += close_handles(handles, threads=self._threads)
+        self._stats += self._closer.finish()
         self._complete_files.finish()
         self.tagger.note_written(self._stats)
         return self._stats
@@ -350,6 +351,7 @@ class WriteTask:
         return self
 
     def __exit__(self, *_error: object) -> None:
+        self._closer.__exit__(None, None, None)
         for partition in self._partitions.values():
             partition.abandon()
         self._complete_files.abandon()
@@ -371,7 +373,7 @@ class WriteTask:
         for path in sorted(sizes, key=sizes.__getitem__, reverse=True):
             if self._buffered <= _MAX_BUFFERED:
                 break
-            self._partitions[path].flush()
+            self._closer.flush(self._partitions[path].open_handles())
             self._buffered -= sizes[path]
         self._buffered = sum(partition.buffered_bytes for partition in self._partitions.values())
 
@@ -391,7 +393,10 @@ def write_keyed(
 
 def local_task(plan: WritePlan, storage: Storage | None = None, *, cache: TableCache | None = None) -> WriteTask:
     """Return the only task of a write in this process; *cache* has the keys of files from earlier writes."""
-    return WriteTask(plan, _LOCAL_TOKEN, storage=storage, cache=cache, threads=pa.cpu_count())
+    storage = open_storage(plan.root) if storage is None else storage
+    is_far = not storage.capabilities.map  # threads then wait for answers, and need no cores
+    threads = _MOST_THREADS if is_far else min(pa.cpu_count(), _MOST_THREADS)
+    return WriteTask(plan, _LOCAL_TOKEN, storage=storage, cache=cache, threads=threads)
 
 
 def _sort_by_key(rows: KeyedRows) -> KeyedRows:

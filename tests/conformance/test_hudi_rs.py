@@ -68,7 +68,7 @@ class Slice:
             partition_path="x",
             file_name="f",
             task_partition=0,
-            first_counter=1,
+            counters=1,
         )
 
     def add(self, block: hf.LogBlock) -> list[Row]:

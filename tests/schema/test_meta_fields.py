@@ -38,7 +38,7 @@ def test_rows_are_numbered_from_the_first_counter() -> None:
         partition_path="p=1",
         file_name="f",
         task_partition=7,
-        first_counter=10,
+        counters=10,
     )
     repeated: list[Any] = [rows[name] for name in META_FIELDS if not name.endswith(("_seqno", "_key"))]
     assert all(len(column.dictionary) == 1 for column in repeated)
@@ -64,6 +64,6 @@ def test_no_rows() -> None:
         partition_path="",
         file_name="f",
         task_partition=0,
-        first_counter=1,
+        counters=1,
     )
     assert (rows.num_rows, rows.schema.names) == (0, meta_schema(SCHEMA).names)

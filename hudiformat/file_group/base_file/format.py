@@ -91,6 +91,8 @@ class BaseFileFormat(Protocol):
     """One format of base files (``hoodie.table.base.file.format``)."""
 
     extension: str
+    never_full: int
+    """A file with fewer rows than this is never full."""
 
     def open(self, storage: Storage, path: str) -> AbstractContextManager[StoredFile]:
         """Open the base file at *path* for the body, in which damage raises the same errors.

@@ -22,7 +22,7 @@ from hudiformat.codec.statistics import ColumnStatistics, kind_of, loosen_ancien
 from hudiformat.conditions.filters import columns_of
 from hudiformat.errors import CorruptTableError, HudiFormatError, SchemaError
 from hudiformat.file_group.base_file.filters import can_match_nan
-from hudiformat.file_group.base_file.parquet_writer import ParquetBaseFileWriter
+from hudiformat.file_group.base_file.parquet_writer import NEVER_FULL, ParquetBaseFileWriter
 from hudiformat.storage.protocol import OutputFile, Storage
 from hudiformat.wire import check_row_count
 
@@ -33,6 +33,7 @@ class ParquetFormat:
     """Base files in Parquet; see ``hudiformat.file_group.base_file.format.BaseFileFormat``."""
 
     extension = "parquet"
+    never_full = NEVER_FULL
 
     @contextmanager
     def open(self, storage: Storage, path: str) -> Iterator[ParquetBaseFile]:

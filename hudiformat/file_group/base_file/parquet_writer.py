@@ -17,7 +17,7 @@ from hudiformat.schema.meta_fields import FILE_NAME, RECORD_KEY
 from hudiformat.storage.protocol import OutputFile
 from hudiformat.storage.streams import ArrowSink
 
-_CHECKED_AFTER = 100
+NEVER_FULL = 100
 """A file with fewer rows is never full (ParquetProperties.DEFAULT_MINIMUM_RECORD_COUNT_FOR_CHECK)."""
 _LEAST_SHARE = 0.25
 """Until a row group is written, a byte of rows in memory is assumed to take at least this many bytes in the file."""
@@ -106,7 +106,7 @@ class ParquetBaseFileWriter:
 
         Source: HoodieBaseParquetWriter.canWrite, Hudi 1.2.0.
         """
-        if self.rows < _CHECKED_AFTER:
+        if self.rows < NEVER_FULL:
             return False
         return self.data_size > size - max(2 * self.data_size / self.rows, size * _UNUSED_SHARE)
 
@@ -119,7 +119,7 @@ class ParquetBaseFileWriter:
         """
         room = min(size - self.data_size, self._row_group_size - self._in_file(self.waiting_bytes))
         fitting = rows_within(rows, room / self._share(rows.nbytes, rows.num_rows))
-        return min(max(fitting + 1, _CHECKED_AFTER - self.rows), len(rows))
+        return min(max(fitting + 1, NEVER_FULL - self.rows), len(rows))
 
     def close(self, *, same_keys: FileKeys | None = None) -> int:
         """Write the remaining rows and the footer; return the size of the file in bytes.

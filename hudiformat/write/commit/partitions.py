@@ -9,7 +9,7 @@ Source: HoodiePartitionMetadata, FSUtils.getAllPartitionPaths, Hudi 1.2.0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import accumulate
 
 from hudiformat.errors import DataError, StorageError
@@ -49,12 +49,25 @@ def enter_partition(storage: Storage, plan: WritePlan, path: str) -> None:
 
 def refuse_nested(storage: Storage, path: str) -> None:
     """Raise a DataError if a partition at *path* would be inside another one, or would have one inside."""
-    for outer in list(accumulate(path.split("/"), join_path))[:-1]:
+    for outer in _outer_folders(path):
         if storage.exists(join_path(outer, PARTITION_METADATA_FILE)):
             raise _nested(storage, path, inner=path, outer=outer)
     inner = next(_partitions_below(storage, path), None)
     if inner is not None:
         raise _nested(storage, path, inner=inner, outer=path)
+
+
+def refuse_nested_together(storage: Storage, paths: Collection[str]) -> None:
+    """Raise a DataError if one of *paths*, new partitions of a write that are made side by side, is inside another."""
+    known = frozenset(paths)
+    for path in known:
+        for outer in _outer_folders(path):
+            if outer in known:
+                raise _nested(storage, path, inner=path, outer=outer)
+
+
+def _outer_folders(path: str) -> list[str]:
+    return list(accumulate(path.split("/"), join_path))[:-1]
 
 
 def leave_partition(storage: Storage, folder: str, instant: str) -> None:

@@ -128,7 +128,7 @@ class AppendHandle:
             partition_path=self._target.partition_path,
             file_name=file_ids,
             task_partition=self._target.token.partition,
-            first_counter=first_counter,
+            counters=first_counter,
             operation=self._operation(is_update=is_update),
         )
         return self._with_size(stored, rows.known_positions, is_update=is_update)

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
+from hudiformat.file_group.base_file.bloom import BloomFilter
 from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.format import format_named
 from hudiformat.naming.file_names import BaseFileName
-from hudiformat.schema.meta_fields import INSERTED, RECORD_KEY, add_file_name, add_origin
+from hudiformat.schema.meta_fields import INSERTED, RECORD_KEY, add_file_name, add_meta_columns, add_origin
 from hudiformat.timeline.commit_metadata import IndexedFile, WriteStat
 from hudiformat.write.commit.files import GroupTarget, base_file_stat, create_marker
 from hudiformat.write.rows import LocatedRows
 
 _ROW_GROUPS = 8
 """Row groups of a full file: after each, the estimate of how many rows still fit improves."""
+
+
+def base_file_name(target: GroupTarget) -> str:
+    """Return the name of the base file that a write creates in a file group."""
+    extension = format_named(target.plan.config.base_file_format).extension
+    return str(BaseFileName(target.file_id, str(target.token), target.plan.instant, extension))
 
 
 class OpenBaseFile:
@@ -28,7 +35,7 @@ class OpenBaseFile:
     def __init__(self, target: GroupTarget, *, row_size: int | None = None) -> None:
         storage, plan = target.storage, target.plan
         file_format = format_named(plan.config.base_file_format)
-        self.name = str(BaseFileName(target.file_id, str(target.token), plan.instant, file_format.extension))
+        self.name = base_file_name(target)
         self.partition_path = target.partition_path
         self.file_id = target.file_id
         self.path = target.path(self.name)
@@ -173,8 +180,17 @@ class RollingBaseFiles:
             self._open = OpenBaseFile(self._target_of(len(self._stats)))
         return self._open
 
-    def _finish(self, file: OpenBaseFile) -> None:
-        size = file.close()
+    def close_with(self, rows: pa.Table, keys: FileKeys) -> list[WriteStat]:
+        """Write *rows*, which have all meta fields and the record keys of *keys*, to the only file."""
+        self._open = OpenBaseFile(self._target_of(0))
+        self._open.write(rows)
+        self._open.add_keys(rows[RECORD_KEY])
+        self._open.add_values(rows)
+        self._finish(self._open, keys)
+        return self._stats
+
+    def _finish(self, file: OpenBaseFile, same_keys: FileKeys | None = None) -> None:
+        size = file.close(same_keys=same_keys)
         self._open = None
         self._stats.append(
             base_file_stat(
@@ -197,7 +213,8 @@ class CreateHandle:
 
     The file ids count up from ``-0``.  A planned group is one file, unless its rows are larger than planned: a file
     takes rows up to ``SizingOptions.largest_new_file`` bytes, a tenth more than the maximum that groups are planned
-    for.  Memory is bounded by a row group.
+    for.  Rows wait in memory until :meth:`flush` or :meth:`close`, which another thread may call: it opens, encodes and
+    compresses the files.
 
     Source: HoodieCreateHandle, CreateHandleFactory, CopyOnWriteInsertHandler, Hudi 1.2.0.
     """
@@ -206,16 +223,42 @@ class CreateHandle:
         self._target = target
         self._plan = target.plan
         self._files = RollingBaseFiles(self._target_of, lambda _: target.plan.options.sizing.largest_new_file)
+        self._waiting: list[tuple[LocatedRows, int]] = []
+        self._waiting_bytes = 0
+        self._is_open = False
+
+    @property
+    def few_rows(self) -> Sequence[tuple[LocatedRows, int]] | None:
+        """All rows of the handle with the number of their first; None if they might be more than one file."""
+        count = sum(len(rows) for rows, _ in self._waiting)
+        fit = 0 < count < format_named(self._plan.config.base_file_format).never_full
+        return self._waiting if fit and not self._is_open else None
 
     @property
     def buffered_bytes(self) -> int:
         """The bytes of the rows that are still in memory."""
-        return self._files.waiting_bytes
+        return self._waiting_bytes + self._files.waiting_bytes
 
     def insert(self, rows: LocatedRows, *, first_counter: int) -> None:
-        """Write *rows*, which have the table's own columns."""
-        for start in range(0, len(rows), _ROWS_AT_ONCE):
-            self._files.write(self._add_meta_fields(rows.slice(start, _ROWS_AT_ONCE), first_counter + start))
+        """Add *rows*, which have the table's own columns."""
+        self._waiting.append((rows, first_counter))
+        self._waiting_bytes += rows.rows.nbytes
+
+    def flush(self) -> None:
+        """Write the rows that are still in memory."""
+        self._write_waiting()
+        self._files.flush()
+
+    def close(self) -> list[WriteStat]:
+        """Finish the files, and return one statistic per base file."""
+        self._write_waiting()
+        return self._files.close()
+
+    def _write_waiting(self) -> None:
+        waiting, self._waiting, self._waiting_bytes, self._is_open = self._waiting, [], 0, True
+        for rows, first_counter in waiting:
+            for start in range(0, len(rows), _ROWS_AT_ONCE):
+                self._files.write(self._add_meta_fields(rows.slice(start, _ROWS_AT_ONCE), first_counter + start))
 
     def _add_meta_fields(self, rows: LocatedRows, first_counter: int) -> pa.Table:
         """Return *rows* with all meta fields except the file's name."""
@@ -227,21 +270,64 @@ class CreateHandle:
             partition_path=self._target.partition_path,
             task_partition=self._target.token.partition,
             operation=INSERTED if self._plan.schema.keeps_operations else None,
+            joins_others=False,
         )
         return pa.Table.from_batches([stored])
 
-    def flush(self) -> None:
-        """Write the rows that are still in memory."""
-        self._files.flush()
-
-    def close(self) -> list[WriteStat]:
-        """Finish the files, and return one statistic per base file."""
-        return self._files.close()
+    def close_with(self, rows: pa.Table, bloom_filter: str | None) -> list[WriteStat]:
+        """Write the only file of the handle: *rows* have all meta fields, and *bloom_filter* is the text for them."""
+        self._is_open = True
+        return self._files.close_with(rows, FileKeys(None, bloom_filter))
 
     def abandon(self) -> None:
         """Stop writing; the rollback of the write deletes the files."""
         self._files.abandon()
 
+    @property
+    def file_name(self) -> str:
+        """The name of the first file."""
+        return base_file_name(self._target_of(0))
+
+    @property
+    def target(self) -> GroupTarget:
+        """The file group, and the write."""
+        return self._target
+
     def _target_of(self, number: int) -> GroupTarget:
         group = self._target.file_id.rpartition("-")[0]
         return self._target.of_group(f"{group}-{number}")
+
+
+def close_together(handles: Sequence[CreateHandle]) -> Iterator[list[WriteStat]]:
+    """Close handles of one write that have ``few_rows``, and yield the statistics of each.
+
+    Meta fields and bloom filters are computed once for all of them: a call for each column of each file would take most
+    of the time.  Three rows in two files::
+
+        _hoodie_commit_seqno    t_0_1   t_0_2 | t_0_3
+        _hoodie_partition_path  x       x     | y
+        _hoodie_file_name       f1      f1    | f2
+    """
+    plan, token = handles[0].target.plan, handles[0].target.token
+    parts = [(handle, part, first) for handle in handles for part, first in handle.few_rows or ()]
+    lengths = [len(part) for _, part, _ in parts]
+    keys = pa.concat_arrays([part.keys for _, part, _ in parts])
+    counters = np.concatenate([np.arange(first, first + len(part)) for _, part, first in parts])
+    repeated = pa.array(np.repeat(np.arange(len(parts)), lengths))
+    stored = add_meta_columns(
+        pa.concat_batches([part.rows for _, part, _ in parts]),
+        keys,
+        counters=pa.array(counters),
+        instant=plan.instant,
+        partition_path=pa.array([part.path for _, part, _ in parts]).take(repeated),
+        file_name=pa.array([handle.file_name for handle, _, _ in parts]).take(repeated),
+        task_partition=token.partition,
+        operation=INSERTED if plan.schema.keeps_operations else None,
+    )
+    counts = [sum(len(part) for part, _ in handle.few_rows or ()) for handle in handles]
+    filters = [one.serialize() for one in BloomFilter.of_each(keys, counts)] if plan.options.bloom_filter else None
+    start = 0
+    for number, (handle, count) in enumerate(zip(handles, counts, strict=True)):
+        rows = pa.Table.from_batches([stored.slice(start, count)])
+        yield handle.close_with(rows, None if filters is None else filters[number])
+        start += count

@@ -26,7 +26,7 @@ def table(keys: list[str]) -> pa.Table:
                 partition_path="",
                 file_name="f",
                 task_partition=0,
-                first_counter=1,
+                counters=1,
             ).cast(meta_schema(SCHEMA))
         ]
     )
