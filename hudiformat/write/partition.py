@@ -7,7 +7,8 @@ spreads new rows over file groups counts them, and an update rewrites a base fil
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -40,10 +41,13 @@ _ENCODED_TOGETHER = 256
 """File groups whose small blocks are encoded together."""
 _SMALL_FILES_TOGETHER = 64
 """Base files of few rows that are written together, by one thread."""
+_COMPUTED_AHEAD = 3
+"""Results that are computed before they are asked for; each has the rows of a piece of a write."""
 _PARTS_OF_A_BLOCK = 1024
 """The rows of a file group are few if a block has room for this many times their bytes."""
 
 T = TypeVar("T")
+Given = TypeVar("Given")
 Handle = AppendHandle | AppendNewHandle | CreateHandle | MergeHandle
 
 _SmallFile: TypeAlias = "tuple[PartitionWriter, CreateHandle, Future[list[WriteStat]]]"
@@ -345,12 +349,12 @@ def _append_together(handles: Sequence[AppendHandle], rows: LocatedRows, *, firs
         handle.take(stored.share(start, count))
 
 
-class HandleCloser:
-    """Closes the handles of a task, and returns the statistics of their files in the order of the handles.
+class TaskThreads:
+    """Does the work of a task side by side: it splits rows, makes partitions, and closes the handles.
 
     Base files are written by *threads* threads: most of the time goes into compression, which releases the
     interpreter's lock, and into waiting for the storage.  Small blocks of log files are encoded together, which hardly
-    takes longer than one.
+    takes longer than one.  The statistics of files come in the order of their handles.
     """
 
     def __init__(self, *, threads: int) -> None:
@@ -360,6 +364,16 @@ class HandleCloser:
         self._small: list[_SmallFile] = []
         self._together: list[Future[None]] = []
         self._logged: list[tuple[Handle, Future[list[WriteStat]]]] = []
+
+    def map(self, function: Callable[[Given], T], given: Iterable[Given]) -> Iterator[T]:
+        """Yield the result of *function* for each of *given*, in their order; a few are computed ahead."""
+        waiting: deque[Future[T]] = deque()
+        for one in given:
+            waiting.append(self._begin(partial(function, one)))
+            if len(waiting) > _COMPUTED_AHEAD:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
     def enter(self, partitions: Sequence[PartitionWriter]) -> None:
         """Make folders partitions by threads; a handle that needs one waits for it, and meets the same errors."""
@@ -404,7 +418,7 @@ class HandleCloser:
         for done in [self._begin(handle.flush) for handle in handles]:
             done.result()
 
-    def __enter__(self) -> HandleCloser:
+    def __enter__(self) -> TaskThreads:
         return self
 
     def __exit__(

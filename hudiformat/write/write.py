@@ -52,7 +52,7 @@ from hudiformat.write.index.tagging import Tagger
 from hudiformat.write.made_keys import add_keys
 from hudiformat.write.metadata.kinds import refuse_changes_of_indexed
 from hudiformat.write.partial_updates import partial_rows
-from hudiformat.write.partition import HandleCloser, PartitionWriter
+from hudiformat.write.partition import PartitionWriter, TaskThreads
 from hudiformat.write.rows import KeyedRows, LocatedRows
 
 _BATCH_ROWS = 65_536
@@ -256,7 +256,7 @@ class WriteTask:
         self._counter = 1
         self._buffered = 0
         self._threads = threads
-        self._closer = HandleCloser(threads=threads)
+        self._side_by_side = TaskThreads(threads=threads)
         self._complete_files = FileCloser(sync=plan.options.sync and self._storage.capabilities.sync)
 
     def write(self, located: LocatedRows) -> None:
@@ -296,7 +296,9 @@ class WriteTask:
             rows = _sort_by_key(rows)
         # Many rows make large pieces: keys that are neighbours in the index are then looked up together.
         pieces = rows.batches(max(_BATCH_ROWS, len(rows) // _BATCHES))
-        return chain.from_iterable(map(self.tagger.locate, pieces))
+        if self.tagger.looks_up:  # what one piece reads, the next ones use
+            return chain.from_iterable(map(self.tagger.locate, pieces))
+        return chain.from_iterable(self._side_by_side.map(lambda piece: [*self.tagger.locate(piece)], pieces))
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Look up the keys of *batch*, and write its rows as :meth:`write` does.
@@ -321,18 +323,18 @@ class WriteTask:
         """Finish and forget the file groups of a partition that have rows so far: no more rows will come for them."""
         if path in self._partitions:
             self._buffered -= self._partitions[path].buffered_bytes
-            self._closer.close(self._partitions[path])
-            self._stats += self._closer.finish()
+            self._side_by_side.close(self._partitions[path])
+            self._stats += self._side_by_side.finish()
 
     def finish(self) -> list[WriteStat]:
         """Write what is left, and return a statistic for every file of this task."""
         new = [one for one in self._partitions.values() if one.is_new and not one.is_empty]
         refuse_nested_together(self._storage, [one.path for one in new])
-        self._closer.enter(new)
+        self._side_by_side.enter(new)
         for partition in self._partitions.values():
-            self._closer.close(partition)
+            self._side_by_side.close(partition)
         self._partitions = {}
-        self._stats += self._closer.finish()
+        self._stats += self._side_by_side.finish()
         self._complete_files.finish()
         self.tagger.note_written(self._stats)
         return self._stats
@@ -351,7 +353,7 @@ class WriteTask:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._closer.__exit__(None, None, None)
+        self._side_by_side.__exit__(None, None, None)
         for partition in self._partitions.values():
             partition.abandon()
         self._complete_files.abandon()
@@ -373,7 +375,7 @@ class WriteTask:
         for path in sorted(sizes, key=sizes.__getitem__, reverse=True):
             if self._buffered <= _MAX_BUFFERED:
                 break
-            self._closer.flush(self._partitions[path].open_handles())
+            self._side_by_side.flush(self._partitions[path].open_handles())
             self._buffered -= sizes[path]
         self._buffered = sum(partition.buffered_bytes for partition in self._partitions.values())
 

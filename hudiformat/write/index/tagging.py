@@ -112,6 +112,16 @@ class Tagger:
             )
         return self._partitions[path]
 
+    @property
+    def looks_up(self) -> bool:
+        """Whether :meth:`locate` looks for the file groups of rows; otherwise it only divides them by partition."""
+        return self._plan.uses_buckets or self._checks_duplicates or self._plan.operation not in _INSERTS
+
+    @property
+    def _checks_duplicates(self) -> bool:
+        plan = self._plan
+        return plan.operation is Operation.INSERT and plan.options.insert_duplicates is not DuplicatePolicy.NONE
+
     def locate(self, rows: KeyedRows) -> Iterator[LocatedRows]:
         """Yield *rows*, of one record batch, with the file groups that they belong to.
 
@@ -122,15 +132,11 @@ class Tagger:
             DataError: an insert of an existing key, if ``hoodie.datasource.insert.dup.policy`` is fail.
             OptionError: the table's buckets contradict the options.
         """
-        plan = self._plan
-        checks_duplicates = plan.operation is Operation.INSERT and (
-            plan.options.insert_duplicates is not DuplicatePolicy.NONE
-        )
-        is_looked_up = plan.uses_buckets or checks_duplicates or plan.operation not in _INSERTS
+        plan, checks_duplicates = self._plan, self._checks_duplicates
         batch = cast("pa.RecordBatch", rows.rows)
         for path, indices in group_by_value(rows.paths):
             part = LocatedRows(path, take_rows(batch, indices), take_rows(rows.keys, indices), is_new=True)
-            if not is_looked_up:
+            if not self.looks_up:
                 yield part
                 continue
             found = self.partition(path).locate_keys(part.keys)
