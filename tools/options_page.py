@@ -31,7 +31,7 @@ OWN = {
 }
 """hudiformat's own keys among those of a table, and what each means."""
 OTHER_DEFAULTS = {
-    "hoodie.parquet.compression.codec": "; without it `zstd`, which Hudi reads too, and which takes a quarter of the time"
+    "hoodie.parquet.compression.codec": "; without it `zstd`, which Hudi reads too, in a quarter of the time"
 }
 """What is said of keys whose default is not Hudi's."""
 _HEAD = """# Options
