@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from operator import attrgetter
 
 from hudiformat.errors import NameFormatError
 from hudiformat.naming.instants import is_instant
@@ -105,7 +106,7 @@ _BY_EXTENSION = _extensions()
 _EXTENSION_OF = {key: extension for extension, key in _BY_EXTENSION.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Instant:
     """An action on the table, identified by the time at which it was requested, in one of its states.
 
@@ -142,7 +143,7 @@ class Instant:
         completion = "" if self.completion_time is None else f"_{self.completion_time}"
         return f"{self.time}{completion}.{extension}"
 
-    @property
+    @cached_property  # each operation on a table sorts the same instants several times
     def sort_key(self) -> tuple[str, str, int]:
         """The sort key of the timeline: requested time, then action, then state.
 
@@ -183,7 +184,7 @@ def parse_instant_name(name: str, *, layout: int) -> Instant:
     return Instant(time, action, state, completion_time)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Timeline:
     """The instants of a table, each in its newest state, in the order of their requested times.
 
@@ -198,24 +199,24 @@ class Timeline:
 
         Source: TimelineLayout.filterHoodieInstantsByLatestState, Hudi 1.2.0.
         """
-        return cls.of_sorted(sorted(instants, key=lambda instant: instant.sort_key))
+        return cls.of_sorted(sorted(instants, key=attrgetter("sort_key")))
 
     @classmethod
     def of_sorted(cls, instants: Iterable[Instant]) -> Timeline:
         """Return the timeline of *instants*, which are in the order of the timeline, each in one or several states."""
-        return cls(tuple({(one.time, one.action.completed_as): one for one in instants}.values()))
+        return cls(tuple({one.sort_key[:2]: one for one in instants}.values()))
 
-    @property
+    @cached_property
     def completed(self) -> tuple[Instant, ...]:
         """All completed instants."""
         return tuple(instant for instant in self.instants if instant.is_completed)
 
-    @property
+    @cached_property
     def pending(self) -> tuple[Instant, ...]:
         """All instants that are requested or inflight."""
         return tuple(instant for instant in self.instants if not instant.is_completed)
 
-    @property
+    @cached_property
     def completed_writes(self) -> tuple[Instant, ...]:
         """The completed commits, delta commits and replace commits, which change rows or files of the table.
 
@@ -223,7 +224,7 @@ class Timeline:
         """
         return tuple(instant for instant in self.completed if instant.action.is_write)
 
-    @property
+    @cached_property
     def by_completion_time(self) -> tuple[Instant, ...]:
         """All completed instants by completion time; instants of layout 1, which have none, by requested time.
 
@@ -273,7 +274,7 @@ def list_instants(storage: Storage, folder: str, *, layout: int) -> list[Instant
             instants.append(parse_instant_name(info.name, layout=layout))
         except NameFormatError:
             continue  # hoodie.properties, checksums, temporary files
-    return sorted(instants, key=lambda instant: instant.sort_key)
+    return sorted(instants, key=attrgetter("sort_key"))
 
 
 def read_metadata(storage: Storage, config: TableConfig, instant: Instant) -> CommitMetadata:
