@@ -27,7 +27,7 @@ from xdist.scheduler import LoadFileScheduling
 from hudiformat import Table
 from tests.conformance.hudi import ROOT, NoHudiError, RealHudi
 from tests.conformance.java import JavaClass
-from tests.effort import BUSY, examples
+from tests.effort import BUSY, examples, some_sets
 from tests.jvms import SHORT_LIVED, SMALL, STARTUP, use_archive
 from tests.scratch import use_memory
 from tests.tables import Clock, GoldenTable, new_table, unpack
@@ -70,7 +70,7 @@ settings.load_profile("busy")
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         for name in ("spark", "hudi", "s3", "browser"):
             if name in getattr(item, "fixturenames", ()):
@@ -78,16 +78,33 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for name, places in JVMS.items():
             if name in getattr(item, "fixturenames", ()) and not item.nodeid.startswith((*places, *JVMS["hudi"])):
                 raise pytest.UsageError(f"{item.nodeid} would start a JVM for its worker alone: add its file to JVMS")
+    _draw_sets(config, items)
     _measure_some(items)
     items.sort(key=_turn)
 
 
-def _measure_some(items: list[pytest.Item]) -> None:
-    """Measure coverage for a few sets of parameters of a test, which are drawn; the others take the same code."""
+def _draw_sets(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out sets of parameters of tests that nobody has named, as ``file::test``."""
+    named = tuple(os.path.relpath(argument) for argument in config.args if "::" in argument)
+    chosen = {
+        item
+        for test, alike in _by_test(items).items()
+        for item in (alike if test.startswith(named) else some_sets(test, alike))
+    }
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = [item for item in items if item in chosen]
+
+
+def _by_test(items: list[pytest.Item]) -> dict[str, list[pytest.Item]]:
     sets: dict[str, list[pytest.Item]] = {}
     for item in items:
         sets.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    for alike in sets.values():
+    return sets
+
+
+def _measure_some(items: list[pytest.Item]) -> None:
+    """Measure coverage for a few sets of parameters of a test, which are drawn; the others take the same code."""
+    for alike in _by_test(items).values():
         for item in Random(len(alike)).sample(alike, max(len(alike) - MEASURED, 0)):  # noqa: S311 - no secret
             item.add_marker("unmeasured")
 

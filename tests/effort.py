@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from random import Random
 from typing import TypeVar
 
@@ -21,8 +22,8 @@ only_long = pytest.mark.skipif(not LONG, reason="HUDIFORMAT_LONG=1 runs it")
 
 
 def examples(count: int) -> int:
-    """So many of Hypothesis's examples where ``HUDIFORMAT_LONG`` is set, a quarter of them elsewhere."""
-    return count if LONG else max(count // 4, 2)
+    """So many of Hypothesis's examples where ``HUDIFORMAT_LONG`` is set, a tenth of them elsewhere."""
+    return count if LONG else max(count // 10, 2)
 
 
 def every(count: int) -> int:
@@ -38,6 +39,32 @@ def sample(values: Iterable[T], *, of: int) -> list[T]:
     found = list(values)
     drawn = Random(len(found)).sample(range(len(found)), -(-len(found) // every(of)))  # noqa: S311 - no secret
     return [found[place] for place in sorted(drawn)]
+
+
+COSTLY = ("spark", "hudi", "s3", "browser", "slow")
+"""The markers of tests that take seconds."""
+
+
+def some_sets(test: str, items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Of *items*, which are *test* with its sets of parameters: all in a long run, elsewhere some, always the same.
+
+    They are drawn, so that each value of each parameter is in one of them; of a test that is costly with each of its
+    sets it is one of eight, and at least one.  A test with the marker ``all_sets`` takes all in every run.
+    """
+    if LONG or len(items) == 1 or items[0].get_closest_marker("all_sets"):
+        return list(items)
+    is_costly = all(any(item.get_closest_marker(name) for name in COSTLY) for item in items)
+    return list(islice(_with_each_value(test, items), -(-len(items) // 8) if is_costly else None))
+
+
+def _with_each_value(test: str, items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
+    seen: set[tuple[int, str]] = set()
+    for item in Random(test).sample(items, len(items)):  # noqa: S311 - no secret
+        assert isinstance(item, pytest.Function)
+        values = set(enumerate(item.callspec._idlist))
+        if not values <= seen:
+            seen |= values
+            yield item
 
 
 def steps(*, long: int, short: int) -> int:

@@ -153,6 +153,7 @@ def test_commands_and_deletes_are_the_same_for_both(java: JavaClass, tmp_path: P
     assert copied_by_hudi(java, path, tmp_path / "copy") == [delete, rollback]
 
 
+@pytest.mark.all_sets
 @pytest.mark.parametrize("kind", [hf.BlockType.AVRO_DATA, hf.BlockType.DELETE, hf.BlockType.COMMAND])
 def test_every_header_key_is_the_same_for_both(java: JavaClass, tmp_path: Path, kind: hf.BlockType) -> None:
     contents = {

@@ -79,12 +79,14 @@ def read_by_hudi(java: JavaClass, folder: Path, ordering: pa.Array | None, count
     return [line[len(head) :] for line, head in zip(lines, heads, strict=True)]
 
 
+@pytest.mark.all_sets
 @pytest.mark.parametrize("what", ORDERING)
 def test_hudi_reads_the_ordering_values_that_we_write(java: JavaClass, tmp_path: Path, what: str) -> None:
     kind, values, texts = ORDERING[what]
     assert read_by_hudi(java, tmp_path, pa.array(values, kind), len(values)) == texts
 
 
+@pytest.mark.all_sets
 @pytest.mark.parametrize("version", [3, 2])
 @pytest.mark.parametrize("what", ORDERING)
 def test_we_read_the_ordering_values_that_hudi_writes(java: JavaClass, what: str, version: int) -> None:
@@ -122,6 +124,7 @@ CONVERTED: dict[str, tuple[pa.Array, Sequence[str]]] = {
 }
 
 
+@pytest.mark.all_sets
 @pytest.mark.parametrize("what", CONVERTED)
 def test_hudi_reads_the_ordering_values_that_we_bring_to_a_type_of_its_own(
     java: JavaClass, tmp_path: Path, what: str
@@ -157,6 +160,7 @@ MIXED: dict[str, tuple[Sequence[str], Sequence[Any], pa.DataType]] = {
 }
 
 
+@pytest.mark.all_sets
 @pytest.mark.parametrize("version", [3, 2])
 @pytest.mark.parametrize("what", MIXED)
 def test_we_read_ordering_values_that_are_not_all_alike(java: JavaClass, what: str, version: int) -> None:

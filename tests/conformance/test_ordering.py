@@ -13,6 +13,7 @@ from tests.rows import assert_same_rows
 MERGED = {**ORDERING, "local timestamp": REFUSED["local timestamp"][:3]}
 
 
+@pytest.mark.all_sets
 @pytest.mark.parametrize("what", MERGED)
 def test_deletes_with_ordering_values_of_every_type(hudi: RealHudi, tmp_path: Path, what: str) -> None:
     table = deleted_by_ordering(tmp_path / "t", *MERGED[what])

@@ -43,6 +43,7 @@ def test_options_have_flink_s_defaults(flink: JavaClass) -> None:
     assert parse_sink_options(shared) == SinkOptions()
 
 
+@pytest.mark.all_sets
 @pytest.mark.parametrize("text", ["5", "7 b", "12k", "12 KB", " 3mb ", "3 mebibytes", "2g", "2 gibibytes", "1tb"])
 def test_sizes_are_read_as_flink_reads_them(flink: JavaClass, text: str) -> None:
     assert str(parse_sink_options({"compaction.file-size": text}).compaction_file_size) == flink.call(
@@ -50,6 +51,7 @@ def test_sizes_are_read_as_flink_reads_them(flink: JavaClass, text: str) -> None
     )
 
 
+@pytest.mark.all_sets
 @pytest.mark.parametrize(
     "text", ["5", "7ms", "7 milli", "12s", "12 secs", " 3m ", "30 min", "2 hours", "1 d", "2 DAYS"]
 )

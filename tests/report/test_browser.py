@@ -64,6 +64,7 @@ def test_the_policy_forbids_the_network_and_other_scripts(browser: Browser, host
     )
 
 
+@pytest.mark.all_sets
 @SIZES
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_no_width_needs_scrolling_sideways(browser: Browser, hostile_page: Path, width: int, dark: bool) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.unmeasured
 
 
+@pytest.mark.all_sets
 @pytest.mark.parametrize("name", [name for name in pages_that_need("spark") if name not in pages_that_need("hudi")])
 def test_the_examples_of_a_page_run_on_spark(
     name: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -110,6 +110,7 @@ def test_avro_files_are_written_and_merged(spark: SparkSession, tmp_path: Path) 
     assert read_with_java(spark, path) == ("snappy", expected)
 
 
+@pytest.mark.all_sets
 @pytest.mark.spark
 @pytest.mark.parametrize("codec", [codec.value for codec in Codec])
 def test_avro_s_java_classes_read_every_codec(spark: SparkSession, tmp_path: Path, codec: str) -> None:

@@ -59,6 +59,7 @@ def test_rows_of_real_hudi_s_tables_are_those_of_the_library(
         assert_same_rows(by_tasks.toArrow(), as_spark_has(expected))
 
 
+@pytest.mark.all_sets
 @pytest.mark.parametrize(
     ("name", "query", "who"),
     [
@@ -82,6 +83,7 @@ def of_type(folder: Path, kind: pa.DataType, values: list[Any]) -> hf.Table:
     return table
 
 
+@pytest.mark.all_sets
 @pytest.mark.parametrize(
     ("kind", "values", "who"),
     [

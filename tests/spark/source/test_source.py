@@ -84,6 +84,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.all_sets
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_cannot_be_done_is_refused_by_name(spark: SparkSession, table: hf.Table, what: str) -> None:
     options, mode, message = REFUSED[what]
@@ -172,6 +173,7 @@ def test_a_task_that_did_not_end_stops_the_commit(spark: SparkSession, table: hf
     assert not list(Path(table.path).rglob("*.log.*"))
 
 
+@pytest.mark.all_sets
 @pytest.mark.parametrize(("method", "module"), [("streamReader", "stream_reader"), ("streamWriter", "stream_writer")])
 def test_streams_need_a_newer_pyspark(spark: SparkSession, table: hf.Table, method: str, module: str) -> None:
     source, schema = HudiDataSource({"path": table.path}), things(spark, 1).schema

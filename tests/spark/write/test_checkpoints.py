@@ -28,6 +28,7 @@ def test_the_checkpoint_is_hudis() -> None:
     assert checkpoint("a", 7) == {"_hudi_streaming_sink_checkpoint": '{"a": "7"}'}
 
 
+@pytest.mark.all_sets
 @pytest.mark.parametrize("text", ["{", "[1]", '"a"', '{"a": "x"}', '{"a": []}'])
 def test_a_damaged_checkpoint_is_an_error(table: Table, text: str) -> None:
     commit(table, {"_hudi_streaming_sink_checkpoint": text})

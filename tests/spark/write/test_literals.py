@@ -59,6 +59,7 @@ def test_values_of_each_type_are_those_that_one_process_writes(spark: SparkSessi
     assert found[0] == found[1]
 
 
+@pytest.mark.all_sets
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
