@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from tests.codec.hfile.files import Entry
 from tests.conformance.hudi import RealHudi
+from tests.conformance.java import JavaClass
 
 _CODE = """
 from base64 import b64decode, b64encode
@@ -24,8 +26,8 @@ def hfile_write(entries, codec, block_size, file_info, meta_blocks, creation_tim
         writer.appendFileInfo(name, b64decode(value))
     for name, value in meta_blocks:
         writer.appendMetaInfo(name, b64decode(value))
-    for key, value in entries:
-        writer.append(key, b64decode(value))
+    if entries:
+        java_call(java_HFiles["append"], [writer, entries])
     writer.close()
     return b64encode(out.toByteArray()).decode()
 
@@ -36,29 +38,6 @@ def hfile_open(data):
     reader = hudi_io.hfile.HFileReaderImpl(stream, len(data))
     reader.initializeMetadata()
     return reader
-
-
-def hfile_entry(reader):
-    entry = reader.getKeyValue().get()
-    return [entry.getKey().getContentInString(), hudi_io.hfile.HFileUtils.getValue(entry)]
-
-
-def hfile_entries(reader):
-    found = []
-    more = reader.seekTo()
-    while more:
-        found.append(hfile_entry(reader))
-        more = reader.next()
-    return found
-
-
-def hfile_seek(reader, keys):
-    reader.seekTo()
-    found = []
-    for key in keys:
-        code = reader.seekTo(hudi_io.hfile.UTF8StringKey(key))
-        found.append([code, hfile_entry(reader)[1] if code == 0 else None])
-    return found
 
 
 def hfile_extras(reader, names, blocks):
@@ -78,6 +57,7 @@ class JavaHFiles:
 
     def __init__(self, hudi: RealHudi) -> None:
         self._hudi = hudi
+        JavaClass(hudi, "HFiles", Path(__file__).with_name("hfiles.java"))
         hudi.eval_(_CODE)
 
     def write(
@@ -92,18 +72,22 @@ class JavaHFiles:
     ) -> bytes:
         """What HFileWriterImpl makes of *entries*."""
         named = [[(name, _text(value)) for name, value in (pairs or {}).items()] for pairs in (file_info, meta_blocks)]
-        rows = [(key.decode(), _text(value)) for key, value in entries]
+        rows = "\n".join(f"{_text(key)} {_text(value)}" for key, value in entries)
         arguments = (rows, codec.upper(), block_size, *named, creation_time)
         return base64.b64decode(self._call("hfile_write(*{!r})", arguments))
 
     def entries(self, data: bytes) -> list[Entry]:
         """What HFileReaderImpl finds from first to last."""
-        found = self._call("hfile_entries(hfile_open({!r}))", _text(data))
-        return [(key.encode(), value.encode()) for key, value in found]
+        found = self._call("java_call(java_HFiles['entries'], [hfile_open({!r})])", _text(data))
+        pairs = (line.split(" ") for line in found.splitlines())
+        return [(base64.b64decode(key), base64.b64decode(value)) for key, value in pairs]
 
     def seek(self, data: bytes, keys: Sequence[str]) -> list[tuple[int, str | None]]:
         """What seekTo says of each of *keys*, which are in order, and the value where that is 0."""
-        return [(code, value) for code, value in self._call("hfile_seek(hfile_open({!r}), {!r})", _text(data), keys)]
+        sought = "\n".join(_text(key.encode()) for key in keys)
+        found = self._call("java_call(java_HFiles['seek'], [hfile_open({!r}), {!r}])", _text(data), sought)
+        answers = (line.split(" ") for line in found.splitlines())
+        return [(int(code), base64.b64decode(value).decode() if code == "0" else None) for code, value in answers]
 
     def extras(
         self, data: bytes, names: Sequence[str], blocks: Sequence[str]
