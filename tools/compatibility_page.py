@@ -139,7 +139,7 @@ LIVE = (
             v6="MERGE_ON_READ-6",
             v8="MERGE_ON_READ-8",
             v9="MERGE_ON_READ-9",
-            long=(8,),
+            long=(6, 8),
         ),
     ),
     Feature(
@@ -185,7 +185,7 @@ LIVE = (
     ),
     Feature(
         "buckets by rules, and resized",
-        often(f"{_C}test_buckets.py::test_buckets_are_split_and_merged_in_turn", v9="hudi"),
+        often(f"{_C}test_buckets.py::test_each_resizes_as_the_other_has_planned", v9="hudiformat"),
     ),
     Feature("rows moved by a global index", often(f"{_BOTH}test_a_global_index_moves_rows_as_hudis_does", v9="")),
     Feature(
@@ -196,7 +196,7 @@ LIVE = (
         "partial updates",
         often(
             f"{_C}test_partial_updates.py::test_a_partial_update_is_what_hudis_merge_into_writes",
-            v9="EVENT_TIME_ORDERING",
+            v9="COMMIT_TIME_ORDERING",
         ),
     ),
     Feature(

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 from tests.rows import assert_same_rows
 
 if TYPE_CHECKING:
@@ -123,6 +123,7 @@ result = [found.getNumBuckets(path) for path in ("x", "xy", "y", "z")]
     assert hudi.eval_(code) == [4, 4, 1, 2]
 
 
+@only_long
 @pytest.mark.parametrize("maker", ["hudi", *(["hudiformat"] if LONG else [])])
 def test_buckets_are_split_and_merged_in_turn(hudi: RealHudi, tmp_path: Path, maker: str) -> None:
     path = tmp_path / "t"

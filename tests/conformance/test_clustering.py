@@ -10,7 +10,7 @@ import pytest
 
 import hudiformat as hf
 from tests.conformance.hudi import RealHudi
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 from tests.metadata_statistics import check_metadata_table, check_record_index, check_statistics
 from tests.rows import assert_same_rows
 
@@ -110,6 +110,7 @@ def test_each_runs_the_clustering_that_the_other_has_planned(
     same(78)
 
 
+@only_long
 @pytest.mark.hudi
 @pytest.mark.parametrize("maker", ["hudi", *(["ours"] if LONG else [])])
 def test_hudi_reads_and_updates_row_groups_that_were_copied(

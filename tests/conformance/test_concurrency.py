@@ -15,7 +15,7 @@ from hudiformat.write.write import WriteTask
 from tests import racing
 from tests.conformance.hudi import RealHudi, RealHudiError
 from tests.conformance.test_timeline import ASK
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 from tests.racing import SCHEMA, SHARED, rows
 
 READ_ROLLBACK = (
@@ -72,6 +72,7 @@ def test_writers_of_both_kinds_lose_and_double_nothing(hudi: RealHudi, tmp_path:
         racing.check(found, [*ours, "hudi"])
 
 
+@only_long
 @pytest.mark.hudi
 def test_hudi_reads_the_rollback_of_a_writer_that_died(hudi: RealHudi, tmp_path: Path) -> None:
     path = tmp_path / "table"

@@ -14,7 +14,7 @@ import hudiformat as hf
 from hudiformat.timeline.timeline import Action
 from hudiformat.write.expiring import expire_partitions, find_expired_partitions
 from tests.conformance.hudi import RealHudi
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 from tests.rows import assert_same_rows
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("p", pa.string())])
@@ -89,8 +89,7 @@ def removed(table: hf.Table) -> tuple[str, str, set[str]]:
     ("table_type", "policy"),
     [
         ("MERGE_ON_READ", "KEEP_BY_TIME"),
-        ("COPY_ON_WRITE", "KEEP_BY_TIME"),
-        *([("MERGE_ON_READ", "KEEP_BY_CREATION_TIME")] if LONG else []),
+        *([("COPY_ON_WRITE", "KEEP_BY_TIME"), ("MERGE_ON_READ", "KEEP_BY_CREATION_TIME")] if LONG else []),
     ],
 )
 def test_both_remove_the_same(hudi: RealHudi, tmp_path: Path, table_type: str, policy: str) -> None:
@@ -117,6 +116,7 @@ def test_both_remove_the_same_after_a_write(hudi: RealHudi, tmp_path: Path) -> N
     assert_same(hudi, ours, theirs)
 
 
+@only_long
 @pytest.mark.hudi
 def test_fifty_days_are_seven_hours_to_hudi(hudi: RealHudi, tmp_path: Path) -> None:
     table = aged(tmp_path / "t", "COPY_ON_WRITE", 9)

@@ -15,7 +15,7 @@ import hudiformat as hf
 from examples.flights.reports import KEY, SCHEMA
 from examples.flights.source import read_flights
 from tests.conformance.hudi import ROOT, RealHudi
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 from tests.jvms import STARTUP
 from tests.rows import assert_same_rows
 
@@ -25,7 +25,7 @@ MONTHS = int(os.environ.get("HUDIFORMAT_MONTHS", "2" if LONG else "1"))
 READ_OPTIMIZED = {"hoodie.datasource.query.type": "read_optimized"}
 COMPACT_NOW = "hoodie.compact.inline.max.delta.commits=1"
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, only_long]  # test_both_ways.py has log files that roll over, of few rows
 
 
 def _without_coverage() -> dict[str, str]:

@@ -18,10 +18,11 @@ import pytest
 
 import hudiformat as hf
 from tests.conformance.hudi import RealHudi
+from tests.effort import LONG
 from tests.rows import assert_same_rows
 from tests.tables import multiset
 
-STEPS = int(os.environ.get("HUDIFORMAT_GROWTH_STEPS", "8"))
+STEPS = int(os.environ.get("HUDIFORMAT_GROWTH_STEPS", "8" if LONG else "4"))
 SEED = int(os.environ.get("HUDIFORMAT_GROWTH_SEED", "1"))
 STEPS_PER_TABLE = min(STEPS, 20)
 

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.hudi import RealHudi
+from tests.effort import only_long
 from tests.quick_start import KINDS, answers, run
 
 
+@only_long
 @pytest.mark.parametrize(("table_type", "has_key"), KINDS)
 def test_hudis_answers_are_those_that_are_kept(
     hudi: RealHudi, tmp_path: Path, table_type: str, *, has_key: bool

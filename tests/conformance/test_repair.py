@@ -14,7 +14,7 @@ from hudiformat.timeline.timeline import Action
 from tests.check.repair.breaking import BREAKS, V9, Break, age, damaged_base, own_rows
 from tests.conformance.hudi import RealHudi
 from tests.conformance.test_both_ways import kept_at
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 from tests.tables import tree, unpack
 
 CHOSEN = BREAKS if LONG else list({one.kind: one for one in reversed(BREAKS)}.values())
@@ -78,6 +78,7 @@ def test_hudi_reads_a_table_whose_duplicates_were_deleted(hudi: RealHudi, tmp_pa
     check(hudi, path)
 
 
+@only_long
 @pytest.mark.hudi
 def test_hudis_services_leave_what_was_taken_away(hudi: RealHudi, tmp_path: Path) -> None:
     """Its cleaner, its archiving and the building of its metadata table do not look into the folder."""

@@ -23,7 +23,7 @@ from hudiformat.table.options.values import Operation
 from hudiformat.timeline.timeline import Action, read_metadata
 from hudiformat.write.commit.plan import sizing_profile
 from tests.conformance.hudi import RealHudi
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 
 WRITE = {
     "hoodie.table.name": "t",
@@ -229,6 +229,7 @@ def test_new_rows_go_where_hudi_puts_them(hudi: RealHudi, tmp_path: Path, kind: 
     assert any(len([file_id for file_id, _ in buckets if file_id]) > 2 for buckets in chosen)
 
 
+@only_long
 @pytest.mark.parametrize("kind", ["MERGE_ON_READ", *(["COPY_ON_WRITE"] if LONG else [])])
 def test_groups_in_pending_plans_take_no_new_rows(hudi: RealHudi, tmp_path: Path, kind: str) -> None:
     path = tmp_path / "t"

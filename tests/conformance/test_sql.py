@@ -13,7 +13,7 @@ import pytest
 
 import hudiformat as hf
 from tests.conformance.hudi import RealHudi, RealHudiError
-from tests.effort import LONG
+from tests.effort import LONG, every
 
 WRITE = {
     "hoodie.table.name": "doubles",
@@ -67,7 +67,7 @@ def test_rows_with_one_key_are_updated_and_deleted_where_they_are(hudi: RealHudi
     options = {**WRITE, "hoodie.datasource.write.table.type": kind}
     hudi.write(rows(("a", 1, "x", "1"), ("b", 1, "x", "2"), ("a", 1, "x", "3")), before, options)
     hudi.write(rows(("a", 2, "x", "4"), ("c", 2, "x", "5")), before, options)
-    for number, (statement, (change, expected)) in enumerate(STATEMENTS.items()):
+    for number, (statement, (change, expected)) in enumerate(list(STATEMENTS.items())[:: every(3)]):
         theirs = shutil.copytree(before, tmp_path / f"theirs-{number}")
         name = f"doubles_{kind}_{number}".lower()
         hudi.sql(f"create table {name} using hudi location '{theirs}'")

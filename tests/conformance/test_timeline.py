@@ -27,7 +27,7 @@ from hudiformat.timeline.table_config import MergeMode, TableConfig, TableType
 from hudiformat.timeline.timeline import Action, Instant, instant_path, list_instants, load_timeline
 from tests.conformance.hudi import RealHudi
 from tests.conformance.test_both_ways import READ_OPTIMIZED
-from tests.effort import LONG, every, sample
+from tests.effort import LONG, every, only_long, sample
 from tests.timeline.conftest import GOLDEN, golden_tables, unpacked_table
 from tests.timeline.support import Table, number_of, time
 
@@ -273,7 +273,7 @@ def test_archiving_does_what_hudis_does(asked: RealHudi, tmp_path: Path) -> None
     gone = 0
     # The timelines of damaged tables are those of their sound sisters.
     sound = [path for path in sorted(GOLDEN.glob("*.zip")) if "damaged" not in path.stem]
-    for archive_file in sound[:: every(2)]:
+    for archive_file in sound[:: every(4)]:
         theirs = unpacked(archive_file.stem, tmp_path / archive_file.stem)
         ours = tmp_path / archive_file.stem / "ours"
         shutil.copytree(theirs, ours)
@@ -291,9 +291,10 @@ def test_archiving_does_what_hudis_does(asked: RealHudi, tmp_path: Path) -> None
         )
         if went:
             assert ask(asked, "archived_contents({path})", ours) == ask(asked, "archived_contents({path})", theirs)
-    assert gone > 60 // every(2)
+    assert gone > 60 // every(4)
 
 
+@pytest.mark.all_sets
 @pytest.mark.parametrize("table_type", TableType if LONG else [TableType.MERGE_ON_READ])
 @pytest.mark.parametrize("version", [6, 9])
 def test_archiving_any_timeline_does_what_hudis_does(
@@ -360,6 +361,7 @@ def sorted_rows(hudi: RealHudi, table: Path, options: dict[str, str]) -> list[An
     return sorted(map(str, hudi.read(table, options).to_pylist()))
 
 
+@only_long
 @pytest.mark.parametrize("version", [9, *([6] if LONG else [])])
 def test_hudi_goes_on_archiving_behind_us(asked: RealHudi, tmp_path: Path, version: int) -> None:
     table, mode = tmp_path / "t", MergeMode.COMMIT_TIME_ORDERING

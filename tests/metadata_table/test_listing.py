@@ -23,7 +23,7 @@ from hudiformat.timeline.config_files import METADATA_FOLDER, load_table_config
 from hudiformat.timeline.timeline import load_timeline
 from hudiformat.write.commit.transaction import begin_write
 from tests.conformance.hudi import RealHudi
-from tests.effort import LONG, examples
+from tests.effort import LONG, examples, only_long
 from tests.metadata_table.tables import ALL, FIRST, GONE, T1, T2, T3, T4, MadeTable, check_listing, data_files, sizes
 from tests.rows import assert_same_rows
 from tests.tables import GOLDEN, NAMES, unpack
@@ -167,6 +167,7 @@ OPTIONS = {
 }
 
 
+@only_long
 @pytest.mark.parametrize("partition", ["p", ""] if LONG else ["p"])
 def test_the_listing_is_that_of_the_folders_at_every_step(hudi: RealHudi, tmp_path: Path, partition: str) -> None:
     path = tmp_path / "t"
