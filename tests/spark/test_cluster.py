@@ -38,7 +38,7 @@ from tools.s3_server import S3Server
 pyspark = pytest.importorskip("pyspark")
 pytest.importorskip("pyspark.sql.datasource")
 
-pytestmark = [pytest.mark.spark, pytest.mark.unmeasured]
+pytestmark = [pytest.mark.spark, pytest.mark.unmeasured, only_long]
 
 SCRIPT = Path(__file__).with_name("cluster_job.py")
 SPARK_HOME = Path(pyspark.__file__).parent

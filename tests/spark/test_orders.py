@@ -68,6 +68,7 @@ def parts_of(dice: random.Random, files: int) -> list[list[dict[str, Any]]]:
     return [rows[number::files] for number in range(files)]
 
 
+@only_long
 def test_the_pipeline_takes_what_has_arrived(spark: SparkSession, tmp_path: Path) -> None:
     parts = parts_of(random.Random(1), 4)  # noqa: S311
     for number, part in enumerate(parts):

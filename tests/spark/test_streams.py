@@ -20,7 +20,7 @@ from hudiformat.timeline.archive.archiving import read_archived
 from hudiformat.timeline.commit_metadata import CommitMetadata
 from hudiformat.timeline.timeline import read_metadata
 from hudiformat.write.commit.transaction import Commit
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 from tests.rows import assert_same_rows
 from tests.spark.killable import leave_first_offset_unfinished, running, wait_for, wait_for_a_commit
 from tests.spark.streams import add_file, forget_commit, ids, new_table, rows, staged, stream_out
@@ -94,6 +94,7 @@ def test_the_operation_of_a_batch_may_be_an_option(spark: SparkSession, table: h
     assert ids(table) == ["a"]
 
 
+@only_long
 @pytest.mark.spark
 @pytest.mark.unmeasured
 def test_a_query_that_is_killed_loses_and_doubles_no_row(java: Path, spark: SparkSession, tmp_path: Path) -> None:
