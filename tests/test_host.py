@@ -11,6 +11,8 @@ import pytest
 
 import hudiformat
 
+pytestmark = pytest.mark.unmeasured
+
 ROOT = Path(hudiformat.__file__).parent
 
 CHANGES = (

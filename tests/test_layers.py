@@ -74,6 +74,11 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"))
 
 
+@cache
+def nodes_of(path: Path) -> list[ast.AST]:
+    return list(ast.walk(tree_of(path)))
+
+
 def room_of(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
@@ -90,7 +95,7 @@ def imported_names(path: Path) -> tuple[str, ...]:
 
 def _imported_names(path: Path) -> Iterator[str]:
     package = ("hudiformat", *path.relative_to(ROOT).parent.parts)
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -185,7 +190,7 @@ def test_the_codec_imports_nothing_that_touches_files_or_chance() -> None:
 
 
 def test_the_codec_opens_no_file_and_looks_at_no_clock() -> None:
-    nodes = [(name_of(path), node) for path in CODEC for node in ast.walk(tree_of(path))]
+    nodes = [(name_of(path), node) for path in CODEC for node in nodes_of(path)]
     assert [(name, node.lineno) for name, node in nodes if isinstance(node, ast.Name) and node.id == "open"] == []
     looks = [(name, node) for name, node in nodes if isinstance(node, ast.Attribute) and node.attr in IMPURE_ATTRIBUTES]
     assert [(name, node.lineno) for name, node in looks] == []
@@ -255,8 +260,6 @@ def without(node: ast.AST, other: ast.AST | None) -> list[ast.AST]:
 
 
 def test_no_column_is_looked_for_in_a_list_of_all() -> None:
-    functions = [
-        (path, node) for path in MODULES for node in ast.walk(tree_of(path)) if isinstance(node, ast.FunctionDef)
-    ]
+    functions = [(path, node) for path in MODULES for node in nodes_of(path) if isinstance(node, ast.FunctionDef)]
     found = {(name_of(path), line) for path, function in functions for line in searches_of_names(function)}
     assert sorted(found) == []

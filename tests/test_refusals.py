@@ -74,6 +74,7 @@ PARTS = "{}: {}"
 """A message whose second half is given by the callers of a function."""
 
 
+@pytest.mark.unmeasured
 def test_every_refusal_says_what_was_expected_what_was_found_and_what_to_do() -> None:
     found = list(refusals())
     made = re.compile(rf"(?:raise|return) (?:{'|'.join(REFUSALS)})\(")

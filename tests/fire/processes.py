@@ -133,12 +133,17 @@ class Troublemaker:
     kills: int = 0
     pauses: int = 0
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    begun_with: dict[str, int] = field(default_factory=dict)
+    """The commits that a process had made before it was started: it is left alone until it has made one more."""
 
     def start(self, name: str) -> None:
-        done = self.path.parent / f"{name}.done"
-        first = len(done.read_text().split()) if done.exists() else 0
+        first = self.begun_with[name] = self._done_by(name)
         command = [sys.executable, "-m", "tests.fire.processes", "worker", str(self.path), name, str(first)]
         self.running[name] = subprocess.Popen([*command, str(self.commits), self.kind], cwd=ROOT)
+
+    def _done_by(self, name: str) -> int:
+        done = self.path.parent / f"{name}.done"
+        return len(done.read_text().split()) if done.exists() else 0
 
     def run(self, names: list[str], *, limit: float, long_pauses: int) -> None:
         """Make trouble until all processes have made all their commits.
@@ -156,8 +161,8 @@ class Troublemaker:
                 if process.poll() is not None:
                     assert process.returncode == 0, f"{name} ended with {process.returncode}"
                     del self.running[name]
-            if self.running:
-                self._trouble(self.random.choice(sorted(self.running)), long_pauses)
+            if at_work := sorted(name for name in self.running if self._done_by(name) > self.begun_with[name]):
+                self._trouble(self.random.choice(at_work), long_pauses)
 
     def _trouble(self, name: str, long_pauses: int) -> None:
         process = self.running[name]

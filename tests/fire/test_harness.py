@@ -21,7 +21,7 @@ EVERY_PAIR = 499 if LONG else 9973
 def jobs() -> list[tuple[Work, int]]:
     """In a long run all operations on all kinds of tables at all moments, elsewhere few at some."""
     chosen = [(attack, every(count)) for attack, count in EVERY.items()] + [("pairs of faults", EVERY_PAIR)]
-    return [(work, count) for attack, count in chosen for work in works(attack)[:: every(97)]]
+    return [(work, count) for attack, count in chosen for work in works(attack)[:: every(197)]]
 
 
 @pytest.mark.parametrize("job", jobs(), ids=lambda job: str(job[0]))
@@ -37,7 +37,7 @@ SERVED = (Kind(), Kind(6), Kind(mode="OPTIMISTIC_CONCURRENCY_CONTROL"), Kind(has
 
 def unclear_completions() -> list[tuple[Kind, str]]:
     names = ("compaction", "planned compaction", "clustering", "planned clustering", "log_compact", "upsert", "clean")
-    return sample([(kind, name) for kind in SERVED for name in names], of=4)
+    return sample([(kind, name) for kind in SERVED for name in names], of=10)
 
 
 @pytest.mark.parametrize(("kind", "operation"), unclear_completions(), ids=str)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.effort import LONG
+from tests.effort import only_long
 from tests.fire.processes import SHAPES, race
 
 pytestmark = pytest.mark.unmeasured
 
 
+@only_long  # tests/write/commit has processes that are killed, and others beside them
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", SHAPES if LONG else ["optimistic"])
+@pytest.mark.parametrize("kind", SHAPES)
 def test_processes_that_are_stopped_and_killed_lose_and_double_nothing(kind: str) -> None:
-    processes, commits = (4, 100) if LONG else (2, 4)
-    line = race(kind, processes=processes, commits=commits, seed=1, limit=3600 if LONG else 600, long_pauses=0)
-    assert line.startswith(f"| {kind} | {processes} x {commits} |")
+    line = race(kind, processes=3, commits=12, seed=1, limit=900, long_pauses=0)
+    assert line.startswith(f"| {kind} | 3 x 12 |")

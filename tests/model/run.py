@@ -20,9 +20,10 @@ def run(*, steps: int, number: int, shrinks: bool = True) -> None:
     """
     wanted = STEPS.total() + steps
     while (left := wanted - STEPS.total()) > 0:
+        length = min(left, _LENGTH)
         effort = settings(
-            max_examples=min(left // _LENGTH + 2, _MOST_TABLES),
-            stateful_step_count=_LENGTH,
+            max_examples=min(left // length + 2, _MOST_TABLES),
+            stateful_step_count=length,
             deadline=None,
             database=None,
             phases=(Phase.generate, Phase.shrink) if shrinks else (Phase.generate,),

@@ -1,4 +1,4 @@
-"""The state machine of everything: 3,000 steps in a long run, 200 in CI, a sample elsewhere."""
+"""The state machine of everything: more steps in a long run, and by hand with ``python -m tests.model``."""
 
 from __future__ import annotations
 
@@ -15,4 +15,4 @@ SEED = int(os.environ.get("HUDIFORMAT_MODEL_SEED", "1"))
 
 
 def test_whatever_is_done_to_a_table_it_has_the_rows_that_it_should_have() -> None:
-    run(steps=steps(long=3000, short=40), number=SEED)
+    run(steps=steps(long=300, short=15), number=SEED)

@@ -144,7 +144,7 @@ def test_files_of_the_wanted_size_are_made_of_whole_ones(tmp_path: Path, copies:
     assert table.snapshot().num_rows == 18_000
 
 
-@pytest.mark.parametrize("reason", sample(["log files", "sorted", "codec", "new column", "values"], of=2))
+@pytest.mark.parametrize("reason", sample(["log files", "sorted", "codec", "new column", "values"], of=4))
 def test_rows_are_decoded_where_they_have_to_be(tmp_path: Path, copies: list[int], reason: str) -> None:
     kind = "MERGE_ON_READ" if reason == "log files" else "COPY_ON_WRITE"
     options = {"codec": {"hoodie.parquet.compression.codec": "zstd"}, "sorted": SORTED}.get(reason, {})

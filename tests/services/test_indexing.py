@@ -67,7 +67,7 @@ def check(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table_type", "version"), sample(product(["MERGE_ON_READ", "COPY_ON_WRITE"], [6, 8, 9]), of=3)
+    ("table_type", "version"), sample(product(["MERGE_ON_READ", "COPY_ON_WRITE"], [6, 8, 9]), of=6)
 )
 def test_all_indexes_can_be_built(tmp_path: Path, table_type: str, version: int) -> None:
     table = grown(tmp_path / "t", version, table_type)
@@ -257,7 +257,7 @@ def test_the_metadata_tables_own_services_go_on(tmp_path: Path) -> None:
 def test_a_process_that_dies_leaves_a_table_that_can_be_written(tmp_path: Path, after: bool) -> None:
     expected = content(grown(tmp_path / "t"))
     names: set[tuple[str, ...]] = set()
-    for moment in itertools.count(1, every(23)):
+    for moment in itertools.count(1, every(47)):
         path = Path(shutil.copytree(tmp_path / "t", tmp_path / "copy"))
         table = open_table(path, clock=Clock(), options={"hudiformat.sync": "false"})
         faulty = replace(table._context, storage=FaultyStorage(table._context.storage, Dying(moment, after=after)))
@@ -324,7 +324,7 @@ GOLDENS = (
 )
 
 
-@pytest.mark.parametrize("name", sample(GOLDENS, of=2))
+@pytest.mark.parametrize("name", sample(GOLDENS, of=4))
 def test_hudis_tables_get_indexes(own_golden: Callable[[str], Path], name: str) -> None:
     path = own_golden(name)
     table = open_table(path)

@@ -140,7 +140,7 @@ def nothing_takes_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "monotonic", lambda: 0.0)
 
 
-@pytest.mark.parametrize("name", sample(TABLES, of=2))
+@pytest.mark.parametrize("name", sample(TABLES, of=4))
 def test_the_same_rows_and_instants_give_the_same_files(name: str, tmp_path: Path) -> None:
     recorded = json.loads(RECORDS.read_text())
     found = digest(name, tmp_path / "one")
