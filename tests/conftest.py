@@ -103,9 +103,14 @@ def _by_test(items: list[pytest.Item]) -> dict[str, list[pytest.Item]]:
 
 
 def _measure_some(items: list[pytest.Item]) -> None:
-    """Measure coverage for a few sets of parameters of a test, which are drawn; the others take the same code."""
+    """Measure coverage for a few sets of parameters of a test, which are drawn; the others take the same code.
+
+    Nor is it measured with examples of Hypothesis, whose own code would take twice the time too.
+    """
     for alike in _by_test(items).values():
-        for item in Random(len(alike)).sample(alike, max(len(alike) - MEASURED, 0)):  # noqa: S311 - no secret
+        is_by_hypothesis = getattr(getattr(alike[0], "obj", None), "is_hypothesis_test", False)
+        count = len(alike) if is_by_hypothesis else max(len(alike) - MEASURED, 0)
+        for item in Random(len(alike)).sample(alike, count):  # noqa: S311 - no secret
             item.add_marker("unmeasured")
 
 

@@ -167,7 +167,7 @@ LIVE = (
             f"{_INDEXES}test_they_take_turns_with_a_partitioned_record_index",
             v8="MERGE_ON_READ-8",
             v9="MERGE_ON_READ-9",
-            long=(8,),
+            long=(8, 9),
         ),
     ),
     Feature(
@@ -201,7 +201,7 @@ LIVE = (
     ),
     Feature(
         "new rows go where Hudi puts them",
-        often(f"{_C}test_sizing.py::test_new_rows_go_where_hudi_puts_them", v9="MERGE_ON_READ"),
+        often(f"{_C}test_sizing.py::test_new_rows_go_where_hudi_puts_them", v9="MERGE_ON_READ", long=(9,)),
     ),
     Feature(
         "Hudi reads the changes (CDC) that hudiformat logs",

@@ -455,7 +455,7 @@ def difference(found: Answer, before: Answer, after: Answer) -> str:
 
 
 @pytest.mark.filterwarnings("ignore:.*the metadata table is not used")  # then the folders are
-@pytest.mark.parametrize(("case", "name"), sample(product(CASES, ASKED), of=8), ids=str)
+@pytest.mark.parametrize(("case", "name"), sample(product(CASES, ASKED), of=16), ids=str)
 def test_a_query_answers_as_before_or_as_after_what_another_writer_does_meanwhile(
     races: Races, case: Case, name: str
 ) -> None:

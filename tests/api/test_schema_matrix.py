@@ -31,7 +31,7 @@ def agree(path: Path, change: Change, key: str) -> None:
         assert found == expected
 
 
-@pytest.mark.parametrize("change", sample(CHANGES, of=8), ids=lambda change: change.name)
+@pytest.mark.parametrize("change", sample(CHANGES, of=16), ids=lambda change: change.name)
 def test_a_change_of_a_new_table_comes_out_as_with_hudi(tmp_path: Path, change: Change) -> None:
     variants = VARIANTS if LONG or change.short else VARIANTS[2::3]  # of each type the newest version
     for kind, version in variants:

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.file_sink import main, run_stream
 from hudiformat.sink import SinkOptions
+from tests.effort import only_long
 
 pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]
 
@@ -17,6 +18,7 @@ def test_a_stream_without_compaction_leaves_a_file_for_each_task_and_batch(tmp_p
     assert outcome.sizes == {}  # no partition is committed without a policy
 
 
+@only_long
 def test_the_table_compares_the_variants(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
     picture = tmp_path / "files.png"

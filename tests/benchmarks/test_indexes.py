@@ -66,6 +66,7 @@ def test_spark_upserts_the_batches(spark: SparkSession, prepared: Path) -> None:
         assert table.snapshot(columns=["large"])["large"].to_pylist().count(2) == indexes.UPSERTED
 
 
+@only_long
 def test_all_of_it_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def took(seconds: float) -> dict[str, dict[str, float]]:
         return {name: {"seconds": seconds, "cpu_seconds": 1, "peak_mb": 10} for name in indexes.INDEXES}

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.effort import only_long
+
 pytest.importorskip("deltalake")
 pytest.importorskip("pyiceberg")
 
@@ -37,6 +39,7 @@ def test_all_that_another_has_and_we_do_not_is_in_the_readme() -> None:
             assert feature.name in peers.SHORT
 
 
+@only_long
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_some_features_run(capsys: pytest.CaptureFixture[str]) -> None:

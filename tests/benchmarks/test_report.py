@@ -132,10 +132,10 @@ def test_the_command_prints_and_saves(tmp_path: Path, capsys: pytest.CaptureFixt
     files = {kind: tmp_path / f"out.{kind}" for kind in ("json", "markdown", "plot")}
     files["plot"] = tmp_path / "out.png"
     options = [word for kind, path in files.items() for word in (f"--{kind}", str(path))]
-    code = main(["--quick", "--no-java", "--rows", "500", "--case", "narrow", "--folder", str(tmp_path), *options])
+    code = main(["--quick", "--no-java", "--rows", "500", "--case", "parquet", "--folder", str(tmp_path), *options])
     printed = capsys.readouterr().out
     assert code == 0
     assert files["markdown"].read_text("utf-8").strip() == printed.strip()
     assert "- Rows: 500 mixed ones, other cases in proportion; the best of 2 rounds" in printed
-    assert {item["case"] for item in json.loads(files["json"].read_text())["comparisons"]} == {"narrow"}
+    assert {item["case"] for item in json.loads(files["json"].read_text())["comparisons"]} == {"parquet"}
     assert files["plot"].read_bytes().startswith(b"\x89PNG")

@@ -50,6 +50,7 @@ def peers(run: Run) -> dict[str, set[str]]:
     return found
 
 
+@only_long  # it compiles kernels
 @pytest.mark.parametrize("case", QUICK_CASES, ids=lambda case: case.name)
 def test_rows_are_measured_against_the_peers_in_python(tmp_path: Path, case: Case) -> None:
     run = small_run(tmp_path)
@@ -96,6 +97,7 @@ def test_sections_whose_only_peer_is_java_run_without_it(tmp_path: Path, name: s
     assert peers(run) == {}
 
 
+@only_long
 def test_one_column_is_measured_against_all_ten(tmp_path: Path) -> None:
     run = small_run(tmp_path)
     sections.SECTIONS["columns"](run)
@@ -104,6 +106,7 @@ def test_one_column_is_measured_against_all_ten(tmp_path: Path) -> None:
         assert 0 < mean.value <= worst.value
 
 
+@only_long
 def test_two_workers_are_measured_against_one(tmp_path: Path) -> None:
     run = small_run(tmp_path)
     sections.SECTIONS["workers"](run)
@@ -111,6 +114,7 @@ def test_two_workers_are_measured_against_one(tmp_path: Path) -> None:
     assert all(item.value > 0 for item in run.results.limits)
 
 
+@only_long
 def test_growth_is_measured_in_processes_of_its_own(tmp_path: Path) -> None:
     run = small_run(tmp_path)
     sections.SECTIONS["growth"](run)
@@ -257,6 +261,7 @@ def test_every_target_is_that_of_a_section() -> None:
     assert {(case, measure) for case, measure, _ in TARGETS} <= measured
 
 
+@only_long
 @pytest.mark.hudi
 @pytest.mark.parametrize("name", ["small", *(["mixed", "nested", "parquet", "deletes"] if LONG else [])])
 def test_java_writes_and_reads_the_same_rows(
@@ -286,6 +291,7 @@ def records(folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
+@only_long
 @pytest.mark.hudi
 def test_what_java_cannot_do_says_so(tmp_path: Path, java: Path) -> None:
     with Jvm(quick(DEFAULT)) as vm:

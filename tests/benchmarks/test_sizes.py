@@ -11,6 +11,7 @@ import pytest
 from benchmarks import sizes
 from benchmarks.results import Sized
 from benchmarks.size_cases import SIZE_CASES, SizeCase
+from tests.effort import only_long
 
 pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]
 
@@ -38,6 +39,7 @@ def test_every_work_is_done_at_a_small_size(tmp_path: Path, threads: None, case:
         assert found.seconds > 0
 
 
+@only_long
 def test_each_size_has_its_figures_and_the_largest_its_bounds(tmp_path: Path) -> None:
     case = replace(SIZE_CASES[2], sizes=(1, 2), works={"encode and decode": (("peak_mb", "MB", 1000),)})
     found = sizes.measured(case, tmp_path)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import full_files, listing, small_files
+from tests.effort import only_long
 
 pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]
 
@@ -30,6 +31,7 @@ def test_small_files_are_filled(tmp_path: Path) -> None:
     assert set(map(tuple, groups.values())) == {(1, 1, 1, 1)}
 
 
+@only_long
 def test_planned_groups_are_full_files(capsys: pytest.CaptureFixture[str]) -> None:
     assert full_files.main(["--full", "2000000"]) == 0
     shown = capsys.readouterr().out

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks import stream_files
 from benchmarks.stream_files import Course, main, rows_of, stream_to_sink
+from tests.effort import only_long
 
 pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]
 
@@ -21,6 +22,7 @@ def test_files_over_time_are_compared(tmp_path: Path, capsys: pytest.CaptureFixt
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+@only_long
 def test_the_policy_merge_leaves_few_files(tmp_path: Path) -> None:
     """Almost two hours, so that a partition is committed, gets late rows, and is committed again."""
     _, options, _ = stream_files.VARIANTS["sink, policy merge"]

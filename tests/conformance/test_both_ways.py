@@ -283,13 +283,15 @@ def test_hudi_takes_away_what_a_write_of_ours_left_behind(hudi: RealHudi, tmp_pa
     options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
     table = create(tmp_path / "t", options, version=version)
     table.insert(things(range(5), ts=1))
-    abandoned = begin_write(table._context, Operation.UPSERT).plan
+    write = begin_write(table._context, Operation.UPSERT)
+    abandoned = write.plan
     with WriteTask(abandoned, WriteToken(0, 0, 0)) as task:
         task.write_batch(things(range(9), ts=9).to_batches()[0])
         task.finish()
     assert assert_reads_alike(hudi, table).num_rows == 5
     hudi.write(things(range(3), ts=2), table.path, {**WRITE, **kept_at(version)})
     assert assert_reads_alike(hudi, hf.open_table(table.path)).num_rows == 5
+    write._heartbeat.stop()
     left = [path.name for path in Path(table.path).rglob("*") if abandoned.instant in path.name]
     assert [name for name in left if "log" in name or "deltacommit" in name] == []
 
@@ -298,10 +300,12 @@ def test_failed_writes_of_either_are_taken_back_by_command_blocks(hudi: RealHudi
     """In version 6, where the log files of a write that failed may hold blocks of others."""
     table = create(tmp_path / "t", {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}, version=6)
     table.insert(things(range(5), ts=1))
-    with WriteTask(begin_write(table._context, Operation.UPSERT).plan, WriteToken(0, 0, 0)) as task:
+    dead = begin_write(table._context, Operation.UPSERT)
+    with WriteTask(dead.plan, WriteToken(0, 0, 0)) as task:
         task.write_batch(things(range(9), ts=9).to_batches()[0])
         task.finish()
     table.upsert(things(range(2), ts=2))
+    dead._heartbeat.stop()
     expected = assert_reads_alike(hudi, table)
     assert expected["ts"].to_pylist().count(1) == 3
     theirs = {**WRITE, **kept_at(6), "hoodie.metadata.enable": "false"}

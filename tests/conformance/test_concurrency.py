@@ -84,6 +84,7 @@ def test_hudi_reads_the_rollback_of_a_writer_that_died(hudi: RealHudi, tmp_path:
         task.write_batch(rows("ours", 1).combine_chunks().to_batches()[0])
         task.finish()
     table.upsert(rows("ours", 2))
+    dead._heartbeat.stop()
     (rollback,) = [done for done in table.timeline.completed if done.action is Action.ROLLBACK]
     assert hudi.eval_(READ_ROLLBACK.format(path=str(path))) == {
         "rollback": rollback.time,

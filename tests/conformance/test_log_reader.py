@@ -1,6 +1,6 @@
 """The same log files, sound and damaged, read by Hudi's HoodieLogFileReader and here.
 
-``HUDIFORMAT_MUTANTS`` says how many files, 300 by default; ``-s`` shows the figures.
+``HUDIFORMAT_MUTANTS`` says how many files; ``-s`` shows the figures.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from tests.codec.log.golden import log_files as golden_files
 from tests.conformance.hudi import RealHudi
 from tests.conformance.java import JavaClass
 from tests.conformance.mutants import LogFile, log_files
+from tests.effort import LONG
 
-COUNT = int(os.environ.get("HUDIFORMAT_MUTANTS", "300"))
+COUNT = int(os.environ.get("HUDIFORMAT_MUTANTS", "300" if LONG else "100"))
 SEED = 20261121
 MOST_BLOCKS = 500
 """More than any of the files has; a reader that gives more goes round in circles."""

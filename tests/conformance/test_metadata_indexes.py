@@ -326,6 +326,7 @@ PARTITIONED = {
 }
 
 
+@only_long
 @pytest.mark.parametrize(("table_type", "version"), KINDS if LONG else KINDS[:1])
 def test_they_take_turns_with_a_partitioned_record_index(
     hudi: RealHudi, tmp_path: Path, table_type: str, version: int

@@ -12,7 +12,7 @@ from hudiformat.timeline.table_config import TableType
 from hudiformat.timeline.timeline import Action, read_metadata
 from tests.conformance.hudi import RealHudi
 from tests.conformance.test_both_ways import WRITE, assert_reads_alike, create, things, write_ours
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 
 EVERY_GROUP = "hoodie.clustering.plan.strategy.small.file.limit=999999999"
 KINDS = [
@@ -107,6 +107,7 @@ def assert_shows_logs(ask: Asking, table: hf.Table) -> None:
     assert len(records) == sum(row["record_count"] for row in blocks) == sum(logged) > 0
 
 
+@only_long
 @pytest.mark.hudi
 @pytest.mark.parametrize(("table_type", "index"), KINDS if LONG else KINDS[:1])
 def test_hudis_procedures_find_nothing_wrong(hudi: RealHudi, tmp_path: Path, table_type: str, index: str) -> None:

@@ -211,6 +211,7 @@ WRITTEN = {
 }
 
 
+@only_long
 @pytest.mark.parametrize("kind", ["MERGE_ON_READ", *(["COPY_ON_WRITE"] if LONG else [])])
 def test_new_rows_go_where_hudi_puts_them(hudi: RealHudi, tmp_path: Path, kind: str) -> None:
     path, count = tmp_path / "t", 60

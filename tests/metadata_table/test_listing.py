@@ -244,10 +244,11 @@ def test_hudi_sees_no_stale_listing_after_any_of_our_actions(hudi: RealHudi, tmp
     table.insert_overwrite(rows(range(3), 5))
     table.delete_partitions(["new"])
     table.rollback(table.upsert(rows(range(4), 7)).instant)
-    begin_write(table._context, Operation.UPSERT)  # and never heard of again
+    dead = begin_write(table._context, Operation.UPSERT)  # never heard of again
     for number in range(8, 14):
         table.upsert(rows(range(4), number))
     assert table.clean()
+    dead._heartbeat.stop()
     agree()
     hudi_writes(rows(range(3, 12), 14))
     table.upsert(rows(range(4), 15))

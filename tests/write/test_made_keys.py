@@ -40,7 +40,7 @@ def keys(table: hf.Table) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(("table_type", "index"), sample(product(TYPES, INDEXES), of=3))
+@pytest.mark.parametrize(("table_type", "index"), sample(product(TYPES, INDEXES), of=6))
 def test_rows_are_inserted_and_those_that_were_read_are_changed_and_deleted(
     tmp_path: Path, table_type: str, index: str
 ) -> None:

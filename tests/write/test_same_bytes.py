@@ -148,7 +148,7 @@ def test_the_same_rows_and_instants_give_the_same_files(name: str, tmp_path: Pat
     assert found == (recorded["tables"][name] if is_comparable else digest(name, tmp_path / "two"))
 
 
-@pytest.mark.parametrize("name", sample(TABLES, of=8))
+@pytest.mark.parametrize("name", sample(TABLES, of=16))
 def test_rows_that_come_in_many_parts_are_written_as_if_each_part_were_for_itself(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

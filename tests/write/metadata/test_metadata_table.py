@@ -126,7 +126,7 @@ def with_secondary_indexes(table: Table, options: dict[str, str]) -> Table:
 
 
 MOR, COW = "MERGE_ON_READ", "COPY_ON_WRITE"
-KINDS_OF_TABLES = [(MOR, 9), (COW, 6), *([(MOR, 6), (COW, 9), (MOR, 8), (COW, 8)] if LONG else [])]
+KINDS_OF_TABLES = [(MOR, 9), *([(COW, 6), (MOR, 6), (COW, 9), (MOR, 8), (COW, 8)] if LONG else [])]
 
 
 @pytest.mark.parametrize(("table_type", "version"), KINDS_OF_TABLES)
