@@ -26,9 +26,9 @@ def examples(count: int) -> int:
     return count if LONG else max(count // 10, 2)
 
 
-def every(count: int) -> int:
-    """The step through moments that are alike: each in a long run, *count* elsewhere."""
-    return 1 if LONG else count
+def every(count: int, *, long: int = 1) -> int:
+    """The step through moments that are alike: *count*, and *long* in a long run, by default each of them."""
+    return long if LONG else count
 
 
 def sample(values: Iterable[T], *, of: int) -> list[T]:

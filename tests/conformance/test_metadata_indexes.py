@@ -267,7 +267,7 @@ def test_an_older_hudi_takes_turns(java: Path, tmp_path: Path, table_type: str, 
 
 def take_turns(hudi: RealHudi, turns: Turns, path: Path, partitions: tuple[str, ...]) -> None:
     done = []
-    for number in range(steps(long=50, short=2)):
+    for number in range(steps(long=8, short=2)):
         done.append(turns.by_us() if number % 2 == 0 else turns.by_hudi())
         try:
             check(hudi, path, partitions)
@@ -310,7 +310,7 @@ def test_they_take_turns_with_a_secondary_index(hudi: RealHudi, tmp_path: Path, 
     create_index(hudi, path, f"by_s_{version}", "(s)", version=version)
     partitions = (*ALWAYS, f"secondary_index_by_s_{version}")
     done = []
-    for number in range(steps(long=30, short=1)):
+    for number in range(steps(long=6, short=1)):
         done.append(turns.by_us() if number % 2 == 0 else turns.by_hudi())
         try:
             check(hudi, path, partitions)
@@ -337,7 +337,7 @@ def test_they_take_turns_with_a_partitioned_record_index(
     hudi.write(rows([1, 4, 7], 0), path, {**turns.options, "hoodie.datasource.write.operation": "insert"})
     partitions = ALWAYS
     done = []
-    for number in range(steps(long=30, short=2)):
+    for number in range(steps(long=6, short=2)):
         done.append(turns.by_us() if number % 2 == 0 else turns.by_hudi())
         try:
             check(hudi, path, partitions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.effort import LONG, every, sample
+from tests.effort import every, sample
 from tests.fire.crashes import Case, How, check
 from tests.fire.harness import Work, run_work, works
 from tests.fire.pairs import completing_request, requests_after
@@ -13,15 +13,16 @@ from tests.fire.scenes import Kind
 pytestmark = pytest.mark.unmeasured
 
 EVERY = {"crashes": 1511, "two writers": 4001, "readers": 499}
-"""One of so many moments, but in a long run."""
-EVERY_PAIR = 499 if LONG else 9973
+"""One of so many moments, in a long run ten times as many."""
+EVERY_PAIR = 9973
 """One of so many pairs of faults, of which there are millions."""
 
 
 def jobs() -> list[tuple[Work, int]]:
-    """In a long run all operations on all kinds of tables at all moments, elsewhere few at some."""
-    chosen = [(attack, every(count)) for attack, count in EVERY.items()] + [("pairs of faults", EVERY_PAIR)]
-    return [(work, count) for attack, count in chosen for work in works(attack)[:: every(197)]]
+    """Few operations on few kinds of tables at some moments, in a long run more; all by ``python -m tests.fire``."""
+    counts = EVERY | {"pairs of faults": EVERY_PAIR}
+    chosen = [(attack, every(count, long=count // 10)) for attack, count in counts.items()]
+    return [(work, count) for attack, count in chosen for work in works(attack)[:: every(197, long=19)]]
 
 
 @pytest.mark.parametrize("job", jobs(), ids=lambda job: str(job[0]))

@@ -19,7 +19,7 @@ FAULTS = 2
 
 
 def test_faults_of_an_object_store_lose_and_double_nothing(s3: S3Server) -> None:
-    cases, bucket = CASES[:: every(48)], f"faults-{uuid.uuid4()}"
+    cases, bucket = CASES[:: every(48, long=8)], f"faults-{uuid.uuid4()}"
     expected = prepared(s3.port, bucket, cases)
     work = chosen(expected, FAULTS * len(cases), seed=11)
     results = run(s3.port, bucket, expected, work)
@@ -31,7 +31,7 @@ def test_faults_of_an_object_store_lose_and_double_nothing(s3: S3Server) -> None
 def test_a_single_fault_is_no_error(s3: S3Server, kind: Kind) -> None:
     case, bucket = next(case for case in CASES if case.name == "insert"), f"faults-{uuid.uuid4()}"
     expected = prepared(s3.port, bucket, [case])
-    moments = range(3, expected["insert"].requests, every(58))
+    moments = range(3, expected["insert"].requests, every(58, long=11))
     results = run(s3.port, bucket, expected, [("insert", Fault(kind, at)) for at in moments])
     assert {(one.outcome, one.violation) for one in results} == {("committed", None)}
 

@@ -18,7 +18,7 @@ from tests.fire.processes import ROOT, SHAPES, SHARED, new_table
 
 pytestmark = pytest.mark.unmeasured
 
-COMMITS = 200 if LONG else 12
+COMMITS = 40 if LONG else 12
 WRITERS = ["w0", "w1"]
 NO_SERVICES = {
     "hoodie.compact.inline": "false",
@@ -53,7 +53,7 @@ def test_no_row_is_lost_or_doubled(tmp_path: Path, kind: str) -> None:
     maintenance = maintaining(path, kind)
     try:
         writers = [writing(path, name, kind) for name in WRITERS]
-        assert [one.wait(timeout=300 if not LONG else 3000) for one in writers] == [0, 0]
+        assert [one.wait(timeout=300) for one in writers] == [0, 0]
     finally:
         maintenance.send_signal(signal.SIGTERM)
         out, err = maintenance.communicate(timeout=60)

@@ -20,5 +20,5 @@ KINDS = [Kind(table_type, table) for table_type in (MOR, COW) for table in ("all
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_hudi_and_hudiformat_take_turns(hudi: RealHudi, tmp_path: Path, kind: Kind) -> None:
     machine = Machine(hudi, tmp_path / "t", kind, seed=1)
-    run(machine, steps=100)
+    run(machine, steps=15)
     machine.theirs.drop_table()
