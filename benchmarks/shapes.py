@@ -1,0 +1,314 @@
+"""Shapes of tables by hudiformat and by deltalake, what a Python user without Spark would pick instead.
+
+    python -m benchmarks.shapes                                    # six shapes, three rounds: ten minutes
+    python -m benchmarks.shapes --memory --shape rows --json rows.json
+    python -m benchmarks.shapes --option hoodie.parquet.compression.codec=snappy --kind COPY_ON_WRITE
+
+The contenders play the steps of a shape by turns in one process, and the best round of each counts.  In a last round,
+which is not timed, each step runs in a process of its own that has the libraries and the rows in memory: what it takes
+above these is its peak.  Answers are compared.
+
+deltalake syncs no file, and keeps no record keys, bloom filters or row ids: what hudiformat does more is in its time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import deltalake
+import pyarrow as pa
+import pyarrow.compute as pc
+from rich.console import Console
+from rich.table import Table
+
+import hudiformat as hf
+from benchmarks.shape_cases import SHAPES, Condition, Shape, ShapeTable
+from benchmarks.timing import peak_mb
+
+PEER = "deltalake"
+KINDS = ("COPY_ON_WRITE", "MERGE_ON_READ")
+IN_MEMORY = Path("/dev/shm")  # noqa: S108 - on purpose
+CODEC, ZSTD = "hoodie.parquet.compression.codec", "zstd"
+_TIMEOUT = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """A table of hudiformat at *path*, with the table type *kind*."""
+
+    path: Path
+    shape: Shape
+    kind: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def create(self) -> None:
+        """Create the table without rows."""
+        hf.create_table(
+            self.path,
+            name="shape",
+            schema=self.shape.schema,
+            record_key=["id"],
+            ordering=["ts"],
+            partition_by=self.shape.partition_by,
+            table_type=self.kind,
+            options=self.options,
+        )
+
+    def _open(self) -> hf.Table:
+        return hf.open_table(self.path, options=self.options)
+
+    def insert(self, rows: pa.Table) -> None:
+        """Write rows whose keys are new."""
+        self._open().insert(rows)
+
+    def upsert(self, rows: pa.Table) -> None:
+        """Write rows whose keys may be there."""
+        self._open().upsert(rows)
+
+    def delete(self, rows: pa.Table) -> None:
+        """Delete the keys of *rows*."""
+        self._open().delete(rows)
+
+    def count(self) -> int:
+        """Count all rows."""
+        return self._open().count()
+
+    def read(self, columns: Sequence[str] | None = None, condition: Condition | None = None) -> pa.Table:
+        """Read the rows for which *condition* is true."""
+        names = self.shape.schema.names if columns is None else columns
+        return self._open().snapshot(columns=names, filter=None if condition is None else [condition])
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """A table of deltalake at *path*, read by the Arrow dataset that it makes of a table."""
+
+    path: Path
+    shape: Shape
+
+    def create(self) -> None:
+        """Create the table without rows."""
+        schema = deltalake.Schema.from_arrow(self.shape.schema)
+        deltalake.DeltaTable.create(self.path, schema, partition_by=list(self.shape.partition_by))
+
+    def _open(self) -> deltalake.DeltaTable:
+        return deltalake.DeltaTable(self.path)
+
+    def insert(self, rows: pa.Table) -> None:
+        """Write rows whose keys are new."""
+        deltalake.write_deltalake(self.path, rows, mode="append")
+
+    def _merge(self, rows: pa.Table) -> deltalake.table.TableMerger:
+        same = " AND ".join(f"t.{name} = s.{name}" for name in ("id", *self.shape.partition_by))
+        return self._open().merge(rows, same, source_alias="s", target_alias="t")
+
+    def upsert(self, rows: pa.Table) -> None:
+        """Write rows whose keys may be there."""
+        self._merge(rows).when_matched_update_all().when_not_matched_insert_all().execute()
+
+    def delete(self, rows: pa.Table) -> None:
+        """Delete the keys of *rows*."""
+        self._merge(rows).when_matched_delete().execute()
+
+    def count(self) -> int:
+        """Count all rows."""
+        return int(self._open().to_pyarrow_dataset().count_rows())
+
+    def read(self, columns: Sequence[str] | None = None, condition: Condition | None = None) -> pa.Table:
+        """Read the rows for which *condition* is true."""
+        where = None if condition is None else pc.field(condition[0]) == condition[2]
+        names = None if columns is None else list(columns)
+        return self._open().to_pyarrow_dataset().to_table(columns=names, filter=where)
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeRow:
+    """What a step took by hudiformat, in a table of type *kind*, and by deltalake: seconds, and MB at the peak."""
+
+    shape: str
+    step: str
+    kind: str
+    seconds: float
+    peer_seconds: float
+    peak_mb: float | None
+    peer_peak_mb: float | None
+
+    @property
+    def ratio(self) -> float:
+        """How many times faster than deltalake hudiformat is."""
+        return self.peer_seconds / self.seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """Who plays the shape *shape*: deltalake, or hudiformat, which is named by the type of its table."""
+
+    shape: str
+    size: float
+    name: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def table(self, folder: Path, shape: Shape) -> Ours | Delta:
+        """Return its table in *folder*."""
+        path = folder / self.name.lower()
+        return Delta(path, shape) if self.name == PEER else Ours(path, shape, self.name, self.options)
+
+
+def compare(
+    name: str, size: float, *, kinds: Sequence[str], rounds: int, options: Mapping[str, str], place: Path | None
+) -> list[ShapeRow]:
+    """Play the shape *name* by all contenders; tables are in a new folder of *place*, which is deleted."""
+    shape = SHAPES[name](size)
+    contenders = [Contender(name, size, one, options) for one in (PEER, *kinds)]
+    best: dict[tuple[str, str], float] = {}
+    for _ in range(rounds):
+        answers: dict[str, list[pa.Table | int | None]] = {}
+        for one in contenders:
+            with _folder(place) as folder:
+                table = one.table(folder, shape)
+                table.create()
+                taken, answers[one.name] = _play(table, shape)
+            for done, seconds in taken.items():
+                best[one.name, done] = min(best.get((one.name, done), seconds), seconds)
+        for kind in kinds:
+            for step, found, expected in zip(shape.steps, answers[kind], answers[PEER], strict=True):
+                _check(f"{name}, {kind}, {step.name}", found, expected, shape.schema)
+    peaks: dict[tuple[str, str], float | None] = {}
+    for one in contenders:
+        with _folder(place) as folder:
+            one.table(folder, shape).create()
+            for number, step in enumerate(shape.steps):
+                peaks[one.name, step.name] = _peak_apart(one, number, folder)
+    return [
+        ShapeRow(
+            name,
+            step.name,
+            kind,
+            best[kind, step.name],
+            best[PEER, step.name],
+            peaks[kind, step.name],
+            peaks[PEER, step.name],
+        )
+        for step in shape.steps
+        for kind in kinds
+    ]
+
+
+@contextmanager
+def _folder(place: Path | None) -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="hudiformat-shapes-", dir=place))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def _play(table: ShapeTable, shape: Shape) -> tuple[dict[str, float], list[pa.Table | int | None]]:
+    """Return the seconds of each step, and what it returned."""
+    taken, answers = {}, []
+    for step in shape.steps:
+        gc.collect()
+        start = time.perf_counter()
+        answers.append(step.run(table))
+        taken[step.name] = time.perf_counter() - start
+    return taken, answers
+
+
+def _check(what: str, found: pa.Table | int | None, expected: pa.Table | int | None, schema: pa.Schema) -> None:
+    """Raise an AssertionError if two answers differ, in whatever order their rows are."""
+    same = found == expected
+    if isinstance(found, pa.Table) and isinstance(expected, pa.Table):
+        same = found.num_rows == expected.num_rows and _sorted(found, schema).equals(_sorted(expected, schema))
+    if not same:
+        raise AssertionError(f"{what}: expected {_size(expected)}, found {_size(found)}, or rows that differ")
+
+
+def _sorted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    fields = [schema.field(name) for name in sorted(rows.column_names)]
+    chosen = rows.select([one.name for one in fields]).cast(pa.schema(fields))
+    key = "id" if "id" in chosen.column_names else chosen.column_names[0]
+    return chosen.sort_by(key).combine_chunks()
+
+
+def _size(answer: pa.Table | int | None) -> str:
+    return f"{answer.num_rows} rows" if isinstance(answer, pa.Table) else str(answer)
+
+
+def _peak_apart(contender: Contender, step: int, folder: Path) -> float | None:
+    """Return what :func:`peak_of` returns in a process of its own."""
+    given = json.dumps({"contender": asdict(contender), "step": step, "folder": str(folder)})
+    command = [sys.executable, "-m", "benchmarks.shapes", "--peak-of", given]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=_TIMEOUT)
+    found: float | None = json.loads(run.stdout.splitlines()[-1])
+    return found
+
+
+def peak_of(contender: Contender, step: int, folder: Path) -> float | None:
+    """Run one step of a table that has been through the steps before it; return the MB that it takes at its peak."""
+    import pyarrow.dataset  # noqa: F401, PLC0415 - the libraries do not count, and both need it sooner or later
+
+    shape = SHAPES[contender.shape](contender.size)
+    table = contender.table(folder, shape)
+    return peak_mb(lambda: shape.steps[step].run(table))
+
+
+def show(found: Sequence[ShapeRow], console: Console) -> None:
+    """Print a row for each step and type of table."""
+    table = Table()
+    for heading in ("shape", "step", "table", "s", f"{PEER}, s", "times faster", "MB", f"{PEER}, MB"):
+        table.add_column(heading, justify="left" if heading in ("shape", "step", "table") else "right", no_wrap=True)
+    for one in found:
+        peaks = ("" if peak is None else f"{peak:,.0f}" for peak in (one.peak_mb, one.peer_peak_mb))
+        times = f"{one.seconds:.3f}", f"{one.peer_seconds:.3f}", f"{one.ratio:.2f} x"
+        table.add_row(one.shape, one.step, one.kind.replace("_", "-").lower(), *times, *peaks)
+    console.print(table)
+
+
+def _option(text: str) -> tuple[str, str]:
+    key, sign, value = text.partition("=")
+    if not sign:
+        raise argparse.ArgumentTypeError(f"expected KEY=VALUE, found {text!r}")
+    return key, value
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play the shapes and print what they took."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--shape", nargs="*", choices=sorted(SHAPES), default=list(SHAPES))
+    parser.add_argument("--size", type=float, default=1.0, help="all numbers of rows times this (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=3, help="the best of so many counts (%(default)s)")
+    parser.add_argument("--kind", nargs="*", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--option", nargs="*", type=_option, default=[], help="of the tables, as KEY=VALUE")
+    parser.add_argument("--memory", action="store_true", help=f"tables in {IN_MEMORY}, base files with {ZSTD}")
+    parser.add_argument("--json", type=Path, help="write the results here")
+    parser.add_argument("--peak-of", help=argparse.SUPPRESS)
+    asked = parser.parse_args(arguments)
+    if asked.peak_of is not None:
+        given = json.loads(asked.peak_of)
+        print(json.dumps(peak_of(Contender(**given["contender"]), given["step"], Path(given["folder"]))))
+        return 0
+    options = ({CODEC: ZSTD} if asked.memory else {}) | dict(asked.option)
+    console, found = Console(), []
+    for name in asked.shape:
+        place = IN_MEMORY if asked.memory else None
+        rows = compare(name, asked.size, kinds=asked.kind, rounds=asked.rounds, options=options, place=place)
+        show(rows, console)
+        found += rows
+    if asked.json is not None:
+        asked.json.write_text(json.dumps([{**asdict(one), "ratio": one.ratio} for one in found], indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
