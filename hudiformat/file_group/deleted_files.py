@@ -6,7 +6,7 @@ write back.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 
 from hudiformat.errors import CorruptTableError, FilesGoneError, HudiFormatError, StorageError
@@ -29,10 +29,10 @@ from hudiformat.timeline.timeline import Action, Instant, State, Timeline, load_
 
 
 @contextmanager
-def explain_missing_files(storage: Storage, config: TableConfig, files: Sequence[str]) -> Iterator[None]:
-    """Raise a FilesGoneError if the body of the ``with`` fails because another writer deleted one of *files*.
+def explain_missing_files(storage: Storage, config: TableConfig, files: Callable[[], Sequence[str]]) -> Iterator[None]:
+    """Raise a FilesGoneError if the body of the ``with`` fails because another writer deleted one of its files.
 
-    *files* are paths relative to the table.
+    *files* returns their paths, relative to the table; it is called after an error.
 
     Raises:
         FilesGoneError: another writer has deleted one of the files.
@@ -41,7 +41,7 @@ def explain_missing_files(storage: Storage, config: TableConfig, files: Sequence
     try:
         yield
     except (StorageError, CorruptTableError) as error:
-        reason = describe_deletion(storage, config, [path for path in files if not storage.exists(path)])
+        reason = describe_deletion(storage, config, [path for path in files() if not storage.exists(path)])
         if reason is None:
             raise
         raise FilesGoneError(f"{storage.root}: {reason}", path=storage.root) from error

@@ -27,7 +27,7 @@ from hudiformat.errors import (
     unknown_column_error,
 )
 from hudiformat.file_group.base_file.file_indexes import indexed_values
-from hudiformat.file_group.base_file.filters import KeyFilter
+from hudiformat.file_group.base_file.filters import FileFilter, KeyFilter
 from hudiformat.file_group.base_file.format import FORMATS
 from hudiformat.file_group.base_file.read import (
     BaseRows,
@@ -211,59 +211,40 @@ class SliceReader:
             FilesGoneError: a file of the slice was cleaned or rolled back meanwhile.
             UnsupportedFeatureError: the slice has records that cannot be merged, or the table cannot be read.
         """
-        refuse_unreadable(self.config)
-        shown = self.project(columns)
-        merging = with_logs and bool(file_slice.log_files)
-        where = None if may_hold is None else key_filter(may_hold, self.config)
-        if merging:
-            rule = self.merge_rule()
-            batches = self._merge(storage, file_slice, self._schema_to_read(shown, rule), rule, where)
-        else:
-            pushed = may_hold if may_hold is not None and self._uses_stored_values(may_hold) else None
-            batches = self._base_batches(storage, file_slice, self._select_stored(shown.names), where, may_hold=pushed)
-        absent: list[frozenset[str]] = []
-        with (
-            explain_missing_files(storage, self.config, files_of(file_slice)),
-            add_log_file_to_errors(storage, file_slice.log_paths),
-        ):
-            for batch in batches:
-                rows = self._with_partition_values(storage, file_slice, batch.select(shown.names), absent, merging)
-                for name in stored:
-                    rows = rows.append_column(f"\0{name}", batch[name])  # cannot collide: Avro allows no such name
-                yield rows
+        return self.prepare(columns, with_logs=with_logs, may_hold=may_hold, stored=stored).rows(storage, file_slice)
 
-    def _with_partition_values(
+    def prepare(
         self,
-        storage: Storage,
-        file_slice: FileSlice,
-        rows: pa.RecordBatch,
-        absent: list[frozenset[str]],
-        with_logs: bool,  # noqa: FBT001 - private
-    ) -> pa.RecordBatch:
-        """Return *rows* of a slice with the path's values in partition columns that a file of the slice lacks.
+        columns: Sequence[str] | None = None,
+        *,
+        with_logs: bool = True,
+        may_hold: pc.Expression | None = None,
+        stored: Sequence[str] = (),
+    ) -> SliceScan:
+        """Return the scan that :meth:`scan` makes of a slice, for any number of slices; arguments are the same.
 
-        The files are asked for their columns if a partition column has nulls; *absent* keeps the answer.
+        Raises:
+            SchemaError: the table has no such column, or one is asked for twice.
+            UnsupportedFeatureError: the table cannot be read.
         """
-        columns, path = self.partition_columns, file_slice.partition_path
-        for name in columns.fields:
-            position = rows.schema.get_field_index(name)
-            if position < 0:
-                continue
-            field, values = rows.schema.field(position), rows.column(position)
-            if columns.dropped:  # a delete of Hudi writes files that have the column, of nulls
-                values = pa.repeat(columns.value(field, path), rows.num_rows)
-            elif columns.is_default(name, path):
-                values = pa.nulls(rows.num_rows, field.type)
-            elif values.null_count:
-                if not absent:
-                    absent.append(self._absent_from_files(storage, file_slice, with_logs=with_logs))
-                if name in absent[0] and (value := columns.value(field, path)).is_valid:
-                    values = pc.fill_null(values, value)
-            if values is not rows.column(position):
-                rows = rows.set_column(position, field, values)
-        return rows
+        refuse_unreadable(self.config)
+        shown, partition_columns = self.project(columns), self.partition_columns
+        pushed = None
+        if may_hold is not None and self._uses_stored_values(may_hold):
+            pushed = FileFilter.of(may_hold, self._stored_schema)
+        return SliceScan(
+            reader=self,
+            shown=shown,
+            stored=tuple(stored),
+            with_logs=with_logs,
+            where=None if may_hold is None else key_filter(may_hold, self.config),
+            pushed=pushed,
+            base_schema=self._select_stored(shown.names),
+            partition_columns=partition_columns,
+            partition_fields=tuple(name for name in partition_columns.fields if shown.get_field_index(name) >= 0),
+        )
 
-    def _absent_from_files(self, storage: Storage, file_slice: FileSlice, *, with_logs: bool) -> frozenset[str]:
+    def absent_from_files(self, storage: Storage, file_slice: FileSlice, *, with_logs: bool) -> frozenset[str]:
         """Return the partition columns that a base file, or a data block with whole records, lacks."""
         fields = self.partition_columns.fields
         absent: set[str] = set()
@@ -274,27 +255,6 @@ class SliceReader:
             if block.type in _WHOLE_RECORDS and not block.is_partial:
                 absent.update(set(fields).difference(avro_to_arrow(block.schema).names))
         return frozenset(absent)
-
-    def row_groups(
-        self, storage: Storage, file_slice: FileSlice, *, with_logs: bool = True, may_hold: pc.Expression | None = None
-    ) -> tuple[int, int]:
-        """Return how many row groups of the base file :meth:`scan` would read, and how many the file has.
-
-        Raises:
-            CorruptTableError, StorageError: the base file cannot be read.
-        """
-        if file_slice.base_file is None:
-            return 0, 0
-        where = None if may_hold is None else key_filter(may_hold, self.config)
-        is_pushed = (
-            may_hold is not None and not (with_logs and file_slice.log_files) and self._uses_stored_values(may_hold)
-        )
-        path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
-        schema = self._stored_schema
-        is_pushed = is_pushed and (
-            self.history is None or stored_schema_of(storage, path, schema, self.history) is None
-        )
-        return count_row_groups(storage, path, schema, may_hold=may_hold if is_pushed else None, where=where)
 
     def scan_stored(self, storage: Storage, file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
         """Yield the merged rows of *file_slice* with the values that a new base file stores.
@@ -308,7 +268,7 @@ class SliceReader:
             if file_slice.log_files:
                 yield from self._merge(storage, file_slice, self._stored_schema, self.merge_rule())
             else:
-                yield from self._base_batches(storage, file_slice, self._stored_schema)
+                yield from self.base_batches(storage, file_slice, self._stored_schema)
 
     def merge_rule(self) -> MergeRule:
         """Return the rule by which the table's records are merged.
@@ -337,6 +297,13 @@ class SliceReader:
     def _select_stored(self, names: Iterable[str]) -> pa.Schema:
         schema = self._stored_schema
         return pa.schema([schema.field(name) for name in names])
+
+    def merged_batches(
+        self, storage: Storage, file_slice: FileSlice, shown: pa.Schema, where: KeyFilter | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Return the rows of a slice merged with its log files, with the columns of *shown* and those of merging."""
+        rule = self.merge_rule()
+        return self._merge(storage, file_slice, self._schema_to_read(shown, rule), rule, where)
 
     def _merge(
         self,
@@ -377,15 +344,16 @@ class SliceReader:
                 blocks if self.history is None else (rename_block_columns(block, self.history) for block in blocks)
             )
 
-    def _base_batches(
+    def base_batches(
         self,
         storage: Storage,
         file_slice: FileSlice,
         schema: pa.Schema,
         where: KeyFilter | None = None,
         *,
-        may_hold: pc.Expression | None = None,
+        may_hold: FileFilter | None = None,
     ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the base file of a slice that may match *where* and *may_hold*, with *schema*."""
         if file_slice.base_file is None:
             return
         path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
@@ -404,7 +372,7 @@ class SliceReader:
         if file_slice.base_file is None:
             return
         if self.damage is DamageMode.SKIP:
-            yield from to_base_rows(self._base_batches(storage, file_slice, schema))
+            yield from to_base_rows(self.base_batches(storage, file_slice, schema))
             return
         path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
         head = pa.schema([schema.field(name) for name in self._columns_for_merging(rule)])
@@ -428,6 +396,90 @@ class SliceReader:
         if self.as_of is not None and instant > self.as_of:
             return False
         return not self.visibility.logs_name_slices or self.visibility.is_committed(instant)
+
+
+@dataclass(frozen=True, slots=True)
+class SliceScan:
+    """What a query reads of each file slice, found out once: columns, filters and partition columns.
+
+    ``shown`` are the columns of the rows.  ``pushed`` is the filter of a slice that is not merged, ``where`` the
+    condition on record keys of any slice; ``base_schema`` has the columns to read of a base file alone.
+    ``partition_fields`` are the partition columns among ``shown``.
+    """
+
+    reader: SliceReader
+    shown: pa.Schema
+    stored: tuple[str, ...]
+    with_logs: bool
+    where: KeyFilter | None
+    pushed: FileFilter | None
+    base_schema: pa.Schema
+    partition_columns: PartitionColumns
+    partition_fields: tuple[str, ...]
+
+    def is_merged(self, file_slice: FileSlice) -> bool:
+        """Return whether log files of *file_slice* are merged with its base file."""
+        return self.with_logs and bool(file_slice.log_files)
+
+    def rows(self, storage: Storage, file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a slice; see :meth:`SliceReader.scan`, whose errors it raises."""
+        names, reader = self.shown.names, self.reader
+        if self.is_merged(file_slice):
+            batches = reader.merged_batches(storage, file_slice, self.shown, self.where)
+        else:
+            batches = reader.base_batches(storage, file_slice, self.base_schema, self.where, may_hold=self.pushed)
+        absent: list[frozenset[str]] = []
+        with (
+            explain_missing_files(storage, reader.config, partial(files_of, file_slice)),
+            add_log_file_to_errors(storage, file_slice.log_paths),
+        ):
+            for batch in batches:
+                rows = batch if batch.schema.names == names else batch.select(names)
+                if self.partition_fields:
+                    rows = self._with_partition_values(storage, file_slice, rows, absent)
+                for name in self.stored:
+                    rows = rows.append_column(f"\0{name}", batch[name])  # cannot collide: Avro allows no such name
+                yield rows
+
+    def row_groups(self, storage: Storage, file_slice: FileSlice) -> tuple[int, int]:
+        """Return how many row groups of the base file :meth:`rows` would read, and how many the file has.
+
+        Raises:
+            CorruptTableError, StorageError: the base file cannot be read.
+        """
+        if file_slice.base_file is None:
+            return 0, 0
+        reader, path = self.reader, join_path(file_slice.partition_path, str(file_slice.base_file.name))
+        history, schema = reader.history, reader.output_schema
+        is_pushed = not self.is_merged(file_slice) and (
+            history is None or stored_schema_of(storage, path, schema, history) is None
+        )
+        return count_row_groups(storage, path, may_hold=self.pushed if is_pushed else None, where=self.where)
+
+    def _with_partition_values(
+        self, storage: Storage, file_slice: FileSlice, rows: pa.RecordBatch, absent: list[frozenset[str]]
+    ) -> pa.RecordBatch:
+        """Return *rows* of a slice with the path's values in partition columns that a file of the slice lacks.
+
+        The files are asked for their columns if a partition column has nulls; *absent* keeps the answer.
+        """
+        columns, path = self.partition_columns, file_slice.partition_path
+        for name in self.partition_fields:
+            position = rows.schema.get_field_index(name)
+            field, values = rows.schema.field(position), rows.column(position)
+            if columns.dropped:  # a delete of Hudi writes files that have the column, of nulls
+                values = pa.repeat(columns.value(field, path), rows.num_rows)
+            elif columns.is_default(name, path):
+                values = pa.nulls(rows.num_rows, field.type)
+            elif values.null_count:
+                if not absent:
+                    merging = self.is_merged(file_slice)
+                    absent.append(self.reader.absent_from_files(storage, file_slice, with_logs=merging))
+                if name in absent[0] and (value := columns.value(field, path)).is_valid:
+                    values = pc.fill_null(values, value)
+            if values is not rows.column(position):
+                rows = rows.set_column(position, field, values)
+        return rows
 
 
 def _have_operations(blocks: Iterable[LogBlock]) -> bool:

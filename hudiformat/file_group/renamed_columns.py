@@ -9,14 +9,13 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hudiformat.codec.avro.renaming import rename_columns
 from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.build import data_block
 from hudiformat.codec.log.frame import BlockHeader, BlockType, HeaderKey
-from hudiformat.file_group.base_file.filters import KeyFilter
+from hudiformat.file_group.base_file.filters import FileFilter, KeyFilter
 from hudiformat.file_group.base_file.read import BaseRows, read_columns, scan_base_file, scan_base_rows
 from hudiformat.naming.file_names import BaseFileName, base_name
 from hudiformat.schema.internal_schema import SchemaHistory
@@ -29,7 +28,7 @@ def scan_batches(
     schema: pa.Schema,
     *,
     history: SchemaHistory | None,
-    may_hold: pc.Expression | None = None,
+    may_hold: FileFilter | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Scan a base file as ``scan_base_file`` does, by the column names that the file has.
 
@@ -54,7 +53,7 @@ def scan_rows(
     *,
     history: SchemaHistory | None,
     where: KeyFilter | None = None,
-    may_hold: pc.Expression | None = None,
+    may_hold: FileFilter | None = None,
 ) -> Iterator[BaseRows]:
     """Scan a base file as ``scan_base_rows`` does, by the column names that the file has.
 

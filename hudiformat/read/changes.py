@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Context
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -211,7 +212,7 @@ class ChangeReader:
         for instant, metadata in writes:
             if metadata.operation_type in _SILENT:
                 continue
-            with explain_missing_files(self.storage, self.reader.config, _read_for(metadata)):
+            with explain_missing_files(self.storage, self.reader.config, partial(_read_for, metadata)):
                 for changes in self._of_write(instant, metadata):
                     rows = [(op, instant.time, before, after) for op, before, after in changes]
                     if rows:

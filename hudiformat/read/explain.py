@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from hudiformat.file_group.reader import SliceScan
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.read.explanation import FOOTER, PARTITION_PATH, ExplainedSlice, ScanExplanation
 from hudiformat.read.scan import SliceQuery
@@ -24,10 +26,10 @@ def explain(
         StorageError: it cannot be read.
     """
     reasons = {} if pruner is None else _reasons(state, query, slices, pruner)
+    scan = replace(query, filter=None if pruner is None else pruner.filter).prepare()
     return ScanExplanation(
         tuple(
-            ExplainedSlice(one, reasons[one]) if one in reasons else _explain_slice(state, query, one, pruner)
-            for one in slices
+            ExplainedSlice(one, reasons[one]) if one in reasons else _explain_slice(state, scan, one) for one in slices
         )
     )
 
@@ -42,12 +44,8 @@ def _reasons(
     return reasons | skipped_by_index(state, left, pruner, with_logs=query.with_logs, is_newest=query.is_newest)
 
 
-def _explain_slice(
-    state: TableState, query: SliceQuery, one: FileSlice, pruner: PartitionPruner | None
-) -> ExplainedSlice:
+def _explain_slice(state: TableState, scan: SliceScan, one: FileSlice) -> ExplainedSlice:
     if one.base_file is None:
         return ExplainedSlice(one)
-    condition = None if pruner is None else pruner.filter
-    read, total = query.reader.row_groups(state.storage, one, with_logs=query.with_logs, may_hold=condition)
-    is_merged = query.with_logs and bool(one.log_files)
-    return ExplainedSlice(one, FOOTER if total and not read and not is_merged else None, read, total)
+    read, total = scan.row_groups(state.storage, one)
+    return ExplainedSlice(one, FOOTER if total and not read and not scan.is_merged(one) else None, read, total)

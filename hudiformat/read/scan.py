@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.conditions.filters import columns_of
-from hudiformat.file_group.reader import SliceReader
+from hudiformat.file_group.reader import SliceReader, SliceScan
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.read.explanation import ScanExplanation
 from hudiformat.read.skipping import filter_batch
@@ -129,7 +129,7 @@ class SliceQuery:
             SchemaError: the table has no such column, or the filter does not fit the columns.
         """
         names = self.schema.names
-        return (rows.select(names) for rows in self._rows(storage, slices, names))
+        return (rows.select(names) for rows in self._rows(storage, slices))
 
     def batches_with_stored(
         self, storage: Storage, slices: Sequence[FileSlice]
@@ -140,19 +140,26 @@ class SliceQuery:
         partition path.
         """
         names, schema = self.schema.names, self.stored_schema
-        for rows in self._rows(storage, slices, names, schema.names):
+        for rows in self._rows(storage, slices, schema.names):
             stored = rows.columns[rows.num_columns - len(schema) :]
             yield rows.select(names), pa.RecordBatch.from_arrays(stored, schema=schema)
 
+    def prepare(self, *, stored: Sequence[str] = ()) -> SliceScan:
+        """Return what is read of each slice: the columns of the query and of its conditions, before these are applied.
+
+        Raises:
+            SchemaError: the table has no such column, or the filter does not fit the columns.
+        """
+        needed = self._needed(self.schema.names)
+        return self.reader.prepare(needed, with_logs=self.with_logs, may_hold=self.filter, stored=stored)
+
     def _rows(
-        self, storage: Storage, slices: Sequence[FileSlice], names: list[str], stored: Sequence[str] = ()
+        self, storage: Storage, slices: Sequence[FileSlice], stored: Sequence[str] = ()
     ) -> Iterator[pa.RecordBatch]:
-        needed = self._needed(names)
+        scan = self.prepare(stored=stored)
         conditions = [condition for condition in (self.written_by, self.filter) if condition is not None]
         for file_slice in slices:
-            for rows in self.reader.scan(
-                storage, file_slice, columns=needed, with_logs=self.with_logs, may_hold=self.filter, stored=stored
-            ):
+            for rows in scan.rows(storage, file_slice):
                 for condition in conditions:
                     rows = filter_batch(rows, condition)  # noqa: PLW2901
                 yield rows

@@ -109,7 +109,7 @@ def test_what_has_no_reason_stays_the_error_that_it_was(table: Table, is_there: 
         (Path(table.path) / path).unlink()
     with (
         pytest.raises(StorageError, match="worn out"),
-        explain_missing_files(table._context.storage, table.config, [path]),
+        explain_missing_files(table._context.storage, table.config, lambda: [path]),
     ):
         raise StorageError("worn out")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import ArgumentError, OptionError, Table
-from hudiformat.file_group.reader import SliceReader
+from hudiformat.file_group.reader import SliceReader, SliceScan
 from hudiformat.read.explanation import ScanExplanation
 from hudiformat.read.scan import Scan
 from tests.tables import new_table, rows
@@ -73,12 +72,12 @@ def test_a_filter_reads_its_own_columns_besides_those_asked_for(
 ) -> None:
     asked = []
 
-    def scan(self: SliceReader, *arguments: object, **options: object) -> Iterator[pa.RecordBatch]:
-        asked.append(options["columns"])
-        return scanned(self, *arguments, **options)  # type: ignore[arg-type]
+    def prepare(self: SliceReader, columns: list[str], **options: object) -> SliceScan:
+        asked.append(columns)
+        return prepared(self, columns, **options)  # type: ignore[arg-type]
 
-    scanned = SliceReader.scan
-    monkeypatch.setattr(SliceReader, "scan", scan)
+    prepared = SliceReader.prepare
+    monkeypatch.setattr(SliceReader, "prepare", prepare)
     table.snapshot(columns=columns, filter=filter_)
     assert asked
     assert all(one == read for one in asked)

@@ -60,11 +60,60 @@ def _floats(fields: Iterable[pa.Field], parent: tuple[str, ...] = ()) -> Iterato
 
 
 @dataclass(frozen=True, slots=True)
+class FileFilter:
+    """A filter, and what is asked about it for each base file, found out once.
+
+    ``columns`` are the columns that it uses, with the types that they have in the query.  ``matches_nan`` says whether
+    it can match a NaN.
+    """
+
+    condition: pc.Expression
+    columns: pa.Schema
+    matches_nan: bool
+
+    @classmethod
+    def of(cls, condition: pc.Expression, schema: pa.Schema) -> FileFilter:
+        """Return the filter *condition* of rows with the columns *schema*.
+
+        Raises:
+            SchemaError: it does not fit the columns.
+        """
+        columns = pa.schema([schema.field(name) for name in columns_of(condition, schema)])
+        return cls(condition, columns, can_match_nan(condition, columns))
+
+    def fits(self, stored: pa.Schema) -> bool:
+        """Return whether a file with the columns *stored* has all columns, with types whose bounds compare alike."""
+        for field in self.columns:
+            position = stored.get_field_index(field.name)
+            if position < 0 or not _are_alike(stored.field(position).type, field.type):
+                return False
+        return True
+
+
+def _are_alike(stored: pa.DataType, kind: pa.DataType) -> bool:
+    """Return whether bounds of the type *stored* can be compared with values of *kind*."""
+    both = (stored, kind)
+    return stored == kind or any(all(map(test, both)) for test in (pa.types.is_integer, pa.types.is_decimal, _is_text))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+_KEY_COLUMN = pa.schema([(RECORD_KEY, pa.string())])
+
+
+@dataclass(frozen=True, slots=True)
 class KeyFilter:
     """A condition on ``_hoodie_record_key``; ``keys`` are the only keys that can match it, None if not known."""
 
     condition: pc.Expression
     keys: frozenset[str] | None = None
+
+    @property
+    def of_file(self) -> FileFilter:
+        """The condition as a filter of base files."""
+        return FileFilter(self.condition, _KEY_COLUMN, matches_nan=False)
 
     def __and__(self, other: KeyFilter) -> KeyFilter:
         known = [part.keys for part in (self, other) if part.keys is not None]

@@ -11,11 +11,11 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hudiformat.codec.statistics import ColumnStatistics
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.base_file.file_indexes import FileKeys
+from hudiformat.file_group.base_file.filters import FileFilter
 from hudiformat.file_group.base_file.parquet import PARQUET
 from hudiformat.naming.file_names import BASE_FILE_EXTENSIONS
 from hudiformat.storage.protocol import OutputFile, Storage
@@ -41,8 +41,11 @@ class StoredFile(Protocol):
     ) -> Iterator[pa.RecordBatch]:
         """Yield the columns *names* of the row groups *groups*, or of all, at most *batch_rows* rows at a time."""
 
-    def groups_that_match(self, condition: pc.Expression) -> Sequence[int] | None:
-        """Return the row groups whose statistics allow a match of *condition*; None if they rule out none."""
+    def groups_that_match(self, filter: FileFilter) -> Sequence[int] | None:  # noqa: A002 - the name that users know
+        """Return the row groups whose statistics allow a match of *filter*, whose columns the file has.
+
+        None if they rule out none.
+        """
 
     def statistics(
         self, schema: pa.Schema, columns: Sequence[str]

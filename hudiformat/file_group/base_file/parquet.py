@@ -12,16 +12,14 @@ from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as pat
 
 from hudiformat.codec.parquet.dates import StoredDates, open_parquet
 from hudiformat.codec.parquet.rows import read_batches
 from hudiformat.codec.statistics import ColumnStatistics, kind_of, loosen_ancient, shorten_bounds
-from hudiformat.conditions.filters import columns_of
-from hudiformat.errors import CorruptTableError, HudiFormatError, SchemaError
-from hudiformat.file_group.base_file.filters import can_match_nan
+from hudiformat.errors import CorruptTableError, HudiFormatError
+from hudiformat.file_group.base_file.filters import FileFilter
 from hudiformat.file_group.base_file.parquet_writer import NEVER_FULL, ParquetBaseFileWriter
 from hudiformat.storage.protocol import OutputFile, Storage
 from hudiformat.wire import check_row_count
@@ -117,18 +115,17 @@ class ParquetBaseFile:
                 chosen = range(self.file.num_row_groups) if groups is None else groups
                 yield from self.file.read_row_groups(list(chosen), columns=[]).to_batches()
 
-    def groups_that_match(self, condition: pc.Expression) -> list[int] | None:
-        """Return the row groups whose statistics allow a match of *condition*; None if they rule out none."""
+    def groups_that_match(self, filter: FileFilter) -> list[int] | None:  # noqa: A002 - the name that users know
+        """Return the row groups whose statistics allow a match of *filter*; None if they rule out none."""
+        if filter.matches_nan or not self.dates.columns.isdisjoint(filter.columns.names):
+            return None
         import pyarrow.dataset as ds  # noqa: PLC0415 - it imports pandas where there is one: half a second
 
         try:
-            converted = self.dates.columns.intersection(columns_of(condition, self.schema))
-            if converted or can_match_nan(condition, self.schema):
-                return None
             fragment = ds.ParquetFileFormat().make_fragment(self.source)
-            return [group.id for group in fragment.subset(condition, schema=self.schema).row_groups]
-        except (SchemaError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            return None  # a column that is newer than the file, or had another type
+            return [group.id for group in fragment.subset(filter.condition, schema=self.schema).row_groups]
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return None  # values that Arrow cannot compare
 
     def statistics(
         self, schema: pa.Schema, columns: Sequence[str]

@@ -12,13 +12,11 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hudiformat.codec.avro.schema import batch_of, convert_to_schema
-from hudiformat.conditions.filters import can_evaluate
 from hudiformat.errors import CorruptTableError
 from hudiformat.file_group.base_file.file_indexes import FileKeys
-from hudiformat.file_group.base_file.filters import KeyFilter
+from hudiformat.file_group.base_file.filters import FileFilter, KeyFilter
 from hudiformat.file_group.base_file.format import StoredFile, format_of
 from hudiformat.schema.meta_fields import RECORD_KEY
 from hudiformat.storage.protocol import Storage
@@ -35,7 +33,7 @@ def read_base_file(
     schema: pa.Schema,
     *,
     columns: Sequence[str] | None = None,
-    may_hold: pc.Expression | None = None,
+    may_hold: FileFilter | None = None,
 ) -> pa.Table:
     """Return the rows of a base file, converted to *schema*; *columns* selects some of its columns.
 
@@ -56,7 +54,7 @@ def scan_base_file(
     path: str,
     schema: pa.Schema,
     *,
-    may_hold: pc.Expression | None = None,
+    may_hold: FileFilter | None = None,
     batch_rows: int = BATCH_ROWS,
 ) -> Iterator[pa.RecordBatch]:
     """Yield what :func:`read_base_file` returns in batches; only a few row groups are in memory at a time.
@@ -65,7 +63,7 @@ def scan_base_file(
         CorruptTableError, SchemaError, StorageError: as :func:`read_base_file`.
     """
     with format_of(path).open(storage, path) as file:
-        groups = _row_groups(file, schema, may_hold=may_hold)
+        groups = _row_groups(file, may_hold=may_hold)
         for batch in _batches(file, groups, schema, batch_rows=batch_rows):
             yield convert_to_schema(batch, schema, relabel=True)
 
@@ -73,9 +71,8 @@ def scan_base_file(
 def count_row_groups(
     storage: Storage,
     path: str,
-    schema: pa.Schema,
     *,
-    may_hold: pc.Expression | None = None,
+    may_hold: FileFilter | None = None,
     where: KeyFilter | None = None,
 ) -> tuple[int, int]:
     """Return how many row groups of a base file :func:`scan_base_rows` reads for these arguments, and how many it has.
@@ -85,7 +82,7 @@ def count_row_groups(
         StorageError: the file cannot be read.
     """
     with format_of(path).open(storage, path) as file:
-        return len(_row_groups(file, schema, may_hold=may_hold, where=where)), len(file.group_rows)
+        return len(_row_groups(file, may_hold=may_hold, where=where)), len(file.group_rows)
 
 
 def read_file_keys(storage: Storage, path: str) -> FileKeys:
@@ -138,7 +135,7 @@ def scan_base_rows(
     head: pa.Schema,
     *,
     where: KeyFilter | None = None,
-    may_hold: pc.Expression | None = None,
+    may_hold: FileFilter | None = None,
     batch_rows: int = BATCH_ROWS,
 ) -> Iterator[BaseRows]:
     """Yield the rows of a base file with the columns of *schema*; the columns of *head* are read first.
@@ -162,7 +159,7 @@ def scan_base_rows(
         first = head if where is None or RECORD_KEY in head.names else head.append(pa.field(RECORD_KEY, pa.string()))
         early = set(first.names)
         rest = pa.schema([field for field in schema if field.name not in early])
-        for group in _row_groups(file, schema, may_hold=may_hold, where=where):
+        for group in _row_groups(file, may_hold=may_hold, where=where):
             later = _LaterColumns(path, _batches(file, [group], rest, batch_rows=batch_rows), rest)
             start = int(starts[group])
             for batch in _batches(file, [group], first, batch_rows=batch_rows):
@@ -257,37 +254,19 @@ def _select_rows(rows: BaseRows, indices: _Indices) -> BaseRows:
 
 def _row_groups(
     file: StoredFile,
-    schema: pa.Schema,
     *,
-    may_hold: pc.Expression | None = None,
+    may_hold: FileFilter | None = None,
     where: KeyFilter | None = None,
 ) -> list[int]:
-    """Return the row groups that may have rows that match *may_hold* and *where*, once they have *schema*."""
-    conditions = (may_hold, None if where is None else where.condition)
-    asked = [one for one in conditions if one is not None and _is_of_file(one, file.schema, schema)]
-    possible = [file.groups_that_match(condition) for condition in asked]
+    """Return the row groups that may have rows that match *may_hold* and *where*."""
+    filters = (may_hold, None if where is None else where.of_file)
+    asked = [one for one in filters if one is not None and one.fits(file.schema)]
+    possible = [file.groups_that_match(one) for one in asked]
     groups = [group for group in range(len(file.group_rows)) if all(ids is None or group in ids for ids in possible)]
     if not groups or where is None or where.keys is None:
         return groups
     keys = pa.array(sorted(where.keys), pa.string())
     return groups if FileKeys.of(file.footer).might_contain(keys) else []
-
-
-def _is_of_file(condition: pc.Expression, stored: pa.Schema, schema: pa.Schema) -> bool:
-    """Return whether the file has all columns of *condition*, with types whose bounds compare as in *schema*."""
-    kinds = {field.name: field.type for field in schema}
-    same = [field for field in stored if _are_alike(field.type, kinds.get(field.name, field.type))]
-    return len(same) == len(stored) or can_evaluate(condition, pa.schema(same))
-
-
-def _are_alike(stored: pa.DataType, kind: pa.DataType) -> bool:
-    """Return whether bounds of the type *stored* can be compared with values of *kind*."""
-    both = (stored, kind)
-    return stored == kind or any(all(map(test, both)) for test in (pa.types.is_integer, pa.types.is_decimal, _is_text))
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _batches(

@@ -141,9 +141,10 @@ def prune_slices(slices: Sequence[FileSlice], plan: SlicePlan, storage: Storage)
     if query.filter is None:
         return list(slices)
 
+    scan = query.prepare()
+
     def may_hold(one: FileSlice) -> bool:
-        wanted, _ = query.reader.row_groups(storage, one, with_logs=query.with_logs, may_hold=query.filter)
-        return wanted > 0
+        return scan.row_groups(storage, one)[0] > 0
 
     return _filter_slices(may_hold, slices, storage)
 

@@ -11,7 +11,7 @@ import pytest
 
 from hudiformat import StorageError
 from hudiformat.file_group.base_file.bloom import BLOOM_FILTER, BloomFilter
-from hudiformat.file_group.base_file.filters import KeyFilter
+from hudiformat.file_group.base_file.filters import FileFilter, KeyFilter
 from hudiformat.file_group.base_file.read import scan_base_rows
 from hudiformat.storage.local import LocalStorage
 
@@ -21,8 +21,9 @@ ROWS = pa.table({"_hoodie_record_key": [f"k{i:02d}" for i in range(30)], "n": li
 
 
 def found(folder: Path, where: KeyFilter, *, may_hold: pc.Expression | None = None) -> list[tuple[int, int]]:
+    pushed = None if may_hold is None else FileFilter.of(may_hold, SCHEMA)
     parts = scan_base_rows(
-        LocalStorage(str(folder)), "f.parquet", SCHEMA, pa.schema([]), where=where, may_hold=may_hold, batch_rows=4
+        LocalStorage(str(folder)), "f.parquet", SCHEMA, pa.schema([]), where=where, may_hold=pushed, batch_rows=4
     )
     return [
         pair
