@@ -20,12 +20,12 @@ from hudiformat.naming.file_names import join_path
 from hudiformat.read.incremental import Span
 from hudiformat.read.plan import (
     SlicePlan,
+    answer,
     explain_snapshot,
     instant_of,
     plan_changes,
     plan_incremental,
     plan_snapshot,
-    read_rows,
     slice_reader,
 )
 from hudiformat.read.scan import Scan
@@ -118,7 +118,7 @@ class ReadableTable:
             SchemaError: *filter* does not fit the columns.
         """
         key = [RECORD_KEY] if self.config.populate_meta_fields else list(self.config.record_key_fields[:1])
-        return sum(batch.num_rows for batch in self.scan(columns=key, filter=filter))
+        return answer(self._context, self._planner(None, key, filter, with_logs=True), SlicePlan.count)
 
     @check_arguments
     def head(
@@ -233,7 +233,7 @@ class ReadableTable:
 
         Source: HoodieFileGroupReader; spec/merging.md.
         """
-        return read_rows(self._context, self._planner(as_of, columns, filter, with_logs=True))
+        return answer(self._context, self._planner(as_of, columns, filter, with_logs=True), SlicePlan.read_all)
 
     def read_optimized(
         self,
@@ -248,7 +248,7 @@ class ReadableTable:
 
         Source: BaseFileOnlyRelation.
         """
-        return read_rows(self._context, self._planner(as_of, columns, filter, with_logs=False))
+        return answer(self._context, self._planner(as_of, columns, filter, with_logs=False), SlicePlan.read_all)
 
     @check_arguments
     def scan(
@@ -262,8 +262,9 @@ class ReadableTable:
     ) -> Scan:
         """Return a scan of the rows of a :meth:`snapshot`, which is read batch by batch, one file slice after another.
 
-        In memory are the log files of one file slice, up to ``hoodie.memory.merge.max.size`` bytes.  Batches have at
-        most *batch_size* rows.
+        After the first batch, threads read the next slices meanwhile.  In memory are the log files of these slices,
+        together up to ``hoodie.memory.merge.max.size`` bytes unless those of one are larger.  Batches have at most
+        *batch_size* rows.
 
         Raises:
             OptionError: *batch_size* is less than 1.
@@ -312,7 +313,8 @@ class ReadableTable:
         Source: MergeOnReadIncrementalRelationV1 and V2, Hudi 1.2.0; spec/queries.md.
         """
         span = Span.of(self.config, begin, end)
-        return read_rows(self._context, partial(plan_incremental, self._context, span, columns=columns, filter=filter))
+        plan = partial(plan_incremental, self._context, span, columns=columns, filter=filter)
+        return answer(self._context, plan, SlicePlan.read_all)
 
     @check_arguments
     def cdc(

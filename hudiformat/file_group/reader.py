@@ -32,6 +32,7 @@ from hudiformat.file_group.base_file.format import FORMATS
 from hudiformat.file_group.base_file.read import (
     BaseRows,
     count_row_groups,
+    count_rows,
     read_columns,
     scan_base_file,
     scan_base_rows,
@@ -440,6 +441,18 @@ class SliceScan:
                 for name in self.stored:
                     rows = rows.append_column(f"\0{name}", batch[name])  # cannot collide: Avro allows no such name
                 yield rows
+
+    def count(self, storage: Storage, file_slice: FileSlice) -> int:
+        """Return the number of rows that :meth:`rows` yields, without reading those of a base file alone.
+
+        Raises:
+            HudiFormatError: as :meth:`rows`.
+        """
+        base, is_filtered = file_slice.base_file, self.where is not None or self.pushed is not None
+        if base is None or self.is_merged(file_slice) or is_filtered or self.reader.damage is DamageMode.SKIP:
+            return sum(rows.num_rows for rows in self.rows(storage, file_slice))
+        with explain_missing_files(storage, self.reader.config, partial(files_of, file_slice)):
+            return count_rows(storage, join_path(file_slice.partition_path, str(base.name)))
 
     def row_groups(self, storage: Storage, file_slice: FileSlice) -> tuple[int, int]:
         """Return how many row groups of the base file :meth:`rows` would read, and how many the file has.

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.arguments import as_name_list
-from hudiformat.conditions.filters import Filter, as_filter, can_evaluate
+from hudiformat.conditions.filters import Filter, as_filter, can_evaluate, columns_of
 from hudiformat.errors import FilesGoneError, StorageError, warn
 from hudiformat.file_group.damage import DamageMode
 from hudiformat.file_group.reader import SliceReader, refuse_unreadable
@@ -39,6 +40,8 @@ from hudiformat.table.schema_files import schema_history
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.timeline.timeline import Instant
+
+_Answer = TypeVar("_Answer")
 
 
 def refuse_missing(
@@ -134,7 +137,18 @@ class SlicePlan:
         Raises:
             SchemaError: the table has no such column, or the filter does not fit the columns.
         """
-        return pa.Table.from_batches(self.query.batches(storage, self.slices), self.query.schema)
+        return pa.Table.from_batches(self.query.batches(storage, self.slices, keeps_all=True), self.query.schema)
+
+    def count(self, storage: Storage) -> int:
+        """Count the rows, reading only what is needed for that.
+
+        Raises:
+            SchemaError: the filter does not fit the columns.
+        """
+        if self.query.filter is None:
+            return self.query.count(storage, self.slices)
+        needed = columns_of(self.query.filter, self.query.reader.output_schema)[:1] or self.query.columns
+        return replace(self.query, columns=needed).count(storage, self.slices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,8 +332,10 @@ def rows_of_state(
         yield one, pa.Table.from_batches([shown for shown, _ in pairs], query.schema), stored
 
 
-def read_rows(context: TableContext, plan: Callable[[], SlicePlan]) -> pa.Table:
-    """Read all rows of a query; plan it again if another writer deletes files of the plan before they are read.
+def answer(
+    context: TableContext, plan: Callable[[], SlicePlan], read: Callable[[SlicePlan, Storage], _Answer]
+) -> _Answer:
+    """Return what *read* returns of a plan; plan again if another writer deletes files of it before they are read.
 
     Raises:
         FilesGoneError: files were deleted during every attempt, or the new plan names the same files.
@@ -327,7 +343,7 @@ def read_rows(context: TableContext, plan: Callable[[], SlicePlan]) -> pa.Table:
     planned = plan()
     for left in range(MOST_ATTEMPTS - 1, -1, -1):
         try:
-            return planned.read_all(context.storage)
+            return read(planned, context.storage)
         except FilesGoneError:  # noqa: PERF203 - an attempt is a whole query
             before, planned = planned, plan()
             if not left or list(planned.slices) == list(before.slices):

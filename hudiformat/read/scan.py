@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.conditions.filters import columns_of
+from hudiformat.file_group.damage import DamageMode
 from hudiformat.file_group.reader import SliceReader, SliceScan
 from hudiformat.file_group.slices import FileSlice
+from hudiformat.read.ahead import Bounds, Part, read_in_order
 from hudiformat.read.explanation import ScanExplanation
 from hudiformat.read.skipping import filter_batch
 from hudiformat.schema.meta_fields import COMMIT_TIME
@@ -23,6 +25,15 @@ if TYPE_CHECKING:
 
 _SHOWN = 8
 """Number of columns that the repr of a scan names."""
+
+_MOST_THREADS, _REMOTE_THREADS = 8, 8
+"""The most slices that are read at the same time; those of a remote storage mostly wait for it."""
+_HELD = 32 << 20
+"""Bytes of rows of each slice that are read before it is its turn."""
+_SMALL, _MOST_SMALL = 1 << 20, 64
+"""Slices of so many bytes together, and at most so many of them, are read by one thread, one after the other."""
+_LOG_COST = 4
+"""Bytes in memory for each byte of log files, as for blocks that are compressed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +133,33 @@ class SliceQuery:
         """The columns of the query from which partition paths are made."""
         return pa.schema([field for field in self.schema if field.name in self.reader.partition_columns.fields])
 
-    def batches(self, storage: Storage, slices: Sequence[FileSlice]) -> Iterator[pa.RecordBatch]:
-        """Return an iterator over the rows of *slices*, batch by batch.
+    def batches(
+        self, storage: Storage, slices: Sequence[FileSlice], *, keeps_all: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        """Return an iterator over the rows of *slices*, batch by batch; whoever *keeps_all* of them gets them sooner.
 
         Raises:
             SchemaError: the table has no such column, or the filter does not fit the columns.
         """
         names = self.schema.names
-        return (rows.select(names) for rows in self._rows(storage, slices))
+        every = self._rows(storage, slices, keeps_all=keeps_all)
+        return (rows if rows.schema.names == names else rows.select(names) for rows in every)
+
+    def count(self, storage: Storage, slices: Sequence[FileSlice]) -> int:
+        """Return the number of rows of *slices*; without a filter, that of a base file is taken from its footer.
+
+        Raises:
+            SchemaError: the filter does not fit the columns.
+        """
+        if self._conditions:
+            return sum(rows.num_rows for rows in self._rows(storage, slices))
+        scan = self.prepare()
+
+        def counts(group: Sequence[FileSlice]) -> Generator[int, None, None]:
+            yield from (scan.count(storage, one) for one in group)
+
+        bounds = self._bounds(storage, keeps_all=True)
+        return sum(read_in_order(_parts(slices, counts), bounds, lambda _: 0))
 
     def batches_with_stored(
         self, storage: Storage, slices: Sequence[FileSlice]
@@ -154,15 +184,44 @@ class SliceQuery:
         return self.reader.prepare(needed, with_logs=self.with_logs, may_hold=self.filter, stored=stored)
 
     def _rows(
-        self, storage: Storage, slices: Sequence[FileSlice], stored: Sequence[str] = ()
+        self,
+        storage: Storage,
+        slices: Sequence[FileSlice],
+        stored: Sequence[str] = (),
+        *,
+        keeps_all: bool = False,
     ) -> Iterator[pa.RecordBatch]:
-        scan = self.prepare(stored=stored)
-        conditions = [condition for condition in (self.written_by, self.filter) if condition is not None]
-        for file_slice in slices:
-            for rows in scan.rows(storage, file_slice):
-                for condition in conditions:
-                    rows = filter_batch(rows, condition)  # noqa: PLW2901
-                yield rows
+        scan, conditions = self.prepare(stored=stored), self._conditions
+
+        def read(group: Sequence[FileSlice]) -> Generator[pa.RecordBatch, None, None]:
+            for one in group:
+                for rows in scan.rows(storage, one):
+                    for condition in conditions:
+                        rows = filter_batch(rows, condition)  # noqa: PLW2901
+                    yield rows
+
+        parts = list(_parts(slices, read))
+        if len(parts) == 1:
+            return parts[0].read()
+        return read_in_order(parts, self._bounds(storage, keeps_all=keeps_all), lambda rows: rows.nbytes)
+
+    @property
+    def _conditions(self) -> list[pc.Expression]:
+        return [condition for condition in (self.written_by, self.filter) if condition is not None]
+
+    def _bounds(self, storage: Storage, *, keeps_all: bool) -> Bounds:
+        """Return how many slices are read at the same time.
+
+        Only one is if Python code of the user merges, or if each loss of damaged rows is a warning.
+        """
+        reader = self.reader
+        in_turn = reader.merger is not None or reader.damage is DamageMode.SKIP
+        most = pa.cpu_count() if storage.capabilities.map else _REMOTE_THREADS
+        return Bounds(
+            threads=1 if in_turn else min(most, _MOST_THREADS),
+            cost=reader.merge_memory,
+            held=None if keeps_all else _HELD,
+        )
 
     def _needed(self, names: list[str]) -> list[str]:
         """Return the columns to read: *names*, and those that only the conditions need."""
@@ -170,3 +229,22 @@ class SliceQuery:
         if self.filter is not None:
             tested += columns_of(self.filter, self.reader.output_schema)
         return list(dict.fromkeys([*names, *tested]))
+
+
+_Result = TypeVar("_Result")
+
+
+def _parts(
+    slices: Sequence[FileSlice], read: Callable[[Sequence[FileSlice]], Generator[_Result, None, None]]
+) -> Iterator[Part[_Result]]:
+    """Yield the parts in which *read* reads *slices*; several small slices that follow each other are one part."""
+    group: list[FileSlice] = []
+    cost = 0
+    for one in slices:
+        group.append(one)
+        cost += one.size + (_LOG_COST - 1) * one.log_bytes
+        if cost >= _SMALL or len(group) >= _MOST_SMALL:
+            yield Part(partial(read, group), cost)
+            group, cost = [], 0
+    if group:
+        yield Part(partial(read, group), cost)

@@ -85,6 +85,17 @@ def count_row_groups(
         return len(_row_groups(file, may_hold=may_hold, where=where)), len(file.group_rows)
 
 
+def count_rows(storage: Storage, path: str) -> int:
+    """Return the number of rows of the base file at *path*, from its footer.
+
+    Raises:
+        CorruptTableError: the file is not of the format that its name says.
+        StorageError: the file cannot be read.
+    """
+    with format_of(path).open(storage, path) as file:
+        return sum(file.group_rows)
+
+
 def read_file_keys(storage: Storage, path: str) -> FileKeys:
     """Return the key range and the bloom filters in the footer of the base file at *path*.
 
