@@ -17,23 +17,26 @@ _PARALLEL_LISTINGS = 16
 _Lister = Callable[[Sequence[str]], list[FileInfo]]
 """A function that lists the last of a stack of folders; it may start to list other folders of the stack in advance."""
 
+_Selector = Callable[[Sequence[str]], Sequence[str]]
+"""A function that returns some of the folders that it is given, in the same order."""
+
 
 def list_partitions(
-    storage: Storage, *, may_enter: Callable[[str], bool] | None = None, incomplete: bool = False
+    storage: Storage, *, entering: _Selector | None = None, incomplete: bool = False
 ) -> Iterator[tuple[str, list[FileInfo]]]:
     """Yield each partition path and the files in its folder; the path of a table without partitions is ``""``.
 
-    Folders for which *may_enter* is false are not listed.  On a remote storage several folders are listed at the same
+    Only the folders that *entering* returns are listed.  On a remote storage several folders are listed at the same
     time.  As in Hudi, a folder without a partition metadata file is not a partition, but its subfolders may be.  With
     *incomplete*, folders that have files but no partition metadata file are yielded, too.
 
     Source: FSUtils.getAllPartitionPaths, HoodiePartitionMetadata.
     """
     if storage.capabilities.map:
-        yield from _walk(lambda folders: storage.list(folders[-1]), may_enter, incomplete=incomplete)
+        yield from _walk(lambda folders: storage.list(folders[-1]), entering, incomplete=incomplete)
         return
     with ThreadPoolExecutor(_PARALLEL_LISTINGS) as pool:
-        yield from _walk(_parallel_lister(storage, pool), may_enter, incomplete=incomplete)
+        yield from _walk(_parallel_lister(storage, pool), entering, incomplete=incomplete)
 
 
 def _parallel_lister(storage: Storage, pool: ThreadPoolExecutor) -> _Lister:
@@ -49,9 +52,7 @@ def _parallel_lister(storage: Storage, pool: ThreadPoolExecutor) -> _Lister:
     return lister
 
 
-def _walk(
-    lister: _Lister, may_enter: Callable[[str], bool] | None, *, incomplete: bool
-) -> Iterator[tuple[str, list[FileInfo]]]:
+def _walk(lister: _Lister, entering: _Selector | None, *, incomplete: bool) -> Iterator[tuple[str, list[FileInfo]]]:
     """Walk the folders depth first, in the order of their names."""
     folders = [""]
     while folders:
@@ -68,4 +69,4 @@ def _walk(
             for entry in reversed(entries)
             if entry.is_dir and (folder or entry.name != META_FOLDER)
         ]
-        folders += subfolders if may_enter is None else filter(may_enter, subfolders)
+        folders += subfolders if entering is None else entering(subfolders)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import groupby, product
+from functools import cached_property, partial
+from itertools import groupby, islice, product
 from typing import TypeVar
 
 import pyarrow as pa
@@ -65,19 +65,34 @@ class PartitionPruner:
     """The columns that the query returns."""
     filter: pc.Expression
 
+    @cached_property
+    def _is_told(self) -> bool:
+        """Whether the filter uses a column about which paths tell something."""
+        return not self.columns.from_path.isdisjoint(columns_of(self.filter, self.schema))
+
     def may_hold(self, path: str) -> bool:
         """Return whether the partition at *path* can have rows for which the filter is true."""
-        cases = self.columns.cases(path, self.schema)
-        return not cases or any(can_match(self.filter, self.schema, cases))
+        return bool(self.holding([path]))
 
-    def may_enter(self, folder: str) -> bool:
-        """Return whether *folder*, or a folder below it, can be a partition with rows for which the filter is true."""
-        is_whole = self.columns.escaped and folder.count("/") + 1 == len(self.columns.fields)
-        return not is_whole or self.may_hold(folder)
+    def holding(self, paths: Sequence[str]) -> list[str]:
+        """Return those of *paths* whose partitions can have rows for which the filter is true."""
+        if not self._is_told:
+            return list(paths)
+        cases = [self.columns.cases(path, self.schema) for path in paths]
+        flags = iter(can_match(self.filter, self.schema, [case for one in cases for case in one]))
+        of_paths = [list(islice(flags, len(one))) for one in cases]
+        return [path for path, found in zip(paths, of_paths, strict=True) if not found or any(found)]
+
+    def entering(self, folders: Sequence[str]) -> list[str]:
+        """Return those of *folders* that can be a partition of :meth:`holding`, or have one below them."""
+        depth = len(self.columns.fields) - 1
+        whole = [folder for folder in folders if self.columns.escaped and folder.count("/") == depth]
+        gone = set(whole).difference(self.holding(whole))
+        return [folder for folder in folders if folder not in gone]
 
     def condition_of(self, path: str) -> pc.Expression | None:
         """Return the one condition that the path implies for all rows of the partition; None if there is no such."""
-        cases = self.columns.cases(path, self.schema)
+        cases = self.columns.cases(path, self.schema) if self._is_told else []
         return cases[0] if len(cases) == 1 else None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from hudiformat.errors import HudiFormatError, warn
@@ -21,8 +21,12 @@ class Pruner(Protocol):
         """Return whether the partition at *path* can have rows that the query needs."""
         ...
 
-    def may_enter(self, folder: str) -> bool:
-        """Return whether *folder*, or a folder below it, can be a partition with rows that the query needs."""
+    def holding(self, paths: Sequence[str]) -> list[str]:
+        """Return those of *paths* for which :meth:`may_hold` is true."""
+        ...
+
+    def entering(self, folders: Sequence[str]) -> list[str]:
+        """Return those of *folders* that can be, or have below them, a partition with rows that the query needs."""
         ...
 
 
@@ -32,7 +36,7 @@ def list_files(storage: Storage, partition: str | None, *, pruner: Pruner | None
         return [(partition, [entry for entry in storage.list(partition) if not entry.is_dir])]
     if pruner is None:
         return list_partitions(storage)
-    entered = list_partitions(storage, may_enter=pruner.may_enter)
+    entered = list_partitions(storage, entering=pruner.entering)
     return (found for found in entered if pruner.may_hold(found[0]))
 
 
@@ -50,7 +54,7 @@ def list_metadata_table(
         if partition is not None:
             return [(partition, found.files(partition))]
         if pruner is not None:
-            return [(path, found.files(path)) for path in found.partitions() if pruner.may_hold(path)]
+            return [(path, found.files(path)) for path in pruner.holding(found.partitions())]
         return _drain(list(found))
     except HudiFormatError as error:
         message = f"{root}: the metadata table is not used, as it cannot be read: {error}"

@@ -45,14 +45,15 @@ def columns(*, escaped: bool = True) -> PartitionColumns:
 def test_partitions_in_which_a_filter_can_be_true(filter_: pc.Expression, left: tuple[str, ...]) -> None:
     pruner = PartitionPruner(columns(), SHOWN, filter_)
     assert tuple(path for path in PATHS if pruner.may_hold(path)) == left
+    assert tuple(pruner.holding(PATHS)) == left
     assert pruner.may_hold("no/such/depth"), "it tells nothing"
 
 
 def test_only_a_whole_path_without_slashes_in_values_can_be_left_out_unseen() -> None:
     pruner = PartitionPruner(columns(), SHOWN, P == "a")
-    assert [pruner.may_enter(folder) for folder in ("b", "b/2023", "a/2023")] == [True, False, True]
+    assert pruner.entering(["b", "b/2023", "a/2023"]) == ["b", "a/2023"]
     unsure = PartitionPruner(columns(escaped=False), SHOWN, P == "a")
-    assert unsure.may_enter("b/2023")
+    assert unsure.entering(["b/2023"]) == ["b/2023"]
 
 
 class Listed(LocalStorage):

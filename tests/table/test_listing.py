@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -94,8 +94,11 @@ class North:
     def may_hold(self, path: str) -> bool:
         return path == "north"
 
-    def may_enter(self, folder: str) -> bool:
-        return folder == "north"
+    def holding(self, paths: Sequence[str]) -> list[str]:
+        return [path for path in paths if path == "north"]
+
+    def entering(self, folders: Sequence[str]) -> list[str]:
+        return self.holding(folders)
 
 
 def test_folders_of_other_partitions_are_not_entered(path: Path, folders_seen: list[str]) -> None:

@@ -194,6 +194,8 @@ def convert_to_schema(batch: pa.RecordBatch, target: pa.Schema, *, relabel: bool
         SchemaError: a column is missing and not nullable, comes twice, or has a type that does not fit.
         DataError: a null, or bytes that are no UTF-8 text, where the target does not allow them.
     """
+    if target.names and batch.schema.equals(target) and not any(map(_is_required, target)):
+        return pa.RecordBatch.from_arrays(batch.columns, schema=target)
     rows = _struct(batch.schema.names, batch.columns, batch.num_rows, None)
     return batch_of(_convert_fields(rows, target, "", relabel=relabel), target, batch.num_rows)
 
@@ -283,11 +285,18 @@ def _without_nulls(array: pa.Array) -> pa.Array:
 
 def _has_required(kind: pa.DataType) -> bool:
     """Return whether structs in *kind* have fields that are not nullable."""
+    if not pat.is_nested(kind):
+        return False
     if pat.is_map(kind):
         return _has_required(kind.item_type)
     if pat.is_list(kind):
         return _has_required(kind.value_type)
-    return pat.is_struct(kind) and any(not one.nullable or _has_required(one.type) for one in kind)
+    return pat.is_struct(kind) and any(map(_is_required, kind))
+
+
+def _is_required(field: pa.Field) -> bool:
+    """Return whether *field*, or a struct in it, has no nulls."""
+    return not field.nullable or _has_required(field.type)
 
 
 def _convert(array: pa.Array, kind: pa.DataType, path: str, *, relabel: bool) -> pa.Array:

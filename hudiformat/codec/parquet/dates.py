@@ -76,7 +76,7 @@ class StoredDates:
         """Return what the schema and the footer of *file* say."""
         footer: Mapping[bytes, bytes] = file.metadata.metadata or {}
         schema = file.schema_arrow
-        int96 = frozenset() if _ARROW in footer else _int96_leaves(file)
+        int96 = frozenset() if _ARROW in footer or not _may_have_int96(schema) else _int96_leaves(file)
         marks = _legacy_marks(footer)
         if not int96 and not any(marks):
             return cls(schema, frozenset(), frozenset(), None)
@@ -185,6 +185,11 @@ def _legacy_marks(footer: Mapping[bytes, bytes]) -> tuple[bool, bool]:
 def is_legacy(footer: Mapping[bytes, bytes]) -> bool:
     """Return whether dates of a file with the texts *footer* are in the legacy calendar."""
     return any(_legacy_marks(footer))
+
+
+def _may_have_int96(schema: pa.Schema) -> bool:
+    """Return whether a column can be of INT96, which Arrow reads as a time; at some depth for a nested one."""
+    return any(pat.is_timestamp(kind) or pat.is_nested(kind) for kind in schema.types)
 
 
 def _int96_leaves(file: pq.ParquetFile) -> frozenset[int]:

@@ -80,12 +80,18 @@ _WORTH_THREADS = 1 << 18
 
 
 def read_batches(
-    file: pq.ParquetFile, batch_rows: int, *, columns: Sequence[str] | None = None, groups: Sequence[int] | None = None
+    file: pq.ParquetFile,
+    batch_rows: int,
+    *,
+    columns: Sequence[str] | None = None,
+    groups: Sequence[int] | None = None,
+    dates: StoredDates | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of *file*, at most *batch_rows* at a time: *columns*, at least one, of the row groups *groups*.
 
     A column chunk declares how many values it has.  If it declares fewer than the row group has rows, pyarrow stops
-    without an error, so one damaged byte would lose rows.  Dates and times are converted as :class:`StoredDates` says.
+    without an error, so one damaged byte would lose rows.  Dates and times are converted as *dates* says, which are
+    those of the file.
 
     Raises:
         ArrowInvalid: there are fewer rows than the row groups declare; pyarrow raises it for other damage too.
@@ -95,7 +101,7 @@ def read_batches(
     described = [file.metadata.row_group(number) for number in chosen]
     expected = sum(group.num_rows for group in described)
     by_threads = sum(group.total_byte_size for group in described) >= _WORTH_THREADS
-    dates = StoredDates.of(file)
+    dates = dates or StoredDates.of(file)
     found = 0
     for batch in file.iter_batches(batch_rows, row_groups=list(chosen), columns=columns, use_threads=by_threads):
         found += batch.num_rows

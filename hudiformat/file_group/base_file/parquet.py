@@ -45,9 +45,10 @@ class ParquetFormat:
         source = storage.open_input(path)
         # pre_buffer: neighbouring columns are fetched in one request
         with convert_read_errors(path), source, open_parquet(source, pre_buffer=True) as file:
+            opened = ParquetBaseFile(path, source, file)
             rows = file.metadata.num_rows
-            check_row_count(rows, _group_rows(file), source.size(), per_byte=_ROWS_PER_BYTE, few=_FEW_ROWS)
-            yield ParquetBaseFile(path, source, file)
+            check_row_count(rows, opened.group_rows, source.size(), per_byte=_ROWS_PER_BYTE, few=_FEW_ROWS)
+            yield opened
 
     def writer(
         self,
@@ -102,7 +103,8 @@ class ParquetBaseFile:
     @cached_property
     def group_rows(self) -> list[int]:
         """The number of rows of each row group."""
-        return _group_rows(self.file)
+        metadata = self.file.metadata
+        return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
 
     def batches(
         self, names: Sequence[str], *, groups: Sequence[int] | None = None, batch_rows: int
@@ -110,7 +112,7 @@ class ParquetBaseFile:
         """Yield the columns *names* of the row groups *groups*, or of all, at most *batch_rows* rows at a time."""
         with convert_read_errors(self.path):  # the caller may read outside of the body
             if names:
-                yield from read_batches(self.file, batch_rows, columns=names, groups=groups)
+                yield from read_batches(self.file, batch_rows, columns=names, groups=groups, dates=self.dates)
             else:  # pyarrow 19 cannot read batches without columns
                 chosen = range(self.file.num_row_groups) if groups is None else groups
                 yield from self.file.read_row_groups(list(chosen), columns=[]).to_batches()
@@ -155,10 +157,6 @@ class ParquetBaseFile:
     def column_sizes(self) -> dict[str, tuple[int, int]]:
         """The bytes of each column in the file, by its path, and its bytes uncompressed."""
         return {name: _sum_sizes(found) for name, found in _chunks(self.file.metadata).items()}
-
-
-def _group_rows(file: pq.ParquetFile) -> list[int]:
-    return [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
 
 
 @contextmanager

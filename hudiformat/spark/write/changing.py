@@ -200,8 +200,7 @@ def _rows_where(
     condition = pruning(spark, where, every) if isinstance(where, str) else as_filter(where, every)
     paths = [path for path, _ in list_partitions(open_storage(plan.root))]
     if condition is not None:
-        pruner = PartitionPruner(reader.partition_columns, every, condition)
-        paths = [path for path in paths if pruner.may_hold(path)]
+        paths = PartitionPruner(reader.partition_columns, every, condition).holding(paths)
     slices = slices_of(plan, paths)
     spoken_of = _meta_fields(where, every) if isinstance(where, str) else ()
     named = [one for one in spoken_of if schema.arrow.get_field_index(one.name) < 0]
