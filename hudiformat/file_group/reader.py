@@ -6,6 +6,7 @@ The option ``hudiformat.damage`` decides whether a damaged file is handled as in
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -430,10 +431,8 @@ class SliceScan:
         else:
             batches = reader.base_batches(storage, file_slice, self.base_schema, self.where, may_hold=self.pushed)
         absent: list[frozenset[str]] = []
-        with (
-            explain_missing_files(storage, reader.config, partial(files_of, file_slice)),
-            add_log_file_to_errors(storage, file_slice.log_paths),
-        ):
+        named = add_log_file_to_errors(storage, file_slice.log_paths) if file_slice.log_files else nullcontext()
+        with explain_missing_files(storage, reader.config, partial(files_of, file_slice)), named:
             for batch in batches:
                 rows = batch if batch.schema.names == names else batch.select(names)
                 if self.partition_fields:

@@ -21,7 +21,8 @@ from typing import Any
 
 import pyarrow as pa
 
-_STRIDE = 32 << 20  # bytes
+_SMALL = 1 << 15  # bytes
+_STRIDE = 32 << 20
 _MARGIN = 4 << 20  # bytes that the kernel may map around a byte that is read: pages come in folios
 
 _maps: weakref.WeakValueDictionary[int, pa.Buffer] = weakref.WeakValueDictionary()
@@ -30,6 +31,8 @@ _maps: weakref.WeakValueDictionary[int, pa.Buffer] = weakref.WeakValueDictionary
 
 def map_file(path: str | os.PathLike[str]) -> memoryview:
     """Return the bytes of a file, which are read as they are used; the file must not become shorter meanwhile.
+
+    A small file is read at once.
 
     Python's own map keeps a file open, and a process may have a thousand: a slice can have more log files than that.
 
@@ -42,14 +45,22 @@ def map_file(path: str | os.PathLike[str]) -> memoryview:
         found = os.fstat(opened)
         if stat.S_ISDIR(found.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
-        if not found.st_size:
-            return memoryview(b"")  # an empty file cannot be mapped
+        if found.st_size <= _SMALL:  # reading it takes less time; an empty file cannot be mapped at all
+            return memoryview(_read_small(opened, found.st_size))
         with pa.memory_map(name) as file:
             buffer = file.read_buffer()
     finally:
         os.close(opened)
     _maps[id(buffer)] = buffer
     return memoryview(buffer).cast("B")
+
+
+def _read_small(opened: int, size: int) -> bytes:
+    """Return the first *size* bytes of the file with the descriptor *opened*, or fewer if it has become shorter."""
+    data = os.read(opened, size)
+    while len(data) < size and (more := os.read(opened, size - len(data))):
+        data += more
+    return data
 
 
 def _map_of(data: memoryview) -> Any:

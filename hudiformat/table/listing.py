@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Protocol
 
 from hudiformat.errors import HudiFormatError, warn
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.metadata_table.listing import Listing
 from hudiformat.storage.protocol import FileInfo, Storage
+
+_ASKED_AT_ONCE = 1000
 
 PartitionFiles = tuple[str, list[FileInfo]]
 """A partition path and the files in it."""
@@ -36,8 +39,14 @@ def list_files(storage: Storage, partition: str | None, *, pruner: Pruner | None
         return [(partition, [entry for entry in storage.list(partition) if not entry.is_dir])]
     if pruner is None:
         return list_partitions(storage)
-    entered = list_partitions(storage, entering=pruner.entering)
-    return (found for found in entered if pruner.may_hold(found[0]))
+    return _select(list_partitions(storage, entering=pruner.entering), pruner)
+
+
+def _select(listed: Iterator[PartitionFiles], pruner: Pruner) -> Iterator[PartitionFiles]:
+    """Yield what *pruner* keeps of the partitions that were *listed*; it is asked about many at a time."""
+    while some := list(islice(listed, _ASKED_AT_ONCE)):
+        kept = set(pruner.holding([path for path, _ in some]))
+        yield from (found for found in some if found[0] in kept)
 
 
 def list_metadata_table(

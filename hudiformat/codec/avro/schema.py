@@ -195,7 +195,9 @@ def convert_to_schema(batch: pa.RecordBatch, target: pa.Schema, *, relabel: bool
         DataError: a null, or bytes that are no UTF-8 text, where the target does not allow them.
     """
     if target.names and batch.schema.equals(target) and not any(map(_is_required, target)):
-        return pa.RecordBatch.from_arrays(batch.columns, schema=target)
+        is_flat = not any(map(pat.is_nested, target.types))  # equal lists may have other names of their items
+        same = is_flat and batch.schema.metadata is None and target.metadata is None
+        return batch if same else pa.RecordBatch.from_arrays(batch.columns, schema=target)
     rows = _struct(batch.schema.names, batch.columns, batch.num_rows, None)
     return batch_of(_convert_fields(rows, target, "", relabel=relabel), target, batch.num_rows)
 

@@ -96,7 +96,10 @@ class StoredDates:
     @property
     def columns(self) -> frozenset[str]:
         """The top-level columns whose values are not those that Arrow reads, nor their statistics."""
-        found, position = [], 0
+        found: list[str] = []
+        if not self.legacy and not self.int96:
+            return frozenset(found)
+        position = 0
         for field in self.schema:
             count = len(_leaves(field.type))
             if not (self.legacy | self.int96).isdisjoint(range(position, position + count)):
