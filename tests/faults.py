@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
-from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile, Storage
+from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile, Storage, SyncsTogether
 
 T = TypeVar("T")
 READS = ("list", "read", "map", "open_input")
@@ -76,6 +77,11 @@ class FaultyStorage:
 
     def sync_deletions(self, path: str) -> None:
         self.fault.run(f"sync_deletions {path}", lambda: self.storage.sync_deletions(path))
+
+    def sync_together(self, files: Sequence[OutputFile]) -> None:
+        assert isinstance(self.storage, SyncsTogether)
+        own = [file.file if isinstance(file, FaultyFile) else file for file in files]
+        self.fault.run("sync_together", partial(self.storage.sync_together, own))
 
     def delete_empty_folder(self, path: str) -> bool:
         return self.fault.run(f"delete_empty_folder {path}", lambda: self.storage.delete_empty_folder(path))

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
 from hudiformat.errors import StorageError
-from hudiformat.storage.protocol import OutputFile
+from hudiformat.storage.protocol import OutputFile, Storage, SyncsTogether
 
 _MOST_OPEN = 64
 """The number of files that wait at a time: the number of open files of a process is limited."""
+_MANY = 32
+"""So many files are synced with their file system, where that is possible: it waits for the disk once, not for each."""
 _AT_ONCE = 8
 _MOST_WAITING = 2
 """The number of calls that wait for the other thread; each keeps the rows of a batch in memory."""
@@ -27,14 +29,21 @@ _MOST_WAITING = 2
 class FileCloser:
     """Closes files that are completely written, added from any thread; they are on disk when :meth:`finish` returns.
 
-    Without *sync* they are only closed.  As a context manager it calls :meth:`finish` or, after an error,
-    :meth:`abandon`.
+    Without *sync* they are only closed.  Many files are synced by *storage*, if it can sync them together.  As a
+    context manager it calls :meth:`finish` or, after an error, :meth:`abandon`.
     """
 
-    def __init__(self, *, sync: bool = True) -> None:
-        self._sync = sync
+    def __init__(self, storage: Storage, *, sync: bool = True) -> None:
+        self._sync = sync and storage.capabilities.sync
+        self._together = storage if storage.capabilities.sync_together and isinstance(storage, SyncsTogether) else None
+        self._owes_all = False
         self._waiting: list[OutputFile] = []
         self._change = threading.Lock()
+
+    def sync_all_at_end(self) -> bool:
+        """Have :meth:`finish` sync all that was written to the storage, and return whether it will."""
+        self._owes_all = self._sync and self._together is not None
+        return self._owes_all
 
     def add(self, file: OutputFile) -> None:
         """Add *file*, which this object closes.
@@ -49,7 +58,7 @@ class FileCloser:
             self._waiting.append(file)
             is_enough = len(self._waiting) >= _MOST_OPEN
         if is_enough:
-            self.finish()
+            self._close(self._take_waiting(), syncs_all=False)
 
     def finish(self) -> None:
         """Sync and close all files that wait.
@@ -57,7 +66,19 @@ class FileCloser:
         Raises:
             StorageError: one of them cannot be written.
         """
-        files = self._take_waiting()
+        owes_all, self._owes_all = self._owes_all, False
+        self._close(self._take_waiting(), syncs_all=owes_all)
+
+    def _close(self, files: list[OutputFile], *, syncs_all: bool) -> None:
+        if self._together is not None and (syncs_all or len(files) >= _MANY):
+            try:
+                self._together.sync_together(files)
+            except BaseException:
+                _abandon(files)
+                raise
+            for file in files:
+                file.close()
+            return
         if len(files) <= 1:
             for file in files:
                 sync_and_close(file)
@@ -68,10 +89,7 @@ class FileCloser:
 
     def abandon(self) -> None:
         """Release the files that wait, because their write has failed."""
-        files = self._take_waiting()
-        for file in files:
-            with suppress(StorageError):
-                file.abandon()
+        _abandon(self._take_waiting())
 
     def __enter__(self) -> FileCloser:
         return self
@@ -88,6 +106,12 @@ class FileCloser:
         with self._change:
             files, self._waiting = self._waiting, []
         return files
+
+
+def _abandon(files: Iterable[OutputFile]) -> None:
+    for file in files:
+        with suppress(StorageError):
+            file.abandon()
 
 
 def sync_and_close(file: OutputFile) -> None:

@@ -7,6 +7,7 @@ replaced or deleted its checksum has to be deleted, otherwise Hudi refuses the n
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import itertools
 import os
@@ -15,8 +16,9 @@ import stat
 import threading
 import uuid
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
@@ -57,7 +59,8 @@ class LocalStorage:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(atomic_create=True, append=True, sync=True, rename=True, map=True)
+        together = _sync_file_system() is not None
+        return Capabilities(atomic_create=True, append=True, sync=True, sync_together=together, rename=True, map=True)
 
     def _path(self, path: str, *, itself: bool = False) -> Path:
         return Path(self._resolve(path, itself=itself))
@@ -183,6 +186,20 @@ class LocalStorage:
         except OSError as error:
             raise _storage_error("sync", folder, error) from error
 
+    def sync_together(self, files: Sequence[OutputFile]) -> None:
+        sync = _sync_file_system()
+        assert sync is not None  # noqa: S101 - the capability says so
+        root = os.open(self._root, os.O_RDONLY)
+        try:
+            own = [file.handle for file in files if isinstance(file, LocalOutputFile)]
+            devices = {os.fstat(handle).st_dev: handle for handle in (*own, root)}  # folders may be mounted below
+            for handle in devices.values():
+                sync(handle)
+        except OSError as error:
+            raise _storage_error("sync", self._root, error) from error
+        finally:
+            os.close(root)
+
     def delete_empty_folder(self, path: str) -> bool:
         return remove_empty_folder(self._path(path))
 
@@ -230,6 +247,12 @@ class LocalOutputFile:
     @property
     def size(self) -> int:
         return self._size
+
+    @property
+    def handle(self) -> int:
+        """The descriptor of the file, which must be open."""
+        self._check_open("sync")
+        return self._handle
 
     def write(self, *parts: bytes | memoryview) -> None:
         if self._closed:
@@ -291,6 +314,21 @@ class LocalOutputFile:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+@lru_cache(maxsize=1)
+def _sync_file_system() -> Callable[[int], None] | None:
+    """Return a function that syncs the file system of a descriptor, as Linux has it; None where there is none."""
+    try:
+        found = ctypes.CDLL(None, use_errno=True).syncfs
+    except (AttributeError, OSError, TypeError):
+        return None
+
+    def sync(handle: int) -> None:
+        if found(handle):
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+    return sync
 
 
 def _file_info(entry: os.DirEntry[str]) -> FileInfo | None:

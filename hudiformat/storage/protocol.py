@@ -7,6 +7,7 @@ paths in one place.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol, runtime_checkable
@@ -68,6 +69,8 @@ class Capabilities:
     """Bytes written to a file that is still open can be read, and stay if the writer dies."""
     sync: bool = False
     """``OutputFile.sync`` returns once the data is on disk; without it, data is safe when the file has been closed."""
+    sync_together: bool = False
+    """The storage is a :class:`SyncsTogether`, and its system can do that."""
     rename: bool = False
     """A file takes another name in one step."""
     map: bool = False
@@ -239,5 +242,18 @@ class Storage(Protocol):
 
         Raises:
             StorageError: the path is a folder, or the file cannot be deleted.
+        """
+        ...
+
+
+@runtime_checkable
+class SyncsTogether(Protocol):
+    """A storage that syncs any number of files in the time of a few, with all else that was written to it before."""
+
+    def sync_together(self, files: Sequence[OutputFile]) -> None:
+        """Return once *files*, all other files and their names are on disk.
+
+        Raises:
+            StorageError: something cannot be written.
         """
         ...

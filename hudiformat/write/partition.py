@@ -77,6 +77,7 @@ class PartitionWriter:
         self._moved: list[tuple[str, pa.Array]] = []
         self._waiting_bytes = 0
         self._entering = threading.Lock()
+        self._syncs_entry = target.plan.options.sync
         self._is_entered = False
 
     @property
@@ -140,6 +141,10 @@ class PartitionWriter:
         """Whether the folder may not be a partition yet."""
         return not (self._is_entered or self._index.is_listed_as_partition)
 
+    def leave_sync(self) -> None:
+        """Have :meth:`enter` not sync what it writes: the task syncs everything in the end."""
+        self._syncs_entry = False
+
     def enter(self) -> None:
         """Make the folder a partition, unless it is one; any thread may call this, and the others wait.
 
@@ -148,7 +153,7 @@ class PartitionWriter:
         """
         with self._entering:
             if self.is_new:
-                enter_partition(self._target.storage, self._plan, self._path)
+                enter_partition(self._target.storage, self._plan, self._path, sync=self._syncs_entry)
             self._is_entered = True
 
     def abandon(self) -> None:

@@ -61,6 +61,8 @@ _PANDAS = b"pandas"
 _BATCHES = 16
 _LOCAL_TOKEN = WriteToken(0, 0, 0)
 _MOST_THREADS = 8
+_MANY_PARTITIONS = 32
+"""Of so many new partitions, the metadata files are synced together with the data files."""
 _MAX_BUFFERED = 256 * 1024 * 1024
 """Bytes of rows that a task buffers over all its partitions before it writes out the fullest partitions.
 
@@ -257,7 +259,7 @@ class WriteTask:
         self._buffered = 0
         self._threads = threads
         self._side_by_side = TaskThreads(threads=threads)
-        self._complete_files = FileCloser(sync=plan.options.sync and self._storage.capabilities.sync)
+        self._complete_files = FileCloser(self._storage, sync=plan.options.sync)
 
     def write(self, located: LocatedRows) -> None:
         """Write rows that have the table's own columns; in a delete, the columns that keys are made of.
@@ -330,6 +332,9 @@ class WriteTask:
         """Write what is left, and return a statistic for every file of this task."""
         new = [one for one in self._partitions.values() if one.is_new and not one.is_empty]
         refuse_nested_together(self._storage, [one.path for one in new])
+        if len(new) >= _MANY_PARTITIONS and self._complete_files.sync_all_at_end():
+            for one in new:
+                one.leave_sync()
         self._side_by_side.enter(new)
         for partition in self._partitions.values():
             self._side_by_side.close(partition)

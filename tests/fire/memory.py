@@ -8,7 +8,7 @@ store promises: a file appears when it is closed, and replaces one of its name.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import SimpleNamespace, TracebackType
@@ -104,7 +104,12 @@ class MemoryStorage:
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
-            atomic_create=True, append=self.appends, sync=self.appends, rename=self.appends, map=self.appends
+            atomic_create=True,
+            append=self.appends,
+            sync=self.appends,
+            sync_together=self.appends,
+            rename=self.appends,
+            map=self.appends,
         )
 
     def list(self, path: str) -> list[FileInfo]:
@@ -154,6 +159,12 @@ class MemoryStorage:
 
     def set_modified(self, path: str, milliseconds: int) -> bool:  # noqa: ARG002 - of the protocol
         return False
+
+    def sync_together(self, files: Sequence[OutputFile]) -> None:
+        for file in files:
+            file.sync()
+        for path, known in self.files.items():
+            self.files[path] = replace(known, durable=len(known.data))
 
     def sync_deletions(self, path: str) -> None:
         self.deleted = {name: file for name, file in self.deleted.items() if name.rpartition("/")[0] != path}

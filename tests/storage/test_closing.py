@@ -44,7 +44,7 @@ def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_files_that_are_complete_are_synced_together_and_closed(tmp_path: Path, synced: list[int]) -> None:
     storage = LocalStorage(tmp_path)
     files = [storage.open_new(f"f{number}") for number in range(5)]
-    with FileCloser() as complete:
+    with FileCloser(storage) as complete:
         for file in files:
             file.write(b"data")
             complete.add(file)
@@ -55,16 +55,67 @@ def test_files_that_are_complete_are_synced_together_and_closed(tmp_path: Path, 
         files[0].write(b"more")
 
 
-def test_only_so_many_files_wait(tmp_path: Path, synced: list[int]) -> None:
-    storage, complete = LocalStorage(tmp_path), FileCloser()
+def test_only_so_many_files_wait(tmp_path: Path, synced: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "_sync_file_system", lambda: None)  # as on other systems than Linux
+    storage = LocalStorage(tmp_path)
+    complete = FileCloser(storage)
     for number in range(64):
         complete.add(storage.open_new(f"f{number}"))
     assert (tmp_path / "f0").stat().st_ino in synced
 
 
+def test_many_files_are_synced_with_their_file_system(
+    tmp_path: Path, synced: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    systems: list[int] = []
+    monkeypatch.setattr(local, "_sync_file_system", lambda: lambda handle: systems.append(os.fstat(handle).st_dev))
+    storage = LocalStorage(tmp_path)
+    files = [storage.open_new(f"f{number}") for number in range(40)]
+    with FileCloser(storage) as complete:
+        for file in files:
+            complete.add(file)
+        assert not systems
+    assert systems == [tmp_path.stat().st_dev]
+    assert not synced
+    with pytest.raises(StorageError, match="it is closed"):
+        files[0].write(b"more")
+
+
+def test_all_that_was_written_is_synced_at_the_end_if_somebody_relies_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    systems: list[int] = []
+    monkeypatch.setattr(local, "_sync_file_system", lambda: systems.append)
+    with FileCloser(LocalStorage(tmp_path)) as complete:
+        assert complete.sync_all_at_end()
+    assert len(systems) == 1
+    complete.finish()  # nothing is owed any more
+    assert len(systems) == 1
+    assert not FileCloser(LocalStorage(tmp_path), sync=False).sync_all_at_end()
+
+
+def test_files_are_let_go_when_their_file_system_cannot_be_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_handle: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(local, "_sync_file_system", lambda: fail)
+    storage = LocalStorage(tmp_path)
+    files = [storage.open_new(f"f{number}") for number in range(40)]
+    complete = FileCloser(storage)
+    for file in files:
+        complete.add(file)
+    with pytest.raises(StorageError, match="cannot sync .*: Input/output error"):
+        complete.finish()
+    with pytest.raises(StorageError, match="it is closed"):
+        files[0].write(b"more")
+
+
 def test_files_are_closed_at_once_where_nothing_is_synced(tmp_path: Path, synced: list[int]) -> None:
-    file = LocalStorage(tmp_path).open_new("f")
-    FileCloser(sync=False).add(file)
+    storage = LocalStorage(tmp_path)
+    file = storage.open_new("f")
+    FileCloser(storage, sync=False).add(file)
     with pytest.raises(StorageError, match="it is closed"):
         file.write(b"more")
     assert not synced
@@ -72,7 +123,8 @@ def test_files_are_closed_at_once_where_nothing_is_synced(tmp_path: Path, synced
 
 def test_a_file_that_cannot_be_synced_fails_the_write_and_every_file_is_closed(tmp_path: Path) -> None:
     full = _Full()
-    storage, complete = FaultyStorage(LocalStorage(tmp_path), full), FileCloser()
+    storage = FaultyStorage(LocalStorage(tmp_path), full)
+    complete = FileCloser(storage)
     for number in range(5):
         complete.add(storage.open_new(f"f{number}"))
     with pytest.raises(StorageError, match="no space left"):
@@ -81,10 +133,11 @@ def test_a_file_that_cannot_be_synced_fails_the_write_and_every_file_is_closed(t
 
 
 def test_files_of_a_failed_write_are_let_go(tmp_path: Path, synced: list[int]) -> None:
-    file = LocalStorage(tmp_path).open_new("f")
+    storage = LocalStorage(tmp_path)
+    file = storage.open_new("f")
 
     def fail() -> None:
-        with FileCloser() as complete:
+        with FileCloser(storage) as complete:
             complete.add(file)
             raise KeyError
 

@@ -23,8 +23,10 @@ from hudiformat.timeline.config_files import META_FOLDER
 from hudiformat.write.commit.plan import WritePlan
 
 
-def enter_partition(storage: Storage, plan: WritePlan, path: str) -> None:
+def enter_partition(storage: Storage, plan: WritePlan, path: str, *, sync: bool) -> None:
     """Make the folder *path* a partition, unless it is one: without a metadata file Hudi reads no rows from it.
+
+    Without *sync*, the caller sees to it that the metadata file is on disk before the write commits.
 
     Raises:
         DataError: it is inside another partition, or has one inside; or Hudi could not read it, or would read other
@@ -37,7 +39,7 @@ def enter_partition(storage: Storage, plan: WritePlan, path: str) -> None:
     if path and not keys.key_meta_fields:
         refuse_unreadable_path(path, keys.partition_fields, hive_style=keys.hive_style, url_encode=keys.url_encode)
     refuse_nested(storage, path)
-    if not _create(storage, target, partition_metadata(path, plan.instant), sync=plan.options.sync):
+    if not _create(storage, target, partition_metadata(path, plan.instant), sync=sync):
         return
     if plan.in_tasks or plan.options.concurrency.has_other_writers:
         try:

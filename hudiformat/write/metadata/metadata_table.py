@@ -250,7 +250,7 @@ class MetadataTable:
             return None
         storage, config, schema = self.own.storage, self.own.config, self.own.schema
         begun = begin_instant(storage, config, time, Action.DELTA_COMMIT, CommitMetadata("UPSERT_PREPPED"))
-        with FileCloser(sync=self.outer.options.sync and storage.capabilities.sync) as files:
+        with FileCloser(storage, sync=self.outer.options.sync) as files:
             appended = ((kind.name, tuple(self._append(kind, time, found, files))) for kind, found in given)
             stats = {partition: found for partition, found in appended if found}
         metadata = CommitMetadata("UPSERT_PREPPED", stats, {"schema": schema.avro})

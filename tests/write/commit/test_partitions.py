@@ -42,8 +42,8 @@ def test_the_metadata_file_tells_the_instant_and_the_depth() -> None:
 def test_a_partition_is_entered_once_and_left_by_who_made_it(tmp_path: Path) -> None:
     table = new_table(tmp_path)
     storage, plan = table._context.storage, write_plan(table._context.state(), Operation.UPSERT, "5")
-    enter_partition(storage, plan, "x/y")
-    enter_partition(storage, write_plan(table._context.state(), Operation.UPSERT, "6"), "x/y")
+    enter_partition(storage, plan, "x/y", sync=True)
+    enter_partition(storage, write_plan(table._context.state(), Operation.UPSERT, "6"), "x/y", sync=True)
     leave_partition(storage, "x/y", "6")
     assert [path for path, _ in list_partitions(storage)] == ["x/y"]
     leave_partition(storage, "x/y", "5")
@@ -114,7 +114,9 @@ def test_a_metadata_file_that_cannot_be_made_is_an_error(tmp_path: Path) -> None
     table = new_table(tmp_path)
     (tmp_path / "x").write_text("in the way")
     with pytest.raises(StorageError):
-        enter_partition(table._context.storage, write_plan(table._context.state(), Operation.UPSERT, "5"), "x")
+        enter_partition(
+            table._context.storage, write_plan(table._context.state(), Operation.UPSERT, "5"), "x", sync=True
+        )
 
 
 ORDERS: dict[str, tuple[str, str]] = {"outer first": ("a", "a/b/c"), "inner first": ("a/b/c", "a")}
@@ -175,11 +177,11 @@ def test_of_two_writers_that_nest_partitions_at_once_one_at_most_succeeds(tmp_pa
 
     class Both(LocalStorage):
         def create(self, path: str, data: bytes, *, overwrite: bool = False, sync: bool = True) -> None:
-            enter_partition(storage, second, "a")
+            enter_partition(storage, second, "a", sync=True)
             super().create(path, data, overwrite=overwrite, sync=sync)
 
     with pytest.raises(DataError, match="'a/b' would be inside the partition 'a'"):
-        enter_partition(Both(tmp_path), first, "a/b")
+        enter_partition(Both(tmp_path), first, "a/b", sync=True)
     assert [path for path, _ in list_partitions(storage)] == ["a"]
     with pytest.raises(DataError):
         refuse_nested(storage, "a/b")
