@@ -52,8 +52,9 @@ from hudiformat.write.index.tagging import Tagger
 from hudiformat.write.made_keys import add_keys
 from hudiformat.write.metadata.kinds import refuse_changes_of_indexed
 from hudiformat.write.partial_updates import partial_rows
-from hudiformat.write.partition import PartitionWriter, TaskThreads
+from hudiformat.write.partition import PartitionWriter
 from hudiformat.write.rows import KeyedRows, LocatedRows
+from hudiformat.write.task_threads import TaskThreads
 
 _BATCH_ROWS = 65_536
 _PANDAS = b"pandas"

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import StorageError
-from hudiformat.write import partition
+from hudiformat.write import task_threads
 from hudiformat.write.handles.merge import MergeHandle
 from tests.tables import FLAGGED, content, data_files, new_table, rows, tree
 
@@ -31,7 +31,7 @@ def test_small_blocks_that_are_encoded_together_are_those_of_each_group_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
 ) -> None:
     together = written(tmp_path / "together", version=version)
-    monkeypatch.setattr(partition, "_ENCODED_TOGETHER", 1)
+    monkeypatch.setattr(task_threads, "_ENCODED_TOGETHER", 1)
     assert written(tmp_path / "alone", version=version) == together
 
 

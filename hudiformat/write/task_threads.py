@@ -1,0 +1,162 @@
+"""The threads of a task: they split its rows, make its partitions, and write its base files, side by side."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from types import TracebackType
+from typing import TypeAlias, TypeVar
+
+from hudiformat.codec.log.block import LogBlock
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.write.handles.append import AppendHandle
+from hudiformat.write.handles.base_files import CreateHandle, close_together
+from hudiformat.write.handles.merge import MergeHandle
+from hudiformat.write.partition import Handle, PartitionWriter
+
+_ENCODED_TOGETHER = 256
+"""File groups whose small blocks are encoded together."""
+_SMALL_FILES_TOGETHER = 64
+"""Base files of few rows that are written together, by one thread."""
+_COMPUTED_AHEAD = 3
+"""Results that are computed before they are asked for; each has the rows of a piece of a write."""
+
+T = TypeVar("T")
+Given = TypeVar("Given")
+_SmallFile: TypeAlias = tuple[PartitionWriter, CreateHandle, Future[list[WriteStat]]]
+"""A partition, a handle with few rows, and what is to get its statistics."""
+
+
+class TaskThreads:
+    """Does the work of a task side by side: it splits rows, makes partitions, and closes the handles.
+
+    Base files are written by *threads* threads: most of the time goes into compression, which releases the
+    interpreter's lock, and into waiting for the storage.  Small blocks of log files are encoded together, which hardly
+    takes longer than one.  The statistics of files come in the order of their handles.
+    """
+
+    def __init__(self, *, threads: int) -> None:
+        self._threads = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._taken: list[Handle] = []
+        self._results: list[Future[list[WriteStat]]] = []
+        self._small: list[_SmallFile] = []
+        self._together: list[Future[None]] = []
+        self._logged: list[tuple[Handle, Future[list[WriteStat]]]] = []
+
+    def map(self, function: Callable[[Given], T], given: Iterable[Given]) -> Iterator[T]:
+        """Yield the result of *function* for each of *given*, in their order; a few are computed ahead."""
+        waiting: deque[Future[T]] = deque()
+        for one in given:
+            waiting.append(self._begin(partial(function, one)))
+            if len(waiting) > _COMPUTED_AHEAD:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+    def enter(self, partitions: Sequence[PartitionWriter]) -> None:
+        """Make folders partitions by threads; a handle that needs one waits for it, and meets the same errors."""
+        if self._threads is not None and len(partitions) > 1:
+            for partition in partitions:
+                self._threads.submit(partition.enter)
+
+    def close(self, partition: PartitionWriter) -> None:
+        """Close the handles of *partition*, which have all of their rows, now or before :meth:`finish` returns."""
+        for handle in partition.take_handles():
+            self._taken.append(handle)
+            closed: Future[list[WriteStat]] = Future()
+            if isinstance(handle, CreateHandle) and handle.few_rows is not None:
+                self._small.append((partition, handle, closed))
+            elif isinstance(handle, CreateHandle | MergeHandle):
+                closed = self._begin(partial(_close_file, partition, handle))
+            else:
+                partition.enter()
+                self._logged.append((handle, closed))
+            self._results.append(closed)
+        if len(self._small) >= _SMALL_FILES_TOGETHER:
+            self._close_small()
+        if len(self._logged) >= _ENCODED_TOGETHER:
+            self._close_logged()
+
+    def finish(self) -> list[WriteStat]:
+        """Wait until all handles are closed, and return the statistics of their files.
+
+        Raises:
+            HudiFormatError: a file cannot be written.
+        """
+        self._close_small()
+        self._close_logged()
+        for together in self._together:
+            together.result()  # may raise an error, and then the single ones have no result
+        stats = [stat for closed in self._results for stat in closed.result()]
+        self._together, self._results, self._taken = [], [], []
+        return stats
+
+    def flush(self, handles: Iterable[Handle]) -> None:
+        """Have *handles* write what they have in memory."""
+        begun = []
+        for handle in handles:
+            if isinstance(handle, CreateHandle):
+                begun.append(self._begin(handle.flush))
+            else:  # those of one partition share what its index knows
+                handle.flush()
+        for one in begun:
+            one.result()
+
+    def __enter__(self) -> TaskThreads:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._threads is not None:
+            self._threads.shutdown(cancel_futures=True)
+        for handle in self._taken:  # the write has failed
+            handle.abandon()
+
+    def _begin(self, action: Callable[[], T]) -> Future[T]:
+        if self._threads is not None:
+            return self._threads.submit(action)
+        done: Future[T] = Future()
+        done.set_result(action())
+        return done
+
+    def _close_small(self) -> None:
+        small, self._small = self._small, []
+        for start in range(0, len(small), _SMALL_FILES_TOGETHER):
+            self._together.append(
+                self._begin(partial(_close_small_files, small[start : start + _SMALL_FILES_TOGETHER]))
+            )
+
+    def _close_logged(self) -> None:
+        logged, self._logged = self._logged, []
+        for start in range(0, len(logged), _ENCODED_TOGETHER):
+            some = logged[start : start + _ENCODED_TOGETHER]
+            blocks = _encode_together([handle for handle, _ in some])
+            for handle, closed in some:
+                given = () if not isinstance(handle, AppendHandle) else (blocks.get(handle),)
+                closed.set_result(handle.close(*given))
+
+
+def _close_file(partition: PartitionWriter, handle: CreateHandle | MergeHandle) -> list[WriteStat]:
+    partition.enter()
+    return handle.close()
+
+
+def _close_small_files(files: Sequence[_SmallFile]) -> None:
+    for partition, _, _ in files:
+        partition.enter()
+    every = close_together([handle for _, handle, _ in files])
+    for (_, _, closed), stats in zip(files, every, strict=True):
+        closed.set_result(stats)
+
+
+def _encode_together(handles: Sequence[Handle]) -> dict[Handle, LogBlock]:
+    """Encode the blocks of the *handles* that have one small block each: all together take hardly longer than one."""
+    logged = [handle for handle in handles if isinstance(handle, AppendHandle)]
+    small = [(handle, rows) for handle in logged if (rows := handle.one_block()) is not None]
+    if len(small) <= 1:
+        return {}
+    encoded = small[0][0].encode([rows for _, rows in small])
+    return {handle: block for (handle, _), block in zip(small, encoded, strict=True)}
