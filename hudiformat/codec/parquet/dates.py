@@ -15,19 +15,23 @@ Source: DataSourceUtils.datetimeRebaseSpec, int96RebaseSpec, RebaseDateTime of S
 from __future__ import annotations
 
 import re
-import zoneinfo
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as pat
 
 from hudiformat.codec.avro.arrays import bitmap, validity
+from hudiformat.codec.parquet.legacy_calendar import (
+    FIRST_GREGORIAN_DAY,
+    FIRST_MODERN_SECOND,
+    LegacyZone,
+    legacy_zone,
+    to_gregorian_days,
+)
 from hudiformat.errors import DataError, UnsupportedFeatureError
 
 VERSION = b"org.apache.spark.version"
@@ -38,15 +42,7 @@ CALENDAR_KEYS = (VERSION, ZONE, LEGACY_DATES, LEGACY_INT96)
 
 _ARROW = b"ARROW:schema"
 _INT96 = "INT96"
-_DAY = 86_400_000_000
-_PER_UNIT = {"ms": 1000, "us": 1}
-_SWITCH = -141_427
-"""October 15, 1582: from this day on both calendars give a date the same number."""
-_MODERN = -2_208_988_800_000_000
-"""January 1, 1900: from then on Java's two libraries of times know the same offsets of all zones."""
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d\d))?(?::?(\d\d))?")
-
-_Numbers: TypeAlias = npt.NDArray[np.int64]
+_PER_SECOND = {"ms": 1000, "us": 1_000_000}
 
 
 def open_parquet(source: Any, *, pre_buffer: bool = False) -> pq.ParquetFile:
@@ -156,21 +152,18 @@ class StoredDates:
     def _rebase(self, array: pa.Array, path: str) -> pa.Array:
         """Return dates or times of the legacy calendar as the same ones of the Gregorian calendar."""
         kind = array.type
-        is_date = pat.is_date32(kind)
-        numbers = array.cast(pa.int32() if is_date else pa.int64()).cast(pa.int64())
+        per_second = _PER_SECOND[kind.unit] if pat.is_timestamp(kind) else 0  # 0 is a date
+        numbers = array.cast(pa.int64() if per_second else pa.int32()).cast(pa.int64())
         lowest = pc.min_max(numbers).as_py()["min"]
-        factor = _PER_UNIT[kind.unit] if pat.is_timestamp(kind) else 1
-        if lowest is None or lowest * factor >= (_SWITCH if is_date else _MODERN):
+        if lowest is None or lowest >= (FIRST_MODERN_SECOND * per_second or FIRST_GREGORIAN_DAY):
             return array
         values = numbers.fill_null(0).to_numpy(zero_copy_only=False)
-        if is_date:
-            changed = _rebase_days(values)
+        if per_second:
+            changed = _zone(self.zone, path).to_gregorian(values, per_second=per_second)
         else:
-            offset = _fixed_offset(self.zone, path) // factor
-            days, of_day = np.divmod(values + offset, _DAY // factor)
-            changed = _rebase_days(days) * (_DAY // factor) + of_day - offset
+            changed = to_gregorian_days(values)
         result = pa.array(changed, pa.int64(), mask=array.is_null().to_numpy(zero_copy_only=False))
-        return result.cast(pa.int32()).cast(kind) if is_date else result.cast(kind)
+        return result.cast(kind) if per_second else result.cast(pa.int32()).cast(kind)
 
 
 def _legacy_marks(footer: Mapping[bytes, bytes]) -> tuple[bool, bool]:
@@ -235,43 +228,19 @@ def _with_offsets(array: pa.Array, kind: pa.DataType, items: pa.Array) -> pa.Arr
     return pa.Array.from_buffers(kind, len(array), buffers[:2], offset=array.offset, children=[items])
 
 
-def _rebase_days(days: _Numbers) -> _Numbers:
-    """Return for days since 1970 of the legacy calendar the days of the same dates in the Gregorian one.
-
-    Both calendars differ by some days up to 1582; the difference is a day less for each century whose year is a leap
-    year only in the Julian calendar.
-    """
-    julian = days + 719_468 + 2  # days since March 1 of the year 0 in the Julian calendar
-    years, of_year = np.divmod(julian * 4 + 3, 1461)
-    day_of_year = of_year // 4
-    gregorian = 365 * years + years // 4 - years // 100 + years // 400 + day_of_year - 719_468
-    changed: _Numbers = np.where(days < _SWITCH, gregorian, days)
-    return changed
-
-
-def _fixed_offset(zone: str | None, path: str) -> int:
-    """Return the offset of a time zone in microseconds, which has to be the same at all times."""
-    if zone is None:
+def _zone(name: str | None, path: str) -> LegacyZone:
+    if name is None:
         raise DataError(
             f"column {path} has times before 1900 in the legacy calendar, in a time zone that the footer does not "
             f"name ({ZONE.decode()}): write the file again with Spark",
             column=path,
         )
-    if zone in ("UTC", "Z", "GMT", "UT", "Etc/UTC"):
-        return 0
-    if match := _OFFSET.fullmatch(zone):
-        sign, hours, minutes, seconds = match.groups(default="0")
-        total = int(hours) * 3600 + int(minutes) * 60 + int(seconds)
-        return (-total if sign == "-" else total) * 1_000_000
-    try:
-        fixed = zoneinfo.ZoneInfo(zone).utcoffset(None)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError):
-        fixed = None
-    if fixed is None:
+    zone = legacy_zone(name)
+    if zone is None:
         raise UnsupportedFeatureError(
-            f"column {path}: expected times before 1900 in the Gregorian calendar, or in a time zone of one offset, "
-            f"found them in the legacy calendar of {zone}, whose offsets of that time only Java knows; write the file "
-            "again with Spark, with spark.sql.parquet.datetimeRebaseModeInWrite=CORRECTED",
-            feature=f"the legacy calendar of {zone}",
+            f"column {path}: expected times before 1900 in the Gregorian calendar, or in a time zone that Spark has a "
+            f"table of, found them in the legacy calendar of {name}, whose offsets of that time only Java knows; write "
+            "the file again with Spark, with spark.sql.parquet.datetimeRebaseModeInWrite=CORRECTED",
+            feature=f"the legacy calendar of {name}",
         )
-    return int(fixed.total_seconds()) * 1_000_000
+    return zone
