@@ -27,6 +27,15 @@ EMPTIED = "key"
 """The name of the column.  Source: HoodieAvroHFileReaderImplBase.KEY_FIELD_NAME."""
 
 
+def may_lack_key(block: LogBlock) -> bool:
+    """Return whether *block* is an HFile block with a column ``key`` of texts; Hudi can empty no others."""
+    if block.type is not BlockType.HFILE_DATA:
+        return False
+    columns = avro_to_arrow(block.schema)
+    position = columns.get_field_index(EMPTIED)
+    return position >= 0 and bool(pa.types.is_string(columns.field(position).type))
+
+
 def restore_emptied_keys(block: LogBlock, config: TableConfig) -> LogBlock:
     """Return *block*; if it is an HFile block with an empty ``key``, an Avro block with the values of that column.
 
@@ -34,7 +43,7 @@ def restore_emptied_keys(block: LogBlock, config: TableConfig) -> LogBlock:
         DecodeError: the block is damaged.
         UnsupportedFeatureError: the record keys of the table *config* do not have the values.
     """
-    if block.type is not BlockType.HFILE_DATA or EMPTIED not in avro_to_arrow(block.schema).names:
+    if not may_lack_key(block):
         return block
     records = block.to_arrow()
     is_empty = pc.fill_null(pc.equal(records[EMPTIED].cast(pa.string()), ""), False)

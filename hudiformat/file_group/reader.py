@@ -41,13 +41,12 @@ from hudiformat.file_group.base_file.read import (
 )
 from hudiformat.file_group.damage import DamageMode, sound_blocks, sound_rows, warn_of_loss
 from hudiformat.file_group.deleted_files import explain_missing_files, files_of
-from hudiformat.file_group.emptied_keys import EMPTIED, restore_emptied_keys
 from hudiformat.file_group.key_filter import key_filter
 from hudiformat.file_group.merging.candidates import blocks_to_merge, read_candidates
 from hudiformat.file_group.merging.rule import MergeRule, RecordMerger, merge_rule
 from hudiformat.file_group.merging.slice import merge_log_entries, merge_slice
 from hudiformat.file_group.merging.spill import merge_on_disk
-from hudiformat.file_group.renamed_columns import rename_block_columns, scan_batches, scan_rows, stored_schema_of
+from hudiformat.file_group.renamed_columns import block_of_query, scan_batches, scan_rows, stored_schema_of
 from hudiformat.file_group.slices import FileSlice, Visibility
 from hudiformat.naming.file_names import join_path
 from hudiformat.schema.internal_schema import SchemaHistory
@@ -338,13 +337,10 @@ class SliceReader:
             yield batch.select(names) if needed.names != names else batch
 
     def _blocks(self, storage: Storage, file_slice: FileSlice, needed: pa.Schema) -> Iterator[LogBlock]:
+        columns = frozenset(needed.names)
         for path in file_slice.log_paths:
-            blocks = log_blocks(storage, path, damage=self.damage)
-            if needed.get_field_index(EMPTIED) >= 0:
-                blocks = (restore_emptied_keys(block, self.config) for block in blocks)
-            yield from (
-                blocks if self.history is None else (rename_block_columns(block, self.history) for block in blocks)
-            )
+            for block in log_blocks(storage, path, damage=self.damage):
+                yield block_of_query(block, columns, self.config, self.history)
 
     def base_batches(
         self,

@@ -1,11 +1,13 @@
 """Read files whose columns have other names than in the query, because columns were renamed or dropped since.
 
+:func:`block_of_query` is what every reader of log records asks for, as a block may also lack the values of a column.
+
 Source: FileGroupReaderSchemaHandler.getRequiredSchemaForFileAndRenamedColumns, Hudi 1.2.0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from functools import partial
 
 import pyarrow as pa
@@ -17,9 +19,11 @@ from hudiformat.codec.log.build import data_block
 from hudiformat.codec.log.frame import BlockHeader, BlockType, HeaderKey
 from hudiformat.file_group.base_file.filters import FileFilter, KeyFilter
 from hudiformat.file_group.base_file.read import BaseRows, read_columns, scan_base_file, scan_base_rows
+from hudiformat.file_group.emptied_keys import EMPTIED, may_lack_key, restore_emptied_keys
 from hudiformat.naming.file_names import BaseFileName, base_name
 from hudiformat.schema.internal_schema import SchemaHistory
 from hudiformat.storage.protocol import Storage
+from hudiformat.timeline.table_config import TableConfig
 
 
 def scan_batches(
@@ -91,6 +95,28 @@ def stored_schemas_of(
         return [None] * len(schemas)
     instant, stored = BaseFileName.parse(base_name(path)).instant, read_columns(storage, path)
     return [history.stored_schema(one, instant, stored) for one in schemas]
+
+
+def block_of_query(
+    block: LogBlock, columns: Container[str], config: TableConfig, history: SchemaHistory | None
+) -> LogBlock:
+    """Return a log block of the table *config* whose *columns*, by the names of the query, can be read.
+
+    Raises:
+        DecodeError: the block is damaged.
+        UnsupportedFeatureError: the values of one of the columns are in no file.
+    """
+    if may_lack_key(block) and _name_in_query(block, EMPTIED, history) in columns:
+        block = restore_emptied_keys(block, config)
+    return rename_block_columns(block, history)
+
+
+def _name_in_query(block: LogBlock, name: str, history: SchemaHistory | None) -> str:
+    """Return the name that the query has for the column *name* of a block's records."""
+    if history is None or block.instant is None:
+        return name
+    renamed = avro_to_arrow(history.rename_record_schema(block.schema, block.instant)).names
+    return renamed[avro_to_arrow(block.schema).names.index(name)]
 
 
 def rename_block_columns(block: LogBlock, history: SchemaHistory | None) -> LogBlock:

@@ -22,7 +22,7 @@ from hudiformat.file_group.merging.candidates import blocks_to_merge, read_candi
 from hudiformat.file_group.merging.keys import KeyIndex
 from hudiformat.file_group.merging.rule import merge_rule
 from hudiformat.file_group.merging.slice import merge_log_entries, merge_slice
-from hudiformat.file_group.renamed_columns import rename_block_columns
+from hudiformat.file_group.renamed_columns import block_of_query
 from hudiformat.file_group.slices import FileSlice, Visibility
 from hudiformat.naming.file_names import WriteToken
 from hudiformat.services.execution import (
@@ -142,7 +142,11 @@ def _run(state: TableState, claimed: ServiceClaim) -> Commit:
 
 def _compact(file_slice: FileSlice, plan: WritePlan, storage: Storage, token: WriteToken) -> list[WriteStat]:
     """Write one log file from the log files of a slice; none if all of their blocks have been rolled back."""
-    blocks = [rename_block_columns(block, plan.history) for block in _blocks(storage, file_slice, plan.visibility)]
+    columns = frozenset(plan.schema.arrow_with_meta.names)
+    blocks = [
+        block_of_query(block, columns, plan.config, plan.history)
+        for block in _blocks(storage, file_slice, plan.visibility)
+    ]
     instants = list(dict.fromkeys(block.instant or "" for block in reversed(blocks)))
     if not blocks:
         return []

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hudiformat import LogReader, UnsupportedFeatureError, data_block, encode_block, open_table
+from hudiformat import HudiFormatError, LogReader, UnsupportedFeatureError, data_block, encode_block, open_table
 from hudiformat.codec.log.block import decode_block
 from tests.foreign.log_tables import CONTAINERS, TABLES, rows_of, unpack
 
@@ -79,3 +79,48 @@ def test_the_log_files_are_of_the_formats_that_they_are_made_for(tmp_path: Path)
         path, _ = unpack(name, tmp_path)
         [log] = path.glob(".*.log.*")
         assert [block.type.name for block in LogReader(log)] == [f"{kind}_DATA"]
+
+
+@pytest.mark.parametrize("service", ["log compaction", "index"])
+def test_services_read_what_the_record_keys_hold(service: str, tmp_path: Path) -> None:
+    path, answer = unpack("key-is-record-key-v9", tmp_path)
+    table = open_table(path, options={"hoodie.log.compaction.blocks.threshold": "1"})
+    if service == "log compaction":
+        assert table.log_compact()
+        [*_, log] = sorted(path.glob(".*.log.*"), key=lambda one: one.stat().st_mtime_ns)
+        records = pa.concat_tables(pa.table(block.to_arrow(columns=["key"])) for block in LogReader(log))
+        assert sorted(records["key"].to_pylist()) == sorted(row["key"] for row in answer)
+    else:
+        table.create_index("column_stats", columns=["key"])
+        found = open_table(path).snapshot(columns=["key"], filter="key = 'x'")
+        assert found["key"].to_pylist() == ["x"]
+    assert rows_of(open_table(path).snapshot(columns=list(answer[0]))) == answer
+
+
+@pytest.mark.parametrize("service", ["log compaction", "compaction"])
+def test_services_refuse_a_column_that_hudi_empties_and_leave_the_table(service: str, tmp_path: Path) -> None:
+    path, _ = unpack(_LOST, tmp_path)
+    table = open_table(path, options={"hoodie.log.compaction.blocks.threshold": "1"})
+    with pytest.raises(HudiFormatError, match="column key in an HFile block") as raised:
+        table.log_compact() if service == "log compaction" else table.compact()
+    assert isinstance(raised.value, UnsupportedFeatureError) or raised.value.__cause__ is not None
+    assert not open_table(path).timeline.pending
+
+
+def test_statistics_are_built_of_the_columns_that_are_there(tmp_path: Path) -> None:
+    path, answer = unpack(_LOST, tmp_path)
+    table = open_table(path)
+    with pytest.raises(HudiFormatError, match="column key in an HFile block"):
+        table.create_index("column_stats", columns=["key"])
+    table.create_index("column_stats", columns=["ts"])
+    found = table.snapshot(columns=["k"], filter="ts = 1")
+    assert sorted(found["k"].to_pylist()) == [row["k"] for row in answer]
+
+
+def test_a_renamed_column_that_hudi_empties_is_refused_too(tmp_path: Path) -> None:
+    path, _ = unpack(_LOST, tmp_path)
+    table = open_table(path, options={"hoodie.schema.on.read.enable": "true"})
+    table.evolve(rename={"key": "other"})
+    with pytest.raises(UnsupportedFeatureError, match="column key in an HFile block"):
+        open_table(path).snapshot(columns=["other"])
+    assert len(open_table(path).snapshot(columns=["k", "ts"])) == 2

@@ -20,7 +20,7 @@ from hudiformat.file_group.base_file.file_indexes import FileIndexer, Indexes
 from hudiformat.file_group.base_file.footers import read_footer
 from hudiformat.file_group.merging.candidates import read_records
 from hudiformat.file_group.reader import SliceReader
-from hudiformat.file_group.renamed_columns import rename_block_columns, scan_batches, stored_schema_of
+from hudiformat.file_group.renamed_columns import block_of_query, scan_batches, stored_schema_of
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import join_path
 from hudiformat.schema.meta_fields import META_FIELDS, RECORD_KEY
@@ -92,10 +92,11 @@ class FileReader:
         """
         schema = self._schema
         indexer = FileIndexer(replace(self.indexes, keys=False), schema)
-        path = join_path(folder, name)
+        path, columns = join_path(folder, name), frozenset(self.indexes.columns)
         with add_log_file_to_errors(storage, [path]):
-            for block in filter(_has_records, LogReader(path, storage=storage)):
-                for batch, written in read_records([rename_block_columns(block, self.slices.history)], schema):
+            for found in filter(_has_records, LogReader(path, storage=storage)):
+                block = block_of_query(found, columns, self.slices.config, self.slices.history)
+                for batch, written in read_records([block], schema):
                     indexer.add(batch if written is None else _select_written(batch, written))
         return indexer.finish()
 
