@@ -41,6 +41,7 @@ from hudiformat.file_group.base_file.read import (
 )
 from hudiformat.file_group.damage import DamageMode, sound_blocks, sound_rows, warn_of_loss
 from hudiformat.file_group.deleted_files import explain_missing_files, files_of
+from hudiformat.file_group.finer_times import FinerTimes, scan_batches_of_then, scan_rows_of_then
 from hudiformat.file_group.key_filter import key_filter
 from hudiformat.file_group.merging.candidates import blocks_to_merge, read_candidates
 from hudiformat.file_group.merging.rule import MergeRule, RecordMerger, merge_rule
@@ -130,7 +131,8 @@ class SliceReader:
 
     ``visibility`` decides which log blocks are merged.  *merger* is the user's own merger, if any.  A slice whose log
     records take more than *merge_memory* bytes is merged through files in a temporary folder.  *damage* says what a
-    read does with damaged files.  *history* is given if columns may have other names in older files.
+    read does with damaged files.  *history* is given if columns may have other names in older files, and
+    *finer* if files may count microseconds where the query counts milliseconds.
     """
 
     config: TableConfig
@@ -142,6 +144,7 @@ class SliceReader:
     merge_memory: int = DEFAULT_MERGE_MEMORY
     damage: DamageMode = DamageMode.HUDI
     history: SchemaHistory | None = None
+    finer: FinerTimes | None = None
 
     @property
     def output_schema(self) -> pa.Schema:
@@ -340,7 +343,8 @@ class SliceReader:
         columns = frozenset(needed.names)
         for path in file_slice.log_paths:
             for block in log_blocks(storage, path, damage=self.damage):
-                yield block_of_query(block, columns, self.config, self.history)
+                found = block_of_query(block, columns, self.config, self.history)
+                yield found if self.finer is None else self.finer.convert(found, self._stored_schema)
 
     def base_batches(
         self,
@@ -379,12 +383,14 @@ class SliceReader:
     @property
     def _of_base(self) -> Callable[..., Iterator[pa.RecordBatch]]:
         """The function that scans a base file."""
-        return scan_base_file if self.history is None else partial(scan_batches, history=self.history)
+        scan = scan_base_file if self.history is None else partial(scan_batches, history=self.history)
+        return scan if self.finer is None else partial(scan_batches_of_then, scan=scan, finer=self.finer)
 
     @property
     def _rows_of_base(self) -> Callable[..., Iterator[BaseRows]]:
         """The function that scans a base file, some of its columns first."""
-        return scan_base_rows if self.history is None else partial(scan_rows, history=self.history)
+        scan = scan_base_rows if self.history is None else partial(scan_rows, history=self.history)
+        return scan if self.finer is None else partial(scan_rows_of_then, scan=scan, finer=self.finer)
 
     def _counts(self, instant: str) -> bool:
         """Return whether the blocks of *instant* are merged: it has completed, and is not later than ``as_of``.

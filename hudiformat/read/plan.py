@@ -36,7 +36,7 @@ from hudiformat.read.skipping import PartitionPruner, drop_skipped
 from hudiformat.read.time_travel import Moment, as_instant, check_as_of, refuse_cleaned
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.one_state import MOST_ATTEMPTS, run_on_stable_state
-from hudiformat.table.schema_files import schema_history
+from hudiformat.table.schema_files import finer_times, schema_history
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.timeline.timeline import Instant
@@ -183,15 +183,17 @@ def slice_reader(state: TableState, as_of: Moment | None = None) -> SliceReader:
     moment = instant_of(state, as_of)
     if moment is not None:
         check_as_of(state, moment)
+    schema = state.schema if moment is None else state.schema_at(moment)
     return SliceReader(
         state.config,
-        state.schema if moment is None else state.schema_at(moment),
+        schema,
         state.visibility,
         moment,
         merger=state.context.merger,
         merge_memory=state.options.merge_memory,
         damage=state.options.damage,
         history=schema_history(state, moment) if state.has_ids() else None,
+        finer=None if moment is None else finer_times(state, schema, moment),
     )
 
 

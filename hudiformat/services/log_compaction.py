@@ -115,11 +115,14 @@ def _is_overtaken(state: TableState, instant: Instant) -> bool:
 
 def _plan(state: TableState) -> list[Instant]:
     """Put a new plan on the timeline, and return its instant; return nothing if no slice is worth it."""
+    plan = log_compaction_plan(state)
+    return [announce(state, Action.LOG_COMPACTION, plan)] if plan.operations else []
+
+
+def log_compaction_plan(state: TableState) -> CompactionPlan:
+    """Return the plan of a log compaction of all slices that are worth one."""
     operations = tuple(map(compaction_operation, _choose(state)))
-    if not operations:
-        return []
-    plan = CompactionPlan(operations, strategy=_STRATEGY, preserve_hoodie_metadata=True, missing_schedule_partitions=())
-    return [announce(state, Action.LOG_COMPACTION, plan)]
+    return CompactionPlan(operations, strategy=_STRATEGY, preserve_hoodie_metadata=True, missing_schedule_partitions=())
 
 
 def _choose(state: TableState) -> Iterator[FileSlice]:

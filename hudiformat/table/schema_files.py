@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.errors import CorruptTableError
+from hudiformat.file_group.finer_times import FinerTimes, has_finer_times
 from hudiformat.schema.internal_schema import (
     LATEST_SCHEMA,
     SCHEMA_ACTION,
@@ -38,6 +40,19 @@ def schema_history(state: TableState, instant: str | None = None) -> SchemaHisto
     versions = _versions(state, newest)
     by_then = [one for one in versions if one.version <= int(instant)]
     return SchemaHistory(max(by_then, key=lambda one: one.version), versions) if by_then else None
+
+
+def finer_times(state: TableState, schema: TableSchema, instant: str) -> FinerTimes | None:
+    """Return which commits up to *instant* wrote finer times than *schema*, that of the instant; None if none did.
+
+    Commits are read only if a column of *schema* is finer now.
+    """
+    query = schema.arrow_with_meta
+    if not has_finer_times(query, state.schema.arrow_with_meta):
+        return None
+    by_then = [done for done in state.timeline.completed_writes if done.time <= instant]
+    schemas = {done.time: avro_to_arrow(avro) for done in by_then if (avro := state.metadata(done).schema)}
+    return FinerTimes({time: written for time, written in schemas.items() if has_finer_times(query, written)})
 
 
 def _query_schema(state: TableState, instant: str | None) -> InternalSchema | None:

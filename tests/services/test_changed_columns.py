@@ -11,6 +11,10 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.codec.avro.schema import convert_to_schema
+from hudiformat.file_group.finer_times import to_coarser_times
+from hudiformat.services.log_compaction import log_compaction_plan
+from hudiformat.timeline.timeline import Action
+from hudiformat.write.commit.publishing import announce
 from tests.tables import new_table
 
 SCHEMA = pa.schema(
@@ -136,6 +140,74 @@ def test_files_with_the_columns_of_later_are_read_as_of_any_moment(
             assert one == expected
         else:
             assert [row["k"] for row in one] == [row["k"] for row in expected]
+
+
+MILLIS, MICROS = pa.timestamp("ms", "UTC"), pa.timestamp("us", "UTC")
+TIMED = pa.schema(
+    [
+        pa.field("k", pa.string(), nullable=False),
+        pa.field("ts", pa.int64()),
+        pa.field("t", MILLIS),
+        pa.field("s", pa.struct([("t", MILLIS)])),
+        pa.field("l", pa.list_(MILLIS)),
+        pa.field("m", pa.map_(pa.string(), MILLIS)),
+    ]
+)
+
+
+def timed(*values: tuple[str, int, int], schema: pa.Schema = TIMED) -> pa.Table:
+    moments = [
+        {"k": k, "ts": ts, "t": t * 1000, "s": {"t": t * 1000}, "l": [t * 1000], "m": [("a", t * 1000)]}
+        for k, ts, t in values
+    ]
+    micros = pa.schema([field.with_type(_counted(field.type, MICROS)) for field in schema])
+    numbers = pa.schema([field.with_type(_counted(field.type, pa.int64())) for field in schema])
+    return pa.Table.from_pylist(moments, numbers).cast(micros).cast(schema)
+
+
+def _counted(kind: pa.DataType, time: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_counted(field.type, time)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, _counted(kind.item_type, time))
+    if pa.types.is_list(kind):
+        return pa.list_(_counted(kind.value_type, time))
+    return time if pa.types.is_timestamp(kind) else kind
+
+
+@pytest.mark.parametrize(
+    ("service", "version", "blocks"), [("compaction", 6, "avro"), ("compaction", 9, "avro"), ("log", 9, "parquet")]
+)
+def test_times_of_a_widened_column_are_those_of_then(
+    tmp_path: Path, service: str, version: int, blocks: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another writer's service labels microseconds, which files of old releases do wrongly too."""
+    options = {**OPTIONS, "hoodie.logfile.data.block.format": blocks}
+    table = new_table(tmp_path / "t", schema=TIMED, partition_by=[], version=version, options=options)
+    table.insert(timed(("a", 1, 1), ("b", 1, -2)))
+    table.upsert(timed(("a", 2, 3)))
+    if service == "log":
+        announce(table._context.state(), Action.LOG_COMPACTION, log_compaction_plan(table._context.state()))
+    else:
+        table.schedule_compaction()
+    table.upsert(timed(("c", 3, 5)))
+    then, moment = own(table), table.timeline.completed_writes[-1].time
+    table.evolve(widen={"t": MICROS, "s.t": MICROS, "l.element": MICROS, "m.value": MICROS})
+    for module in ("hudiformat.write.commit.plan", "hudiformat.services.log_compaction"):
+        monkeypatch.setattr(f"{module}.with_schema_of_plan", lambda _state, plan: plan)
+    monkeypatch.setattr("hudiformat.services.execution._schemas", lambda state, _: {"schema": state.schema.avro})
+    assert table.log_compact() if service == "log" else table.compact()
+    found = table.snapshot(as_of=moment)
+    assert found.schema.field("t").type == MILLIS
+    assert own(table, as_of=moment) == then
+    assert own(table, as_of=moment, filter="t < '1970-01-01'") == [then[1]]
+    assert own(table) == then, "the same moments, in microseconds"
+
+
+def test_a_fraction_that_the_column_of_then_cannot_hold_is_an_error_by_name() -> None:
+    batch = pa.record_batch({"t": pa.array([1], pa.int64()).cast(MICROS)})
+    with pytest.raises(hf.SchemaError, match="column t is of type .* does not fit"):
+        to_coarser_times(batch, pa.schema([("t", MILLIS)]))
 
 
 @pytest.mark.parametrize(
