@@ -30,6 +30,8 @@ class Change:
     - ``live``: returns the names of the files of a partition path that readers need once the action is completed.
     - ``known``: returns the statistics that the metadata table has of the files of a partition path.
     - ``of_partition``: returns the statistics that it has of a whole partition path, by column.
+    - ``joined``: the columns, with their types, that get statistics with the action, and ``older`` returns the names of
+    all older files, which have none of them, by partition path.
     - ``replaced_keys``: returns the record keys of each file group that the action removes, with its partition path.
     - ``replaced_values``: returns, for the same file groups, the record keys and the values of a column (a dotted
     path).
@@ -48,6 +50,8 @@ class Change:
     live: Callable[[str], Collection[str]] = lambda _path: ()
     known: Callable[[str], FileStatistics] = lambda _path: {}
     of_partition: Callable[[str], Mapping[str, ColumnStatistics]] = lambda _path: {}
+    joined: Mapping[str, pa.DataType] = field(default_factory=dict)
+    older: Callable[[], Iterable[tuple[str, Iterable[str]]]] = lambda: ()
     replaced_keys: Callable[[], Iterable[tuple[str, pa.Array]]] = lambda: ()
     replaced_values: Callable[[str], Iterable[pa.Table]] = lambda _column: ()
     logged_values: Callable[[str], Iterable[tuple[pa.Table, pa.Table]]] = lambda _column: ()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from hudiformat.codec.statistics import unknown_statistics
 from hudiformat.metadata_table.changes import Change, KeyedRecords, Stored
 from hudiformat.metadata_table.column_stats import COLUMN_STATS
 from hudiformat.metadata_table.stat_records import StatEncoder, file_key, merge_stat_records
@@ -33,7 +34,11 @@ class ColumnStatsKind:
         return False
 
     def records(self, change: Change) -> KeyedRecords:
-        """Return the statistics of the files that were written, and drop those of deleted files."""
+        """Return the statistics of the files that were written, and drop those of deleted files.
+
+        Hudi 0.15 takes a column without a record for one of nulls, if the file has a record of another column of the
+        condition.  So all older files get records of columns that join; their bounds leave out no value.
+        """
         written = {
             file_key(path, base_name(stat.path), column): self.encoder.of_file(base_name(stat.path), column, found)
             for path, stats in change.written.items()
@@ -47,7 +52,13 @@ class ColumnStatsKind:
             for name in names
             for column in self.columns
         ]
-        return KeyedRecords.of(written, dropped)
+        unknown = {
+            file_key(path, name, column): self.encoder.of_file(name, column, unknown_statistics(kind))
+            for path, names in (change.older() if change.joined else ())
+            for name in names
+            for column, kind in change.joined.items()
+        }
+        return KeyedRecords.of({**unknown, **written}, dropped)
 
     def part_to_hash(self, keys: pa.Array) -> pa.Array:
         """See :meth:`IndexKind.part_to_hash`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -36,12 +36,14 @@ _ADDING = {one.value for one in (Operation.INSERT, Operation.UPSERT, Operation.B
 class MetadataChanges:
     """Makes a :class:`Change` from an action of the table *outer*; *own* is the state of its metadata table.
 
-    *outer* is the state before the action is completed.  *columns* are the columns with statistics.
+    *outer* is the state before the action is completed.  *columns* are the columns with statistics; *joined* are those,
+    with their types, that had none before a commit.
     """
 
     outer: TableState
     own: TableState
     columns: Collection[str]
+    joined: Mapping[str, pa.DataType] = field(default_factory=dict)
 
     def of_commit(self, time: str, metadata: CommitMetadata, *, done: str) -> Change:
         """Return the change of a commit at *time*, which is going to be completed at *done* or later."""
@@ -71,6 +73,8 @@ class MetadataChanges:
             live=lambda path: self._live_files(path, after, written.get(path, ())),
             known=self.statistics_of_files,
             of_partition=self.statistics_of_partition,
+            joined=self.joined,
+            older=lambda: ((path, [file.name for file in files]) for path, files in self.outer.files()),
         )
 
     @staticmethod

@@ -171,6 +171,23 @@ def indexed_columns(state: TableState, schema: TableSchema | None = None) -> tup
     return names
 
 
+def joining_columns(state: TableState, schema: TableSchema | None) -> dict[str, pa.DataType]:
+    """Return the columns, with their types, that get statistics with a commit after which the table has *schema*.
+
+    From version 8 on these are none: a column joins the definition when the index is built anew.
+
+    Raises:
+        SchemaError: as for ``TableState.schema``.
+    """
+    has_definitions = state.config.version >= VERSION_WITH_COMPLETION_TIMES
+    is_first = not state.timeline.completed_writes
+    if schema is None or has_definitions or is_first or COLUMN_STATS not in state.config.metadata_partitions:
+        return {}
+    before, columns = set(statistics_of(state, None)), schema.arrow_with_meta
+    new = (name for name in statistics_of(state, None, schema) if name not in before)
+    return {name: kind for name in new if (kind := kind_of(columns, name)) is not None}
+
+
 def statistics_of(
     state: TableState, definition: IndexDefinition | None, schema: TableSchema | None = None
 ) -> tuple[str, ...]:

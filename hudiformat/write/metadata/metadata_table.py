@@ -40,7 +40,7 @@ from hudiformat.timeline.rollbacks import RestoreMetadata, RollbackMetadata
 from hudiformat.timeline.timeline import Action, Instant, State, instant_path
 from hudiformat.write.metadata.changes import MetadataChanges, kept_files
 from hudiformat.write.metadata.correcting import Correction
-from hudiformat.write.metadata.kinds import indexed_columns, is_of_records, kinds_of
+from hudiformat.write.metadata.kinds import indexed_columns, is_of_records, joining_columns, kinds_of
 
 _TOKEN = str(WriteToken(0, 0, 0))
 _ROLLBACK_SUFFIX = "006"
@@ -172,7 +172,9 @@ class MetadataTable:
         return LogFileName(one.file_id, instant, max(versions, default=0) + 1, str(WriteToken(0, 0, 0)))
 
     def _changes(self, schema: TableSchema | None = None) -> MetadataChanges:
-        return MetadataChanges(self.outer, self.own, indexed_columns(self.outer, schema))
+        return MetadataChanges(
+            self.outer, self.own, indexed_columns(self.outer, schema), joining_columns(self.outer, schema)
+        )
 
     def _record_rollbacks(self, time: str, rollbacks: list[RollbackMetadata]) -> str | None:
         """Drop the delta commits of rolled-back writes; write records that undo those already in a base file."""
