@@ -26,7 +26,6 @@ def keys(frame, conditions):
     return [sorted(one) for one in found]
 # All rows, in the memory of the driver: Spark filters them there without statistics, and without a job.
 whole = load({reads_all!r})
-spark.conf.set('spark.sql.parquet.datetimeRebaseModeInRead', 'CORRECTED')  # Spark reads no dates before 1582 otherwise
 spark.conf.set('spark.sql.datetime.java8API.enabled', 'true')  # dates of all years
 local = spark._jsparkSession.createDataFrame(whole._jdf.collectAsList(), whole._jdf.schema())
 spark.conf.unset('spark.sql.datetime.java8API.enabled')
@@ -34,7 +33,6 @@ conditions = {conditions!r}
 right, found = keys(type(whole)(local, spark), conditions), keys(load({skips!r}), conditions)
 differ = [number for number, rows in enumerate(right) if rows != found[number]]
 plain = keys(whole, [conditions[number] for number in differ]) if differ else []
-spark.conf.unset('spark.sql.parquet.datetimeRebaseModeInRead')
 result = [[conditions[number], right[number], found[number], rows] for number, rows in zip(differ, plain)]
 """
 

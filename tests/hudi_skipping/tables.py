@@ -11,14 +11,16 @@ from typing import Any
 import pyarrow as pa
 
 from hudiformat import Table, create_table, open_table
+from hudiformat.metadata_table.secondary_index import has_secondary_keys
 from tests.hudi_skipping.values import EDGES, array, draw
+from tests.metadata_tables import add_secondary_index
 
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 _INDEXES = {
     "hoodie.metadata.enable": "true",
     "hoodie.metadata.index.bloom.filter.enable": "true",
-    "hoodie.metadata.record.index.enable": "true",
 }
+_RECORD_INDEX = {"hoodie.metadata.record.index.enable": "true"}
 _NAMES = tuple(EDGES)
 
 
@@ -45,9 +47,14 @@ class Written:
 
 
 def write_table(path: Path, kind: Kind, chance: Random) -> Written:
-    """Make a table of some columns and write to it: inserts, updates, deletes, a compaction, a new column."""
+    """Make a table of some columns and write to it: inserts, updates, deletes, a compaction, a new column.
+
+    Some have a record index, without which Hudi finds keys by bloom filters, and some of these secondary indexes.
+    """
     columns = tuple(chance.sample(_NAMES, 5))
     first = columns[:-1]
+    indexes = Random(path.name)  # noqa: S311 - of its own, so that indexes change no value
+    by_record = indexes.random() < 0.7
     table = create_table(
         path,
         name="t",
@@ -56,8 +63,11 @@ def write_table(path: Path, kind: Kind, chance: Random) -> Written:
         partition_by=["p"] if kind.is_partitioned else [],
         table_type=kind.table_type,
         version=kind.version,
-        options=_INDEXES,
+        options={**_INDEXES, **(_RECORD_INDEX if by_record else {})},
     )
+    if by_record and kind.version > 6 and indexes.random() < 0.7:
+        for name in (name for name in first if has_secondary_keys(EDGES[name].kind)):
+            add_secondary_index(path, name)
     table = open_table(path, options={"hoodie.parquet.small.file.limit": "0"})
     written = Written(table, columns, stored={name: [] for name in columns})
     for number in range(5):

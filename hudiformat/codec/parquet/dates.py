@@ -39,6 +39,12 @@ ZONE = b"org.apache.spark.timeZone"
 LEGACY_DATES, LEGACY_INT96 = b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"
 CALENDAR_KEYS = (VERSION, ZONE, LEGACY_DATES, LEGACY_INT96)
 """The keys of a footer that say in which calendar the dates of the file are."""
+GREGORIAN = {VERSION.decode(): "3.5.0"}
+"""What the footer of each file that is written says of its calendar, to Spark alone.
+
+Spark refuses dates before 1582 and times before 1900 of a file that does not name a version of Spark (up to Spark 3.5,
+unless ``spark.sql.parquet.datetimeRebaseModeInRead`` is set); it reads those of a version from 3.0 on as they are.
+"""
 
 _ARROW = b"ARROW:schema"
 _INT96 = "INT96"

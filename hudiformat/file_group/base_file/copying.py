@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from hudiformat.codec.log.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY
 from hudiformat.codec.parquet.copying import RowGroupCopier
+from hudiformat.codec.parquet.dates import GREGORIAN
 from hudiformat.codec.parquet.rows import read_batches
 from hudiformat.codec.parquet.source import ParquetSource
 from hudiformat.codec.statistics import ColumnStatistics, StatisticsCollector
@@ -84,7 +85,7 @@ class CopiedBaseFile:
         """Write the footer, with *avro_schema*, the key range and the bloom filter; return the file's size in bytes."""
         texts = footer_texts(self.keys.combine_chunks(), bloom_filter=bloom_filter)
         self.bloom_filter = texts.get(BLOOM_FILTER)
-        texts |= {AVRO_SCHEMA_KEY: avro_schema, MODEL_KEY: "avro"}
+        texts |= {AVRO_SCHEMA_KEY: avro_schema, MODEL_KEY: "avro", **GREGORIAN}
         return self._copier.close({key.encode(): text.encode() for key, text in texts.items()})
 
 

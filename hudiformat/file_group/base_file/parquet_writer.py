@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from hudiformat.codec.avro.arrays import rows_within
 from hudiformat.codec.log.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, compression_level
+from hudiformat.codec.parquet.dates import GREGORIAN
 from hudiformat.codec.parquet.rows import close_writer, columns_with_nan
 from hudiformat.file_group.base_file.bloom import BLOOM_FILTER, BloomFilter
 from hudiformat.file_group.base_file.file_indexes import MAX_KEY, MIN_KEY, FileKeys, beyond_utf16_unit
@@ -129,7 +130,8 @@ class ParquetBaseFileWriter:
         self.flush()
         writer = self._writer or self._parquet_writer(self._schema.empty_table())
         footer = self._footer(same_keys)
-        writer.add_key_value_metadata({AVRO_SCHEMA_KEY: self._avro_schema, MODEL_KEY: "avro", **footer})
+        named = {AVRO_SCHEMA_KEY: self._avro_schema, MODEL_KEY: "avro", **GREGORIAN}
+        writer.add_key_value_metadata({**named, **footer})
         return close_writer(writer, self._target, self._sink, self._with_nan)
 
     def abandon(self) -> None:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hudiformat as hf
-from hudiformat.codec.parquet.dates import CALENDAR_KEYS
+from hudiformat.codec.parquet.dates import CALENDAR_KEYS, VERSION
 from tests.foreign.foreign_tables import names, unpack
 from tests.rows import assert_same_rows
 
@@ -59,7 +59,8 @@ def test_files_that_are_written_anew_have_the_same_dates_in_the_one_calendar(nam
     assert_same_rows(table.snapshot(columns=OWN), foreign.rows("snapshot"), key=("k",))
     written = set(base_files(foreign.path)) - before
     assert written
-    assert not any(set(pq.read_metadata(path).metadata or {}) & set(CALENDAR_KEYS) for path in written)
+    marks = [set(pq.read_metadata(path).metadata or {}) & set(CALENDAR_KEYS) for path in written]
+    assert all(one == {VERSION} for one in marks)
 
 
 @pytest.mark.parametrize("name", LEGACY)

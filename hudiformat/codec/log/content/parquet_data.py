@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from hudiformat.codec.avro.schema import avro_to_arrow, convert_to_schema, with_views
 from hudiformat.codec.log.selection import ReadRequest, find_matching_rows, select_fields
-from hudiformat.codec.parquet.dates import StoredDates, open_parquet
+from hudiformat.codec.parquet.dates import GREGORIAN, StoredDates, open_parquet
 from hudiformat.codec.parquet.rows import read_batches
 from hudiformat.conditions.filters import columns_of
 from hudiformat.errors import CorruptBlockError, HudiFormatError, UnsupportedFeatureError
@@ -44,7 +44,7 @@ def encode_parquet(table: pa.Table, avro_schema: str, *, compression: str = "gzi
         sink, table.schema, compression=compression, compression_level=level, store_schema=False
     ) as writer:
         writer.write_table(table)
-        writer.add_key_value_metadata({AVRO_SCHEMA_KEY: avro_schema, MODEL_KEY: "avro"})
+        writer.add_key_value_metadata({AVRO_SCHEMA_KEY: avro_schema, MODEL_KEY: "avro", **GREGORIAN})
     return sink.getvalue()
 
 
