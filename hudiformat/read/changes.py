@@ -24,6 +24,8 @@ import pyarrow.compute as pc
 
 from hudiformat.codec.avro.arrays import map_leaf_types
 from hudiformat.codec.avro.java_text import java_float
+from hudiformat.codec.avro.renaming import rename_columns
+from hudiformat.codec.avro.schema import avro_to_arrow, batch_of, convert_to_schema
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.damaged import add_log_file_to_errors
 from hudiformat.codec.log.frame import BlockType
@@ -161,6 +163,9 @@ Source: CDCRelation.FULL_CDC_SPARK_SCHEMA.
 _SILENT = ("COMPACT", "CLUSTER", "LOG_COMPACT", "INDEX", "ALTER_SCHEMA", "BUCKET_RESCALE", "UNKNOWN", None)
 """Operations that change no record.  Source: WriteOperationType.yieldChanges."""
 
+_IMAGES = ("before", "after")
+"""The columns of a change-data log that hold records of the table."""
+
 _MOST_COMPARED = 8
 """Number of file slices whose rows are cached for the comparison with the next write."""
 
@@ -242,7 +247,7 @@ class ChangeReader:
         """
         paths = sorted(stat.cdc_stats or {})
         with add_log_file_to_errors(self.storage, paths):
-            batches = [block.to_arrow() for path in paths for block in self._whole_blocks(path)]
+            batches = [self._recorded(block) for path in paths for block in self._whole_blocks(path)]
         rows = pa.Table.from_batches(batches).combine_chunks()
         operations = rows["op"].to_pylist()
         if "after" in rows.column_names:
@@ -256,6 +261,28 @@ class ChangeReader:
         earlier = self._images(self._slice_before(partition, stat, instant))
         before = [None if op == "i" else _image(earlier, key, stat) for op, key in zip(operations, keys, strict=True)]
         return list(zip(operations, before, after, strict=True))
+
+    def _recorded(self, block: LogBlock) -> pa.RecordBatch:
+        """Return the records of a block of a change-data log, with the columns that the table has now in their images.
+
+        Hudi finds these by their names alone: a column that was renamed since is null there.
+        """
+        rows = block.to_arrow()
+        fields, columns = list(rows.schema), list(rows.columns)
+        target = pa.struct(list(self.reader.schema.arrow))
+        for place, stored in enumerate(rows.schema):
+            if stored.name in _IMAGES and not stored.type.equals(target):
+                fields[place] = pa.field(stored.name, target)
+                columns[place] = self._image_of_now(columns[place], block, fields[place])
+        return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+    def _image_of_now(self, images: pa.Array, block: LogBlock, field: pa.Field) -> pa.Array:
+        rows = batch_of([images], pa.schema([field.with_type(images.type)]), len(images))
+        history, instant = self.reader.history, block.instant
+        if history is not None and instant is not None:
+            renamed = avro_to_arrow(history.rename_record_schema(_image_schema(block), instant))
+            rows = rename_columns(rows, pa.schema([field.with_type(pa.struct(list(renamed)))]))
+        return convert_to_schema(rows, pa.schema([field])).column(0)
 
     def _whole_blocks(self, path: str) -> list[LogBlock]:
         """Return all blocks of a change-data log; raise a CorruptTableError if it is empty or a block is corrupt."""
@@ -370,6 +397,13 @@ class ChangeReader:
         keys = self.reader.merge_rule().keys(rows).to_pylist()
         compared = row_images(rows.drop_columns([FILE_NAME]) if FILE_NAME in rows.column_names else rows)
         return dict(zip(keys, zip(compared, row_images(rows), strict=True), strict=True))
+
+
+def _image_schema(block: LogBlock) -> str:
+    """Return the Avro schema of the images in a change-data block; the first image defines it, others name it."""
+    fields = json.loads(block.schema)["fields"]
+    branches = [branch for field in fields if field["name"] in _IMAGES for branch in field["type"]]
+    return json.dumps(next(branch for branch in branches if isinstance(branch, dict)))
 
 
 def change_schema(columns: Sequence[str] | None) -> pa.Schema:
