@@ -10,19 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from tests import scratch
+from tests.scratch import use_memory
 
 
 @pytest.fixture
 def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(scratch, "_MEMORY", tmp_path)
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.delenv("TMPDIR", raising=False)
     return tmp_path
 
 
 def test_temporary_files_of_a_process_and_of_its_own_are_there(memory: Path) -> None:
-    made = scratch.use_memory()
+    made = use_memory(memory)
     assert made == memory / f"hudiformat-tests-{os.getpid()}"
     code = "import tempfile; print(tempfile.gettempdir())"
     child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -33,18 +32,17 @@ def test_what_ended_runs_have_left_is_removed(memory: Path) -> None:
     gone, running = memory / "hudiformat-tests-999999999", memory / f"hudiformat-tests-{os.getppid()}"
     for folder in (gone, running):
         folder.mkdir()
-    scratch.use_memory()
+    use_memory(memory)
     assert running.is_dir()
     assert not gone.exists()
 
 
 def test_a_chosen_place_is_kept_to(memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", "/elsewhere")
-    assert scratch.use_memory() is None
+    assert use_memory(memory) is None
 
 
-def test_without_room_files_are_where_they_would_be(memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scratch, "_LEAST", 1 << 60)
-    assert scratch.use_memory() is None
+def test_without_room_files_are_where_they_would_be(memory: Path) -> None:
+    assert use_memory(memory, least=1 << 60) is None
     assert "TMPDIR" not in os.environ
     assert list(memory.iterdir()) == []

@@ -256,8 +256,8 @@ def test_an_s3_server_that_ends_at_once_says_what_it_printed(monkeypatch: pytest
 def test_an_s3_server_that_does_not_answer_is_stopped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     program = fake_weed(tmp_path / "bin", f"echo $$ > {tmp_path}/pid; echo no leader; exec sleep 60")
     monkeypatch.setattr(s3_server, "s3_program", lambda: program)
-    monkeypatch.setattr(s3_server, "_STARTUP", 0.5)
-    with pytest.raises(s3_server.NoS3ServerError, match="no leader"), s3_server.s3_server(tmp_path / "s3"):
+    server = s3_server.s3_server(tmp_path / "s3", patience=0.5)
+    with pytest.raises(s3_server.NoS3ServerError, match="no leader"), server:
         raise AssertionError("there is no server")
     assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
 

@@ -23,7 +23,6 @@ from pathlib import Path
 
 PROGRAM = "weed"
 KEY, SECRET = "tests", "tests-secret"  # of a server that only this machine reaches
-_STARTUP = 60  # seconds
 _PORTS = (
     *("master.port", "master.port.grpc", "volume.port", "volume.port.grpc"),
     *("filer.port", "filer.port.grpc", "s3.port.grpc", "s3.port"),
@@ -79,8 +78,10 @@ def s3_program() -> Path:
 
 
 @contextlib.contextmanager
-def s3_server(folder: Path) -> Iterator[S3Server]:
+def s3_server(folder: Path, *, patience: float = 60) -> Iterator[S3Server]:
     """Run a server with its files in *folder*, on ports of its own, for as long as the block lasts.
+
+    It has *patience* seconds to start.
 
     Raises:
         NoS3ServerError: the program is not there, or does not start.
@@ -96,7 +97,7 @@ def s3_server(folder: Path) -> Iterator[S3Server]:
         command = [str(program), "-logtostderr", *options]
         process = subprocess.Popen(command, env={**os.environ, **_ENVIRON}, cwd=folder, stdout=log, stderr=log)
     try:
-        _wait(process, ports, folder / "log")
+        _wait(process, ports, folder / "log", patience)
         yield S3Server(ports["s3.port"], process)
     finally:
         process.kill()  # what it has in its folder is of no use any more
@@ -116,10 +117,10 @@ def _free_ports(count: int) -> list[int]:
         return [int(one.getsockname()[1]) for one in sockets]
 
 
-def _wait(process: subprocess.Popen[bytes], ports: dict[str, int], log: Path) -> None:
+def _wait(process: subprocess.Popen[bytes], ports: dict[str, int], log: Path, patience: float) -> None:
     """Wait until there is a place for files, and S3 answers."""
     questions = [f"{ports['master.port']}/dir/assign", f"{ports['s3.port']}/status"]
-    end = time.monotonic() + _STARTUP
+    end = time.monotonic() + patience
     while questions and time.monotonic() < end:
         if process.poll() is not None:
             raise NoS3ServerError(f"the S3 server ended with {process.returncode}: {log.read_text()[-1000:]}")
@@ -128,7 +129,7 @@ def _wait(process: subprocess.Popen[bytes], ports: dict[str, int], log: Path) ->
         else:
             time.sleep(0.05)
     if questions:
-        raise NoS3ServerError(f"the S3 server does not answer after {_STARTUP} s: {log.read_text()[-1000:]}")
+        raise NoS3ServerError(f"the S3 server does not answer after {patience} s: {log.read_text()[-1000:]}")
 
 
 def _answers(question: str) -> bool:

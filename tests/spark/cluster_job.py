@@ -87,9 +87,20 @@ def run(spark: SparkSession, folder: Path, store: str, name: str) -> list[str]:
     """Run a job; what went wrong in it."""
     marks = folder / f"{name}-marks"
     marks.mkdir()
+    wait_for_executors(spark)
     kind, _, place = name.partition("@")
     JOBS[kind](spark, f"{store}/{kind}" if place else str(folder / kind), str(marks))
     return sorted(path.name for path in marks.iterdir())
+
+
+def wait_for_executors(spark: SparkSession) -> None:
+    """Wait until there is an executor on each host: one that was killed is started anew, late on a busy machine."""
+    deadline = time.monotonic() + 60
+    with_driver = 3
+    while spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() < with_driver:
+        if time.monotonic() > deadline:
+            raise TimeoutError("expected an executor on each of two hosts")
+        time.sleep(0.2)
 
 
 def rows(spark: SparkSession, start: int, *, ts: int) -> DataFrame:
