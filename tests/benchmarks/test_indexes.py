@@ -84,6 +84,7 @@ def test_all_of_it_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert ("files opened by a query by key, of 200", 1, 1) in limits
 
 
+@only_long
 def test_without_hudi_there_are_times_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def nowhere(*_: object) -> None:
         raise NoHudiError("there is no Java 17 or 21")

@@ -12,6 +12,7 @@ from tests.effort import only_long
 pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]
 
 
+@only_long
 def test_the_table_of_small_files_compares_the_ways(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
     picture = tmp_path / "sizes.png"

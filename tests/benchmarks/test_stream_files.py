@@ -13,6 +13,7 @@ from tests.effort import only_long
 pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]
 
 
+@only_long
 def test_files_over_time_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
     picture = tmp_path / "files.png"

@@ -82,7 +82,7 @@ def test_every_slice_at_every_commit(hudi: RealHudi, tmp_path_factory: pytest.Te
     root = tmp_path_factory.mktemp("slices")
     cases = {name: with_times(unpack(name, root)) for name in NAMES}
     paths = {name: str(case.table) for name, case in cases.items()}
-    hudi.eval_(ASK.replace("EVERY", str(every(3))))
+    hudi.eval_(ASK.replace("EVERY", str(every(6))))
     theirs = hudi.eval_(f"result = {{name: slices(path) for name, path in {json.dumps(paths)}.items()}}")
     for name, path in paths.items():
         table = open_table(path, options={"hoodie.metadata.enable": "false"})

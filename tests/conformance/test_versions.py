@@ -36,7 +36,7 @@ def test_hudi_goes_on_in_each_version_that_we_make(hudi: RealHudi, tmp_path: Pat
     table = create(tmp_path / "t", {}, table_type=table_type, version=6)
     table = hf.open_table(table.path, options=ARCHIVING)
     write_ours(table)
-    for number, to in enumerate((8, 9, 8, 6)):
+    for number, to in enumerate((8, 9, 8, 6) if LONG else (8, 9, 6)):
         before = table.snapshot().num_rows
         table.change_version(to)
         assert assert_reads_alike(hudi, table).num_rows == before

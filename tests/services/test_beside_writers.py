@@ -18,7 +18,7 @@ from tests.fire.processes import ROOT, SHAPES, SHARED, new_table
 
 pytestmark = pytest.mark.unmeasured
 
-COMMITS = 40 if LONG else 12
+COMMITS = 40 if LONG else 8
 WRITERS = ["w0", "w1"]
 NO_SERVICES = {
     "hoodie.compact.inline": "false",

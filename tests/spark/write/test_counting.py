@@ -19,6 +19,7 @@ from tests.spark.streams import add_file, new_table, rows, stream_in
 pytest.importorskip("pyspark.sql")
 import hudiformat.spark as hudi_spark
 from hudiformat.spark.write.counting import counts_of_inserts
+from tests.effort import only_long
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,6 +64,7 @@ def test_tasks_of_spark_fill_the_groups_of_flinks_tasks(spark: SparkSession, tmp
     assert len(by_key) == 800
 
 
+@only_long
 def test_the_batches_of_a_stream_fill_the_same_files(spark: SparkSession, tmp_path: Path) -> None:
     """Each task of a batch opens a file group; the next batch's fill them, as none is large."""
     hudi_spark.register(spark)
