@@ -270,7 +270,7 @@ class SliceReader:
         """
         with add_log_file_to_errors(storage, file_slice.log_paths):
             if file_slice.log_files:
-                yield from self._merge(storage, file_slice, self._stored_schema, self.merge_rule())
+                yield from self.merged_batches(storage, file_slice, self._stored_schema)
             else:
                 yield from self.base_batches(storage, file_slice, self._stored_schema)
 
@@ -303,41 +303,36 @@ class SliceReader:
         return pa.schema([schema.field(name) for name in names])
 
     def merged_batches(
-        self, storage: Storage, file_slice: FileSlice, shown: pa.Schema, where: KeyFilter | None
+        self, storage: Storage, file_slice: FileSlice, shown: pa.Schema, where: KeyFilter | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Return the rows of a slice merged with its log files, with the columns of *shown* and those of merging."""
+        """Yield the rows of a slice merged with its log files, with the columns of *shown*."""
         rule = self.merge_rule()
-        return self._merge(storage, file_slice, self._schema_to_read(shown, rule), rule, where)
-
-    def _merge(
-        self,
-        storage: Storage,
-        file_slice: FileSlice,
-        needed: pa.Schema,
-        rule: MergeRule,
-        where: KeyFilter | None = None,
-    ) -> Iterator[pa.RecordBatch]:
+        needed = self._schema_to_read(shown, rule)
         # From table version 8 on, the name of a log file decides whether its blocks are merged.  But a log file written
         # in version 6, before an upgrade, may have blocks that are later than the moment of the query.
         counts = self._counts if self.visibility.logs_name_slices or self.as_of is not None else None
         blocks = blocks_to_merge(self._blocks(storage, file_slice, needed), counts=counts)
         if self.damage is DamageMode.SKIP:
             blocks = sound_blocks(blocks, storage, join_path(file_slice.partition_path, file_slice.file_id))
-        names = needed.names
         if rule.operation_column is None and rule.merger is None and _have_operations(blocks):
             # The newest files of the table have no operations, but deletes among these records have to count.
             needed, rule = needed.append(pa.field(OPERATION, pa.string())), replace(rule, operation_column=OPERATION)
-        base = self._base_rows(storage, file_slice, needed, rule, where)
         size = memory_of(blocks)
         if size > self.merge_memory:
+            base = self._base_rows(storage, file_slice, needed, rule, where)
             merged = merge_on_disk(base, blocks, needed, rule, size=size, memory=self.merge_memory, where=where)
         else:
             instant = None if file_slice.base_file is None else str(file_slice.base_file.name.instant)
             logs = merge_log_entries(read_candidates(blocks, needed, rule, base_instant=instant, where=where), rule)
             release_pages(block.content for block in blocks)  # the records have been copied to columns
+            if logs.by_position and rule.merger is None:
+                kept = {*shown.names, *rule.columns}  # without the keys
+                needed = pa.schema([field for field in needed if field.name in kept]) if kept else needed
+                logs = logs.select(needed.names)
+            base = self._base_rows(storage, file_slice, needed, rule, where, replaced=len(logs))
             merged = merge_slice(base, logs, rule)
         for batch in merged:
-            yield batch.select(names) if needed.names != names else batch
+            yield batch if needed.names == shown.names else batch.select(shown.names)
 
     def _blocks(self, storage: Storage, file_slice: FileSlice, needed: pa.Schema) -> Iterator[LogBlock]:
         columns = frozenset(needed.names)
@@ -369,16 +364,25 @@ class SliceReader:
                 yield from rows.read()
 
     def _base_rows(
-        self, storage: Storage, file_slice: FileSlice, schema: pa.Schema, rule: MergeRule, where: KeyFilter | None
+        self,
+        storage: Storage,
+        file_slice: FileSlice,
+        schema: pa.Schema,
+        rule: MergeRule,
+        where: KeyFilter | None,
+        *,
+        replaced: int | None = None,
     ) -> Iterator[BaseRows]:
+        """Yield the rows of the base file; merging may replace *replaced* of them, any if it is None."""
         if file_slice.base_file is None:
             return
         if self.damage is DamageMode.SKIP:
             yield from to_base_rows(self.base_batches(storage, file_slice, schema))
             return
         path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
-        head = pa.schema([schema.field(name) for name in self._columns_for_merging(rule)])
-        yield from self._rows_of_base(storage, path, schema, head, where=where)
+        columns = [name for name in self._columns_for_merging(rule) if schema.get_field_index(name) >= 0]
+        head = pa.schema([schema.field(name) for name in columns])
+        yield from self._rows_of_base(storage, path, schema, head, where=where, replaced=replaced)
 
     @property
     def _of_base(self) -> Callable[..., Iterator[pa.RecordBatch]]:

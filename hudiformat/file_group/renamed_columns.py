@@ -58,6 +58,7 @@ def scan_rows(
     history: SchemaHistory | None,
     where: KeyFilter | None = None,
     may_hold: FileFilter | None = None,
+    replaced: int | None = None,
 ) -> Iterator[BaseRows]:
     """Scan a base file as ``scan_base_rows`` does, by the column names that the file has.
 
@@ -66,7 +67,7 @@ def scan_rows(
     """
     stored, first = stored_schemas_of(storage, path, (schema, head), history)
     if stored is None and first is None:
-        yield from scan_base_rows(storage, path, schema, head, where=where, may_hold=may_hold)
+        yield from scan_base_rows(storage, path, schema, head, where=where, may_hold=may_hold, replaced=replaced)
         return
     stored, first = stored or schema, first or head
     for rows in scan_base_rows(storage, path, stored, first, where=where):

@@ -24,6 +24,9 @@ from hudiformat.storage.protocol import Storage
 BATCH_ROWS = 65_536
 """The number of rows that are decoded at once."""
 
+_FEW_REPLACED = 2
+"""All columns of a row group are read at once if it has at least so many times the rows that are left out."""
+
 _Indices = npt.NDArray[np.int64]
 
 
@@ -147,9 +150,13 @@ def scan_base_rows(
     *,
     where: KeyFilter | None = None,
     may_hold: FileFilter | None = None,
+    replaced: int | None = None,
     batch_rows: int = BATCH_ROWS,
 ) -> Iterator[BaseRows]:
     """Yield the rows of a base file with the columns of *schema*; the columns of *head* are read first.
+
+    If *replaced*, the number of rows that the caller leaves out, is given, all columns of a row group that has many
+    more rows are read at once.
 
     *may_hold* skips row groups as in :func:`scan_base_file`.  With *where* only rows whose keys match it are returned,
     and files and row groups are skipped by the bloom filter and the statistics of the keys too.  The other columns of a
@@ -167,10 +174,12 @@ def scan_base_rows(
         if where is not None and RECORD_KEY not in file.schema.names:
             where = None  # a file without record keys cannot be filtered by key
         starts = np.cumsum([0, *file.group_rows])
-        first = head if where is None or RECORD_KEY in head.names else head.append(pa.field(RECORD_KEY, pa.string()))
-        early = set(first.names)
-        rest = pa.schema([field for field in schema if field.name not in early])
+        tested = [] if where is None else [pa.field(RECORD_KEY, pa.string())]
         for group in _row_groups(file, may_hold=may_hold, where=where):
+            at_once = replaced is not None and _FEW_REPLACED * replaced <= file.group_rows[group]
+            early = schema if at_once or not (head.names or tested) else head
+            first = pa.schema([*early, *(one for one in tested if RECORD_KEY not in early.names)])
+            rest = pa.schema([field for field in schema if first.get_field_index(field.name) < 0])
             later = _LaterColumns(path, _batches(file, [group], rest, batch_rows=batch_rows), rest)
             start = int(starts[group])
             for batch in _batches(file, [group], first, batch_rows=batch_rows):

@@ -10,8 +10,8 @@ Source: BufferedRecordMergerFactory, KeyBasedFileGroupRecordBuffer, PositionBase
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -52,6 +52,15 @@ class MergedLog:
 
     def __len__(self) -> int:
         return len(self.row)
+
+    @property
+    def by_position(self) -> bool:
+        """Whether the keys are row numbers in the base file."""
+        return isinstance(self.keys, np.ndarray)
+
+    def select(self, names: Sequence[str]) -> MergedLog:
+        """Return the same entries with only the columns *names*."""
+        return replace(self, records=tuple(batch.select(list(names)) for batch in self.records))
 
 
 def merge_log_entries(logs: Candidates, rule: MergeRule) -> MergedLog:
@@ -112,7 +121,12 @@ def _matching_rows(part: BaseRows, logs: MergedLog, rule: MergeRule) -> tuple[In
     """
     if not isinstance(logs.keys, np.ndarray):
         return logs.keys.find(rule.keys(pa.Table.from_batches([part.head])))
-    first, last = np.searchsorted(logs.keys, [part.numbers[0], part.numbers[-1] + 1]) if len(part.numbers) else (0, 0)
+    if not len(part.numbers):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    lowest, end = int(part.numbers[0]), int(part.numbers[-1]) + 1
+    first, last = np.searchsorted(logs.keys, [lowest, end])
+    if end - lowest == len(part.numbers):  # no rows were left out
+        return logs.keys[first:last] - lowest, np.arange(first, last)
     _, rows, keys = np.intersect1d(part.numbers, logs.keys[first:last], assume_unique=True, return_indices=True)
     return rows, keys + first
 
