@@ -30,7 +30,6 @@ from hudiformat.read.plan import (
 )
 from hudiformat.read.scan import Scan
 from hudiformat.read.time_travel import Moment
-from hudiformat.schema.meta_fields import RECORD_KEY
 from hudiformat.table.one_state import run_on_stable_state
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.table_config import TableConfig
@@ -117,8 +116,7 @@ class ReadableTable:
         Raises:
             SchemaError: *filter* does not fit the columns.
         """
-        key = [RECORD_KEY] if self.config.populate_meta_fields else list(self.config.record_key_fields[:1])
-        return answer(self._context, self._planner(None, key, filter, with_logs=True), SlicePlan.count)
+        return answer(self._context, self._planner(None, None, filter, with_logs=True), SlicePlan.count)
 
     @check_arguments
     def head(

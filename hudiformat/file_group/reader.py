@@ -51,7 +51,7 @@ from hudiformat.file_group.renamed_columns import block_of_query, scan_batches, 
 from hudiformat.file_group.slices import FileSlice, Visibility
 from hudiformat.naming.file_names import join_path
 from hudiformat.schema.internal_schema import SchemaHistory
-from hudiformat.schema.meta_fields import OPERATION, RECORD_KEY
+from hudiformat.schema.meta_fields import COMMIT_TIME, OPERATION, RECORD_KEY
 from hudiformat.schema.partition_columns import PartitionColumns
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.storage.mapping import release_pages
@@ -155,6 +155,14 @@ class SliceReader:
     def partition_columns(self) -> PartitionColumns:
         """The columns that partition paths are made of, and what a path tells about them."""
         return PartitionColumns.of(self.config)
+
+    @property
+    def column_to_count(self) -> str:
+        """The column that costs least to read, for whoever counts rows: one that merging reads, or a short one."""
+        config, names = self.config, self.output_schema.names
+        unknown = {path.partition(".")[0] for path in unknown_logical_types(self.schema.avro)}
+        known = (name for name in config.ordering_fields if name in names and name not in unknown)
+        return next(known, COMMIT_TIME if config.populate_meta_fields else config.record_key_fields[0])
 
     @property
     def _stored_schema(self) -> pa.Schema:

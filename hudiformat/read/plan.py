@@ -145,10 +145,9 @@ class SlicePlan:
         Raises:
             SchemaError: the filter does not fit the columns.
         """
-        if self.query.filter is None:
-            return self.query.count(storage, self.slices)
-        needed = columns_of(self.query.filter, self.query.reader.output_schema)[:1] or self.query.columns
-        return replace(self.query, columns=needed).count(storage, self.slices)
+        query, reader = self.query, self.query.reader
+        tested = [] if query.filter is None else columns_of(query.filter, reader.output_schema)
+        return replace(query, columns=(*tested, reader.column_to_count)[:1]).count(storage, self.slices)
 
 
 @dataclass(frozen=True, slots=True)

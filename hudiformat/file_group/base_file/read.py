@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudiformat.codec.avro.schema import batch_of, convert_to_schema
+from hudiformat.codec.log.selection import find_matching_rows
 from hudiformat.errors import CorruptTableError
 from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.filters import FileFilter, KeyFilter
@@ -26,6 +27,11 @@ BATCH_ROWS = 65_536
 
 _FEW_REPLACED = 2
 """All columns of a row group are read at once if it has at least so many times the rows that are left out."""
+
+_WORTH_TWO_READS = 1 << 12
+"""Rows of a row group from which on it is worthwhile to read the columns of a filter before the others."""
+_MANY_MATCH = 10
+"""If more than one row in so many matches, Arrow filters rows faster than it takes them by their numbers."""
 
 _Indices = npt.NDArray[np.int64]
 
@@ -41,7 +47,7 @@ def read_base_file(
     """Return the rows of a base file, converted to *schema*; *columns* selects some of its columns.
 
     Columns that are not in the file are null.  Row groups are skipped if their statistics show that *may_hold* matches
-    none of their rows; of the other row groups all rows are returned.
+    none of their rows; see :func:`scan_base_file`.
 
     Raises:
         CorruptTableError: the file is not of the format that its name says.
@@ -62,12 +68,17 @@ def scan_base_file(
 ) -> Iterator[pa.RecordBatch]:
     """Yield what :func:`read_base_file` returns in batches; only a few row groups are in memory at a time.
 
+    Rows that do not match *may_hold* may be left out.  Of a large row group the columns of *may_hold* are read first,
+    and the others only if it matches a row.
+
     Raises:
         CorruptTableError, SchemaError, StorageError: as :func:`read_base_file`.
     """
     with format_of(path).open(storage, path) as file:
-        groups = _row_groups(file, may_hold=may_hold)
-        for batch in _batches(file, groups, schema, batch_rows=batch_rows):
+        if may_hold is not None:
+            yield from _matching_batches(file, path, schema, may_hold, batch_rows=batch_rows)
+            return
+        for batch in _batches(file, range(len(file.group_rows)), schema, batch_rows=batch_rows):
             yield convert_to_schema(batch, schema, relabel=True)
 
 
@@ -177,7 +188,7 @@ def scan_base_rows(
         tested = [] if where is None else [pa.field(RECORD_KEY, pa.string())]
         for group in _row_groups(file, may_hold=may_hold, where=where):
             at_once = replaced is not None and _FEW_REPLACED * replaced <= file.group_rows[group]
-            early = schema if at_once or not (head.names or tested) else head
+            early = schema if at_once else head
             first = pa.schema([*early, *(one for one in tested if RECORD_KEY not in early.names)])
             rest = pa.schema([field for field in schema if first.get_field_index(field.name) < 0])
             later = _LaterColumns(path, _batches(file, [group], rest, batch_rows=batch_rows), rest)
@@ -231,6 +242,35 @@ class _LaterColumns:
             self._read += used
             if taken.num_rows:
                 yield convert_to_schema(taken, self._schema, relabel=True)
+
+
+def _matching_batches(
+    file: StoredFile, path: str, schema: pa.Schema, may_hold: FileFilter, *, batch_rows: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of an open file that may match *may_hold*; see :func:`scan_base_file`."""
+    first = may_hold.columns
+    rest = pa.schema([field for field in schema if first.get_field_index(field.name) < 0])
+    is_tested = bool(rest.names) and may_hold.fits(file.schema)
+    for group in _row_groups(file, may_hold=may_hold):
+        if not is_tested or file.group_rows[group] < _WORTH_TWO_READS:
+            for batch in _batches(file, [group], schema, batch_rows=batch_rows):
+                yield convert_to_schema(batch, schema, relabel=True)
+            continue
+        later = _LaterColumns(path, _batches(file, [group], rest, batch_rows=batch_rows), rest)
+        for batch in _batches(file, [group], first, batch_rows=batch_rows):
+            head = convert_to_schema(batch, first, relabel=True)
+            yield from _select_matching(_base_rows(head, later.next_rows(batch.num_rows), schema, 0), may_hold)
+
+
+def _select_matching(rows: BaseRows, may_hold: FileFilter) -> Iterator[pa.RecordBatch]:
+    """Yield those of *rows* for which *may_hold* is true; all of them if they are many, or if Arrow cannot tell."""
+    try:
+        found = find_matching_rows(may_hold.condition, rows.head)
+    except pa.ArrowException:  # of a value; whoever filters the rows reports it
+        found = rows.numbers
+    if len(found):
+        chosen = rows if _MANY_MATCH * len(found) > len(rows.numbers) else _select_rows(rows, found)
+        yield from chosen.read()
 
 
 def _base_rows(

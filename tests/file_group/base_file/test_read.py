@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,7 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hudiformat.errors import CorruptTableError, HudiFormatError, SchemaError, StorageError
-from hudiformat.file_group.base_file.filters import KeyFilter
+from hudiformat.file_group.base_file.filters import FileFilter, KeyFilter
+from hudiformat.file_group.base_file.parquet import ParquetBaseFile
 from hudiformat.file_group.base_file.read import (
     _LaterColumns,
     read_base_file,
@@ -217,3 +221,52 @@ def test_more_rows_than_can_have_keys_of_their_own_are_refused(tmp_path: Path) -
         CorruptTableError, match="1000000 rows in .* bytes: rows with different record keys take more space"
     ):
         read_base_file(LocalStorage(tmp_path), "f.parquet", SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("condition", "rows", "read"),
+    [
+        (pc.field("n") == 7000, [7000], {"n": 1, "t": 1}),
+        (pc.field("n") < 0, [], {}),
+        (pc.field("m") == 8, [4, 5004, 10_004], {"m": 3, "n": 3, "t": 3}),
+        (pc.field("m") == 7, [], {"m": 3}),
+        ((pc.field("m") == 8) & (pc.field("n") > 8000), [10_004], {"m": 2, "n": 2, "t": 1}),
+    ],
+    ids=str,
+)
+def test_the_columns_of_a_filter_are_read_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, condition: pc.Expression, rows: list[int], read: dict[str, int]
+) -> None:
+    numbers = list(range(15_000))
+    content = pa.table({"n": numbers, "m": [one % 5000 * 2 for one in numbers], "t": [str(one) for one in numbers]})
+    pq.write_table(content, tmp_path / "f.parquet", row_group_size=5000)
+    seen: Counter[str] = Counter()
+
+    def batches(self: ParquetBaseFile, names: list[str], **options: Any) -> Iterator[pa.RecordBatch]:
+        seen.update(names)
+        return stored(self, names, **options)
+
+    stored = ParquetBaseFile.batches
+    monkeypatch.setattr(ParquetBaseFile, "batches", batches)
+    filter_ = FileFilter.of(condition, content.schema)
+    schema = content.schema.remove(content.schema.get_field_index("m"))
+    found = read_base_file(LocalStorage(str(tmp_path)), "f.parquet", schema, may_hold=filter_)
+    assert found["n"].to_pylist() == rows
+    assert found["t"].to_pylist() == [str(one) for one in rows]
+    assert seen == read
+
+
+def test_a_value_that_cannot_be_tested_is_left_to_whoever_filters_the_rows(tmp_path: Path) -> None:
+    content = pa.table({"n": list(range(5000)), "t": [str(one) for one in range(4999)] + ["x"]})
+    pq.write_table(content, tmp_path / "f.parquet")
+    filter_ = FileFilter.of(pc.field("t").cast(pa.int64()) == 3, content.schema)
+    assert read_base_file(LocalStorage(str(tmp_path)), "f.parquet", content.schema, may_hold=filter_).num_rows == 5000
+
+
+def test_all_columns_are_read_at_once_of_row_groups_with_few_rows_to_replace(tmp_path: Path) -> None:
+    pq.write_table(ROWS, tmp_path / "f.parquet", row_group_size=20)
+    storage, head = LocalStorage(str(tmp_path)), ALL_COLUMNS.empty_table().select(["n"]).schema
+    parts = scan_base_rows(storage, "f.parquet", ALL_COLUMNS, head, replaced=10)
+    found = [(part.head.schema.names, *part.read()) for part in parts]
+    assert [names for names, *_ in found] == [ALL_COLUMNS.names, ["n"]]
+    assert pa.Table.from_batches([batch for _, *batches in found for batch in batches]) == EXPECTED
