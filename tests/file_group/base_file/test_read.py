@@ -267,6 +267,6 @@ def test_all_columns_are_read_at_once_of_row_groups_with_few_rows_to_replace(tmp
     pq.write_table(ROWS, tmp_path / "f.parquet", row_group_size=20)
     storage, head = LocalStorage(str(tmp_path)), ALL_COLUMNS.empty_table().select(["n"]).schema
     parts = scan_base_rows(storage, "f.parquet", ALL_COLUMNS, head, replaced=10)
-    found = [(part.head.schema.names, *part.read()) for part in parts]
-    assert [names for names, *_ in found] == [ALL_COLUMNS.names, ["n"]]
-    assert pa.Table.from_batches([batch for _, *batches in found for batch in batches]) == EXPECTED
+    found = [(part.head.schema.names, [*part.read()]) for part in parts]
+    assert [names for names, _ in found] == [ALL_COLUMNS.names, ["n"]]
+    assert pa.Table.from_batches([batch for _, batches in found for batch in batches]) == EXPECTED
