@@ -405,19 +405,23 @@ _FILE_MODE = 0o666  # less the umask
 
 
 def _make_folder(folder: Path, root: Path) -> None:
-    try:
-        folder.mkdir()
-    except FileNotFoundError:
-        _make_folder(folder.parent, root)
-        folder.mkdir(exist_ok=True)  # another thread may have made it meanwhile
-    except FileExistsError:
-        if not folder.is_dir():
-            raise
-        return
-    _forget_synced(folder)
-    if folder == root:
-        with contextlib.suppress(PermissionError):  # the folder that holds the root may not be readable
-            _sync_folder(root.parent)
+    missing = [folder]
+    while missing:
+        try:
+            missing[-1].mkdir()
+        except FileNotFoundError:
+            missing.append(missing[-1].parent)
+            continue
+        except FileExistsError:  # another thread may have made it meanwhile
+            if not missing[-1].is_dir():
+                raise
+            missing.pop()
+            continue
+        made = missing.pop()
+        _forget_synced(made)
+        if made == root:
+            with contextlib.suppress(PermissionError):  # the folder that holds the root may not be readable
+                _sync_folder(root.parent)
 
 
 @dataclass

@@ -57,7 +57,7 @@ class TaskThreads:
 
     def enter(self, partitions: Sequence[PartitionWriter]) -> None:
         """Make folders partitions by threads; a handle that needs one waits for it, and meets the same errors."""
-        if self._threads is not None and len(partitions) > 1:
+        if self._threads is not None:
             for partition in partitions:
                 self._threads.submit(partition.enter)
 
@@ -77,7 +77,8 @@ class TaskThreads:
         if len(self._small) >= _SMALL_FILES_TOGETHER:
             self._close_small()
         if len(self._logged) >= _ENCODED_TOGETHER:
-            self._close_logged()
+            for close, closed in self._encode_logged():
+                closed.set_result(close())
 
     def finish(self) -> list[WriteStat]:
         """Wait until all handles are closed, and return the statistics of their files.
@@ -86,7 +87,8 @@ class TaskThreads:
             HudiFormatError: a file cannot be written.
         """
         self._close_small()
-        self._close_logged()
+        for close, closed in self._encode_logged():
+            closed.set_result(close())
         for together in self._together:
             together.result()  # may raise an error, and then the single ones have no result
         stats = [stat for closed in self._results for stat in closed.result()]
@@ -129,14 +131,15 @@ class TaskThreads:
                 self._begin(partial(_close_small_files, small[start : start + _SMALL_FILES_TOGETHER]))
             )
 
-    def _close_logged(self) -> None:
+    def _encode_logged(self) -> Iterator[tuple[Callable[[], list[WriteStat]], Future[list[WriteStat]]]]:
+        """Yield what closes each handle of log files, with its small block encoded together with others."""
         logged, self._logged = self._logged, []
         for start in range(0, len(logged), _ENCODED_TOGETHER):
             some = logged[start : start + _ENCODED_TOGETHER]
             blocks = _encode_together([handle for handle, _ in some])
             for handle, closed in some:
-                given = () if not isinstance(handle, AppendHandle) else (blocks.get(handle),)
-                closed.set_result(handle.close(*given))
+                close = partial(handle.close, blocks.get(handle)) if isinstance(handle, AppendHandle) else handle.close
+                yield close, closed
 
 
 def _close_file(partition: PartitionWriter, handle: CreateHandle | MergeHandle) -> list[WriteStat]:

@@ -17,7 +17,7 @@ plan, and differ in their write token.  Services that are due before and after a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -332,11 +332,8 @@ class WriteTask:
     def finish(self) -> list[WriteStat]:
         """Write what is left, and return a statistic for every file of this task."""
         new = [one for one in self._partitions.values() if one.is_new and not one.is_empty]
-        refuse_nested_together(self._storage, [one.path for one in new])
-        if len(new) >= _MANY_PARTITIONS and self._complete_files.sync_all_at_end():
-            for one in new:
-                one.leave_sync()
-        self._side_by_side.enter(new)
+        if len(new) > 1:
+            self._enter_together(new)
         for partition in self._partitions.values():
             self._side_by_side.close(partition)
         self._partitions = {}
@@ -344,6 +341,14 @@ class WriteTask:
         self._complete_files.finish()
         self.tagger.note_written(self._stats)
         return self._stats
+
+    def _enter_together(self, new: Sequence[PartitionWriter]) -> None:
+        """Make several folders partitions, side by side; of many, what that writes is synced in the end."""
+        refuse_nested_together(self._storage, [one.path for one in new])
+        if len(new) >= _MANY_PARTITIONS and self._complete_files.sync_all_at_end():
+            for one in new:
+                one.leave_sync()
+        self._side_by_side.enter(new)
 
     def finish_apart(self) -> list[WriteStat]:
         """Finish as :meth:`finish` does, in a process that may run on after its write has been committed or abandoned.

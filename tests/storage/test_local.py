@@ -6,6 +6,7 @@ import os
 import pickle
 import resource
 import shutil
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -42,7 +43,9 @@ def test_a_storage_survives_pickle(storage: LocalStorage) -> None:
 
 
 def test_the_local_file_system_can_do_everything(storage: LocalStorage) -> None:
-    assert storage.capabilities == Capabilities(atomic_create=True, append=True, sync=True, rename=True, map=True)
+    assert storage.capabilities == Capabilities(
+        atomic_create=True, append=True, sync=True, sync_together=sys.platform == "linux", rename=True, map=True
+    )
 
 
 def test_a_listing_is_sorted_and_has_sizes_in_bytes(storage: LocalStorage, tmp_path: Path) -> None:
