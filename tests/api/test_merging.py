@@ -79,6 +79,7 @@ def prices(table: hf.Table) -> dict[str, float]:
     return {row["id"]: row["price"] for row in table.snapshot(columns=["id", "price"]).to_pylist()}
 
 
+@pytest.mark.slow
 @every_table
 @both_types
 def test_rows_are_updated_deleted_and_inserted_in_one_commit(tmp_path: Path, index: str, table_type: str) -> None:
@@ -171,6 +172,7 @@ def test_two_source_rows_with_one_key_and_no_order_are_refused(tmp_path: Path, i
     assert len(table.timeline.instants) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("clause", "message"),
     [
@@ -207,6 +209,7 @@ def test_a_source_without_the_keys_is_refused(tmp_path: Path) -> None:
 ROW = st.tuples(st.integers(0, 9), st.integers(0, 3), st.integers(0, 20))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(25))
 @given(rows=st.lists(ROW, max_size=12, unique_by=lambda row: row[0]), data=st.data())
 @every_table

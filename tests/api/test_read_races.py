@@ -454,6 +454,7 @@ def difference(found: Answer, before: Answer, after: Answer) -> str:
     return "".join(f"\n    {what}: {', '.join(texts)}" for what, texts in parts.items() if texts)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*the metadata table is not used")  # then the folders are
 @pytest.mark.parametrize(("case", "name"), sample(product(CASES, ASKED), of=16), ids=str)
 def test_a_query_answers_as_before_or_as_after_what_another_writer_does_meanwhile(
@@ -492,6 +493,7 @@ def test_a_scan_answers_as_before_or_as_after_what_another_writer_does_until_it_
         assert found in (before, after) or is_refused, difference(found, before, after)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [6, 9])
 def test_a_commit_in_the_same_folder_is_seen_whole_or_not_at_all(races: Races, tmp_path: Path, version: int) -> None:
     """The storage is not switched here: another writer really commits to the folder in the middle of the query."""

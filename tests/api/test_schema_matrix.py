@@ -31,6 +31,7 @@ def agree(path: Path, change: Change, key: str) -> None:
         assert found == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", sample(CHANGES, of=16), ids=lambda change: change.name)
 def test_a_change_of_a_new_table_comes_out_as_with_hudi(tmp_path: Path, change: Change) -> None:
     variants = VARIANTS if LONG or change.short else VARIANTS[2::3]  # of each type the newest version
@@ -41,6 +42,7 @@ def test_a_change_of_a_new_table_comes_out_as_with_hudi(tmp_path: Path, change: 
             agree(path, change, key_of(kind, version))
 
 
+@pytest.mark.slow
 def test_what_is_refused_leaves_every_file_as_it_was(tmp_path: Path) -> None:
     our_table(tmp_path / "table", "MERGE_ON_READ", 9)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}

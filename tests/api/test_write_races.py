@@ -113,6 +113,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("retries", sample([False, True], of=2))
 @pytest.mark.parametrize("case", sample(CASES, of=10), ids=str)
 def test_a_writer_beside_services_commits_or_is_refused_by_name(case: Case, tmp_path: Path, retries: bool) -> None:

@@ -52,6 +52,7 @@ def test_a_later_run_replaces_the_cases_that_it_has(tmp_path: Path) -> None:
     assert pages.conditions(merged) == ["- `mixed`: machine: another", "- `wide`: machine: a fast one"]
 
 
+@pytest.mark.slow
 def test_a_run_is_accepted_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
     for name, path in {"ACCEPTED": "results.json", "PAGE": "performance.md", "IMAGES": "."}.items():

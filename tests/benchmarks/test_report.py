@@ -64,6 +64,7 @@ def test_json_has_the_ratios_and_verdicts() -> None:
     assert found["growth"][0] == {"operation": "read", "rows": 1_000, "nanoseconds": 400, "peak_mb": 1.2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("found", [results(), Results({})], ids=["all", "nothing"])
 def test_a_plot_is_drawn(tmp_path: Path, found: Results) -> None:
     report.plot(found, tmp_path / "plot.svg")

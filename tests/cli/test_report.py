@@ -46,6 +46,7 @@ def test_a_file_that_is_there_is_replaced_on_request_alone(command: Command, tab
     assert Path("page.html").read_text("utf-8") != "old"
 
 
+@pytest.mark.slow
 def test_a_hyphen_is_standard_output(table: Table) -> None:
     process = start("report", table.path, "-o", "-")
     out, err = process.communicate()

@@ -25,6 +25,7 @@ def jobs() -> list[tuple[Work, int]]:
     return [(work, count) for attack, count in chosen for work in works(attack)[:: every(197, long=19)]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", jobs(), ids=lambda job: str(job[0]))
 def test_nothing_is_lost_doubled_or_mixed(job: tuple[Work, int]) -> None:
     result = run_work(job)
@@ -41,6 +42,7 @@ def unclear_completions() -> list[tuple[Kind, str]]:
     return sample([(kind, name) for kind in SERVED for name in names], of=10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "operation"), unclear_completions(), ids=str)
 def test_what_was_completed_keeps_its_files_though_the_answer_was_lost_and_another_request_fails(
     kind: Kind, operation: str

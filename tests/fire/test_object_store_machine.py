@@ -70,6 +70,7 @@ WRITES: dict[str, Callable[[Table], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", sample(list(WRITES), of=7))
 @pytest.mark.parametrize(("table_type", "version"), KINDS)
 def test_a_full_disk_at_any_write_leaves_the_table_as_it_was(
@@ -106,6 +107,7 @@ LIMITS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the open files of a process are listed in /proc")
 @pytest.mark.parametrize("kind", sample(LIMITS, of=2))
 def test_a_machine_that_gives_too_little_refuses_with_an_error_of_our_own(tmp_path: Path, kind: str) -> None:
@@ -165,6 +167,7 @@ def test_threads_share_an_open_table(tmp_path: Path) -> None:
     assert table.verify() == []
 
 
+@pytest.mark.slow
 def test_forked_processes_share_a_table_that_was_open_before(tmp_path: Path) -> None:
     path = tmp_path / "t"
     program = f"""

@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[2]
 COUNT = 20_000 if LONG else 60
 
 
+@pytest.mark.slow
 def test_hostile_files_give_errors_of_the_library_in_bounded_time_and_memory_and_touch_nothing_else() -> None:
     results = run(COUNT, seed=20, workers=1, small=not LONG)
     assert findings(results) == []
@@ -80,6 +81,7 @@ def found_by(code: str, root: Path) -> Any:
     return json.loads(run.stdout)
 
 
+@pytest.mark.slow
 def test_the_guard_notes_what_is_opened_beside_the_table(tmp_path: Path) -> None:
     assert found_by(GUARDED, tmp_path) == [
         f"open {tmp_path / 'outside'}",
@@ -94,6 +96,7 @@ def test_no_test_has_a_guard_in_its_own_process(path: Path) -> None:
     assert not {ast.unparse(one).rpartition(".")[2] for one in calls} & {"Guard", "Jobs"}
 
 
+@pytest.mark.slow
 def test_a_changed_canary_a_foreign_error_and_a_slow_file_are_findings(tmp_path: Path) -> None:
     foreign, violations = found_by(BAD, tmp_path)
     assert [what.partition(" in ")[0] for what in foreign] == ["KeyError"]

@@ -55,6 +55,7 @@ def test_what_hudis_index_says(golden: Callable[[str], GoldenTable]) -> None:
     assert found(table, []) == {}
 
 
+@pytest.mark.slow
 def test_an_index_of_which_others_have_cleaned_file_groups_is_not_taken_for_one_of_fewer(tmp_path: Path) -> None:
     """The hash of a key would say another file group, which does not have it."""
     options = {

@@ -90,6 +90,7 @@ def test_changes_after_the_last_write_are_none(golden: Callable[[str], GoldenTab
     assert table.incremental("2026-11-20", "2026-11-21").num_rows == 0
 
 
+@pytest.mark.slow
 def test_columns_of_some_changes(golden: Callable[[str], GoldenTable], monkeypatch: pytest.MonkeyPatch) -> None:
     table = open_table(golden("v9-mor-cdc-h120").table)
     every = table.cdc("000")

@@ -52,6 +52,7 @@ def ask(table: Table, question: str) -> pa.Table:
     return queries[kind]()
 
 
+@pytest.mark.slow
 def test_every_answer_is_hudis(answered: Path) -> None:
     table = open_table(answered / "table")
     for path in sorted((answered / "expected").iterdir()):

@@ -58,6 +58,7 @@ def shown(table: Table) -> Mapping[tuple[Any, ...], Row]:
     return dict(found for image in images if (found := record(table, image)) is not None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("archive", sample(ARCHIVES, of=2), ids=lambda archive: archive.stem)
 def test_the_changes_of_tables_of_hudis_lead_to_their_rows(archive: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(archive) as opened:

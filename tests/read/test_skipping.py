@@ -57,6 +57,7 @@ def left(table: Table, condition: pc.Expression, *, with_logs: bool = True) -> l
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "condition",
     sample(
@@ -209,6 +210,7 @@ def range_of(kind: pa.DataType, values: list[Any]) -> ColumnRange:
     return ColumnRange(kind, min(known), max(known), may_be_null=None in values)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(rows=st.lists(files, min_size=1, max_size=3), condition=conditions())
 def test_what_is_true_of_a_row_is_possible(rows: list[list[dict[str, Any]]], condition: pc.Expression) -> None:
@@ -221,6 +223,7 @@ def test_what_is_true_of_a_row_is_possible(rows: list[list[dict[str, Any]]], con
                 assert any(can_match(condition, SCHEMA, cases)), (cases, table.filter(condition))
 
 
+@pytest.mark.slow
 def test_a_query_by_key_opens_one_file_of_many(tmp_path: Path) -> None:
     options = {
         "hoodie.index.type": "RECORD_INDEX",
@@ -237,6 +240,7 @@ def test_a_query_by_key_opens_one_file_of_many(tmp_path: Path) -> None:
     assert len(set(data_files_opened())) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "SIMPLE"])
 def test_a_key_is_looked_up_in_the_record_index_where_it_is_in_one_place(tmp_path: Path, index: str) -> None:
     options = {"hoodie.metadata.enable": "true", "hoodie.metadata.global.record.level.index.enable": "true"}

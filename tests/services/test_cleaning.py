@@ -128,6 +128,7 @@ def take(step: str, table: Table, number: int) -> None:
         table.rollback(newest.time)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60))
 @given(
     steps=st.lists(st.sampled_from(STEPS + OF_ANOTHER), max_size=14),

@@ -67,6 +67,7 @@ def small(path: Path, options: dict[str, str] | None = None, **changes: Any) -> 
     return table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("version", "table_type"), sample(KINDS, of=6))
 def test_small_file_groups_become_one_and_no_row_changes(tmp_path: Path, version: int, table_type: str) -> None:
     table = small(tmp_path / "t", {**SORTED, **ALL_INDEXES}, version=version, table_type=table_type)
@@ -109,6 +110,7 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("version", "options"), sample(product([6, 8, 9], [{}, ALL_INDEXES]), of=3), ids=str)
 def test_row_groups_are_copied_where_nothing_is_sorted_or_merged(
     tmp_path: Path, copies: list[int], version: int, options: dict[str, str]
@@ -144,6 +146,7 @@ def test_files_of_the_wanted_size_are_made_of_whole_ones(tmp_path: Path, copies:
     assert table.snapshot().num_rows == 18_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reason", sample(["log files", "sorted", "codec", "new column", "values"], of=4))
 def test_rows_are_decoded_where_they_have_to_be(tmp_path: Path, copies: list[int], reason: str) -> None:
     kind = "MERGE_ON_READ" if reason == "log files" else "COPY_ON_WRITE"
@@ -270,6 +273,7 @@ def test_a_clustering_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pyt
     assert table.verify() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [6, 9])
 def test_a_clustering_can_be_rolled_back_and_restored(tmp_path: Path, version: int) -> None:
     table = small(tmp_path / "t", ALL_INDEXES, version=version)

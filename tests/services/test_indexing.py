@@ -66,6 +66,7 @@ def check(path: Path) -> None:
     assert open_table(path).verify() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table_type", "version"), sample(product(["MERGE_ON_READ", "COPY_ON_WRITE"], [6, 8, 9]), of=6)
 )
@@ -240,6 +241,7 @@ def test_a_rollback_of_a_write_that_is_in_a_built_index(tmp_path: Path) -> None:
     check(tmp_path / "t")
 
 
+@pytest.mark.slow
 def test_the_metadata_tables_own_services_go_on(tmp_path: Path) -> None:
     grown(tmp_path / "t")
     options = {"hoodie.metadata.compact.max.delta.commits": "2", "hudiformat.sync": "false"}
@@ -253,6 +255,7 @@ def test_the_metadata_tables_own_services_go_on(tmp_path: Path) -> None:
     assert own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True])
 def test_a_process_that_dies_leaves_a_table_that_can_be_written(tmp_path: Path, after: bool) -> None:
     expected = content(grown(tmp_path / "t"))
@@ -324,6 +327,7 @@ GOLDENS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sample(GOLDENS, of=4))
 def test_hudis_tables_get_indexes(own_golden: Callable[[str], Path], name: str) -> None:
     path = own_golden(name)
@@ -359,6 +363,7 @@ def test_a_metadata_table_that_is_dropped_is_built_again(tmp_path: Path) -> None
     check(tmp_path / "t")
 
 
+@pytest.mark.slow
 def test_another_version_keeps_the_indexes(tmp_path: Path) -> None:
     table = grown(tmp_path / "t")
     table.create_index("column_stats", columns=["v"])

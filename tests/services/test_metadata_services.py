@@ -17,6 +17,7 @@ from tests.metadata_tables import base_files, indexed_table, told, with_metadata
 from tests.tables import content, new_table, rows
 
 
+@pytest.mark.slow
 def test_the_metadata_table_stays_small(tmp_path: Path) -> None:
     often = {
         "hoodie.metadata.compact.max.delta.commits": "3",
@@ -50,6 +51,7 @@ def test_a_compaction_that_nobody_finished_is_planned_anew_unless_another_writer
     check_listing(tmp_path / "t")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [9, *([6] if LONG else [])])
 def test_what_is_pending_may_be_recorded_after_many_writes_whose_keys_stay_known(tmp_path: Path, version: int) -> None:
     """It is recorded at its old time; instants after that count as unfinished where they are archived."""

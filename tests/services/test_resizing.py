@@ -68,6 +68,7 @@ def counts(table: Table) -> dict[str, int]:
     return dict(Counter(one.partition_path for one in table.file_slices()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("version", "metadata_table"), sample(product([6, 8, 9], ["false", "true"]), of=3))
 def test_buckets_are_split_and_merged_again(tmp_path: Path, version: int, metadata_table: str) -> None:
     options = {**RING, "hoodie.metadata.enable": metadata_table}

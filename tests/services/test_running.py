@@ -46,6 +46,7 @@ def test_what_is_due_is_done_and_reported(tmp_path: Path) -> None:
     assert [one.service for one in table.maintain().services if one.done] == []
 
 
+@pytest.mark.slow
 def test_services_that_follow_each_other_each_see_what_the_others_did(tmp_path: Path) -> None:
     table = opened(grown(tmp_path / "t"), **ALL)
     for step in range(3):

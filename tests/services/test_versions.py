@@ -81,6 +81,7 @@ def grown(path: Path, version: int, *, table_type: str = "MERGE_ON_READ") -> Tab
     return table
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*belongs to table version")
 @pytest.mark.parametrize("name", sample(GOLDENS, of=4))
 def test_real_hudis_tables_keep_their_rows(own_golden: Callable[[str], Path], name: str) -> None:
@@ -104,6 +105,7 @@ def test_keys_of_one_field_that_a_complex_generator_made_are_refused(own_golden:
         table.change_version(8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table_type", "version", "way"),
     sample(itertools.product(["MERGE_ON_READ", "COPY_ON_WRITE"], [6, 8, 9], WAYS), of=12),
@@ -251,6 +253,7 @@ def _changes(table: Table, ends: Sequence[str]) -> list[list[str]]:
     return [sorted(map(repr, one.to_pylist())) for one in found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("version", "way"), [(9, (6, 9)), (8, (6, 8, 6))])
 @pytest.mark.parametrize(
     ("past", "index"), sample([(past, index) for past, indexes in PASTS.items() for index in indexes], of=12)
@@ -271,6 +274,7 @@ def test_in_a_downgraded_table_the_past_has_the_rows_that_it_had(
         table.upsert(rows(("z", 9, "x", 9)))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*belongs to table version")
 @pytest.mark.parametrize("index", sample(INDEXES, of=3))
 def test_the_past_has_its_rows_in_a_table_that_was_of_version_6_before_too(tmp_path: Path, index: str) -> None:
@@ -392,6 +396,7 @@ class Dying:
         return action()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("version", "to"), sample([(6, 8), (6, 9), (8, 9), (9, 8), (9, 6)], of=2))
 @pytest.mark.parametrize("after", sample([False, True], of=2))
 def test_a_process_that_dies_leaves_the_one_version_or_the_other(

@@ -253,6 +253,7 @@ def _merges_early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_WAITING_FILES", 2)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_merges_early")
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
 @pytest.mark.parametrize("kind", ["files", "object store"])

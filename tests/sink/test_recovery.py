@@ -90,6 +90,7 @@ def test_without_a_crash_all_is_well() -> None:
     check_the_end(query)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
 @pytest.mark.parametrize(
     ("kind", "options"),

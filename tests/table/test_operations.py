@@ -56,6 +56,7 @@ def stored_operations(table: Table, path: str) -> list[Any] | None:
     return [value for block in blocks for value in block[OPERATION].to_pylist()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", sample(["SIMPLE", "INMEMORY", "GLOBAL_SIMPLE", "GLOBAL_BLOOM"], of=2))
 def test_writes_and_services_go_on_with_flinks_changelog(tmp_path: Path, index: str) -> None:
     table = flinks(tmp_path, **{"hoodie.index.type": index, "hoodie.log.compaction.blocks.threshold": "2"})
@@ -109,6 +110,7 @@ def test_a_changelog_that_another_engine_began_is_kept_by_writes(tmp_path: Path)
     assert operations(open_table(table.path, options={KEEP: "true"})) == {"a": "U"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("memory", ["1", "1000000"])
 def test_deletes_count_where_newer_files_have_no_operations(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, memory: str

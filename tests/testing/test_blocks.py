@@ -50,6 +50,7 @@ ORDERING_KINDS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_delete_blocks_have_ordering_values_of_every_type() -> None:
     missing: set[Callable[[pa.DataType], bool]] = set(ORDERING_KINDS)
     enough = 0 if LONG else len(ORDERING_KINDS) // 2  # the last of them take hundreds of examples
@@ -85,6 +86,7 @@ def test_blocks_without_a_magic_inside_have_one_at_the_start(block: LogBlock) ->
     assert hf.encode_block(block).count(MAGIC) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in BlockType if kind is not BlockType.CORRUPT])
 def test_blocks_are_of_every_type(kind: BlockType) -> None:
     assert reaches(testing.blocks(), lambda block: block.type is kind)

@@ -56,6 +56,7 @@ KINDS = (
 )
 
 
+@pytest.mark.slow
 def test_every_file_of_the_golden_timelines_comes_back(golden_tables: dict[str, Path]) -> None:
     found: Counter[type] = Counter()
     for folder in golden_tables.values():

@@ -125,6 +125,7 @@ def test_the_example_of_the_specification(tmp_path: Path) -> None:
     assert sorted(example[1].split()) == sorted(path for path in tree(tmp_path / "t") if not path.endswith("/"))
 
 
+@pytest.mark.slow
 def test_a_write_to_many_partitions_has_few_files_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     schema = pa.schema([("id", pa.string()), ("p", pa.string())])
     hf.create_table(tmp_path, name="t", schema=schema, record_key="id", partition_by="p")

@@ -102,6 +102,7 @@ def test_a_table_without_partitions(tmp_path: Path) -> None:
     assert len(keys(table)) == 1
 
 
+@pytest.mark.slow
 def test_a_stream_larger_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hudiformat.api.streaming.MOST_AT_ONCE", 1 << 20)
     table = without_key(tmp_path / "t")

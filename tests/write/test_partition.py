@@ -56,6 +56,7 @@ def test_updates_rewrite_a_small_base_file_only_together_with_new_rows(table: Ta
     assert dict(content(table, ["k", "v"])) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("version", "index", "sizing"),
     sample(

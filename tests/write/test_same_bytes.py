@@ -140,6 +140,8 @@ def nothing_takes_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "monotonic", lambda: 0.0)
 
 
+@pytest.mark.slow
+@pytest.mark.all_sets
 @pytest.mark.parametrize("name", sample(TABLES, of=4))
 def test_the_same_rows_and_instants_give_the_same_files(name: str, tmp_path: Path) -> None:
     recorded = json.loads(RECORDS.read_text())
@@ -148,6 +150,7 @@ def test_the_same_rows_and_instants_give_the_same_files(name: str, tmp_path: Pat
     assert found == (recorded["tables"][name] if is_comparable else digest(name, tmp_path / "two"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sample(TABLES, of=16))
 def test_rows_that_come_in_many_parts_are_written_as_if_each_part_were_for_itself(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -31,6 +31,7 @@ def kilobytes(first: int, size: int) -> pa.Table:
     return pa.table({"k": keys, "ts": [1] * count, "p": ["x"] * count, "payload": payload})
 
 
+@pytest.mark.slow
 def test_many_small_inserts_make_few_groups(tmp_path: Path) -> None:
     sized = {**RAW, "hoodie.parquet.max.file.size": "40000", "hoodie.parquet.small.file.limit": "36000"}
     sized["hoodie.record.size.estimation.threshold"] = "0.1"

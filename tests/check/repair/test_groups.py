@@ -71,6 +71,7 @@ def test_an_older_base_file_that_is_damaged_too_is_passed_over(tmp_path: Path) -
     assert content(table) == first
 
 
+@pytest.mark.slow
 def test_without_another_base_file_the_rows_before_the_damage_stay(tmp_path: Path) -> None:
     table = made(tmp_path / "t")
     table.bulk_insert(rows(*((f"k{number:05}", 1, "x", number) for number in range(140_000))))

@@ -49,6 +49,7 @@ def repaired(path: Path, broken: Break) -> Repair:
     return hf.repair_table(path, apply=True, properties=broken.given)
 
 
+@pytest.mark.slow
 @names
 def test_a_plan_changes_nothing_and_its_doing_leaves_nothing_to_find(broken: Break, tmp_path: Path) -> None:
     before = own_rows(hf.open_table(unpack(broken.golden, tmp_path / "sound").table))
@@ -89,6 +90,7 @@ KILLED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", sample(KILLED, of=6), ids=lambda one: one.name)
 def test_a_repair_that_was_killed_is_done_by_the_next_one(broken: Break, tmp_path: Path) -> None:
     made = broken.make(tmp_path)
@@ -137,6 +139,7 @@ def test_a_lock_that_another_writer_keeps_makes_steps_fail(tmp_path: Path) -> No
     assert tree(path) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", sample(KILLED, of=6), ids=lambda one: one.name)
 def test_tables_in_object_stores_are_repaired(broken: Break, tmp_path: Path) -> None:
     made = broken.make(tmp_path)
@@ -206,6 +209,7 @@ def test_a_step_that_fails_is_told(tmp_path: Path) -> None:
     assert (step.state, step.reason) == (StepState.FAILED, "no space left")
 
 
+@pytest.mark.slow
 def test_a_look_that_others_have_overtaken_is_repeated(tmp_path: Path) -> None:
     path = unpack(V9, tmp_path).table
 

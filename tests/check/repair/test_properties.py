@@ -75,6 +75,7 @@ def test_whole_lines_of_a_cut_file_count(tmp_path: Path) -> None:
     assert (step.state, "EVENT_TIME_ORDERING" in step.what) == (StepState.PLANNED, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", sample((name for name in NAMES if "damaged" not in name and "inflight" not in name), of=6)
 )

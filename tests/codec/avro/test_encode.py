@@ -291,6 +291,7 @@ def test_a_union_without_exactly_one_member_is_refused(value: dict[str, Any]) ->
     _refused(DataError, "exactly one member", schema, pa.array([None, value], avro_to_arrow(schema).field(0).type))
 
 
+@pytest.mark.slow
 @SLOW
 @given(batch=batches())
 def test_bytes_equal_fastavro_and_come_back(batch: pa.RecordBatch) -> None:
@@ -305,6 +306,7 @@ def test_bytes_equal_fastavro_and_come_back(batch: pa.RecordBatch) -> None:
     assert same(decoded.to_pylist(), expected.to_pylist())
 
 
+@pytest.mark.slow
 @SLOW
 @given(batch=batches(), data=st.data())
 def test_slices_and_copies_give_the_same_bytes(batch: pa.RecordBatch, data: st.DataObject) -> None:

@@ -483,6 +483,7 @@ def test_cuts_and_junk_raise_only_our_errors(data: st.DataObject, file: bytes, j
     use_all(junk)
 
 
+@pytest.mark.slow
 def test_every_byte_may_be_wrong() -> None:
     file = hfile(numbered(3), meta_blocks={"m": b"M"})
     for place in range(len(file) - 4096 + 100):
@@ -490,6 +491,7 @@ def test_every_byte_may_be_wrong() -> None:
             use_all(file[:place] + bytes([file[place] ^ change]) + file[place + 1 :])
 
 
+@pytest.mark.slow
 def test_lies_cost_no_memory() -> None:
     file = hfile(numbered(60), compression="gzip", meta_blocks={"m": b"M"})
     tracemalloc.start()

@@ -220,6 +220,7 @@ def test_blocks_that_are_cut_share_one_buffer_and_one_header() -> None:
     assert first.content.obj is second.content.obj
 
 
+@pytest.mark.slow
 @given(batch=batches(), data=st.data())
 def test_blocks_of_any_rows_cut_anywhere_are_those_of_each_slice(batch: pa.RecordBatch, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, batch.num_rows), max_size=5)))

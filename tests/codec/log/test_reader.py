@@ -589,6 +589,7 @@ def test_any_bytes_are_blocks(junk: bytes) -> None:
     check(MAGIC + junk)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=examples(250))
 @given(data=testing.damaged_log_files())
 def test_a_damaged_file_raises_only_our_errors_and_only_when_contents_are_read(data: bytes) -> None:

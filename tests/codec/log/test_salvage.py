@@ -146,6 +146,7 @@ class Hole(bytes):
         return 512 << 20
 
 
+@pytest.mark.slow
 def test_a_large_file_is_copied_block_by_block(tmp_path: Path) -> None:
     head, content, tail = encode_block_parts(LogBlock(BlockType.HFILE_DATA, BlockHeader(), Hole()))
     path = tmp_path / "log"

@@ -74,12 +74,14 @@ leaves = (
 trees = fields(st.recursive(leaves, lambda inner: with_kind(Kind.STRUCT, fields(inner)), max_leaves=8))
 
 
+@pytest.mark.slow
 @given(trees)
 def test_what_is_encoded_is_decoded(struct: Struct) -> None:
     data = encode_struct(struct)
     assert decode_struct(data) == (struct, len(data))
 
 
+@pytest.mark.slow
 @given(trees, st.data())
 def test_a_cut_is_an_error(struct: Struct, data: st.DataObject) -> None:
     encoded = encode_struct(struct)

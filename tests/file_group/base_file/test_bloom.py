@@ -139,6 +139,7 @@ def test_filters_are_those_of_the_loop_and_hold_every_key(keys: list[str], skipp
     assert BloomFilter.parse(bloom.serialize()) == bloom
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 16, 17])
 @pytest.mark.parametrize("length", sample([511, 512, 513, 515, 2_000], of=2))
 def test_long_keys_have_the_bits_of_the_loop_however_many_they_are(count: int, length: int) -> None:

@@ -128,6 +128,7 @@ def test_some_columns_are_taken_alone() -> None:
     assert taken.equals(TABLE.select(["numbers", "texts"]).take(pa.array(INDICES)))
 
 
+@pytest.mark.slow
 @given(batch=testing.batches(), data=st.data())
 def test_rows_of_any_shape_are_taken(batch: pa.RecordBatch, data: st.DataObject) -> None:
     indices = data.draw(st.lists(st.integers(0, batch.num_rows - 1))) if batch.num_rows else []

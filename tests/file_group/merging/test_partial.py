@@ -132,6 +132,7 @@ def gone(*, ordered: bool) -> st.SearchStrategy[Record]:
 BASES = st.lists(records(), max_size=2, unique_by=lambda record: record.key)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=examples(200))
 @given(BASES, st.lists(records() | gone(ordered=True), max_size=7), st.sampled_from([EVENT, COMMIT]))
 def test_nulls_leave_values_as_they_were(base: list[Record], log: list[Record], mode: MergeMode) -> None:

@@ -83,6 +83,7 @@ def test_a_bucket_that_was_removed_is_opened_under_another_id(tmp_path: Path) ->
         assert content(table) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 4] if LONG else [2])
 def test_processes_lose_and_double_nothing(tmp_path: Path, count: int) -> None:
     table = racing.new_table(tmp_path / "t")

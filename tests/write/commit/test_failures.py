@@ -140,6 +140,7 @@ def test_a_writer_that_died_is_invisible_and_cleaned_up_by_the_next(tmp_path: Pa
     assert of_instant(tmp_path / "t", dead) == []
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t", schema=FLAGGED, sync=True)
     table.insert(FIRST)

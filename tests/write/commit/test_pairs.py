@@ -209,6 +209,7 @@ def at_once(path: Path, kind: tuple[str, str], first: Step, second: Step) -> boo
     return True
 
 
+@pytest.mark.slow
 def test_two_writes_at_once_leave_what_one_after_the_other_leaves(tmp_path: Path) -> None:
     pairs = list(all_pairs())
     assert len(pairs) > 3000

@@ -224,6 +224,7 @@ class Turns:
             thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", sample([9, 6], of=2))
 def test_giving_up_never_deletes_what_another_writer_has_written(tmp_path: Path, version: int) -> None:
     options = {**SHARED, "hoodie.write.lock.client.wait_time_ms_between_retry": "5", "hudiformat.sync": "false"}

@@ -59,6 +59,7 @@ def in_thread(action: Callable[[], object]) -> BaseException | None:
     return found[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["MERGE_ON_READ", "COPY_ON_WRITE"])
 @pytest.mark.parametrize("shares", [True, False])
 def test_threads_write_one_after_the_other(tmp_path: Path, kind: str, shares: bool) -> None:
@@ -101,6 +102,7 @@ for step in range(3):
 """
 
 
+@pytest.mark.slow
 def test_what_processes_are_told_is_committed_is_there_once(tmp_path: Path) -> None:
     path = new_table(tmp_path / "t").path
     command = [sys.executable, "-c", PROCESS, path]

@@ -163,6 +163,7 @@ def test_blocks_keep_to_their_maximal_size(tmp_path: Path) -> None:
 MOST = 20_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("order", "format_"), sample(product(["growing", "shrinking", "mixed"], ["avro", "parquet"]), of=6)
 )

@@ -70,6 +70,7 @@ def check(path: Path) -> None:
     check_secondary_indexes(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("index", "version"), sample(product(["SIMPLE", "GLOBAL_SIMPLE", "RECORD_INDEX"], [6, 9]), of=6)
 )
@@ -101,6 +102,7 @@ def test_a_row_that_loses_against_an_older_delete_gets_no_record(tmp_path: Path)
     check(tmp_path / "t")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("index", "seed"), sample(product(INDEXES, range(2)), of=16))
 def test_entries_are_those_of_the_rows_after_any_writes(tmp_path: Path, index: str, seed: int) -> None:
     path, random = tmp_path / "t", Random(seed)  # noqa: S311 - no secret
@@ -122,6 +124,7 @@ def test_entries_are_those_of_the_rows_after_any_writes(tmp_path: Path, index: s
         check(path)
 
 
+@pytest.mark.slow
 def test_beside_writers_of_the_same_file_groups_the_commit_reads_the_rows(tmp_path: Path) -> None:
     path = tmp_path / "t"
     table = table_of(path, "BUCKET", NON_BLOCKING)

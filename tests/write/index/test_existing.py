@@ -90,6 +90,7 @@ class Steps:
 STEPS = ("upsert", "upsert", "upsert", "delete", "insert", "compact", "roll back", "leave", "delete partition")
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(20), deadline=None, suppress_health_check=[*BUSY, HealthCheck.function_scoped_fixture])
 @given(
     random=st.randoms(use_true_random=False),

@@ -45,6 +45,7 @@ class LaterSteps(Steps):
         return late
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(20), deadline=None, suppress_health_check=[*BUSY, HealthCheck.function_scoped_fixture])
 @given(
     random=st.randoms(use_true_random=False),

@@ -129,6 +129,7 @@ MOR, COW = "MERGE_ON_READ", "COPY_ON_WRITE"
 KINDS_OF_TABLES = [(MOR, 9), *([(COW, 6), (MOR, 6), (COW, 9), (MOR, 8), (COW, 8)] if LONG else [])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("table_type", "version"), KINDS_OF_TABLES)
 def test_every_action_keeps_all_indexes_up(tmp_path: Path, table_type: str, version: int) -> None:
     path = tmp_path / "t"
@@ -158,6 +159,7 @@ def test_every_action_keeps_all_indexes_up(tmp_path: Path, table_type: str, vers
     assert base_files(table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
 def test_a_partitioned_record_index_is_kept_up(tmp_path: Path, table_type: str) -> None:
     path = tmp_path / "t"
@@ -189,6 +191,7 @@ def test_a_partitioned_record_index_is_kept_up(tmp_path: Path, table_type: str) 
     assert content(table, filter=unique) == [("g", 5, "newer", 9)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [8, 9])
 def test_expression_indexes_are_kept_up(tmp_path: Path, version: int) -> None:
     path = tmp_path / "t"
@@ -229,6 +232,7 @@ def merged_ranges(table: Table, index: str) -> dict[str, tuple[Any, Any]]:
     return {one.name: (one.statistics.lower, one.statistics.upper) for one in records if one.statistics is not None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [6, 9])
 def test_log_compaction_and_restore_keep_all_indexes_up(tmp_path: Path, version: int) -> None:
     path = tmp_path / "t"
@@ -248,6 +252,7 @@ def test_log_compaction_and_restore_keep_all_indexes_up(tmp_path: Path, version:
     check_metadata_table(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_partitioned", [False, True])
 def test_a_write_whose_entries_are_in_a_base_file_is_rolled_back(tmp_path: Path, *, is_partitioned: bool) -> None:
     path = tmp_path / "t"
@@ -318,6 +323,7 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_action_says_what_it_did(tmp_path: Path, kind: str) -> None:
     table = with_metadata_table(new_table(tmp_path / "t", **KINDS[kind]))
@@ -413,6 +419,7 @@ class FailsOnce:
         return action()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_record_index", [False, True])
 def test_a_restore_that_goes_on_undoes_what_its_first_attempt_had_deleted(
     tmp_path: Path, has_record_index: bool
@@ -594,6 +601,7 @@ def test_statistics_of_version_6_cover_all_columns(tmp_path: Path) -> None:
     assert {one["ColumnStatsMetadata"]["columnName"] for one in records} == {*META_FIELDS, "k", "ts", "p", "v"}
 
 
+@pytest.mark.slow
 def test_flinks_table_with_a_pending_compaction_keeps_its_metadata_table(tmp_path: Path) -> None:
     with zipfile.ZipFile(GOLDEN / "flink" / "f-v6-mor-bucket-compacted.zip") as archive:
         archive.extractall(tmp_path)

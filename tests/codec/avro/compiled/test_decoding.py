@@ -136,6 +136,7 @@ def test_memory_grows_for_texts_and_for_items() -> None:
     assert [len(items) for items in rows["l"].to_pylist()] == [0, 0, 80, 0, 80] * 4 + [0]
 
 
+@pytest.mark.slow
 @SLOW
 @given(batch=batches(max_rows=30), data=st.data(), views=st.booleans(), probed=st.integers(1, 30))
 def test_rows_are_those_of_numpy(batch: pa.RecordBatch, data: st.DataObject, *, views: bool, probed: int) -> None:
@@ -154,6 +155,7 @@ def test_rows_of_any_avro_schema_are_those_of_numpy(data: st.DataObject) -> None
     assert_same(bytes(encode_records(batch, schema)), len(batch), schema)
 
 
+@pytest.mark.slow
 @settings(SLOW, max_examples=examples(200))
 @given(batch=batches(max_rows=4), data=st.data(), views=st.booleans())
 def test_damaged_bytes_come_out_as_from_numpy(batch: pa.RecordBatch, data: st.DataObject, *, views: bool) -> None:
