@@ -35,6 +35,7 @@ def test_another_missing_module_is_an_import_error() -> None:
     assert process.returncode == 1
 
 
+@pytest.mark.slow
 def test_the_module_is_the_command(tmp_path: Path) -> None:
     log = tmp_path / ".0a1b-0_20260101000000000.log.1_0-0-0"
     log.write_bytes(DAMAGED)

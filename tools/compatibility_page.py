@@ -176,7 +176,7 @@ LIVE = (
             f"{_C}test_building_indexes.py::test_hudi_goes_on_with_indexes_that_are_built",
             v8="COPY_ON_WRITE-8",
             v9="MERGE_ON_READ-9",
-            long=(8,),
+            long=(8, 9),
         ),
     ),
     Feature(

@@ -132,6 +132,7 @@ def test_a_row_of_another_partition_does_not_match(tmp_path: Path) -> None:
     assert [(row["p"], row["price"], row["ts"]) for row in found] == [("p0", 1.5, None), ("p1", 1.0, 1)]
 
 
+@pytest.mark.slow
 @both_types
 @pytest.mark.parametrize("index", ["global", "record"])
 def test_with_a_global_index_rows_match_in_any_partition_and_may_move(

@@ -18,6 +18,7 @@ UNSOUND = ("damaged", "inflight", "pending")
 SOUND = [name for name in NAMES if not any(word in name for word in UNSOUND)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sample(SOUND, of=4))
 def test_nothing_is_wrong_with_a_sound_table(name: str, tmp_path: Path) -> None:
     path = unpack(name, tmp_path).table
@@ -28,6 +29,7 @@ def test_nothing_is_wrong_with_a_sound_table(name: str, tmp_path: Path) -> None:
     assert tree(path) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", sample(BREAKS, of=4), ids=lambda one: one.name)
 def test_what_repair_takes_away_or_replaces_is_listed_and_kept(broken: Break, tmp_path: Path) -> None:
     path = broken.make(tmp_path)

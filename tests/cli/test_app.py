@@ -141,6 +141,7 @@ sys.exit(run(sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_the_command_quietly(log: Log) -> None:
     with start("records", log(many_blocks(50_000)), code=INTERRUPTED) as process:
         assert process.stdout is not None

@@ -11,7 +11,7 @@ from hudiformat.timeline.timeline import Action
 from hudiformat.write.metadata.indexing import IndexBuild
 from tests.conformance.hudi import RealHudi
 from tests.conformance.test_metadata_indexes import INDEXES, OPTIONS, check, rows
-from tests.effort import LONG, only_long
+from tests.effort import only_long
 
 pytestmark = pytest.mark.hudi
 
@@ -41,7 +41,8 @@ def theirs(table_type: str, version: int) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize(("table_type", "version"), [("MERGE_ON_READ", 9), *([("COPY_ON_WRITE", 8)] if LONG else [])])
+@only_long  # test_metadata_indexes.py has an index that is built
+@pytest.mark.parametrize(("table_type", "version"), [("MERGE_ON_READ", 9), ("COPY_ON_WRITE", 8)])
 def test_hudi_goes_on_with_indexes_that_are_built(
     hudi: RealHudi, tmp_path: Path, table_type: str, version: int
 ) -> None:
@@ -60,9 +61,8 @@ def test_hudi_goes_on_with_indexes_that_are_built(
     made = {path.name for path in (path / ".hoodie/metadata/record_index").glob("*.hfile")}
     hudi.write(rows(range(5, 25, 3), 5), path, options)
     assert {path.name for path in (path / ".hoodie/metadata/record_index").glob("*.hfile")} >= made  # not built anew
-    if LONG:
-        table.upsert(rows(range(2, 50, 5), 6))
-        hudi.write(rows(range(1, 20, 7), 7), path, {**options, **deleting})
+    table.upsert(rows(range(2, 50, 5), 6))
+    hudi.write(rows(range(1, 20, 7), 7), path, {**options, **deleting})
     check(hudi, path, ALL)
 
 

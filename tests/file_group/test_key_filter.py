@@ -110,6 +110,7 @@ TABLES = (
 """Tables that are merged in many ways."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sample(TABLES, of=6))
 def test_the_rows_are_those_that_are_filtered_afterwards(name: str, golden: Callable[[str], GoldenTable]) -> None:
     root = golden(name).table

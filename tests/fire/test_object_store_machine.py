@@ -159,6 +159,7 @@ def shared(path: Path) -> Table:
     return table
 
 
+@pytest.mark.slow
 def test_threads_share_an_open_table(tmp_path: Path) -> None:
     table = shared(tmp_path)
     with ThreadPoolExecutor(4) as pool:

@@ -108,6 +108,7 @@ def test_a_plan_that_names_other_places_is_not_parsed(action: Action, plan: Any)
         decode_content(encode_record_file(plan), Instant(TIME, action, State.REQUESTED), path="f")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("action", "plan"), sample(ATTACKS, of=9), ids=str)
 @pytest.mark.parametrize("table", [6, 9], indirect=True)
 def test_a_plan_that_names_other_places_is_refused(table: hf.Table, action: Action, plan: Any) -> None:

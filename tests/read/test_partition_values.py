@@ -66,6 +66,7 @@ def stored(name: str) -> dict[str, list[Any]]:
     return STORED[name.removeprefix("partition-").rsplit("-", 2)[0]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_partition_columns_have_the_values_and_types_of_the_files(name: str, tmp_path: Path) -> None:
     table = hf.open_table(unpack(name, tmp_path).path)
@@ -81,6 +82,7 @@ def test_partition_columns_have_the_values_and_types_of_the_files(name: str, tmp
     assert table.verify() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_filters_on_partition_columns_find_each_row_by_its_value(name: str, tmp_path: Path) -> None:
     table = hf.open_table(unpack(name, tmp_path).path)

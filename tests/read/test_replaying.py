@@ -107,6 +107,7 @@ def kinds() -> Iterator[tuple[str, int, str, str]]:
         yield "COPY_ON_WRITE", version, "data_before_after", "BUCKET"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "version", "mode", "index"), sample(list(kinds()), of=3))
 @settings(max_examples=examples(6))
 @given(plan=steps)

@@ -265,6 +265,7 @@ def test_a_clean_that_kept_less_than_a_later_one_counts(table: Table) -> None:
     assert table.snapshot(as_of=done[1]).num_rows == 2
 
 
+@pytest.mark.slow
 def test_a_clean_that_has_been_archived_counts(grown: tuple[Table, list[str]]) -> None:
     table, done = grown
     for step in range(5, 9):

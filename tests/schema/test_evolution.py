@@ -54,6 +54,7 @@ def test_the_same_columns_leave_the_schema_as_it_is_to_the_letter() -> None:
     assert result is table
 
 
+@pytest.mark.slow
 @given(schemas())
 def test_a_schema_that_comes_again_changes_nothing(schema: pa.Schema) -> None:
     for options in (EvolutionOptions(), EvolutionOptions(validate=True), EvolutionOptions(reconcile=True)):

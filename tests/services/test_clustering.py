@@ -180,6 +180,7 @@ def test_rows_of_the_past_and_changes_are_as_before(tmp_path: Path) -> None:
     assert table.incremental(times[-1]).num_rows == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [6, 9])
 def test_file_groups_of_a_plan_take_no_updates_and_others_do(tmp_path: Path, version: int) -> None:
     table = small(tmp_path / "t", version=version)
@@ -247,6 +248,7 @@ def test_one_writer_finds_a_clustering_of_another_process(tmp_path: Path) -> Non
     assert table.verify() == []
 
 
+@pytest.mark.slow
 def test_a_clustering_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = small(tmp_path / "t", SORTED)
     before, files = content(table), data_files(Path(table.path))

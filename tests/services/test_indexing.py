@@ -127,6 +127,7 @@ def test_columns_can_be_chosen(tmp_path: Path) -> None:
     check(tmp_path / "t")
 
 
+@pytest.mark.slow
 def test_indexes_can_be_dropped(tmp_path: Path) -> None:
     table = grown(tmp_path / "t")
     expected = content(table)
@@ -230,6 +231,7 @@ def test_a_write_that_began_before_an_index_is_written_again(tmp_path: Path) -> 
     check(tmp_path / "t")
 
 
+@pytest.mark.slow
 def test_a_rollback_of_a_write_that_is_in_a_built_index(tmp_path: Path) -> None:
     table = indexed_table(tmp_path / "t")
     table.upsert(rows(("a", 1, "x", 1)))

@@ -95,6 +95,7 @@ def test_buckets_are_split_and_merged_again(tmp_path: Path, version: int, metada
     assert commit.action == "replacecommit"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [6, 9])
 def test_the_buckets_of_a_table_without_partitions_are_split_and_merged_too(tmp_path: Path, version: int) -> None:
     table = ringed(tmp_path / "t", partition_by=[], version=version)

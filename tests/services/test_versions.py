@@ -330,6 +330,7 @@ def test_a_downgraded_table_is_restored_to_its_past_and_written(tmp_path: Path, 
     assert content(table, as_of=newest) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("past", "retained", "index"),
     sample(itertools.product([_two_compactions, _compaction_meanwhile], [1, 2], INDEXES), of=6),

@@ -128,6 +128,7 @@ def test_batches_become_visible_in_their_order_whichever_is_reported_first(stora
     assert journal(storage) == ["1.done"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_reports_in_any_order_lose_no_batch(seed: int) -> None:
     """All reports that come before the first batch's last one, and after it, in any order that begins with batch 0."""

@@ -31,6 +31,7 @@ def without_schema(path: Path) -> hf.Table:
     return hf.open_table(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sample([name for name in NAMES if "damaged" not in name], of=4))
 def test_the_schema_of_hudis_tables_is_in_their_files_too(name: str, tmp_path: Path) -> None:
     path = unpack(name, tmp_path).table

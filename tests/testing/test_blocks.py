@@ -92,5 +92,6 @@ def test_blocks_are_of_every_type(kind: BlockType) -> None:
     assert reaches(testing.blocks(), lambda block: block.type is kind)
 
 
+@pytest.mark.slow
 def test_blocks_may_contain_magics() -> None:
     assert reaches(testing.blocks(), lambda block: bytes(block.content).count(MAGIC) > 1)

@@ -93,6 +93,7 @@ def timeline_files(golden_tables: dict[str, Path], *names: str) -> list[Path]:
     return [path for folder in folders for path in sorted(folder.rglob("*")) if path.name.split(".", 1)[-1] in names]
 
 
+@pytest.mark.slow
 def test_every_commit_of_the_golden_tables_comes_back(golden_tables: dict[str, Path]) -> None:
     same = json_files = 0
     pending = ("inflight", "deltacommit.inflight", "replacecommit.inflight")

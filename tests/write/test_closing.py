@@ -35,6 +35,7 @@ def test_small_blocks_that_are_encoded_together_are_those_of_each_group_alone(
     assert written(tmp_path / "alone", version=version) == together
 
 
+@pytest.mark.slow
 def test_base_files_that_are_written_side_by_side_are_those_of_one_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

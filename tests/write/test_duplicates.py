@@ -13,6 +13,7 @@ ROWS = st.lists(st.tuples(st.sampled_from("abcdef"), st.one_of(st.none(), st.int
 SCHEMA = pa.schema([pa.field("key", pa.string()), pa.field("ts", pa.int64()), pa.field("n", pa.int64())])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ordering", [("ts",), ()])
 @given(st.lists(ROWS, max_size=4), st.sampled_from([0, 50, 10**6]))
 def test_the_row_with_the_highest_ordering_value_is_kept_of_equals_the_last(

@@ -161,6 +161,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("changes", "message"), REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_changed_leaves_the_table_as_it_was(
     tmp_path: Path, changes: dict[str, Any], message: str

@@ -83,6 +83,7 @@ def _check_log_file(stat: WriteStat, file: Path, commit: Commit) -> None:
     assert stat.num_deletes == sum(block.num_records() for block in blocks if block.type is BlockType.DELETE)
 
 
+@pytest.mark.slow
 def test_the_same_rows_options_and_times_give_the_same_bytes(tmp_path: Path, any_index: dict[str, str]) -> None:
     trees = []
     for name in ("one", "two"):

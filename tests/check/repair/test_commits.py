@@ -32,6 +32,7 @@ def groups(metadata: CommitMetadata) -> dict[str, list[str]]:
     return {path: sorted(ids) for path, ids in found.items() if ids}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sample(WHOLE, of=3))
 def test_commits_of_hudis_are_made_again(name: str, tmp_path: Path) -> None:
     state = hf.open_table(unpack(name, tmp_path).table)._context.state()

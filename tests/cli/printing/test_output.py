@@ -46,6 +46,7 @@ def test_there_is_no_colour_in_a_pipe(command: Command, log: Log) -> None:
     assert "\x1b" not in command("blocks", log(DAMAGED)).out
 
 
+@pytest.mark.slow
 def test_text_that_a_terminal_cannot_show_is_escaped(log: Log) -> None:
     path = log(encode_block(data_block(pa.record_batch({"s": ["日é"]}), instant="1")))
     process = subprocess.run(

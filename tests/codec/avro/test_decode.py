@@ -263,6 +263,7 @@ def test_one_record_among_many_may_be_long() -> None:
     assert offsets.tolist() == _offsets(lengths)
 
 
+@pytest.mark.slow
 @SLOW
 @given(batch=batches())
 def test_decoded_rows_equal_fastavro(batch: pa.RecordBatch) -> None:
@@ -282,6 +283,7 @@ def _utc(text: str) -> str:
     )
 
 
+@pytest.mark.slow
 @SLOW
 @given(batch=batches(), data=st.data())
 def test_chosen_columns_equal_those_of_all(batch: pa.RecordBatch, data: st.DataObject) -> None:
@@ -306,6 +308,7 @@ def test_damaged_bytes_raise_only_our_errors(batch: pa.RecordBatch, data: st.Dat
         assert decoded.num_rows == count
 
 
+@pytest.mark.slow
 @SLOW
 @given(batch=batches(max_rows=3), data=st.data())
 def test_damage_within_a_record_raises_only_our_errors(batch: pa.RecordBatch, data: st.DataObject) -> None:

@@ -54,6 +54,7 @@ FORGED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sample(FORGED, of=6))
 def test_values_that_take_many_times_their_bytes_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(values, "_SLACK", 1 << 20)
@@ -80,6 +81,7 @@ def test_what_is_compressed_counts_with_its_compressed_size(monkeypatch: pytest.
         decode_value(data, schema, size=50)
 
 
+@pytest.mark.slow
 def test_hudis_commit_metadata_keeps_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(values, "_SLACK", 0)
     name = "0f2b6e6c-33f6-4f0e-9d0d-6a7f5a3c2b1d-0"

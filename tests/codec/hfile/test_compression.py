@@ -43,6 +43,7 @@ def test_a_packed_content_of_another_size(unpacked: int, found: int) -> None:
         read(block(gzip.compress(b"abc"), unpacked=unpacked), GZIP)
 
 
+@pytest.mark.slow
 def test_a_bomb_is_unpacked_no_further_than_declared() -> None:
     with pytest.raises(CorruptBlockError, match="a content of 10 bytes expected, 11 found"):
         read(block(gzip.compress(bytes(10**8)), unpacked=10), GZIP)

@@ -46,6 +46,7 @@ def test_a_header_is_made_again_from_its_entries(archive: Path) -> None:
                 assert copy == block
 
 
+@pytest.mark.slow
 def test_avro_and_delete_blocks_hold_the_number_of_records_declared(archive: Path) -> None:
     for name, data in log_files(archive).items():
         for block in LogReader(data):

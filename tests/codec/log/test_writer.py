@@ -282,6 +282,7 @@ def test_a_sync_that_fails_is_no_different(storage: MemoryStorage, monkeypatch: 
 # Everything at once
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     appends=st.lists(

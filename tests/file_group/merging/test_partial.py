@@ -147,6 +147,7 @@ def test_a_marker_leaves_values_as_they_were(base: list[Record], log: list[Recor
     assert merged(base, log, rule) == Hudi(mode, MARKER).merge(base, log)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=examples(200))
 @given(BASES, st.lists(records(held=True) | gone(ordered=False), max_size=7), st.sampled_from([EVENT, COMMIT]))
 def test_partial_records_change_the_columns_that_they_hold(

@@ -41,6 +41,7 @@ def archived(path: Path, version: int = 9) -> tuple[str, str]:
     return commit.instant, done.completion_time
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [8, 9])
 def test_a_log_file_stays_in_the_slice_that_was_the_newest_when_it_was_completed(tmp_path: Path, version: int) -> None:
     """The compaction was planned after the write had begun, and has not merged its log file."""

@@ -53,6 +53,7 @@ def failing(table: Table, faults: Faults) -> Table:
     return Table(replace(table._context, storage=FaultyStorage(table._context.storage, faults)))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*a service after it failed")  # the storage fails there, too
 @pytest.mark.filterwarnings("ignore:.*whether another writer was rolling it back is not known")  # the commit is done
 @pytest.mark.filterwarnings("ignore:.*a service of the metadata table failed")

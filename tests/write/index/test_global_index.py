@@ -32,6 +32,7 @@ def found(table: Table) -> list[tuple[object, ...]]:
 both_types = pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
 
 
+@pytest.mark.slow
 @both_types
 @pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "GLOBAL_BLOOM"])
 def test_a_row_moves_to_its_partition_unless_the_old_one_is_newer(tmp_path: Path, table_type: str, index: str) -> None:

@@ -27,6 +27,7 @@ def everything(source: int, target: int) -> int:
     return _sum(source)
 
 
+@pytest.mark.slow
 def test_memory_is_read_and_written_as_by_python() -> None:
     source = np.random.default_rng(7).integers(0, 256, 40).astype(np.uint8)
     python, machine = np.zeros((2, 40), np.uint8)

@@ -45,6 +45,7 @@ def test_kernels_are_used_once_enough_bytes_were_handled(monkeypatch: pytest.Mon
     assert asked == [(schema, None, False), (schema, None, True)]
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[*BUSY, HealthCheck.function_scoped_fixture], deadline=None)
 @given(batch=batches())
 def test_compiled_kernels_give_the_bytes_that_numpy_gives(
