@@ -421,12 +421,12 @@ def query_during(race: Race, query: Query, moment: int, *, is_after: bool = Fals
 
 
 def moments(case: Case, name: str, count: int) -> Iterator[tuple[int, bool]]:
-    """The numbers of some of *count* requests, or of all, and whether the action happens after the request.
+    """The numbers of some of *count* requests, and whether the action happens after the request.
 
     Between two requests a query reads nothing but files that are open, so just after a request is the same as just
     before the next one: only a long run tries both.
     """
-    step = 1 if LONG else 4 if name == "snapshot" else 13
+    step = 4 if name == "snapshot" else every(13, long=7)
     for moment in range(zlib.crc32(f"{case} {name}".encode()) % step, count, step):
         yield moment, False
         if LONG:

@@ -16,7 +16,7 @@ import pytest
 
 from hudiformat import CommitError, Table, open_storage, open_table
 from hudiformat.timeline.archive.archiving import ArchiveLimits, archive_instants
-from tests.effort import LONG, sample
+from tests.effort import every, sample
 from tests.racing import SHARED
 from tests.requests import RecordingStorage
 from tests.tables import Clock, content, new_table, rows
@@ -100,7 +100,7 @@ def opened(path: Path | RecordingStorage, **options: str) -> Table:
 
 
 def moments(name: str, count: int) -> Iterator[int]:
-    step = 1 if LONG else 17
+    step = every(17, long=4)
     return iter(range(zlib.crc32(name.encode()) % step, count, step))
 
 
