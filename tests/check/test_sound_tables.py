@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 import hudiformat as hf
+from tests.check.repair import breaking
 from tests.check.repair.breaking import BREAKS, Break, age
 from tests.effort import sample
+from tests.foreign import foreign_tables
 from tests.tables import NAMES, tree, unpack
 
 pytestmark = pytest.mark.unmeasured
@@ -18,10 +22,26 @@ UNSOUND = ("damaged", "inflight", "pending")
 SOUND = [name for name in NAMES if not any(word in name for word in UNSOUND)]
 
 
+FOREIGN = foreign_tables.names("")
+FAULTS: tuple[Callable[[Path], None], ...] = (
+    breaking.half_properties,
+    breaking.empty_commit,
+    breaking.cut_commit,
+    breaking.unmarked_partition,
+    breaking.damaged_partition,
+    breaking.leftovers,
+    breaking.cut_log,
+    breaking.damaged_base,
+    breaking.missing_base,
+    breaking.only_base_damaged,
+    breaking.missing_log,
+)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sample(SOUND, of=4))
+@pytest.mark.parametrize("name", sample([*SOUND, *FOREIGN], of=8))
 def test_nothing_is_wrong_with_a_sound_table(name: str, tmp_path: Path) -> None:
-    path = unpack(name, tmp_path).table
+    path = foreign_tables.unpack(name, tmp_path).path if name in FOREIGN else unpack(name, tmp_path).table
     age(path)
     assert hf.open_table(path).verify() == []
     before = tree(path)
@@ -32,9 +52,28 @@ def test_nothing_is_wrong_with_a_sound_table(name: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("broken", sample(BREAKS, of=4), ids=lambda one: one.name)
 def test_what_repair_takes_away_or_replaces_is_listed_and_kept(broken: Break, tmp_path: Path) -> None:
-    path = broken.make(tmp_path)
+    check_what_is_taken(broken.make(tmp_path), broken.given)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "name"), sample(list(product(FAULTS, FOREIGN)), of=64), ids=lambda one: getattr(one, "__name__", one)
+)
+def test_so_it_is_with_tables_that_have_something_of_their_own(
+    fault: Callable[[Path], None], name: str, tmp_path: Path
+) -> None:
+    path = foreign_tables.unpack(name, tmp_path).path
+    try:
+        fault(path)
+    except (StopIteration, ValueError, IndexError):
+        return  # the table has no such file
+    age(path)
+    check_what_is_taken(path, {})
+
+
+def check_what_is_taken(path: Path, given: dict[str, str]) -> None:
     before = tree(path)
-    done = hf.repair_table(path, apply=True, properties=broken.given)
+    done = hf.repair_table(path, apply=True, properties=given)
     after = tree(path)
     listed: dict[str, str] = {}
     if done.taken_away is not None:
