@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudiformat.codec.avro.casts import keeps_order
 from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.codec.log.batches import record_batches
 from hudiformat.codec.log.block import LogBlock
@@ -284,16 +285,24 @@ def _ordering_values(values: pa.Array, kind: pa.DataType, name: str) -> pa.Array
     Raises:
         DataError: they cannot be compared with values of that type.
     """
+    is_missing = bool(lacks_ordering_value([values], len(values)).all())
     try:
-        return values.cast(kind)
+        if keeps_order(values.type, kind):
+            return values.cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        if lacks_ordering_value([values], len(values)).all():
-            return pa.nulls(len(values), kind)  # Hudi's placeholder is an int, whatever the type of the field
-        raise DataError(
-            f"a delete has the ordering value {values[0]} of type {values.type}, which cannot be compared with the "
-            f"column {name} of type {kind}: {error}",
-            column=name,
-        ) from error
+        if not is_missing:
+            raise _incomparable(values, kind, name) from error
+    if not is_missing:
+        raise _incomparable(values, kind, name)
+    return pa.nulls(len(values), kind)  # Hudi's placeholder is an int, whatever the type of the field
+
+
+def _incomparable(values: pa.Array, kind: pa.DataType, name: str) -> DataError:
+    return DataError(
+        f"a delete has the ordering value {values[0]} of type {values.type}, which cannot be compared with the column "
+        f"{name} of type {kind}",
+        column=name,
+    )
 
 
 def read_records(

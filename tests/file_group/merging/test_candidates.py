@@ -134,10 +134,15 @@ def test_a_single_ordering_value_in_a_table_of_two_fields_counts_as_no_ordering_
     assert read_candidates([block], schema, rule).resets.tolist() == [True]
 
 
-def test_an_ordering_value_that_cannot_be_compared_is_refused_by_name() -> None:
-    block = deletes(["a"], pa.array(["not a number"]))
-    with pytest.raises(DataError, match="ordering value not a number of type string, .* column o of type int64"):
+@pytest.mark.parametrize("text", ["not a number", "7"])
+def test_an_ordering_value_that_cannot_be_compared_is_refused_by_name(text: str) -> None:
+    """Hudi fails to compare any two types; numbers compare as numbers here, but texts with texts alone."""
+    block = deletes(["a"], pa.array([text]))
+    with pytest.raises(DataError, match=f"ordering value {text} of type string, .* column o of type int64"):
         read_candidates([block], SCHEMA, RULE)
+    schema = pa.schema([KEY, ("o", pa.string()), ("row", pa.int64())])
+    with pytest.raises(DataError, match="ordering value 10 of type int64, .* column o of type string"):
+        read_candidates([deletes(["a"], pa.array([10], pa.int64()))], schema, RULE)
 
 
 def test_hudis_placeholder_of_an_ordering_value_fits_every_type() -> None:
