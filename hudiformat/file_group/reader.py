@@ -311,9 +311,18 @@ class SliceReader:
         return pa.schema([schema.field(name) for name in names])
 
     def merged_batches(
-        self, storage: Storage, file_slice: FileSlice, shown: pa.Schema, where: KeyFilter | None = None
+        self,
+        storage: Storage,
+        file_slice: FileSlice,
+        shown: pa.Schema,
+        where: KeyFilter | None = None,
+        *,
+        may_hold: FileFilter | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a slice merged with its log files, with the columns of *shown*."""
+        """Yield the rows of a slice merged with its log files, with the columns of *shown*.
+
+        Rows whose keys do not match *where* are left out, and rows that do not match *may_hold* may be.
+        """
         rule = self.merge_rule()
         needed = self._schema_to_read(shown, rule)
         # From table version 8 on, the name of a log file decides whether its blocks are merged.  But a log file written
@@ -337,8 +346,11 @@ class SliceReader:
                 kept = {*shown.names, *rule.columns}  # without the keys
                 needed = pa.schema([field for field in needed if field.name in kept]) if kept else needed
                 logs = logs.select(needed.names)
-            base = self._base_rows(storage, file_slice, needed, rule, where, replaced=len(logs))
-            merged = merge_slice(base, logs, rule)
+            tested = None if rule.merger is not None or may_hold is None else may_hold
+            if tested is not None and any(needed.get_field_index(name) < 0 for name in tested.columns.names):
+                tested = None
+            base = self._base_rows(storage, file_slice, needed, rule, where, replaced=len(logs), tested=tested)
+            merged = merge_slice(base, logs, rule, chosen=None if tested is None else tested.matches)
         for batch in merged:
             yield batch if needed.names == shown.names else batch.select(shown.names)
 
@@ -380,17 +392,22 @@ class SliceReader:
         where: KeyFilter | None,
         *,
         replaced: int | None = None,
+        tested: FileFilter | None = None,
     ) -> Iterator[BaseRows]:
-        """Yield the rows of the base file; merging may replace *replaced* of them, any if it is None."""
+        """Yield the rows of the base file, whose heads have the columns of merging and those of *tested*.
+
+        Merging may replace *replaced* of the rows, any if it is None.
+        """
         if file_slice.base_file is None:
             return
         if self.damage is DamageMode.SKIP:
             yield from to_base_rows(self.base_batches(storage, file_slice, schema))
             return
         path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
-        columns = [name for name in self._columns_for_merging(rule) if schema.get_field_index(name) >= 0]
-        head = pa.schema([schema.field(name) for name in columns])
-        yield from self._rows_of_base(storage, path, schema, head, where=where, replaced=replaced)
+        first = {*self._columns_for_merging(rule), *([] if tested is None else tested.columns.names)}
+        head = pa.schema([field for field in schema if field.name in first])
+        few = replaced if tested is None else None
+        yield from self._rows_of_base(storage, path, schema, head, where=where, replaced=few)
 
     @property
     def _of_base(self) -> Callable[..., Iterator[pa.RecordBatch]]:
@@ -441,7 +458,7 @@ class SliceScan:
         """Yield the rows of a slice; see :meth:`SliceReader.scan`, whose errors it raises."""
         names, reader = self.shown.names, self.reader
         if self.is_merged(file_slice):
-            batches = reader.merged_batches(storage, file_slice, self.shown, self.where)
+            batches = reader.merged_batches(storage, file_slice, self.shown, self.where, may_hold=self.pushed)
         else:
             batches = reader.base_batches(storage, file_slice, self.base_schema, self.where, may_hold=self.pushed)
         absent: list[frozenset[str]] = []

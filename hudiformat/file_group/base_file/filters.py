@@ -81,6 +81,15 @@ class FileFilter:
         columns = pa.schema([schema.field(name) for name in columns_of(condition, schema)])
         return cls(condition, columns, can_match_nan(condition, columns))
 
+    def matches(self, rows: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+        """Return for each of *rows*, which have the columns, whether it matches; True if Arrow cannot tell."""
+        flags = np.zeros(rows.num_rows, np.bool_)
+        try:
+            flags[find_matching_rows(self.condition, rows)] = True
+        except pa.ArrowException:  # of a value; whoever filters the rows reports it
+            flags[:] = True
+        return flags
+
     def fits(self, stored: pa.Schema) -> bool:
         """Return whether a file with the columns *stored* has all columns, with types whose bounds compare alike."""
         for field in self.columns:

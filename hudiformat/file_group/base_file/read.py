@@ -14,7 +14,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudiformat.codec.avro.schema import batch_of, convert_to_schema
-from hudiformat.codec.log.selection import find_matching_rows
 from hudiformat.errors import CorruptTableError
 from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.filters import FileFilter, KeyFilter
@@ -264,10 +263,7 @@ def _matching_batches(
 
 def _select_matching(rows: BaseRows, may_hold: FileFilter) -> Iterator[pa.RecordBatch]:
     """Yield those of *rows* for which *may_hold* is true; all of them if they are many, or if Arrow cannot tell."""
-    try:
-        found = find_matching_rows(may_hold.condition, rows.head)
-    except pa.ArrowException:  # of a value; whoever filters the rows reports it
-        found = rows.numbers
+    found = np.flatnonzero(may_hold.matches(rows.head))
     if len(found):
         chosen = rows if _MANY_MATCH * len(found) > len(rows.numbers) else _select_rows(rows, found)
         yield from chosen.read()

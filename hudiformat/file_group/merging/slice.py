@@ -10,7 +10,7 @@ Source: BufferedRecordMergerFactory, KeyBasedFileGroupRecordBuffer, PositionBase
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -87,12 +87,19 @@ def merge_log_entries(logs: Candidates, rule: MergeRule) -> MergedLog:
     )
 
 
-def merge_slice(base: Iterable[BaseRows], logs: MergedLog, rule: MergeRule) -> Iterator[pa.RecordBatch]:
+def merge_slice(
+    base: Iterable[BaseRows],
+    logs: MergedLog,
+    rule: MergeRule,
+    *,
+    chosen: Callable[[pa.RecordBatch], Booleans] | None = None,
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a slice: the rows of *base* in file order, then the log rows whose keys are not in *base*.
 
     All columns of base rows have the schema of ``logs.records``; the ``head`` of base rows has the columns that *rule*
     reads.  *base* may leave out rows whose keys are not in the logs.  If several base rows have the same key, only the
-    first is merged with the log, as in Hudi, which removes a key from its map at the first match.
+    first is merged with the log, as in Hudi, which removes a key from its map at the first match.  *chosen* says by the
+    ``head`` which base rows to yield, of those that the logs leave as they are; None for all.
 
     A base file with the keys a, b, c and a log with a newer row of b, a delete of c and a row of d::
 
@@ -107,7 +114,10 @@ def merge_slice(base: Iterable[BaseRows], logs: MergedLog, rule: MergeRule) -> I
         new = ~matched[keys]  # a key that an earlier base row has matched is not merged again
         keys, first = np.unique(keys[new], return_index=True)
         matched[keys] = True
-        yield from _merge_base_rows(part, _Matches(part.head, rows[new][first], keys), logs, rule, dropped)
+        unchanged = np.ones(part.head.num_rows, np.bool_) if chosen is None else chosen(part.head)
+        yield from _merge_base_rows(
+            part, _Matches(part.head, rows[new][first], keys), logs, rule, dropped=dropped, kept=unchanged
+        )
     yield from _log_rows(logs, ~dropped)
 
 
@@ -141,15 +151,15 @@ class _Matches:
 
 
 def _merge_base_rows(
-    part: BaseRows, matches: _Matches, logs: MergedLog, rule: MergeRule, dropped: Booleans
+    part: BaseRows, matches: _Matches, logs: MergedLog, rule: MergeRule, *, dropped: Booleans, kept: Booleans
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of *part* that the logs do not replace, and the rows combined from a base row and a log row.
 
-    Sets *dropped* for the keys whose log row is not yielded later: the base row won, or both were combined.
+    *kept* are the rows to yield as they are; those that the logs replace are taken out of it.  Sets *dropped* for the
+    keys whose log row is not yielded later: the base row won, or both were combined.
     """
     logs_win = logs.resets[matches.keys] | _not_lower(matches, logs, rule)
     combined = (rule.merger is not None or logs.set is not None) & ~logs.deleted[matches.keys]
-    kept = np.ones(matches.batch.num_rows, np.bool_)
     kept[matches.rows[logs_win | combined]] = False  # replaced by the log row, deleted, or yielded combined
     dropped[matches.keys[~logs_win | combined]] = True  # the base row won, or the log row is in the combined row
     if not (kept.any() or combined.any()):
