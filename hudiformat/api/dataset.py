@@ -11,7 +11,7 @@ from pyarrow import dataset
 
 from hudiformat.arguments import as_name_list
 from hudiformat.errors import ArgumentError, format_value
-from hudiformat.read.scan import Scan
+from hudiformat.read.scan import Scan, first_rows
 from hudiformat.read.time_travel import Moment
 
 
@@ -20,9 +20,6 @@ class ScannableTable(Protocol):
 
     def scan(self, *, as_of: Any = None, columns: Any = None, filter: Any = None) -> Scan:  # noqa: A002
         """Return a scan, which reads the rows batch by batch while it is iterated."""
-
-    def head(self, n: int = 5, columns: Any = None, filter: Any = None) -> pa.Table:  # noqa: A002
-        """Return the first *n* rows."""
 
     def count(self, filter: Any = None) -> int:  # noqa: A002
         """Return the number of rows for which *filter* is true."""
@@ -98,11 +95,15 @@ class TableDataset(dataset.Dataset):
         **_hints: object,
     ) -> pa.Table:
         """Return the first *num_rows* rows that :meth:`scanner` reads; the rows after them are not read."""
-        return self._table.head(num_rows, None if columns is None else as_name_list(columns), filter)
+        names = None if columns is None else as_name_list(columns)
+        return first_rows(self._table.scan(as_of=self._as_of, columns=names, filter=filter), num_rows)
 
     def count_rows(self, filter: pc.Expression | None = None, **_hints: object) -> int:  # noqa: A002
         """Return the number of rows, or of those for which *filter* is true."""
-        return self._table.count(filter)
+        if self._as_of is None:
+            return self._table.count(filter)
+        names = self._schema.names[:1]
+        return sum(rows.num_rows for rows in self._table.scan(as_of=self._as_of, columns=names, filter=filter))
 
     def get_fragments(self, filter: pc.Expression | None = None) -> NoReturn:  # noqa: A002
         """Refuse: a table has no Arrow fragments, as a row may be merged from several files.

@@ -28,7 +28,7 @@ from hudiformat.read.plan import (
     plan_snapshot,
     slice_reader,
 )
-from hudiformat.read.scan import Scan
+from hudiformat.read.scan import Scan, first_rows
 from hudiformat.read.time_travel import Moment
 from hudiformat.table.one_state import run_on_stable_state
 from hudiformat.table.state import TableContext, TableState
@@ -132,13 +132,7 @@ class ReadableTable:
         """
         if n < 0:
             raise OptionError(f"n: expected 0 or more rows, found {n}", option="n")
-        scan = self.scan(columns=columns, filter=filter)
-        found: list[pa.RecordBatch] = []
-        for batch in scan:
-            found.append(batch.slice(0, min(n - sum(map(len, found)), len(batch))))
-            if sum(map(len, found)) >= n:
-                break
-        return pa.Table.from_batches(found, scan.schema)
+        return first_rows(self.scan(columns=columns, filter=filter), n)
 
     def to_pandas(
         self,

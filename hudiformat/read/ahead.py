@@ -41,11 +41,11 @@ class Bounds:
     held: int | None
 
 
-def read_in_order(parts: Iterable[Part[Item]], bounds: Bounds, size: Callable[[Item], int]) -> Iterator[Item]:
+def read_in_order(parts: Iterable[Part[Item]], bounds: Bounds, size: Callable[[Item], int]) -> Items[Item]:
     """Yield the items of *parts*, in their order; *size* returns the bytes of an item.
 
     An error is raised where it would be if the parts were read one after the other.  Nothing is read ahead before the
-    second item is asked for, unless the caller keeps all.  Whoever closes the iterator waits until the threads have
+    second item is asked for, unless the caller keeps all.  Whoever closes it waits until the threads have
     ended, each at its next item.
     """
     if bounds.threads <= 1:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +23,9 @@ from hudiformat.storage.protocol import Storage
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Batches: TypeAlias = Generator[pa.RecordBatch, None, None]
+"""An iterator over rows; whoever does not read all of them closes it, which ends the threads that read ahead."""
 
 _SHOWN = 8
 """Number of columns that the repr of a scan names."""
@@ -51,7 +55,7 @@ class Scan:
     """
 
     schema: pa.Schema
-    batches: Callable[[], Iterator[pa.RecordBatch]]
+    batches: Callable[[], Batches]
     explain: Callable[[], ScanExplanation] = field(repr=False)
 
     def __repr__(self) -> str:
@@ -86,10 +90,26 @@ class Scan:
         return self.read_all().to_pandas(**options)
 
 
-def _split_batches(batches: Callable[[], Iterator[pa.RecordBatch]], rows: int) -> Iterator[pa.RecordBatch]:
-    for batch in batches():
-        for start in range(0, max(batch.num_rows, 1), rows):
-            yield batch.slice(start, rows)
+def first_rows(scan: Scan, count: int) -> pa.Table:
+    """Return the first *count* rows of *scan*; reading stops after them.
+
+    Raises:
+        HudiFormatError: whatever reading a slice raises.
+    """
+    found: list[pa.RecordBatch] = []
+    with closing(scan.batches()) as batches:
+        for batch in batches:
+            found.append(batch.slice(0, min(count - sum(map(len, found)), len(batch))))
+            if sum(map(len, found)) >= count:
+                break
+    return pa.Table.from_batches(found, scan.schema)
+
+
+def _split_batches(batches: Callable[[], Batches], rows: int) -> Batches:
+    with closing(batches()) as every:
+        for batch in every:
+            for start in range(0, max(batch.num_rows, 1), rows):
+                yield batch.slice(start, rows)
 
 
 @dataclass(frozen=True)
@@ -133,17 +153,16 @@ class SliceQuery:
         """The columns of the query from which partition paths are made."""
         return pa.schema([field for field in self.schema if field.name in self.reader.partition_columns.fields])
 
-    def batches(
-        self, storage: Storage, slices: Sequence[FileSlice], *, keeps_all: bool = False
-    ) -> Iterator[pa.RecordBatch]:
-        """Return an iterator over the rows of *slices*, batch by batch; whoever *keeps_all* of them gets them sooner.
+    def batches(self, storage: Storage, slices: Sequence[FileSlice], *, keeps_all: bool = False) -> Batches:
+        """Yield the rows of *slices*, batch by batch; whoever *keeps_all* of them gets them sooner.
 
         Raises:
             SchemaError: the table has no such column, or the filter does not fit the columns.
         """
         names = self.schema.names
-        every = self._rows(storage, slices, keeps_all=keeps_all)
-        return (rows if rows.schema.names == names else rows.select(names) for rows in every)
+        with closing(self._rows(storage, slices, keeps_all=keeps_all)) as every:
+            for rows in every:
+                yield rows if rows.schema.names == names else rows.select(names)
 
     def count(self, storage: Storage, slices: Sequence[FileSlice]) -> int:
         """Return the number of rows of *slices*; without a filter, that of a base file is taken from its footer.
@@ -190,10 +209,10 @@ class SliceQuery:
         stored: Sequence[str] = (),
         *,
         keeps_all: bool = False,
-    ) -> Iterator[pa.RecordBatch]:
+    ) -> Batches:
         scan, conditions = self.prepare(stored=stored), self._conditions
 
-        def read(group: Sequence[FileSlice]) -> Generator[pa.RecordBatch, None, None]:
+        def read(group: Sequence[FileSlice]) -> Batches:
             for one in group:
                 for rows in scan.rows(storage, one):
                     for condition in conditions:

@@ -68,6 +68,9 @@ def test_a_dataset_is_of_now_or_of_a_moment(table: Asked) -> None:
     first = table.timeline.completed[0]
     assert table.dataset().count_rows() == 3
     assert table.dataset(as_of=first).to_table(columns=["k"]).sort_by("k")["k"].to_pylist() == ["a", "b"]
+    assert table.dataset(as_of=first).count_rows() == 2
+    assert table.dataset(as_of=first).count_rows(pc.field("v") > 1) == 1
+    assert table.dataset(as_of=first).head(9, columns=["v"])["v"].to_pylist() == [1, 2]
     now = table.dataset()
     table.upsert(rows(("d", 3, "x", 4)))
     assert now.count_rows() == 4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from functools import partial
 
 import pytest
@@ -80,10 +80,10 @@ def test_an_error_comes_when_its_turn_has_come(bounds: Bounds) -> None:
 @pytest.mark.parametrize("bounds", [WHOLE, PIECES])
 def test_what_is_closed_half_read_leaves_nothing(bounds: Bounds, taken: int) -> None:
     seen = Seen()
-    items: Iterator[tuple[int, int]] = read_in_order(seen.parts(*[4] * 10), bounds, lambda _: 1)
+    items = read_in_order(seen.parts(*[4] * 10), bounds, lambda _: 1)
     for _ in range(taken):
         next(items)
-    items.close()  # type: ignore[attr-defined]
+    items.close()
     assert left_over() == []
     assert {part for part, _ in seen.read} == set(seen.ended)
 
@@ -102,7 +102,7 @@ def test_parts_are_put_down_after_so_many_bytes() -> None:
     items = read_in_order(seen.parts(*[100] * 3), PIECES, lambda _: 1)
     next(items)
     next(items)
-    items.close()  # type: ignore[attr-defined]
+    items.close()
     by_part = [sum(part == one for part, _ in seen.read) for one in range(3)]
     assert by_part[0] <= 5, "one, a step that was taken and the next"
     assert by_part[1:] <= [2, 2]

@@ -38,7 +38,8 @@ def test_a_scan_becomes_a_data_frame(table: Table) -> None:
 
 
 def test_an_empty_scan_has_its_schema() -> None:
-    scan = Scan(pa.schema([("k", pa.string())]), lambda: iter(()), lambda: ScanExplanation(()))
+    none: list[pa.RecordBatch] = []
+    scan = Scan(pa.schema([("k", pa.string())]), lambda: (one for one in none), lambda: ScanExplanation(()))
     assert pa.table(scan).schema == scan.read_all().schema == scan.schema
 
 
