@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
-from operator import ge, gt, le, lt
+from operator import eq, ge, gt, le, lt
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.file_group.base_file.filters import KeyFilter
+from hudiformat.file_group.base_file.filters import Comparison, KeyFilter
 from hudiformat.schema.meta_fields import RECORD_KEY
 from hudiformat.timeline.table_config import KeyGenerator, TableConfig
 
@@ -57,6 +57,38 @@ def value_filter(expression: pc.Expression, column: str) -> frozenset[str] | Non
     except _UNKNOWN_FORM:
         return None
     return None if found is None else found.keys
+
+
+def plain_comparisons(expression: pc.Expression) -> tuple[Comparison, ...]:
+    """Return comparisons of columns with whole numbers and texts that are all true wherever *expression* is true."""
+    try:
+        return tuple(_comparisons(_parse(expression)))
+    except _UNKNOWN_FORM:
+        return ()
+
+
+def _comparisons(node: _Node) -> Iterator[Comparison]:
+    if not isinstance(node, _Call):
+        return
+    if node.name in _AND:
+        for argument in node.arguments:
+            yield from _comparisons(argument)
+        return
+    first, second, *_ = (*node.arguments, None)
+    if isinstance(second, str):
+        yield from _plain_comparison(_MIRRORED.get(node.name, node.name), second, first)
+    else:
+        yield from _plain_comparison(node.name, first, second)
+
+
+def _plain_comparison(name: str, column: _Node, value: _Node) -> Iterator[Comparison]:
+    compare = eq if name == "equal" else _COMPARISONS.get(name)
+    if compare is not None and isinstance(column, str) and isinstance(value, pa.Scalar) and _is_plain(value):
+        yield column, compare, value.as_py()
+
+
+def _is_plain(value: pa.Scalar) -> bool:
+    return bool(value.is_valid and (_is_text(value.type) or pa.types.is_integer(value.type)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +173,7 @@ def _derive_from_comparison(
 
 def _text(value: pa.Scalar) -> str:
     """Return the record key made of a value; raise a ValueError if its type makes no keys."""
-    if not (value.is_valid and (_is_text(value.type) or pa.types.is_integer(value.type))):
+    if not _is_plain(value):
         raise ValueError(f"no record key is made of {value!r}")
     return str(value.as_py())
 

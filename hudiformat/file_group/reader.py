@@ -42,7 +42,7 @@ from hudiformat.file_group.base_file.read import (
 from hudiformat.file_group.damage import DamageMode, sound_blocks, sound_rows, warn_of_loss
 from hudiformat.file_group.deleted_files import explain_missing_files, files_of
 from hudiformat.file_group.finer_times import FinerTimes, scan_batches_of_then, scan_rows_of_then
-from hudiformat.file_group.key_filter import key_filter
+from hudiformat.file_group.key_filter import key_filter, plain_comparisons
 from hudiformat.file_group.merging.candidates import blocks_to_merge, read_candidates
 from hudiformat.file_group.merging.rule import MergeRule, RecordMerger, merge_rule
 from hudiformat.file_group.merging.slice import merge_log_entries, merge_slice
@@ -243,7 +243,7 @@ class SliceReader:
         shown, partition_columns = self.project(columns), self.partition_columns
         pushed = None
         if may_hold is not None and self._uses_stored_values(may_hold):
-            pushed = FileFilter.of(may_hold, self._stored_schema)
+            pushed = FileFilter.of(may_hold, self._stored_schema, plain_comparisons(may_hold))
         return SliceScan(
             reader=self,
             shown=shown,

@@ -56,9 +56,11 @@ def refuse_missing(
     """
     if state.has_metadata_partition(FILES):
         return
-    for path in missing_base_files(state, slices):
-        if pruner is not None and not pruner.may_hold(path.rpartition("/")[0]):
-            continue
+    missing = list(missing_base_files(state, slices))
+    if pruner is not None:  # the slices of other partitions are not known
+        asked = set(pruner.holding(list({path.rpartition("/")[0] for path in missing})))
+        missing = [path for path in missing if path.rpartition("/")[0] in asked]
+    for path in missing:
         lost = f"{state.storage.root}: the base file {path}, which a commit names, is not there"
         if damage is not DamageMode.SKIP:
             raise StorageError(f"{lost}; hudiformat repair goes back to what is left, hudiformat.damage=skip reads it")

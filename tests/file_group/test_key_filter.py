@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import operator
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import pyarrow.compute as pc
 import pytest
 
 from hudiformat import HudiFormatError, open_table
-from hudiformat.file_group.key_filter import key_filter, value_filter
+from hudiformat.file_group.key_filter import key_filter, plain_comparisons, value_filter
 from hudiformat.timeline.table_config import KeyGenerator, TableConfig
 from tests.effort import sample
 from tests.tables import GoldenTable, content, data_files, multiset, new_table, rows
@@ -171,3 +172,23 @@ def test_a_base_file_whose_bloom_filter_has_none_of_the_keys_is_left_alone(tmp_p
 )
 def test_the_values_of_a_column_are_texts_of_an_index(expression: pc.Expression, expected: list[str] | None) -> None:
     assert value_filter(expression, "c") == (None if expected is None else set(expected))
+
+
+@pytest.mark.parametrize(
+    ("expression", "found"),
+    [
+        (pc.field("v") == 5, [("v", operator.eq, 5)]),
+        ((pc.field("v") > 5) & (pc.scalar("x") >= pc.field("t")), [("v", operator.gt, 5), ("t", operator.le, "x")]),
+        ((pc.field("v") > 5) | (pc.field("v") < 3), []),
+        (~(pc.field("v") == 5), []),
+        ((pc.field("v") != 5) & pc.field("v").is_valid() & (pc.field("d") == dt.date(2024, 1, 1)), []),
+        (pc.field("v") == pa.scalar(None, pa.int64()), []),
+        (pc.field("v") == pc.field("w"), []),
+        (pc.field("s", "v") == 5, []),
+        (pc.field("v") == 5.5, []),
+        (pc.field("v").isin([1, 2]), []),
+    ],
+    ids=str,
+)
+def test_comparisons_that_are_true_wherever_a_filter_is(expression: pc.Expression, found: list[object]) -> None:
+    assert list(plain_comparisons(expression)) == found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudiformat import SchemaError, Table, open_table
+from hudiformat.conditions.filters import as_filter
 from hudiformat.file_group.base_file.filters import FileFilter
 from hudiformat.file_group.base_file.read import read_base_file
+from hudiformat.file_group.key_filter import plain_comparisons
 from hudiformat.read.skipping import PartitionPruner
 from hudiformat.schema.partition_columns import PartitionColumns
 from hudiformat.storage.local import LocalStorage
@@ -148,3 +151,47 @@ def test_a_column_is_filtered_by_what_is_shown_not_by_what_is_stored(tmp_path: P
     table = new_table(tmp_path / "table")
     table.insert(rows(("a", 1, "", 1), ("b", 1, "x", 1)))
     assert table.snapshot(columns=["k", "p"], filter=pc.field("p").is_null()).to_pylist() == [{"k": "a", "p": None}]
+
+
+def test_row_groups_are_ruled_out_by_bounds_of_numbers_and_texts(tmp_path: Path) -> None:
+    content = pa.table(
+        {
+            "n": pa.array([5, 7, None, 9], pa.int32()),
+            "t": ["b", "d", "é", None],
+            "d": pa.array([1, 2, 3, 4], pa.date32()),
+            "x": [1.5, math.nan, 2.5, 3.5],
+            "u": pa.array([1, 2**32 - 1, 3, 4], pa.uint32()),
+            "none": pa.nulls(4, pa.int64()),
+        }
+    )
+    pq.write_table(content, tmp_path / "f.parquet")
+    storage = LocalStorage(str(tmp_path))
+
+    def count(column: str, sign: str, value: object) -> int:
+        expression = as_filter([(column, sign, value)], content.schema)
+        assert expression is not None
+        filter_ = FileFilter.of(expression, content.schema, plain_comparisons(expression))
+        return int(read_base_file(storage, "f.parquet", content.schema, may_hold=filter_).num_rows)
+
+    within = [
+        ("n", "=", 6),
+        ("n", "<", 6),
+        ("n", "<=", 5),
+        ("n", ">", 8),
+        ("n", ">=", 9),
+        ("t", "=", "c"),
+        ("t", ">", "z"),
+    ]
+    within += [("u", "=", 2**32 - 1), ("x", ">", 3.0), ("n", "!=", 5)]
+    assert [count(*one) for one in within] == [4] * len(within)
+    outside = [
+        ("n", "=", 4),
+        ("n", "<", 5),
+        ("n", "<=", 4),
+        ("n", ">", 9),
+        ("n", ">=", 10),
+        ("t", "=", "a"),
+        ("t", "<", "b"),
+    ]
+    outside += [("t", ">", "é"), ("d", "=", dt.date(1980, 1, 1)), ("none", "=", 1)]
+    assert [count(*one) for one in outside] == [0] * len(outside)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import eq
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -59,27 +61,47 @@ def _floats(fields: Iterable[pa.Field], parent: tuple[str, ...] = ()) -> Iterato
             yield from _floats(field.type, path)
 
 
+Comparison: TypeAlias = tuple[str, Callable[[Any, Any], bool], int | str]
+"""A column, a function of ``operator`` and the value that the column is compared with."""
+
+
+def _allows(bounds: tuple[Any, Any], compare: Callable[[Any, Any], bool], value: int | str) -> bool:
+    """Return whether a value within *bounds* can compare so with *value*; None of them is null."""
+    lowest, highest = bounds
+    return bool(lowest <= value <= highest if compare is eq else compare(lowest, value) or compare(highest, value))
+
+
 @dataclass(frozen=True, slots=True)
 class FileFilter:
     """A filter, and what is asked about it for each base file, found out once.
 
     ``columns`` are the columns that it uses, with the types that they have in the query.  ``matches_nan`` says whether
-    it can match a NaN.
+    it can match a NaN.  ``comparisons`` are true wherever it is true.
     """
 
     condition: pc.Expression
     columns: pa.Schema
     matches_nan: bool
+    comparisons: tuple[Comparison, ...] = ()
 
     @classmethod
-    def of(cls, condition: pc.Expression, schema: pa.Schema) -> FileFilter:
+    def of(cls, condition: pc.Expression, schema: pa.Schema, comparisons: tuple[Comparison, ...] = ()) -> FileFilter:
         """Return the filter *condition* of rows with the columns *schema*.
 
         Raises:
             SchemaError: it does not fit the columns.
         """
         columns = pa.schema([schema.field(name) for name in columns_of(condition, schema)])
-        return cls(condition, columns, can_match_nan(condition, columns))
+        return cls(condition, columns, can_match_nan(condition, columns), comparisons)
+
+    def may_match_within(self, bounds: Callable[[str], tuple[Any, Any] | None]) -> bool:
+        """Return whether values within *bounds* may match; it returns the bounds of a column, None if not known."""
+        for name, compare, value in self.comparisons:
+            known = bounds(name)
+            # Values of other types, such as dates, are compared by Arrow.
+            if known is not None and type(known[0]) is type(value) and not _allows(known, compare, value):
+                return False
+        return True
 
     def matches(self, rows: pa.RecordBatch) -> npt.NDArray[np.bool_]:
         """Return for each of *rows*, which have the columns, whether it matches; True if Arrow cannot tell."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
@@ -121,6 +121,10 @@ class ParquetBaseFile:
         """Return the row groups whose statistics allow a match of *filter*; None if they rule out none."""
         if filter.matches_nan or not self.dates.columns.isdisjoint(filter.columns.names):
             return None
+        if filter.comparisons and not any(
+            filter.may_match_within(partial(self._bounds, group)) for group in range(len(self.group_rows))
+        ):
+            return []  # the usual case in a table of many files, which costs less than asking Arrow
         import pyarrow.dataset as ds  # noqa: PLC0415 - it imports pandas where there is one: half a second
 
         try:
@@ -128,6 +132,17 @@ class ParquetBaseFile:
             return [group.id for group in fragment.subset(filter.condition, schema=self.schema).row_groups]
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return None  # values that Arrow cannot compare
+
+    def _bounds(self, group: int, name: str) -> tuple[Any, Any] | None:
+        """Return the lowest and the highest value of a column in a row group; None if they are not known."""
+        metadata, position = self.file.metadata, self.schema.get_field_index(name)
+        if position < 0 or metadata.num_columns != len(self.schema):  # with nested columns, leaves have other numbers
+            return None
+        kind = self.schema.field(position).type
+        if not (pat.is_signed_integer(kind) or pat.is_string(kind)):
+            return None
+        found = metadata.row_group(group).column(position).statistics
+        return (found.min, found.max) if found is not None and found.has_min_max else None
 
     def statistics(
         self, schema: pa.Schema, columns: Sequence[str]
