@@ -247,10 +247,13 @@ def _matching_batches(
     file: StoredFile, path: str, schema: pa.Schema, may_hold: FileFilter, *, batch_rows: int
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of an open file that may match *may_hold*; see :func:`scan_base_file`."""
+    groups = _row_groups(file, may_hold=may_hold)
+    if not groups:
+        return
     first = may_hold.columns
     rest = pa.schema([field for field in schema if first.get_field_index(field.name) < 0])
     is_tested = bool(rest.names) and may_hold.fits(file.schema)
-    for group in _row_groups(file, may_hold=may_hold):
+    for group in groups:
         if not is_tested or file.group_rows[group] < _WORTH_TWO_READS:
             for batch in _batches(file, [group], schema, batch_rows=batch_rows):
                 yield convert_to_schema(batch, schema, relabel=True)
