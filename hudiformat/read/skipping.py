@@ -66,7 +66,7 @@ class PartitionPruner:
     filter: pc.Expression
 
     @cached_property
-    def _is_told(self) -> bool:
+    def _uses_paths(self) -> bool:
         """Whether the filter uses a column about which paths tell something."""
         return not self.columns.from_path.isdisjoint(columns_of(self.filter, self.schema))
 
@@ -76,7 +76,7 @@ class PartitionPruner:
 
     def holding(self, paths: Sequence[str]) -> list[str]:
         """Return those of *paths* whose partitions can have rows for which the filter is true."""
-        if not self._is_told:
+        if not self._uses_paths:
             return list(paths)
         cases = [self.columns.cases(path, self.schema) for path in paths]
         flags = iter(can_match(self.filter, self.schema, [case for one in cases for case in one]))
@@ -92,7 +92,7 @@ class PartitionPruner:
 
     def condition_of(self, path: str) -> pc.Expression | None:
         """Return the one condition that the path implies for all rows of the partition; None if there is no such."""
-        cases = self.columns.cases(path, self.schema) if self._is_told else []
+        cases = self.columns.cases(path, self.schema) if self._uses_paths else []
         return cases[0] if len(cases) == 1 else None
 
 
