@@ -20,12 +20,12 @@ from hudiformat.naming.file_names import join_path
 from hudiformat.read.incremental import Span
 from hudiformat.read.plan import (
     SlicePlan,
-    answer,
     explain_snapshot,
     instant_of,
     plan_changes,
     plan_incremental,
     plan_snapshot,
+    read_or_plan_again,
     slice_reader,
 )
 from hudiformat.read.scan import Scan, first_rows
@@ -116,7 +116,7 @@ class ReadableTable:
         Raises:
             SchemaError: *filter* does not fit the columns.
         """
-        return answer(self._context, self._planner(None, None, filter, with_logs=True), SlicePlan.count)
+        return read_or_plan_again(self._context, self._planner(None, None, filter, with_logs=True), SlicePlan.count)
 
     @check_arguments
     def head(
@@ -225,7 +225,9 @@ class ReadableTable:
 
         Source: HoodieFileGroupReader; spec/merging.md.
         """
-        return answer(self._context, self._planner(as_of, columns, filter, with_logs=True), SlicePlan.read_all)
+        return read_or_plan_again(
+            self._context, self._planner(as_of, columns, filter, with_logs=True), SlicePlan.read_all
+        )
 
     def read_optimized(
         self,
@@ -240,7 +242,9 @@ class ReadableTable:
 
         Source: BaseFileOnlyRelation.
         """
-        return answer(self._context, self._planner(as_of, columns, filter, with_logs=False), SlicePlan.read_all)
+        return read_or_plan_again(
+            self._context, self._planner(as_of, columns, filter, with_logs=False), SlicePlan.read_all
+        )
 
     @check_arguments
     def scan(
@@ -306,7 +310,7 @@ class ReadableTable:
         """
         span = Span.of(self.config, begin, end)
         plan = partial(plan_incremental, self._context, span, columns=columns, filter=filter)
-        return answer(self._context, plan, SlicePlan.read_all)
+        return read_or_plan_again(self._context, plan, SlicePlan.read_all)
 
     @check_arguments
     def cdc(

@@ -335,7 +335,7 @@ def rows_of_state(
         yield one, pa.Table.from_batches([shown for shown, _ in pairs], query.schema), stored
 
 
-def answer(
+def read_or_plan_again(
     context: TableContext, plan: Callable[[], SlicePlan], read: Callable[[SlicePlan, Storage], _Answer]
 ) -> _Answer:
     """Return what *read* returns of a plan; plan again if another writer deletes files of it before they are read.

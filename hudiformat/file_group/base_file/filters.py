@@ -1,4 +1,4 @@
-"""Decide by guarantees whether a filter can match any row, and filter record keys.  Pure."""
+"""Filters of base files: whether the bounds of columns allow a match, and which record keys match.  Pure."""
 
 from __future__ import annotations
 

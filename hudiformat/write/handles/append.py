@@ -1,4 +1,7 @@
-"""The append handle: write rows and deletes of one file group as blocks in its log files."""
+"""The append handle: write rows and deletes of one file group as blocks in its log files.
+
+It decides how large a block is; ``LogWriter`` decides where a log file ends.
+"""
 
 from __future__ import annotations
 
