@@ -35,7 +35,8 @@ class FormerSlices:
 
     Plans and commits are read when the first such log file is looked up.  The archived timeline is read only for a log
     file of an archived delta commit that is not the oldest of its file group, because in version 6, too, a file group
-    may begin with log files.
+    may begin with log files.  And it is read if the plan of the slice after the log file is not on the timeline any
+    more: archiving deletes plans before it deletes what has completed, and may end between.
     """
 
     storage: Storage
@@ -53,15 +54,19 @@ class FormerSlices:
         """
         group, plans = (partition_path, name.file_id), self._read_plans()
         earlier = [one for one in slices if one < name.instant]
+        following = min((one for one in slices if one > name.instant), default=None)
         is_archived = name.instant < (self.timeline.first_active or "")
-        if earlier and is_archived and (group, name.instant) not in plans.slices:
+        reads_archive = earlier if is_archived else following and following not in plans.compactions.get(group, ())
+        if reads_archive and (group, name.instant) not in plans.slices:
             self._add_archived(plans)
         planned = plans.slices.get((group, name.instant))
         if planned is not None and (planned == name.instant or planned in slices):
             return planned
         if planned is None and group not in self._made_by(name.instant):
             return name.instant
-        unread = () if planned else plans.compactions.get(group, set()).intersection(slices)
+        compactions = plans.compactions.get(group, set())
+        is_read = planned is not None or (following is not None and following not in compactions)
+        unread = () if is_read else compactions.intersection(slices)
         return max((*earlier, *unread), default=name.instant)
 
     def completed_after(self, done: Instant) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hudiformat import open_table
 from hudiformat.errors import CorruptTableError
 from hudiformat.file_group.former_slices import FormerSlices
 from hudiformat.file_group.slices import Visibility, build_slices
@@ -26,6 +27,7 @@ from hudiformat.timeline.plans import (
 from hudiformat.timeline.table_config import TableConfig
 from hudiformat.timeline.timeline import Action, Instant, State, Timeline, instant_path
 from tests.file_group.test_slices import files, shown
+from tests.tables import new_table, rows
 
 LOG_20 = ".f_20.log.1_0-0-0"
 BASE_10, BASE_30 = "f_0-0-0_10.parquet", "f_0-0-0_30.parquet"
@@ -144,3 +146,17 @@ def test_it_can_be_pickled(tmp_path: Path) -> None:
     for _ in range(2):
         past.former = pickle.loads(pickle.dumps(past.former))  # noqa: S301 - its own
         assert past.former.of("p", name, ["10", "30"]) == "10"
+
+
+def test_an_archiving_that_ended_after_the_plan_of_a_compaction_brings_no_row_back(tmp_path: Path) -> None:
+    """A file group of version 6 that began with log files; its first compaction has lost its plan."""
+    options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
+    table = new_table(tmp_path / "t", version=6, partition_by=[], options=options)
+    table.upsert(rows(("a", 1, "", 1), ("b", 1, "", 2)))
+    table.compact()
+    table.delete(where="k = 'b'")
+    table.compact()
+    table.upsert(rows(("a", 2, "", 3)))
+    min((tmp_path / "t/.hoodie").glob("*.compaction.requested")).unlink()
+    found = open_table(tmp_path / "t").snapshot(columns=["k", "v"])
+    assert found.to_pylist() == [{"k": "a", "v": 3}]
