@@ -23,11 +23,11 @@ from hudiformat.errors import FilesGoneError
 from hudiformat.read.incremental import Span
 from hudiformat.read.plan import (
     SlicePlan,
-    answer,
     instant_of,
     plan_changes,
     plan_incremental,
     plan_snapshot,
+    read_or_plan_again,
     slice_reader,
 )
 from hudiformat.storage.opening import open_storage
@@ -184,12 +184,12 @@ def cleaning_before_reading(table: Table, times: int) -> tuple[TableContext, Cal
 
 
 def test_rows_are_planned_again_where_their_files_were_cleaned_before_they_were_read(tmp_path: Path) -> None:
-    assert answer(*cleaning_before_reading(grown(tmp_path / "t"), 2), SlicePlan.read_all).num_rows == 7
+    assert read_or_plan_again(*cleaning_before_reading(grown(tmp_path / "t"), 2), SlicePlan.read_all).num_rows == 7
 
 
 def test_rows_whose_files_are_cleaned_every_time_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FilesGoneError, match="was deleted by the clean"):
-        answer(*cleaning_before_reading(grown(tmp_path / "t"), 100), SlicePlan.read_all)
+        read_or_plan_again(*cleaning_before_reading(grown(tmp_path / "t"), 100), SlicePlan.read_all)
 
 
 def test_files_that_a_plan_wants_again_are_not_waited_for(tmp_path: Path) -> None:
