@@ -188,7 +188,7 @@ def scan_base_rows(
         for group in _row_groups(file, may_hold=may_hold, where=where):
             at_once = replaced is not None and _FEW_REPLACED * replaced <= file.group_rows[group]
             early = schema if at_once else head
-            first = pa.schema([*early, *(one for one in tested if early.get_field_index(RECORD_KEY) < 0)])
+            first = pa.schema([*early, *(one for one in tested if early.get_field_index(one.name) < 0)])
             rest = pa.schema([field for field in schema if first.get_field_index(field.name) < 0])
             later = _LaterColumns(path, _batches(file, [group], rest, batch_rows=batch_rows), rest)
             start = int(starts[group])
