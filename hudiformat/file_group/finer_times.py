@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as pat
 
 from hudiformat.codec.avro.casts import is_mislabelled
@@ -21,7 +20,7 @@ from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.build import data_block
 from hudiformat.codec.log.frame import BlockHeader, BlockType, HeaderKey
 from hudiformat.errors import SchemaError
-from hudiformat.file_group.base_file.filters import KeyFilter
+from hudiformat.file_group.base_file.filters import FileFilter, KeyFilter
 from hudiformat.file_group.base_file.read import BaseRows
 from hudiformat.naming.file_names import BaseFileName, base_name
 from hudiformat.storage.protocol import Storage
@@ -69,7 +68,7 @@ def scan_batches_of_then(
     *,
     scan: Callable[..., Iterator[pa.RecordBatch]],
     finer: FinerTimes,
-    may_hold: pc.Expression | None = None,
+    may_hold: FileFilter | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Scan a base file as *scan* does; if its times are *finer*, *may_hold* is ignored.
 
@@ -93,7 +92,8 @@ def scan_rows_of_then(
     scan: Callable[..., Iterator[BaseRows]],
     finer: FinerTimes,
     where: KeyFilter | None = None,
-    may_hold: pc.Expression | None = None,
+    may_hold: FileFilter | None = None,
+    replaced: int | None = None,
 ) -> Iterator[BaseRows]:
     """Scan a base file as *scan* does, some of its columns first; if its times are *finer*, *may_hold* is ignored.
 
@@ -102,7 +102,7 @@ def scan_rows_of_then(
     """
     stored, first = finer.schema_of(path, schema), finer.schema_of(path, head)
     if stored is None and first is None:
-        yield from scan(storage, path, schema, head, where=where, may_hold=may_hold)
+        yield from scan(storage, path, schema, head, where=where, may_hold=may_hold, replaced=replaced)
         return
     for rows in scan(storage, path, stored or schema, first or head, where=where):
         shown = pa.schema([*head, *list(rows.head.schema)[len(head) :]])  # the key may have been added

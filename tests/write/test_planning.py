@@ -67,8 +67,8 @@ def test_the_commits_that_the_record_size_is_looked_for_in_are_an_option(
     """The last commit is too small to be measured, the one before it is large enough."""
     limits = {"hoodie.record.size.estimation.threshold": "0.0001", "hoodie.parquet.small.file.limit": "100000000"}
     table = new_table(tmp_path / "t", options={"hoodie.merge.small.file.group.candidates.limit": "0"})
-    measured = table.insert(keyed(0, 400))
-    table.insert(keyed(400, 402))
+    measured = table.insert(keyed(0, 800))
+    table.insert(keyed(800, 802))
     key = "_hoodie.record.size.estimator.max.commits"
     (plan,) = open_table(tmp_path / "t", options={**limits, key: commits}).plan_inserts({"x": 1})
     assert plan.record_size.instant == (measured.instant if is_measured else None)
