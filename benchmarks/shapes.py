@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -41,6 +42,8 @@ KINDS = ("COPY_ON_WRITE", "MERGE_ON_READ")
 IN_MEMORY = Path("/dev/shm")  # noqa: S108 - on purpose
 CODEC, ZSTD = "hoodie.parquet.compression.codec", "zstd"
 _TIMEOUT = 600
+_WIDTH = 130
+"""Characters of a line where the output is no terminal, which would be taken for 80."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,10 +299,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     if asked.peak_of is not None:
         given = json.loads(asked.peak_of)
-        print(json.dumps(peak_of(Contender(**given["contender"]), given["step"], Path(given["folder"]))))
-        return 0
+        print(json.dumps(peak_of(Contender(**given["contender"]), given["step"], Path(given["folder"]))), flush=True)
+        os._exit(0)  # deltalake's threads may abort the process while the interpreter ends
     options = ({CODEC: ZSTD} if asked.memory else {}) | dict(asked.option)
-    console, found = Console(), []
+    console, found = Console(width=None if sys.stdout.isatty() else _WIDTH), []
     for name in asked.shape:
         place = IN_MEMORY if asked.memory else None
         rows = compare(name, asked.size, kinds=asked.kind, rounds=asked.rounds, options=options, place=place)
