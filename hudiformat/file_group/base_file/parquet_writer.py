@@ -27,7 +27,7 @@ _LARGEST_GROUP = 1.5
 """Rows of up to this many times the row group size are one row group: the rest would be a very small row group."""
 _UNUSED_SHARE = 0.02
 """A file is full if less than this share of its size is left: a row group of the rest would be too small."""
-_SAMPLE_ROWS = 20_000
+_SAMPLE_ROWS = 4_096
 """Rows at the beginning of a file that decide which columns have dictionaries; with less than half of them, all do."""
 _DISTINCT_SHARE = 0.98
 """If at least this share of the sampled values is distinct, the column is written without a dictionary."""

@@ -86,7 +86,7 @@ def closed_after(rows: pa.Table, same_keys: FileKeys) -> pa.Buffer:
 
 
 def test_columns_of_distinct_values_have_no_dictionary() -> None:
-    count = 10_000
+    count = 2_048
     rows = table([f"k{i}" for i in range(count)]).drop_columns(["n", "t"])
     columns = {
         "number": pa.array(range(count)),
