@@ -12,7 +12,7 @@ import itertools
 import math
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -57,10 +57,7 @@ class BloomFilter:
         """Return the filter of *keys*, sized for their number; *keys* are strings, none of them null or empty."""
         num_hashes, num_bits = _optimal_size(len(keys), false_positive_rate)
         flags = np.zeros(-(-num_bits // 8) * 8, dtype=np.uint8)
-        ones = np.ones(_CHUNK, np.uint8)  # assigning an array is faster than assigning a single number
-        for _, chunk in _chunks(keys):
-            for positions in chunk.positions(num_hashes, num_bits):
-                flags[positions] = ones[: len(positions)]
+        _mark(flags, keys, num_hashes, num_bits)
         return cls(num_hashes, num_bits, np.packbits(flags, bitorder="little").tobytes())
 
     @classmethod
@@ -109,11 +106,18 @@ class BloomFilter:
         return matches
 
     def fits(self, count: int, *, false_positive_rate: float = 1e-9) -> bool:
-        """Return whether this filter has the size of a filter of *count* keys.
+        """Return whether this filter is about as large as a filter of *count* keys.
 
-        If it does and has the same keys, it is equal to a filter that is computed anew.
+        It may be a tenth smaller, which makes the rate ten times as high, and a quarter larger.
         """
-        return (self.num_hashes, self.num_bits) == _optimal_size(count, false_positive_rate)
+        num_hashes, num_bits = _optimal_size(count, false_positive_rate)
+        return abs(self.num_hashes - num_hashes) <= 1 and num_bits <= 1.1 * self.num_bits <= 1.375 * num_bits
+
+    def with_keys(self, keys: pa.Array) -> BloomFilter:
+        """Return a filter of the same size with further keys."""
+        flags = np.unpackbits(np.frombuffer(self.bits, np.uint8), bitorder="little")
+        _mark(flags, keys, self.num_hashes, self.num_bits)
+        return replace(self, bits=np.packbits(flags, bitorder="little").tobytes())
 
     def serialize(self) -> str:
         """Return the text of the filter for the footer."""
@@ -153,6 +157,14 @@ def parse_filters(text: str, kind: str) -> tuple[BloomFilter, ...]:
             f"not a bloom filter of type DYNAMIC_V0: {len(data)} bytes do not hold {count} filters of {num_bits} bits"
         )
     return tuple(_simple_filter(data[start + i * size : start + (i + 1) * size]) for i in range(count))
+
+
+def _mark(flags: npt.NDArray[np.uint8], keys: pa.Array, num_hashes: int, num_bits: int) -> None:
+    """Set the flags of the bits that *keys* have in a filter."""
+    ones = np.ones(_CHUNK, np.uint8)  # assigning an array is faster than assigning a single number
+    for _, chunk in _chunks(keys):
+        for positions in chunk.positions(num_hashes, num_bits):
+            flags[positions] = ones[: len(positions)]
 
 
 def _optimal_size(count: int, false_positive_rate: float) -> tuple[int, int]:

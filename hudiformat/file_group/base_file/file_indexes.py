@@ -56,10 +56,15 @@ class FileKeys:
         except CorruptTableError:
             return None
 
-    def filter_of(self, count: int) -> str | None:
-        """Return the filter's text if it has the size of a filter of *count* keys, as :meth:`BloomFilter.fits` says."""
+    def filter_of(self, count: int, added: pa.Array | None = None) -> str | None:
+        """Return the text of the filter, with the keys *added*, if it fits a file of *count* keys.
+
+        The file has no other keys than these; it may lack some of the filter's.
+        """
         known = self.filters if self.filter_type == "SIMPLE" else None
-        return self.filter_text if known and known[0].fits(count) else None
+        if not known or not known[0].fits(count):
+            return None
+        return self.filter_text if added is None or not len(added) else known[0].with_keys(added).serialize()
 
     def in_range(self, keys: pa.Array) -> Booleans:
         """Return for each of *keys* whether it is within the key range of the file; True if the range is not known."""

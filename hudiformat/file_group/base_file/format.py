@@ -76,10 +76,11 @@ class BaseFileWriter(Protocol):
     def rows_before(self, size: int, rows: pa.Table) -> int:
         """Return how many of the first *rows*, at least one, to write before the next call of :meth:`is_full`."""
 
-    def close(self, *, same_keys: FileKeys | None = None) -> int:
+    def close(self, *, known: FileKeys | None = None, added: pa.Array | None = None) -> int:
         """Write the remaining rows and the footer; return the size of the file in bytes.
 
-        *same_keys* are the keys of another file with exactly the same record keys: its bloom filter is used again.
+        *known* are the keys of another file, which has all record keys of this one but those *added*: its bloom filter
+        is used again.
         """
 
     def abandon(self) -> None:

@@ -122,14 +122,15 @@ class ParquetBaseFileWriter:
         fitting = rows_within(rows, room / self._share(rows.nbytes, rows.num_rows))
         return min(max(fitting + 1, NEVER_FULL - self.rows), len(rows))
 
-    def close(self, *, same_keys: FileKeys | None = None) -> int:
+    def close(self, *, known: FileKeys | None = None, added: pa.Array | None = None) -> int:
         """Write the remaining rows and the footer; return the size of the file in bytes.
 
-        *same_keys* are the keys of another file with exactly the same record keys: its bloom filter is used again.
+        *known* are the keys of another file, which has all record keys of this one but those *added*: its bloom filter
+        is used again.
         """
         self.flush()
         writer = self._writer or self._parquet_writer(self._schema.empty_table())
-        footer = self._footer(same_keys)
+        footer = self._footer(known, added)
         named = {AVRO_SCHEMA_KEY: self._avro_schema, MODEL_KEY: "avro", **GREGORIAN}
         writer.add_key_value_metadata({**named, **footer})
         return close_writer(writer, self._target, self._sink, self._with_nan)
@@ -179,10 +180,10 @@ class ParquetBaseFileWriter:
             return max(float(self._sink.tell()) / self._written_bytes, _LEAST_MEASURED)
         return min(max(self._row_size * rows / max(in_memory, 1), _LEAST_SHARE), 1.0)
 
-    def _footer(self, same_keys: FileKeys | None) -> dict[str, str]:
+    def _footer(self, known: FileKeys | None, added: pa.Array | None) -> dict[str, str]:
         keys = pa.chunked_array(self._keys, pa.string()).combine_chunks()
-        known = None if same_keys is None else same_keys.filter_of(len(keys))
-        footer = footer_texts(keys, bloom_filter=self._bloom_filter, known_filter=known)
+        text = None if known is None or not self._bloom_filter else known.filter_of(len(keys), added)
+        footer = footer_texts(keys, bloom_filter=self._bloom_filter, known_filter=text)
         self.bloom_filter = footer.get(BLOOM_FILTER)
         return footer
 

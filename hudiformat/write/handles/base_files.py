@@ -101,9 +101,9 @@ class OpenBaseFile:
         """Write the rows that are waiting."""
         self._writer.flush()
 
-    def close(self, *, same_keys: FileKeys | None = None) -> int:
-        """Finish the file, and return its size in bytes; *same_keys* is as in ``BaseFileWriter.close``."""
-        size = self._writer.close(same_keys=same_keys)
+    def close(self, *, known: FileKeys | None = None, added: pa.Array | None = None) -> int:
+        """Finish the file, and return its size in bytes; the arguments are those of ``BaseFileWriter.close``."""
+        size = self._writer.close(known=known, added=added)
         self._target.close(self._file)
         return size
 
@@ -189,8 +189,8 @@ class RollingBaseFiles:
         self._finish(self._open, keys)
         return self._stats
 
-    def _finish(self, file: OpenBaseFile, same_keys: FileKeys | None = None) -> None:
-        size = file.close(same_keys=same_keys)
+    def _finish(self, file: OpenBaseFile, known: FileKeys | None = None) -> None:
+        size = file.close(known=known)
         self._open = None
         self._stats.append(
             base_file_stat(

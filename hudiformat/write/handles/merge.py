@@ -230,6 +230,7 @@ class MergeHandle:
                 counts += counted
                 behind.call(file.write, add_file_name(merged, file.name))
             behind.finish()
+        new_keys = [pa.array([], pa.string())]
         for rows in (changes.remaining_rows(), self._add_meta_fields(self._own_columns(self._inserts), INSERTED)):
             if self._log is not None:
                 self._log.add(INSERT, None, rows)
@@ -237,11 +238,11 @@ class MergeHandle:
             file.write(add_file_name(rows, file.name))
             file.add_keys(rows[RECORD_KEY])
             file.add_values(rows)
+            new_keys += rows[RECORD_KEY].chunks
         for keys in changes.deleted_keys:
             file.drop_keys(keys)
-        # If only values have changed, the key range and the bloom filter are copied from the footer of the old file.
-        has_same_keys = not (counts.inserts or counts.deletes)
-        rows_written, size = file.rows, file.close(same_keys=self._base_keys() if has_same_keys else None)
+        # The bloom filter of the old file has all keys but the new ones; those that are deleted do no harm in it.
+        rows_written, size = file.rows, file.close(known=self._base_keys(), added=pa.concat_arrays(new_keys))
         self._open = None
         stat = base_file_stat(
             partition_path=self._target.partition_path,

@@ -156,11 +156,10 @@ def test_keys_of_several_lengths_are_answered_in_their_order() -> None:
     assert bloom.might_contain(pa.array(asked)).tolist() == [key in there for key in asked]
 
 
-def test_a_filter_fits_the_number_of_keys_that_it_was_made_for() -> None:
+def test_a_filter_fits_about_the_number_of_keys_that_it_was_made_for() -> None:
     bloom = BloomFilter.of(pa.array([f"k{i}" for i in range(1000)]))
-    assert bloom.fits(1000)
-    assert not bloom.fits(999)
-    assert not bloom.fits(1000, false_positive_rate=1e-8)
+    assert [count for count in (790, 801, 1000, 1099, 1101) if bloom.fits(count)] == [801, 1000, 1099]
+    assert not bloom.fits(1000, false_positive_rate=1e-7)
     assert BloomFilter.of(pa.array([], pa.string())).fits(0)
 
 
@@ -242,3 +241,22 @@ def test_a_simple_filter_ends_with_its_bits() -> None:
     data = base64.b64decode(BloomFilter.of(pa.array(["b", "d", "f"])).serialize())
     with pytest.raises(CorruptTableError, match="bits in"):
         BloomFilter.parse(base64.b64encode(data + b"x").decode())
+
+
+def test_further_keys_are_in_the_filter_with_the_others() -> None:
+    keys = pa.array([f"k{i}" for i in range(1000)])
+    bloom = BloomFilter.of(keys).with_keys(pa.array(["new", "x" * 600]))
+    assert bloom.might_contain(pa.concat_arrays([keys, pa.array(["new", "x" * 600])])).all()
+    assert not bloom.might_contain(pa.array([f"other{i}" for i in range(1000)])).any()
+    assert BloomFilter.of(keys).with_keys(keys) == BloomFilter.of(keys)
+
+
+@pytest.mark.parametrize("counts", [[3], [1, 0, 2, 10], [50, 1, 1], [0]])
+def test_filters_that_are_made_together_are_those_of_each_alone(counts: list[int]) -> None:
+    texts = [
+        f"{'k' * (number % 7)}{number}" if number % 5 else "é" * 300 + str(number) for number in range(sum(counts))
+    ]
+    keys, start = pa.array(texts, pa.string()), 0
+    for count, found in zip(counts, BloomFilter.of_each(keys, counts), strict=True):
+        assert found == BloomFilter.of(keys.slice(start, count))
+        start += count

@@ -77,11 +77,11 @@ def test_the_filter_of_another_file_with_the_same_keys_is_used_if_it_has_the_rig
     assert footer(closed_after(rows, FileKeys.of({k.encode(): v.encode() for k, v in made.items()}))) == made
 
 
-def closed_after(rows: pa.Table, same_keys: FileKeys) -> pa.Buffer:
+def closed_after(rows: pa.Table, known: FileKeys) -> pa.Buffer:
     file = Memory()
     writer = ParquetBaseFileWriter(cast("OutputFile", file), rows.schema, AVRO)
     writer.write(rows)
-    writer.close(same_keys=same_keys)
+    writer.close(known=known)
     return pa.py_buffer(bytes(file.data))
 
 

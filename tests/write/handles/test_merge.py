@@ -73,6 +73,22 @@ def test_the_filter_is_made_anew_where_keys_come_or_go(tmp_path: Path, write: Ca
     assert filter_of(newest(table)) == made_filter(newest(table)) != before
 
 
+def test_the_filter_of_many_keys_is_kept_where_few_go_and_gets_those_that_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = new_table(tmp_path / "t", table_type="COPY_ON_WRITE")
+    table.insert(rows(*((f"k{number:03}", 1, "x") for number in range(300))))
+    before = filter_of(newest(table))
+    monkeypatch.setattr(BloomFilter, "of", None)
+    table.delete(rows(("k007", 1, "x")).select(["k", "p"]))
+    assert filter_of(newest(table)) == before
+    table.upsert(rows(("k008", 2, "x"), ("new", 2, "x")))
+    keys = newest(table).read([RECORD_KEY])[RECORD_KEY].combine_chunks()
+    assert len(keys) == 300
+    assert BloomFilter.parse(filter_of(newest(table))).might_contain(keys).all()
+    assert filter_of(newest(table)) != before
+
+
 def test_a_filter_of_hudis_that_has_another_size_is_made_anew(own_golden: Callable[[str], Path]) -> None:
     table = open_table(own_golden("v9-cow-evennulls-h120"), options={"hoodie.metadata.enable": "false"})
     table.upsert(table.snapshot(columns=table.schema.names))
