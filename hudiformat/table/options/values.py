@@ -308,12 +308,11 @@ class WriteOptions:
     """The options of a write.  Sizes are bytes.
 
     ``sync`` makes every append return only once its data is on disk.  ``num_buckets`` is per partition.
-    ``parquet_compression`` is for base files and for Parquet blocks in log files; Hudi's
-    default is gzip, which takes three to four times as long.  ``sizing_engine`` chooses whose
-    rules assign new rows, Spark's or Flink's, and ``sizing_tasks`` among how many tasks Flink's divide them.
-    ``simple_moves``, ``bloom_moves``, ``record_moves``: whether a row that
-    a global index finds in another partition moves to its own.  ``allow_duplicates`` lets an insert add a key to a file
-    that has it.
+    ``parquet_compression`` is for base files and for Parquet blocks in log files; Hudi's default is gzip, which takes
+    three to four times as long.  ``sizing_engine`` chooses whose rules assign new rows, Spark's or Flink's, and
+    ``sizing_tasks`` among how many tasks Flink's divide them.  ``simple_moves``, ``bloom_moves``, ``record_moves``:
+    whether a row that a global index finds in another partition moves to its own.  ``allow_duplicates`` lets an insert
+    add a key to a file that has it.
     ``keep_operations``: log records and base files have the meta field of the operation, as in a changelog of Flink's.
     ``driver_rows`` and ``driver_bytes`` are the most that Spark's driver writes in its own process: rows, and bytes of
     rows and of the files that are read or rewritten for them.
