@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from types import TracebackType
 from typing import TypeAlias, TypeVar
 
 from hudiformat.codec.log.block import LogBlock
@@ -106,15 +105,11 @@ class TaskThreads:
         for one in begun:
             one.result()
 
-    def __enter__(self) -> TaskThreads:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def stop(self) -> None:
+        """Wait for the threads; handles that are not closed by then are abandoned, because the write has failed."""
         if self._threads is not None:
             self._threads.shutdown(cancel_futures=True)
-        for handle in self._taken:  # the write has failed
+        for handle in self._taken:
             handle.abandon()
 
     def _begin(self, action: Callable[[], T]) -> Future[T]:

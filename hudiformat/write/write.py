@@ -364,7 +364,7 @@ class WriteTask:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._side_by_side.__exit__(None, None, None)
+        self._side_by_side.stop()
         for partition in self._partitions.values():
             partition.abandon()
         self._complete_files.abandon()
