@@ -412,10 +412,11 @@ def _make_folder(folder: Path, root: Path) -> None:
         except FileNotFoundError:
             missing.append(missing[-1].parent)
             continue
-        except FileExistsError:  # another thread may have made it meanwhile
-            if not missing[-1].is_dir():
+        except FileExistsError:  # another thread may have made it meanwhile, and may delete it again
+            if missing[-1].is_dir():
+                missing.pop()
+            elif os.path.lexists(missing[-1]):
                 raise
-            missing.pop()
             continue
         made = missing.pop()
         _forget_synced(made)
