@@ -127,12 +127,17 @@ class FileSystemLock:
         return json.dumps(written).encode()
 
     def _read(self) -> bytes:
-        try:
-            return self.storage.read(self._path)
-        except StorageError:
-            if self.storage.exists(self._path):  # what cannot be read may be this writer's
-                raise
-            return b""  # it has just been released
+        attempts_left = 3
+        while True:
+            try:
+                return self.storage.read(self._path)
+            except StorageError:
+                if not self.storage.exists(self._path):
+                    return b""  # it has just been released
+                # It cannot be read; or it was released, and another writer has taken the lock since: read that one.
+                attempts_left -= 1
+                if not attempts_left:
+                    raise
 
     def _remove_expired(self) -> bool:
         """Delete the lock file if it has expired; return False if another writer is doing so.

@@ -256,3 +256,19 @@ def test_a_lock_that_cannot_be_read_is_not_lost(tmp_path: Path, monkeypatch: pyt
     assert lock.is_own()
     lock.release()
     assert not lock.is_own()
+
+
+def test_a_lock_that_another_writer_takes_between_two_looks_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = FileSystemLock(LocalStorage(tmp_path), "")
+    read = LocalStorage.read
+
+    def released_and_taken(storage: LocalStorage, path: str) -> bytes:
+        monkeypatch.setattr(LocalStorage, "read", read)
+        FileSystemLock(storage, "").try_acquire()
+        raise StorageError(f"cannot read {path}")
+
+    monkeypatch.setattr(LocalStorage, "read", released_and_taken)
+    assert not lock.is_own()
+    assert (tmp_path / "lock").is_file()
