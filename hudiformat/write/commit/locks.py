@@ -131,7 +131,7 @@ class FileSystemLock:
         while True:
             try:
                 return self.storage.read(self._path)
-            except StorageError:
+            except StorageError:  # noqa: PERF203 - as rarely as a lock changes hands
                 if not self.storage.exists(self._path):
                     return b""  # it has just been released
                 # It cannot be read; or it was released, and another writer has taken the lock since: read that one.
