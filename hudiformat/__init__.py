@@ -4,6 +4,9 @@ The log-block codec: :class:`LogReader`, :class:`LogDecoder`, :class:`LogWriter`
 :func:`data_block`, :func:`delete_block`, :func:`rollback_block`.  Damage: :func:`verify_log`, :func:`salvage`.
 Tables: :func:`create_table`, :func:`open_table`, in whatever :func:`open_storage` opens.  On Spark:
 ``hudiformat.spark``, which is imported by itself.
+
+For readers of the code: ``docs/life-of-a-row.md`` follows a row through the modules, and
+``docs/where-things-are-decided.md`` names the function that decides, question by question.
 """
 
 import logging
