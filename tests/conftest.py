@@ -28,7 +28,7 @@ from hudiformat import Table
 from tests.conformance.hudi import ROOT, NoHudiError, RealHudi
 from tests.conformance.java import JavaClass
 from tests.effort import BUSY, examples, some_sets
-from tests.jvms import SHORT_LIVED, SMALL, STARTUP, use_archive
+from tests.jvms import SHORT_LIVED, SMALL, STARTUP
 from tests.scratch import use_memory
 from tests.tables import Clock, GoldenTable, new_table, unpack
 from tools.browser import Browser
@@ -239,7 +239,6 @@ def java() -> Path:
     home = java_home()
     if home is None:
         _missing("there is no Java 17 or 21: run tools/java.py")
-    use_archive(home)
     return home
 
 

@@ -7,9 +7,8 @@ tell: Hudi before 1.1 wrote the same one for numbers of milliseconds.  The schem
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 
 import pyarrow as pa
 import pyarrow.types as pat
@@ -20,10 +19,7 @@ from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.build import data_block
 from hudiformat.codec.log.frame import BlockHeader, BlockType, HeaderKey
 from hudiformat.errors import SchemaError
-from hudiformat.file_group.base_file.filters import FileFilter, KeyFilter
-from hudiformat.file_group.base_file.read import BaseRows
 from hudiformat.naming.file_names import BaseFileName, base_name
-from hudiformat.storage.protocol import Storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,58 +55,6 @@ class FinerTimes:
 def has_finer_times(query: pa.Schema, written: pa.Schema) -> bool:
     """Return whether a column that counts milliseconds in *query*, at any depth, counts microseconds in *written*."""
     return not _replace_times(query, written, _is_finer).equals(query)
-
-
-def scan_batches_of_then(
-    storage: Storage,
-    path: str,
-    schema: pa.Schema,
-    *,
-    scan: Callable[..., Iterator[pa.RecordBatch]],
-    finer: FinerTimes,
-    may_hold: FileFilter | None = None,
-) -> Iterator[pa.RecordBatch]:
-    """Scan a base file as *scan* does; if its times are *finer*, *may_hold* is ignored.
-
-    Raises:
-        CorruptTableError, SchemaError, StorageError: as *scan*; a SchemaError also as :func:`to_coarser_times`.
-    """
-    stored = finer.schema_of(path, schema)
-    if stored is None:
-        yield from scan(storage, path, schema, may_hold=may_hold)
-        return
-    for batch in scan(storage, path, stored):
-        yield to_coarser_times(batch, schema)
-
-
-def scan_rows_of_then(
-    storage: Storage,
-    path: str,
-    schema: pa.Schema,
-    head: pa.Schema,
-    *,
-    scan: Callable[..., Iterator[BaseRows]],
-    finer: FinerTimes,
-    where: KeyFilter | None = None,
-    may_hold: FileFilter | None = None,
-    replaced: int | None = None,
-) -> Iterator[BaseRows]:
-    """Scan a base file as *scan* does, some of its columns first; if its times are *finer*, *may_hold* is ignored.
-
-    Raises:
-        CorruptTableError, SchemaError, StorageError: as :func:`scan_batches_of_then`.
-    """
-    stored, first = finer.schema_of(path, schema), finer.schema_of(path, head)
-    if stored is None and first is None:
-        yield from scan(storage, path, schema, head, where=where, may_hold=may_hold, replaced=replaced)
-        return
-    for rows in scan(storage, path, stored or schema, first or head, where=where):
-        shown = pa.schema([*head, *list(rows.head.schema)[len(head) :]])  # the key may have been added
-        yield BaseRows(to_coarser_times(rows.head, shown), partial(_coarser_batches, rows, schema), rows.numbers)
-
-
-def _coarser_batches(rows: BaseRows, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    return (to_coarser_times(batch, schema) for batch in rows.read())
 
 
 def to_coarser_times(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -5,7 +5,7 @@ The option ``hudiformat.damage`` decides whether a damaged file is handled as in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -36,12 +36,11 @@ from hudiformat.file_group.base_file.read import (
     count_rows,
     read_columns,
     scan_base_file,
-    scan_base_rows,
     to_base_rows,
 )
 from hudiformat.file_group.damage import DamageMode, sound_blocks, sound_rows, warn_of_loss
 from hudiformat.file_group.deleted_files import explain_missing_files, files_of
-from hudiformat.file_group.finer_times import FinerTimes, scan_batches_of_then, scan_rows_of_then
+from hudiformat.file_group.finer_times import FinerTimes
 from hudiformat.file_group.key_filter import key_filter, plain_comparisons
 from hudiformat.file_group.merging.candidates import blocks_to_merge, read_candidates
 from hudiformat.file_group.merging.rule import MergeRule, RecordMerger, merge_rule
@@ -375,13 +374,23 @@ class SliceReader:
             return
         path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
         if self.damage is DamageMode.SKIP:
-            yield from sound_rows(self._of_base(storage, path, schema), storage, path)
+            yield from sound_rows(self._scan_base(storage, path, schema), storage, path)
         elif where is None:
-            yield from self._of_base(storage, path, schema, may_hold=may_hold)
+            yield from self._scan_base(storage, path, schema, may_hold)
         else:
-            found = self._rows_of_base(storage, path, schema, pa.schema([]), where=where, may_hold=may_hold)
-            for rows in found:
+            head = pa.schema([])
+            history, finer = self.history, self.finer
+            for rows in scan_rows(
+                storage, path, schema, head, history=history, finer=finer, where=where, may_hold=may_hold
+            ):
                 yield from rows.read()
+
+    def _scan_base(
+        self, storage: Storage, path: str, schema: pa.Schema, may_hold: FileFilter | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        if self.history is None and self.finer is None:
+            return scan_base_file(storage, path, schema, may_hold=may_hold)
+        return scan_batches(storage, path, schema, history=self.history, finer=self.finer, may_hold=may_hold)
 
     def _base_rows(
         self,
@@ -407,19 +416,8 @@ class SliceReader:
         first = {*self._columns_for_merging(rule), *([] if tested is None else tested.columns.names)}
         head = pa.schema([field for field in schema if field.name in first])
         few = replaced if tested is None else None
-        yield from self._rows_of_base(storage, path, schema, head, where=where, replaced=few)
-
-    @property
-    def _of_base(self) -> Callable[..., Iterator[pa.RecordBatch]]:
-        """The function that scans a base file."""
-        scan = scan_base_file if self.history is None else partial(scan_batches, history=self.history)
-        return scan if self.finer is None else partial(scan_batches_of_then, scan=scan, finer=self.finer)
-
-    @property
-    def _rows_of_base(self) -> Callable[..., Iterator[BaseRows]]:
-        """The function that scans a base file, some of its columns first."""
-        scan = scan_base_rows if self.history is None else partial(scan_rows, history=self.history)
-        return scan if self.finer is None else partial(scan_rows_of_then, scan=scan, finer=self.finer)
+        history, finer = self.history, self.finer
+        yield from scan_rows(storage, path, schema, head, history=history, finer=finer, where=where, replaced=few)
 
     def _counts(self, instant: str) -> bool:
         """Return whether the blocks of *instant* are merged: it has completed, and is not later than ``as_of``.
@@ -493,10 +491,8 @@ class SliceScan:
         if file_slice.base_file is None:
             return 0, 0
         reader, path = self.reader, join_path(file_slice.partition_path, str(file_slice.base_file.name))
-        history, schema = reader.history, reader.output_schema
-        is_pushed = not self.is_merged(file_slice) and (
-            history is None or stored_schema_of(storage, path, schema, history) is None
-        )
+        stored = stored_schema_of(storage, path, reader.output_schema, reader.history, finer=reader.finer)
+        is_pushed = not self.is_merged(file_slice) and stored is None
         return count_row_groups(storage, path, may_hold=self.pushed if is_pushed else None, where=self.where)
 
     def _with_partition_values(

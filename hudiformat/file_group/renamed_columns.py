@@ -1,4 +1,4 @@
-"""Read files whose columns have other names than in the query, because columns were renamed or dropped since.
+"""Read files whose columns have other names or times than in the query, because the columns were changed since.
 
 :func:`block_of_query` is what every reader of log records asks for, as a block may also lack the values of a column.
 
@@ -8,6 +8,7 @@ Source: FileGroupReaderSchemaHandler.getRequiredSchemaForFileAndRenamedColumns, 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from hudiformat.codec.log.frame import BlockHeader, BlockType, HeaderKey
 from hudiformat.file_group.base_file.filters import FileFilter, KeyFilter
 from hudiformat.file_group.base_file.read import BaseRows, read_columns, scan_base_file, scan_base_rows
 from hudiformat.file_group.emptied_keys import EMPTIED, may_lack_key, restore_emptied_keys
+from hudiformat.file_group.finer_times import FinerTimes, to_coarser_times
 from hudiformat.naming.file_names import BaseFileName, base_name
 from hudiformat.schema.internal_schema import SchemaHistory
 from hudiformat.storage.protocol import Storage
@@ -31,22 +33,23 @@ def scan_batches(
     path: str,
     schema: pa.Schema,
     *,
-    history: SchemaHistory | None,
+    history: SchemaHistory | None = None,
+    finer: FinerTimes | None = None,
     may_hold: FileFilter | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Scan a base file as ``scan_base_file`` does, by the column names that the file has.
+    """Scan a base file as ``scan_base_file`` does, by the column names and times that the file has.
 
-    If these differ from the names in *schema*, *may_hold* is ignored, because the file's statistics have other names.
+    If these differ from those in *schema*, *may_hold* is ignored, because the file's statistics are not the query's.
 
     Raises:
-        CorruptTableError, SchemaError, StorageError: as ``scan_base_file``.
+        CorruptTableError, SchemaError, StorageError: as ``scan_base_file``; SchemaError also as ``to_coarser_times``.
     """
-    stored = stored_schema_of(storage, path, schema, history)
-    if stored is None:
+    (form,) = _forms_of(storage, path, (schema,), history, finer)
+    if form.is_of_query:
         yield from scan_base_file(storage, path, schema, may_hold=may_hold)
         return
-    for batch in scan_base_file(storage, path, stored):
-        yield SchemaHistory.rename_to(batch, schema)
+    for batch in scan_base_file(storage, path, form.stored):
+        yield form.convert(batch, schema)
 
 
 def scan_rows(
@@ -55,47 +58,80 @@ def scan_rows(
     schema: pa.Schema,
     head: pa.Schema,
     *,
-    history: SchemaHistory | None,
+    history: SchemaHistory | None = None,
+    finer: FinerTimes | None = None,
     where: KeyFilter | None = None,
     may_hold: FileFilter | None = None,
     replaced: int | None = None,
 ) -> Iterator[BaseRows]:
-    """Scan a base file as ``scan_base_rows`` does, by the column names that the file has.
+    """Scan a base file as ``scan_base_rows`` does, by the column names and times that the file has.
 
     Raises:
-        CorruptTableError, SchemaError, StorageError: as ``scan_base_rows``.
+        CorruptTableError, SchemaError, StorageError: as :func:`scan_batches`.
     """
-    stored, first = stored_schemas_of(storage, path, (schema, head), history)
-    if stored is None and first is None:
+    form, first = _forms_of(storage, path, (schema, head), history, finer)
+    if form.is_of_query and first.is_of_query:
         yield from scan_base_rows(storage, path, schema, head, where=where, may_hold=may_hold, replaced=replaced)
         return
-    stored, first = stored or schema, first or head
-    for rows in scan_base_rows(storage, path, stored, first, where=where):
+    for rows in scan_base_rows(storage, path, form.stored, first.stored, where=where):
         shown = pa.schema([*head, *list(rows.head.schema)[len(head) :]])  # the key may have been added
-        yield BaseRows(SchemaHistory.rename_to(rows.head, shown), partial(_rename_batches, rows, schema), rows.numbers)
+        yield BaseRows(first.convert(rows.head, shown), partial(_converted, rows, form, schema), rows.numbers)
 
 
-def _rename_batches(rows: BaseRows, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    return (SchemaHistory.rename_to(batch, schema) for batch in rows.read())
+def _converted(rows: BaseRows, form: _Form, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    return (form.convert(batch, schema) for batch in rows.read())
 
 
-def stored_schema_of(storage: Storage, path: str, schema: pa.Schema, history: SchemaHistory | None) -> pa.Schema | None:
-    """Return *schema* with the column names of the base file at *path*; None if the names are the same.
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """The columns of a query as a base file has them: ``finer`` with its times, ``stored`` with its names too."""
+
+    finer: pa.Schema
+    stored: pa.Schema
+    is_of_query: bool
+
+    def convert(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+        """Return rows of the file with the names and times of *schema*."""
+        if self.stored is not self.finer:
+            batch = SchemaHistory.rename_to(batch, schema)
+        return to_coarser_times(batch, schema)
+
+
+def stored_schema_of(
+    storage: Storage,
+    path: str,
+    schema: pa.Schema,
+    history: SchemaHistory | None,
+    *,
+    finer: FinerTimes | None = None,
+) -> pa.Schema | None:
+    """Return *schema* with the column names and times of the base file at *path*; None if these are the same.
 
     Raises:
         CorruptTableError, StorageError: the file cannot be read.
     """
-    return stored_schemas_of(storage, path, (schema,), history)[0]
+    (form,) = _forms_of(storage, path, (schema,), history, finer)
+    return None if form.is_of_query else form.stored
 
 
-def stored_schemas_of(
-    storage: Storage, path: str, schemas: Sequence[pa.Schema], history: SchemaHistory | None
-) -> list[pa.Schema | None]:
-    """Return for each of *schemas* what :func:`stored_schema_of` returns; the footer is read once."""
-    if history is None or history.has_one_form:
-        return [None] * len(schemas)
-    instant, stored = BaseFileName.parse(base_name(path)).instant, read_columns(storage, path)
-    return [history.stored_schema(one, instant, stored) for one in schemas]
+def _forms_of(
+    storage: Storage,
+    path: str,
+    schemas: Sequence[pa.Schema],
+    history: SchemaHistory | None,
+    finer: FinerTimes | None,
+) -> list[_Form]:
+    """Return the form of each of *schemas* in the base file at *path*, whose footer is read at most once."""
+    with_times = [None if finer is None else finer.schema_of(path, one) for one in schemas]
+    finest = [one if found is None else found for one, found in zip(schemas, with_times, strict=True)]
+    with_names: list[pa.Schema | None] = [None] * len(schemas)
+    if history is not None and not history.has_one_form:
+        instant, stored = BaseFileName.parse(base_name(path)).instant, read_columns(storage, path)
+        with_names = [history.stored_schema(one, instant, stored) for one in finest]
+    return [
+        _Form(times, times if names is None else names, names is None and found is None)
+        for times, names, found in zip(finest, with_names, with_times, strict=True)
+    ]
 
 
 def block_of_query(

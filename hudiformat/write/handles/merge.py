@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -15,7 +14,7 @@ import pyarrow as pa
 
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.base_file.file_indexes import FileKeys
-from hudiformat.file_group.base_file.read import BaseRows, read_file_keys, scan_base_rows
+from hudiformat.file_group.base_file.read import BaseRows, read_file_keys
 from hudiformat.file_group.merging.keys import KeyIndex, RowSource
 from hudiformat.file_group.merging.rule import comparable_integers, lacks_ordering_value
 from hudiformat.file_group.renamed_columns import scan_rows
@@ -273,8 +272,7 @@ class MergeHandle:
             return
         first = ordering_fields if self._positions() is not None and ordering_fields else (RECORD_KEY, *ordering_fields)
         head = pa.schema([self._schema.field(name) for name in dict.fromkeys(first)])
-        scan = scan_base_rows if self._plan.history is None else partial(scan_rows, history=self._plan.history)
-        yield from scan(self._target.storage, self._base_path, self._schema, head)
+        yield from scan_rows(self._target.storage, self._base_path, self._schema, head, history=self._plan.history)
 
     @property
     def _base_path(self) -> str | None:
