@@ -60,7 +60,7 @@ LIVE = (
             **often(
                 f"{_C}test_versions.py::test_hudi_goes_on_in_each_version_that_we_make", v8="COPY_ON_WRITE", long=(8,)
             ),
-            **often(f"{_BOTH}test_hudi_goes_on_with_a_copy_on_write_table_of_ours", v6="6", v9="9", long=(6,)),
+            **often(f"{_BOTH}test_hudi_goes_on_with_a_copy_on_write_table_of_ours", v6="6", v9="9", long=(6, 9)),
         },
     ),
     Feature(
@@ -70,7 +70,7 @@ LIVE = (
             v6="SIMPLE-false-6",
             v8="BLOOM-true-8",
             v9="BUCKET-true-9",
-            long=(8,),
+            long=(8, 9),
         ),
     ),
     Feature(
@@ -111,6 +111,7 @@ LIVE = (
             f"{_C}test_timeline.py::test_archiving_any_timeline_does_what_hudis_does",
             v6="6-MERGE_ON_READ",
             v9="9-MERGE_ON_READ",
+            long=(6, 9),
         ),
     ),
     Feature(
@@ -149,7 +150,7 @@ LIVE = (
             v6="MERGE_ON_READ-6",
             v8="MERGE_ON_READ-8",
             v9="MERGE_ON_READ-9",
-            long=(8, 9),
+            long=(6, 8, 9),
         ),
     ),
     Feature(
@@ -187,7 +188,9 @@ LIVE = (
         "buckets by rules, and resized",
         often(f"{_C}test_buckets.py::test_each_resizes_as_the_other_has_planned", v9="hudiformat"),
     ),
-    Feature("rows moved by a global index", often(f"{_BOTH}test_a_global_index_moves_rows_as_hudis_does", v9="")),
+    Feature(
+        "rows moved by a global index", often(f"{_BOTH}test_a_global_index_moves_rows_as_hudis_does", v9="", long=(9,))
+    ),
     Feature(
         "MERGE INTO gives the same rows",
         often(f"{_C}test_merging.py::test_a_merge_is_hudis_merge_into", v9="COPY_ON_WRITE"),

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from tests.conformance.hudi import ROOT
+from tests.effort import only_long
 from tools.compatibility_page import PAGE, claims, page
 
 
@@ -26,6 +27,7 @@ def collected(**long: str) -> set[str]:
     return set(json.loads(run.stdout))
 
 
+@only_long
 @pytest.mark.slow
 def test_each_cell_has_a_test_that_runs_when_the_page_says_so() -> None:
     always, in_long_runs = collected(), collected(HUDIFORMAT_LONG="1")

@@ -18,7 +18,7 @@ import pytest
 
 import hudiformat as hf
 from tests.conformance.hudi import RealHudi
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 from tests.rows import assert_same_rows
 from tests.tables import multiset
 
@@ -204,6 +204,7 @@ WEIGHTS = {
 }  # fmt: skip
 
 
+@only_long
 @pytest.mark.parametrize("seed", range(SEED, SEED + max(STEPS // STEPS_PER_TABLE, 1)))
 def test_our_rows_are_hudis_after_every_step(hudi: RealHudi, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311 - a seed that can be told

@@ -36,6 +36,7 @@ def table(hudi: RealHudi, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@only_long
 def test_hudi_reads_what_hudi_wrote_with_the_types_it_had(hudi: RealHudi, table: Path) -> None:
     rows = hudi.read(table).sort_by("id").select(["id", "ts", "part", "at"])
     assert rows.column("ts").to_pylist() == [2, 1]

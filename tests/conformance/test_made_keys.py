@@ -9,7 +9,7 @@ import pytest
 
 import hudiformat as hf
 from tests.conformance.hudi import RealHudi
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 from tests.tables import new_table, rows
 
 COLUMNS = ["_hoodie_record_key", "_hoodie_partition_path", "k", "v"]
@@ -32,6 +32,7 @@ OPTIONS = {
 KINDS = [("COPY_ON_WRITE", 9), ("MERGE_ON_READ", 6), ("MERGE_ON_READ", 9)]
 
 
+@only_long
 @pytest.mark.parametrize(("table_type", "version"), KINDS if LONG else KINDS[2:])
 def test_rows_are_the_same_after_each_turn(hudi: RealHudi, tmp_path: Path, table_type: str, version: int) -> None:
     options = {"hoodie.index.type": "SIMPLE"}

@@ -226,6 +226,7 @@ OLD = [("MERGE_ON_READ", 6), ("COPY_ON_WRITE", 6)]
 KINDS = [("MERGE_ON_READ", 9), ("COPY_ON_WRITE", 8), *OLD, ("MERGE_ON_READ", 8), ("COPY_ON_WRITE", 9)]
 
 
+@only_long
 @pytest.mark.parametrize(("table_type", "version"), KINDS if LONG else KINDS[2:3])
 def test_they_take_turns(hudi: RealHudi, tmp_path: Path, table_type: str, version: int) -> None:
     path = tmp_path / "t"

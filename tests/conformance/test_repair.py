@@ -65,6 +65,7 @@ def test_hudi_reads_what_was_repaired(hudi: RealHudi, broken: Break, tmp_path: P
     check(hudi, path)
 
 
+@only_long
 @pytest.mark.hudi
 def test_hudi_reads_a_table_whose_duplicates_were_deleted(hudi: RealHudi, tmp_path: Path) -> None:
     path = unpack(V9, tmp_path).table

@@ -13,7 +13,7 @@ import pytest
 
 import hudiformat as hf
 from tests.conformance.hudi import RealHudi, RealHudiError
-from tests.effort import LONG, every
+from tests.effort import LONG, every, only_long
 
 WRITE = {
     "hoodie.table.name": "doubles",
@@ -61,6 +61,7 @@ STATEMENTS: dict[str, tuple[Callable[[hf.Table], hf.Commit], list[Row]]] = {
 }
 
 
+@only_long
 @pytest.mark.parametrize("kind", ["MERGE_ON_READ", *(["COPY_ON_WRITE"] if LONG else [])])
 def test_rows_with_one_key_are_updated_and_deleted_where_they_are(hudi: RealHudi, tmp_path: Path, kind: str) -> None:
     before = tmp_path / "before"

@@ -294,6 +294,7 @@ def test_archiving_does_what_hudis_does(asked: RealHudi, tmp_path: Path) -> None
     assert gone > 60 // every(4)
 
 
+@only_long
 @pytest.mark.all_sets
 @pytest.mark.parametrize("table_type", TableType if LONG else [TableType.MERGE_ON_READ])
 @pytest.mark.parametrize("version", [6, 9])
@@ -387,6 +388,7 @@ def test_hudi_goes_on_archiving_behind_us(asked: RealHudi, tmp_path: Path, versi
     assert asked.read(table)["ts"].to_pylist() == [9]
 
 
+@only_long
 def test_hudi_reads_an_archive_whose_files_were_merged_and_goes_on_archiving(asked: RealHudi, tmp_path: Path) -> None:
     path = tmp_path / "table"
     limits = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoodie.cleaner.commits.retained": "1"}

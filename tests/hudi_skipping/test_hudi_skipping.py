@@ -10,7 +10,7 @@ import pytest
 
 from hudiformat import create_table, open_table
 from tests.conformance.hudi import RealHudi
-from tests.effort import LONG, sample
+from tests.effort import LONG, only_long, sample
 from tests.hudi_skipping.run import compare, losses
 from tests.hudi_skipping.tables import COW, KINDS, MOR, Kind
 from tests.hudi_skipping.values import EDGES, array
@@ -48,6 +48,7 @@ CONDITIONS = (
 )
 
 
+@only_long
 @pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 8)] if LONG else [(COW, 9)])
 def test_edges_that_hudi_loses_in_its_own_tables(hudi: RealHudi, tmp_path: Path, table_type: str, version: int) -> None:
     schema = pa.schema([("k", pa.string()), ("p", pa.string()), *((name, EDGES[name].kind) for name in FILES)])

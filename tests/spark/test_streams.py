@@ -214,6 +214,7 @@ def test_changes_are_read_as_a_stream(spark: SparkSession, tmp_path: Path) -> No
     assert len(batches) > 1
 
 
+@only_long
 def test_a_stream_goes_through_a_table_into_another(spark: SparkSession, table: hf.Table, tmp_path: Path) -> None:
     table.upsert(rows(0, 5))
     second = new_table(tmp_path / "second")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hudiformat.errors import OptionError, UnsupportedFeatureError
+from tests.effort import only_long
 from tests.spark.files.support import add_file
 from tests.spark.files.test_sink import MERGED, hidden, ids, shown
 
@@ -31,6 +32,7 @@ def run(spark: SparkSession, folder: Path, out: Path, options: dict[str, str]) -
     writer.trigger(availableNow=True).start(str(out)).awaitTermination()
 
 
+@only_long
 def test_batches_are_merged_and_their_partitions_committed(spark: SparkSession, tmp_path: Path) -> None:
     out = tmp_path / "out"
     for number in range(2):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hudiformat as hf
+from tests.effort import only_long
 from tests.rows import assert_same_rows
 from tests.spark.source.support import things, write
 from tests.tables import unpack
@@ -77,6 +78,7 @@ def test_a_schema_that_the_rows_do_not_fit_is_refused_by_name(spark: SparkSessio
         reader.schema("id int, p int").load(table.path).collect()
 
 
+@only_long
 def test_queries_of_one_frame_do_not_filter_one_another_whatever_spark_hands_down(
     spark: SparkSession, table: hf.Table
 ) -> None:

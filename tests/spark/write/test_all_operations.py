@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 from tests.rows import assert_same_rows
 
 pytest.importorskip("pyspark.sql")
@@ -48,6 +48,7 @@ SOME = [
 """One for each way in which tasks write."""
 
 
+@only_long
 @pytest.mark.parametrize(("index", "table_type", "way"), CASES if LONG else SOME)
 def test_rows_are_those_of_one_process(
     spark: SparkSession, tmp_path: Path, index: str, table_type: str, way: str

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hudiformat as hf
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 from tests.tables import new_table
 
 pytest.importorskip("pyspark.sql")
@@ -47,6 +47,7 @@ def keys(table: hf.Table) -> list[str]:
     return found
 
 
+@only_long
 @pytest.mark.parametrize(("index", "table_type", "where"), CASES if LONG else SOME)
 def test_rows_are_inserted_changed_and_deleted(
     spark: SparkSession, tmp_path: Path, index: str, table_type: str, where: str

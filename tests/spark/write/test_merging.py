@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 import hudiformat as hf
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 from tests.tables import make_partition
 
 pytest.importorskip("pyspark.sql")
@@ -238,6 +238,7 @@ def test_with_a_global_index_rows_match_in_any_partition(
     assert hf.open_table(table.path).verify() == []
 
 
+@only_long
 @pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "RECORD_INDEX"])
 def test_with_a_global_index_the_source_need_not_name_the_partition(
     spark: SparkSession, tmp_path: Path, index: str
@@ -256,6 +257,7 @@ def test_with_a_global_index_the_source_need_not_name_the_partition(
     assert len(found) == 9
 
 
+@only_long
 def test_with_a_global_index_that_moves_nothing_rows_stay(spark: SparkSession, tmp_path: Path) -> None:
     table, options = everywhere(tmp_path / "table", "COPY_ON_WRITE", "GLOBAL_SIMPLE", STAYS)
     source = changes(spark, ("k1", 9, "new", 10.0))
@@ -274,6 +276,7 @@ def test_what_a_merge_with_a_global_index_refuses(spark: SparkSession, tmp_path:
     assert len(table.timeline.instants) == 1
 
 
+@only_long
 @pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "RECORD_INDEX"])
 def test_a_row_stays_in_its_partition_from_whose_path_hudi_reads_another_value(
     spark: SparkSession, tmp_path: Path, index: str

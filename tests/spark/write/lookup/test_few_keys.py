@@ -12,7 +12,7 @@ import pytest
 import hudiformat as hf
 from hudiformat.file_group.slices import BaseFile, FileSlice
 from hudiformat.naming.file_names import BaseFileName
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 from tests.spark.write.lookup.test_global_lookup import POLICY, Pair, doubled, rows_of
 
 pytest.importorskip("pyspark.sql")
@@ -54,6 +54,7 @@ def test_a_task_stops_once_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -
     assert list(pack_keys([])) == []
 
 
+@only_long
 @pytest.mark.parametrize(
     ("table_type", "by_partition"),
     [

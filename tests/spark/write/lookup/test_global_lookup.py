@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 
 pytest.importorskip("pyspark.sql")
 
@@ -104,6 +104,7 @@ def doubled(rows: list[Row]) -> list[Row]:
     return [*rows, *((key, 10, "y" if partition == "x" else "x", 9, False) for key, _, partition, *_ in rows)]
 
 
+@only_long
 @pytest.mark.parametrize(
     ("table_type", "index"), [("MERGE_ON_READ", "BLOOM"), *([("COPY_ON_WRITE", "SIMPLE")] if LONG else [])]
 )
