@@ -142,6 +142,13 @@ JVMS = {
 """Where the tests are that take these fixtures: one worker has all of them, so that there is one JVM, which is warm."""
 KERNELS = "tests/codec/avro/compiled/"
 """Where the tests are that compile kernels, for ten seconds: one worker has all of them, and compiles once."""
+S3 = (
+    "tests/storage/",
+    "tests/fire/test_object_store.py",
+    "tests/sink/test_coordinator.py",
+    "tests/api/test_requests.py",
+)
+"""Where most tests are that need the S3 server, which takes twenty seconds of a core: one worker has all of them."""
 
 
 def _jvm_of(nodeid: str) -> str | None:
@@ -218,14 +225,15 @@ def pytest_sessionfinish(exitstatus: int) -> None:
 
 
 class _OneJvmEach(LoadFileScheduling):  # type: ignore[misc]  # its types are unknown
-    """A worker takes all tests against real Hudi, another all on Spark, one those of kernels; else a file at a time.
+    """One worker has all tests with real Hudi, one all on Spark, one those of kernels, of S3; else a file at a time.
 
     Two machines of Java, each warm, take a third less than four.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        together = KERNELS if nodeid.startswith(KERNELS) else _jvm_of(nodeid)
-        return together or str(super()._split_scope(nodeid))
+        groups = {"kernels": (KERNELS,), "s3": S3, **JVMS}
+        found = (name for name, places in groups.items() if nodeid.startswith(places))
+        return next(found, None) or str(super()._split_scope(nodeid))
 
 
 @pytest.hookimpl(optionalhook=True)

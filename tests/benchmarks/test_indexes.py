@@ -99,5 +99,6 @@ def test_without_hudi_there_are_times_alone(tmp_path: Path, monkeypatch: pytest.
     assert "1,000 into 2,000, BLOOM, one process" in {item.measure for item in run.results.limits}
 
 
+@only_long
 def test_what_a_process_prints_last_is_what_it_found(prepared: Path) -> None:
     assert json.dumps(indexes.apart("upserts", prepared, "SIMPLE", 1)).startswith('{"seconds"')

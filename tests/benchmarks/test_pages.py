@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks import pages, scale
 from benchmarks.java import BEST
+from tests.effort import only_long
 
 pytestmark = pytest.mark.unmeasured
 
@@ -52,6 +53,7 @@ def test_a_later_run_replaces_the_cases_that_it_has(tmp_path: Path) -> None:
     assert pages.conditions(merged) == ["- `mixed`: machine: another", "- `wide`: machine: a fast one"]
 
 
+@only_long
 @pytest.mark.slow
 def test_a_run_is_accepted_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")

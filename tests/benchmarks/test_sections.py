@@ -172,6 +172,7 @@ def test_small_upserts_have_no_target(tmp_path: Path, monkeypatch: pytest.Monkey
     assert [(item.value, item.target) for item in run.results.limits] == [(1_000, None), (0, None)] * 3
 
 
+@only_long
 def test_an_upsert_in_a_process_of_its_own_tells_its_time_and_memory(tmp_path: Path) -> None:
     measured = upserts.Measured(upserts.LOGS, tmp_path, 200)
     assert measured() > 0

@@ -59,6 +59,7 @@ def test_growth_is_told_of_works_that_take_their_time() -> None:
     assert sizes.limits(case, [*at(10, 0.001), *at(100, 0.012)]) == []
 
 
+@only_long
 def test_the_command_prints_a_table_and_saves_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     saved, tables = tmp_path / "out.json", tmp_path / "out.md"
     words = ["--case", "record", "--up-to", "1", "--json", str(saved), "--markdown", str(tables)]
@@ -68,6 +69,7 @@ def test_the_command_prints_a_table_and_saves_it(tmp_path: Path, capsys: pytest.
     assert "1 MB" in tables.read_text()
 
 
+@only_long
 def test_a_work_that_fails_says_so(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="record, no such work, 1"):
         sizes._apart("no such work", "record", tmp_path, 1)

@@ -16,7 +16,7 @@ import pytest
 
 from hudiformat import HudiFormatError, StorageError, Table, open_table
 from hudiformat.storage.local import LocalStorage
-from tests.effort import every, sample
+from tests.effort import every, only_long, sample
 from tests.faults import FaultyStorage
 from tests.fire.object_store_machine import REFUSED
 from tests.racing import RETRIES, ROOT, SHARED
@@ -107,6 +107,7 @@ LIMITS = {
 }
 
 
+@only_long
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the open files of a process are listed in /proc")
 @pytest.mark.parametrize("kind", sample(LIMITS, of=2))

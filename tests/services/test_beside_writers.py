@@ -13,7 +13,7 @@ import pytest
 
 from hudiformat import open_table
 from hudiformat.timeline.timeline import Action
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 from tests.fire.processes import ROOT, SHAPES, SHARED, new_table
 
 pytestmark = pytest.mark.unmeasured
@@ -45,6 +45,7 @@ def writing(path: Path, name: str, kind: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, cwd=ROOT)
 
 
+@only_long
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["optimistic", "optimistic-cow", "non-blocking"] if LONG else ["optimistic"])
 def test_no_row_is_lost_or_doubled(tmp_path: Path, kind: str) -> None:

@@ -11,7 +11,7 @@ from hudiformat.storage.folder import FolderStorage
 from hudiformat.timeline.config_files import load_table_config
 from hudiformat.timeline.contents import create_requested
 from hudiformat.timeline.timeline import Action, load_timeline
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 from tests.metadata_table.tables import check_listing
 from tests.metadata_tables import base_files, indexed_table, told, with_metadata_table
 from tests.tables import content, new_table, rows
@@ -51,6 +51,7 @@ def test_a_compaction_that_nobody_finished_is_planned_anew_unless_another_writer
     check_listing(tmp_path / "t")
 
 
+@only_long
 @pytest.mark.slow
 @pytest.mark.parametrize("version", [9, *([6] if LONG else [])])
 def test_what_is_pending_may_be_recorded_after_many_writes_whose_keys_stay_known(tmp_path: Path, version: int) -> None:

@@ -16,6 +16,7 @@ from hudiformat.table.options.values import Operation
 from hudiformat.timeline.timeline import Action
 from hudiformat.write.commit.transaction import Transaction, begin_write
 from tests.check.verify.support import KEEP_FEW, OPTIMISTIC, grown, of, opened
+from tests.effort import only_long
 from tests.tables import Clock, content, new_table, rows, tree
 
 ALL = {
@@ -46,6 +47,7 @@ def test_what_is_due_is_done_and_reported(tmp_path: Path) -> None:
     assert [one.service for one in table.maintain().services if one.done] == []
 
 
+@only_long
 @pytest.mark.slow
 def test_services_that_follow_each_other_each_see_what_the_others_did(tmp_path: Path) -> None:
     table = opened(grown(tmp_path / "t"), **ALL)

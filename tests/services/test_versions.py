@@ -29,7 +29,7 @@ from hudiformat.timeline.archive.archiving import read_archived
 from hudiformat.timeline.config_files import load_table_config
 from hudiformat.timeline.timeline import Action
 from hudiformat.write.commit.transaction import begin_write
-from tests.effort import LONG, every, sample
+from tests.effort import LONG, every, only_long, sample
 from tests.faults import FaultyStorage
 from tests.tables import GOLDEN, Clock, Row, content, data_files, multiset, new_table, rows, tree
 from tests.write.commit.support import SHARED, begun
@@ -274,6 +274,7 @@ def test_in_a_downgraded_table_the_past_has_the_rows_that_it_had(
         table.upsert(rows(("z", 9, "x", 9)))
 
 
+@only_long
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*belongs to table version")
 @pytest.mark.parametrize("index", sample(INDEXES, of=3))

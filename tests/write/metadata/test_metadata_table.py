@@ -35,7 +35,7 @@ from hudiformat.timeline.timeline import Action
 from hudiformat.write.commit.changing import unregister_write
 from hudiformat.write.commit.transaction import begin_write
 from hudiformat.write.metadata.metadata_table import MetadataTable
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 from tests.faults import FaultyStorage
 from tests.metadata_statistics import check_metadata_table, check_statistics, records_of, rows_of
 from tests.metadata_table.tables import add_metadata_table, check_listing
@@ -129,6 +129,7 @@ MOR, COW = "MERGE_ON_READ", "COPY_ON_WRITE"
 KINDS_OF_TABLES = [(MOR, 9), *([(COW, 6), (MOR, 6), (COW, 9), (MOR, 8), (COW, 8)] if LONG else [])]
 
 
+@only_long
 @pytest.mark.slow
 @pytest.mark.parametrize(("table_type", "version"), KINDS_OF_TABLES)
 def test_every_action_keeps_all_indexes_up(tmp_path: Path, table_type: str, version: int) -> None:
