@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import pyarrow.types as pat
+
 from hudiformat.codec.avro.values import decode_value, parse_value_schema
-from hudiformat.codec.statistics import ColumnStatistics, bounds_of_numbers
+from hudiformat.codec.statistics import ColumnStatistics, bounds_of_numbers, unknown_statistics
 from hudiformat.errors import CorruptBlockError, DecodeError, SchemaError
 from hudiformat.metadata_table.changes import Stored
 from hudiformat.metadata_table.index_keys import column_id, file_id, partition_id
@@ -68,6 +70,10 @@ class StatEncoder:
         return self._encode(_OF_PARTITION, path, column, statistics, is_tight=False)
 
     def _encode(self, number: int, name: str, column: str, found: ColumnStatistics, *, is_tight: bool) -> bytes:
+        if not self.has_types and pat.is_timestamp(found.kind) and found.kind.unit == "ms" and found.lower is not None:
+            # Hudi takes the number for one of microseconds, whatever the column's unit: no bound may leave out a value.
+            unknown = unknown_statistics(found.kind)
+            found = replace(found, lower=unknown.lower, upper=unknown.upper)
         stats: dict[str, Any] = {
             "fileName": name,
             "columnName": column,

@@ -77,8 +77,8 @@ def is_indexable(kind: pa.DataType, *, has_types: bool) -> bool:
 
 
 def wrap(kind: pa.DataType, value: Any, *, has_types: bool) -> Wrapper | None:
-    """Wrap a bound of a column of type *kind* for a record; return None for None."""
-    if value is None:
+    """Wrap a bound of a column of type *kind* for a record; return None for None, and for a type without statistics."""
+    if value is None or not is_indexable(kind, has_types=has_types):
         return None
     if pat.is_decimal(kind):
         if has_types:

@@ -10,6 +10,7 @@ from datetime import timezone
 
 import pyarrow as pa
 
+from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.codec.statistics import kind_of
 from hudiformat.errors import SchemaError, UnsupportedFeatureError
 from hudiformat.file_group.base_file.expressions import IndexedExpression
@@ -183,9 +184,15 @@ def joining_columns(state: TableState, schema: TableSchema | None) -> dict[str, 
     is_first = not state.timeline.completed_writes
     if schema is None or has_definitions or is_first or COLUMN_STATS not in state.config.metadata_partitions:
         return {}
-    before, columns = set(statistics_of(state, None)), schema.arrow_with_meta
-    new = (name for name in statistics_of(state, None, schema) if name not in before)
+    before = set(statistics_of(state, None))
+    after = _single_columns(schema.avro) if before else statistics_of(state, None, schema)
+    columns = schema.arrow_with_meta
+    new = (name for name in after if name not in before)
     return {name: kind for name in new if (kind := kind_of(columns, name)) is not None}
+
+
+def _single_columns(avro: str) -> list[str]:
+    return [column.name for column in avro_to_arrow(avro) if not pa.types.is_nested(column.type)]
 
 
 def statistics_of(
@@ -194,7 +201,8 @@ def statistics_of(
     """Return the columns whose statistics are kept by the *definition* of the index; *schema* as for indexed_columns.
 
     Version 6 has no definitions.  There Hudi's writers go by their options, and its readers believe that a column
-    without statistics has only nulls; so all columns have statistics there.
+    without statistics has only nulls if another column of the file has some; so all columns have statistics there, or
+    none has, if the values of one do not fit into a record (a decimal of 38 digits).
 
     Raises:
         SchemaError: as for ``TableState.schema``.
@@ -202,7 +210,8 @@ def statistics_of(
     avro = (schema or state.schema).avro
     if state.config.version >= VERSION_WITH_COMPLETION_TIMES:
         return statistics_columns(definition, avro)
-    return tuple(dict.fromkeys([*META_FIELDS, *default_columns(avro, sys.maxsize, has_types=False, binary=True)]))
+    columns = default_columns(avro, sys.maxsize, has_types=False, binary=True)
+    return () if set(_single_columns(avro)).difference(columns) else tuple(dict.fromkeys([*META_FIELDS, *columns]))
 
 
 def kinds_of(state: TableState, schema: TableSchema | None, own_schema: str) -> list[IndexKind]:

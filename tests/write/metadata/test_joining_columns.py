@@ -58,3 +58,40 @@ def test_from_version_8_on_the_definition_says_which_columns_have_statistics(tmp
     table = made(tmp_path / "t", 9)
     table.insert(pa.table({"k": ["c"], "p": ["y"], "ts": [1], "n": [11], "f": [2.5]}, NEW))
     assert bounds(tmp_path / "t", "f") == {"x": [], "y": []}
+
+
+WIDE = OLD.append(pa.field("d", pa.decimal128(38, 10)))
+
+
+def test_a_table_one_of_whose_columns_cannot_have_statistics_has_none(tmp_path: Path) -> None:
+    table = indexed_table(
+        tmp_path / "t", version=6, schema=WIDE, options={"hoodie.metadata.index.column.stats.enable": "true", **OPTIONS}
+    )
+    table.insert(pa.table({"k": ["a"], "p": ["x"], "ts": [1], "n": [11], "d": [10**27]}, WIDE))
+    assert bounds(tmp_path / "t", "n") == bounds(tmp_path / "t", "d") == {"x": [], "y": []}
+    assert table.snapshot(filter="n = 11 and d > 5")["k"].to_pylist() == ["a"]
+    assert table.verify() == []
+
+
+def test_a_column_without_statistics_that_joins_has_records_in_older_files_and_newer_ones_have_none(
+    tmp_path: Path,
+) -> None:
+    table = made(tmp_path / "t", 6)
+    table.insert(pa.table({"k": ["c"], "p": ["y"], "ts": [1], "n": [11], "d": [10**27]}, WIDE))
+    assert bounds(tmp_path / "t", "d") == {one: [(None, None, 1)] for one in "xy"}
+    assert bounds(tmp_path / "t", "n") == {"x": [(11, 11, 0)], "y": [(12, 12, 0)]}
+    assert table.snapshot(filter="n = 11 and d > 5")["k"].to_pylist() == ["c"]
+    assert table.verify() == []
+
+
+def test_milliseconds_have_bounds_that_leave_out_no_value(tmp_path: Path) -> None:
+    schema = OLD.append(pa.field("at", pa.timestamp("ms", "UTC")))
+    table = indexed_table(
+        tmp_path / "t",
+        version=6,
+        schema=schema,
+        options={"hoodie.metadata.index.column.stats.enable": "true", **OPTIONS},
+    )
+    table.insert(pa.table({"k": ["a"], "p": ["x"], "ts": [1], "n": [11], "at": [5]}, schema))
+    [(lower, upper, nulls)] = bounds(tmp_path / "t", "at")["x"]
+    assert (lower < -(10**15), upper > 10**15, nulls) == (True, True, 0)  # type: ignore[operator]
