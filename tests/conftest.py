@@ -1,6 +1,7 @@
 """What tests share.
 
-A test that takes ``spark``, ``hudi``, ``s3`` or ``browser`` gets the marker of that name, and bare pytest omits it.
+A test that takes ``spark``, ``hudi``, ``s3``, ``metastore`` or ``browser`` gets the marker of that name, and bare
+pytest omits it.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from tools.browser import Browser
 from tools.chromium import NoChromiumError, installed_chromium
 from tools.environments import EnvironmentBuildError
 from tools.flink import NoFlinkError, flink_jars
+from tools.hive_metastore import HiveMetastore, NoMetastoreError, hive_metastore
 from tools.java import java_home
 from tools.s3_server import NoS3ServerError, S3Server, s3_server
 
@@ -72,7 +74,7 @@ settings.load_profile("busy")
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        for name in ("spark", "hudi", "s3", "browser"):
+        for name in ("spark", "hudi", "s3", "metastore", "browser"):
             if name in getattr(item, "fixturenames", ()):
                 item.add_marker(name)
         for name, places in JVMS.items():
@@ -122,7 +124,7 @@ def _turn(item: pytest.Item) -> int:
     """What takes long begins first, so that no worker of pytest-xdist is left alone with it at the end."""
     if _jvm_of(item.nodeid):
         return 0
-    return 1 if any(item.get_closest_marker(name) for name in ("s3", "browser", "slow")) else 2
+    return 1 if any(item.get_closest_marker(name) for name in ("s3", "metastore", "browser", "slow")) else 2
 
 
 JVMS = {
@@ -138,6 +140,7 @@ JVMS = {
         "tests/conditions/test_translation.py",
         *(f"tests/benchmarks/test_{name}.py" for name in ("indexes", "pipeline", "spark_job")),
     ),
+    "metastore": (),  # beside real Hudi, which speaks to it too
 }
 """Where the tests are that take these fixtures: one worker has all of them, so that there is one JVM, which is warm."""
 KERNELS = "tests/codec/avro/compiled/"
@@ -314,6 +317,18 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
         server = running.__enter__()
     except NoS3ServerError as error:
         _missing(f"no S3 server: {error}")
+    yield server
+    running.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="session")
+def metastore(java: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveMetastore]:
+    """A real Hive Metastore; its jars are fetched on the first use."""
+    running = hive_metastore(tmp_path_factory.mktemp("metastore"), java)
+    try:
+        server = running.__enter__()
+    except NoMetastoreError as error:
+        _missing(f"no Hive Metastore: {error}")
     yield server
     running.__exit__(None, None, None)
 

@@ -41,7 +41,7 @@ def sample(values: Iterable[T], *, of: int) -> list[T]:
     return [found[place] for place in sorted(drawn)]
 
 
-COSTLY = ("spark", "hudi", "s3", "browser", "slow")
+COSTLY = ("spark", "hudi", "s3", "metastore", "browser", "slow")
 """The markers of tests that take seconds."""
 
 
