@@ -14,9 +14,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hudiformat.api.catalog import TableCatalog, catalog
     from hudiformat.api.create import create_table
     from hudiformat.api.dataset import TableDataset
     from hudiformat.api.table import Table, open_table
+    from hudiformat.catalogs.sync import SyncedTable, SyncReport
     from hudiformat.check.repair.planning import repair_table
     from hudiformat.check.repair.steps import Repair, RepairKind, RepairStep, StepState
     from hudiformat.check.verify.finding import TableFinding, TableFindingKind
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from hudiformat.errors import (
         ArgumentError,
         BeforeFirstCommitError,
+        CatalogError,
         CommitError,
         CorruptBlockError,
         CorruptTableError,
@@ -80,6 +83,7 @@ __all__ = [
     "BeforeFirstCommitError",
     "BlockHeader",
     "BlockType",
+    "CatalogError",
     "Commit",
     "CommitError",
     "CommitMetadata",
@@ -124,7 +128,10 @@ __all__ = [
     "State",
     "StepState",
     "StorageError",
+    "SyncReport",
+    "SyncedTable",
     "Table",
+    "TableCatalog",
     "TableConfig",
     "TableDataset",
     "TableError",
@@ -142,6 +149,7 @@ __all__ = [
     "WriteConflictError",
     "WriteStat",
     "WriteToken",
+    "catalog",
     "create_table",
     "data_block",
     "data_blocks",
@@ -156,12 +164,14 @@ __all__ = [
 ]
 
 _MODULES = {
+    "api.catalog": ("TableCatalog", "catalog"),
     "api.create": ("create_table",),
     "api.dataset": ("TableDataset",),
     "api.table": (
         "Table",
         "open_table",
     ),
+    "catalogs.sync": ("SyncReport", "SyncedTable"),
     "check.repair.planning": ("repair_table",),
     "check.repair.steps": (
         "Repair",
@@ -212,6 +222,7 @@ _MODULES = {
     "errors": (
         "ArgumentError",
         "BeforeFirstCommitError",
+        "CatalogError",
         "CommitError",
         "CorruptBlockError",
         "CorruptTableError",

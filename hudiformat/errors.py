@@ -14,6 +14,7 @@
     │   └── ArgumentError (TypeError)        an argument of a type that the call does not accept
     ├── UnsupportedFeatureError (NotImplementedError)   valid, but not supported
     ├── StorageError (OSError)           a file that is missing, exists already or cannot be written
+    ├── CatalogError                     a catalog that cannot be asked or told
     └── TableError                       the table at a path does not allow the call
         ├── NotATableError               there is no table
         ├── TableExistsError             there is a table already
@@ -164,6 +165,14 @@ class StorageError(HudiFormatError, OSError):
     def __init__(self, message: str, *, path: str | None = None) -> None:
         super().__init__(message)
         self.path = path
+
+
+class CatalogError(HudiFormatError):
+    """A catalog that cannot be asked or told of a table; ``catalog`` is its address."""
+
+    def __init__(self, message: str, *, catalog: str | None = None) -> None:
+        super().__init__(message)
+        self.catalog = catalog
 
 
 class TableError(HudiFormatError):

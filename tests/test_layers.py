@@ -32,6 +32,7 @@ LAYERS = (
     "write",
     "services",
     "check",
+    "catalogs",
     "report",
     "api",
     "spark",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -15,6 +16,9 @@ from hudiformat.api.no_table import why_no_table
 from hudiformat.api.reading import ReadableTable
 from hudiformat.api.streaming import write_stream
 from hudiformat.arguments import ArrowRows, as_name_list, check_arguments
+from hudiformat.catalogs.inline import after_service, after_write, asked_again, tell
+from hudiformat.catalogs.opening import catalog_of, find_table, is_catalog, open_catalog, parse_catalog_address
+from hudiformat.catalogs.sync import SyncReport
 from hudiformat.check.repair.planning import DEAD_AFTER, repair_context
 from hudiformat.check.repair.steps import Repair
 from hudiformat.check.verify.finding import TableFinding
@@ -30,7 +34,7 @@ from hudiformat.services.cleaning import clean
 from hudiformat.services.clustering import cluster, schedule_clustering
 from hudiformat.services.compaction import compact, schedule_compaction
 from hudiformat.services.indexing import create_index, drop_index
-from hudiformat.services.inline import after_write, before_write
+from hudiformat.services.inline import before_write
 from hudiformat.services.log_compaction import log_compact
 from hudiformat.services.rolling_back import roll_back
 from hudiformat.services.running import maintain, parse_services
@@ -41,6 +45,7 @@ from hudiformat.sizing.spark import PartitionPlan
 from hudiformat.storage.opening import Location, open_storage
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.agreement import options_of
+from hudiformat.table.options.sync import SyncTool
 from hudiformat.table.options.values import Operation
 from hudiformat.table.state import Clock, TableClock, TableContext
 from hudiformat.timeline.config_files import load_table_config
@@ -67,6 +72,8 @@ def open_table(
 ) -> Table:
     """Open the table at *path*: a local path, a URI such as ``s3://bucket/table``, or a storage of ``open_storage``.
 
+    It may also be the name of a table in a Hive Metastore, ``hive://<host>:9083/<database>.<table>``.
+
     *storage_options* are as for ``open_storage``.
     *options* are Hudi's keys for the writes of this table object, and for its reads, such as
     ``hoodie.memory.merge.max.size``.  *clock* returns the current time in the table's time zone; the default is the
@@ -81,6 +88,10 @@ def open_table(
 
     Source: HoodieTableMetaClient; spec/table-properties.md.
     """
+    if is_catalog(path):
+        address = parse_catalog_address(str(path))
+        with closing(open_catalog(address)) as catalog:
+            path = find_table(catalog, address.name).path
     storage = open_storage(path, storage_options=storage_options)
     config = _config_of(storage)
     chosen = options_of(config, options or {})
@@ -384,7 +395,7 @@ class Table(ReadableTable):
 
         Source: HoodieCompactor; spec/services.md.
         """
-        return compact(self._context)
+        return after_service(self._context, compact(self._context))
 
     def log_compact(self) -> ServiceResult[Commit]:
         """Merge the blocks of log files into one new log file per file group; base files are not changed.
@@ -398,7 +409,7 @@ class Table(ReadableTable):
 
         Source: HoodieLogCompactionPlanGenerator; spec/services.md.
         """
-        return log_compact(self._context)
+        return after_service(self._context, log_compact(self._context))
 
     def schedule_compaction(self) -> ServiceResult[Instant]:
         """Plan a compaction without running it, if file groups have log files.
@@ -425,7 +436,7 @@ class Table(ReadableTable):
 
         Source: SparkSizeBasedClusteringPlanStrategy, SparkSortAndSizeExecutionStrategy; spec/services.md.
         """
-        return cluster(self._context)
+        return after_service(self._context, cluster(self._context))
 
     def schedule_clustering(self) -> ServiceResult[Instant]:
         """Plan a clustering without running it, if there are file groups to rewrite.
@@ -465,7 +476,8 @@ class Table(ReadableTable):
 
         Source: BaseHoodieTableServiceClient.runTableServicesInline; spec/services.md.
         """
-        return maintain(self._context, only=parse_services(as_name_list(only)), dry_run=dry_run)
+        report = maintain(self._context, only=parse_services(as_name_list(only)), dry_run=dry_run)
+        return report if dry_run else after_service(self._context, report)
 
     def rollback(self, instant: str | Instant | Written) -> ServiceResult[Instant]:
         """Roll back the newest write, which is *instant*.
@@ -475,7 +487,7 @@ class Table(ReadableTable):
 
         Source: BaseRollbackActionExecutor; spec/services.md.
         """
-        return roll_back(self._context, instant_text(instant))
+        return after_service(self._context, roll_back(self._context, instant_text(instant)))
 
     def savepoint(
         self, instant: str | Instant | Written, *, user: str = "", comment: str = ""
@@ -507,7 +519,7 @@ class Table(ReadableTable):
 
         Source: BaseRestoreActionExecutor; spec/services.md.
         """
-        return restore(self._context, instant_text(instant))
+        return after_service(self._context, restore(self._context, instant_text(instant)))
 
     def change_version(self, to: Version) -> ServiceResult[Instant]:
         """Change the table to version *to* (6, 8 or 9), so that an older or newer Hudi can read and write it.
@@ -527,6 +539,32 @@ class Table(ReadableTable):
         former = self.config.version
         self._context = replace(self._context, config=change_version(self._context, to))
         return ServiceResult("version", "" if former == to else f"changed from version {former} to version {to}")
+
+    def sync_catalog(
+        self, catalog: str | None = None, *, database: str = "", table: str = "", full: bool = False
+    ) -> SyncReport:
+        """Tell a catalog of the table: its columns, its properties, its partitions and its newest commit.
+
+        *catalog* is ``hive://<host>:9083``, a Hive Metastore; without it the options name it, by
+        ``hoodie.datasource.hive_sync.metastore.uris``.  *database* and *table* are the names there; without them the
+        options say them, or the table's properties.  The other ``hoodie.datasource.hive_sync.*`` and
+        ``hoodie.meta.sync.*`` options count too.  The partitions of the commits since the last sync are compared with
+        the catalog's; with *full* all are.
+
+        With ``hoodie.datasource.hive_sync.enable`` this is done after each commit.
+
+        Raises:
+            CatalogError: the catalog does not answer, or refuses; or it has a table of that name that is not Hudi's.
+            SchemaError: a column has a type that catalogs do not have.
+            OptionError: *catalog* is no address of a catalog.
+
+        Source: HiveSyncTool.syncHoodieTable, Hudi 1.2.0; spec/catalogs.md.
+        """
+        options = asked_again(self._context.options.catalogs, database=database, table=table, full=full)
+        if catalog is not None:
+            return tell(self._context, open_catalog(parse_catalog_address(catalog)), options)
+        opened = catalog_of(options.tools[0] if options.tools else SyncTool.HIVE, options)
+        return tell(self._context, opened, options)
 
     def plan_inserts(self, inserts: ArrowRows | Mapping[str, int]) -> tuple[PartitionPlan, ...]:
         """Return, for each partition path, to which file groups new rows would be written and why; nothing is written.

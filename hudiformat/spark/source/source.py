@@ -25,9 +25,10 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from hudiformat.api.reading import context_of
+from hudiformat.catalogs.inline import after_write
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.schema.table_schema import RowKeys, TableSchema
-from hudiformat.services.inline import after_write, before_write
+from hudiformat.services.inline import before_write
 from hudiformat.spark.errors import hide_frames, hide_iterator_frames
 from hudiformat.spark.options import SourceOptions
 from hudiformat.spark.read.pieces import Piece, output_schema, pieces, read_piece

@@ -15,8 +15,9 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from hudiformat.api.reading import context_of
+from hudiformat.catalogs.inline import after_write
 from hudiformat.schema.table_schema import RowKeys, TableSchema
-from hudiformat.services.inline import after_write, before_write
+from hudiformat.services.inline import before_write
 from hudiformat.spark.errors import hide_frames
 from hudiformat.spark.options import WRITER, SourceOptions
 from hudiformat.spark.source.messages import fit_batches, results_of

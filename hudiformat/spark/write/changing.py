@@ -14,6 +14,7 @@ from pyspark.sql.types import ArrayType, DataType, IntegerType, LongType, MapTyp
 from hudiformat.api.changing import check_updated
 from hudiformat.api.reading import context_of
 from hudiformat.arguments import check_arguments
+from hudiformat.catalogs.inline import after_write
 from hudiformat.conditions.filters import Filter, as_filter
 from hudiformat.conditions.translation import columns_named
 from hudiformat.errors import SchemaError, format_value, unknown_column_error
@@ -21,7 +22,7 @@ from hudiformat.file_group.partitions import list_partitions
 from hudiformat.read.skipping import PartitionPruner
 from hudiformat.schema.meta_fields import is_meta_field
 from hudiformat.schema.table_schema import RowKeys, TableSchema
-from hudiformat.services.inline import after_write, before_write
+from hudiformat.services.inline import before_write
 from hudiformat.spark.errors import reraise_task_errors
 from hudiformat.spark.executor import with_tasks
 from hudiformat.spark.options import open_for_tasks

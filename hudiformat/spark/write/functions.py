@@ -10,8 +10,9 @@ from pyspark.sql.types import DataType
 
 from hudiformat.api.reading import context_of
 from hudiformat.arguments import check_arguments
+from hudiformat.catalogs.inline import after_write
 from hudiformat.errors import OptionError
-from hudiformat.services.inline import after_write, before_write
+from hudiformat.services.inline import before_write
 from hudiformat.spark.errors import reraise_task_errors
 from hudiformat.spark.executor import with_tasks
 from hudiformat.spark.options import WRITER, SourceOptions, open_for_tasks

@@ -24,11 +24,12 @@ from hudiformat.api.merging import check_clause, refuse_without_key
 from hudiformat.api.projecting import project
 from hudiformat.api.reading import context_of
 from hudiformat.arguments import check_arguments
+from hudiformat.catalogs.inline import after_write
 from hudiformat.conditions.clauses import Clause, Delete, Insert, Update
 from hudiformat.conditions.filters import Filter, as_filter
 from hudiformat.errors import DataError
 from hudiformat.schema.table_schema import RowKeys, TableSchema
-from hudiformat.services.inline import after_write, before_write
+from hudiformat.services.inline import before_write
 from hudiformat.spark.errors import reraise_task_errors
 from hudiformat.spark.executor import with_tasks
 from hudiformat.spark.options import open_for_tasks

@@ -56,6 +56,8 @@ _EXECUTIONS = (
 )
 _MERGERS = ("org.apache.hudi.HoodieSparkRecordMerger", "org.apache.hudi.common.model.HoodieAvroRecordMerger")
 
+_BY_THRIFT = "a metastore is told by Thrift, without a HiveServer2"
+
 _REFUSED: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("hoodie.index.class", "it names a Java class", ()),
     ("hoodie.prewrite.cleaner.policy", "cleans run after a write", ()),
@@ -150,6 +152,8 @@ _REFUSED: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("hoodie.read.timeline.holes.resolution.policy", "a pending write that others have overtaken is an error", ()),
     ("hoodie.read.blob.inline.mode", "there are no blobs", ()),
     ("hoodie.errortable.enable", "rows that cannot be written are an error", ()),
+    ("hoodie.datasource.hive_sync.base_file_format", "base files are Parquet", ()),
+    ("hoodie.datasource.hive_sync.use_spark_catalog", "set hoodie.datasource.hive_sync.metastore.uris", ()),
     ("hoodie.metaserver.enabled", "there is no metaserver", ()),
     ("hoodie.table.service.manager.enabled", "services run in the writer", ()),
 )
@@ -158,12 +162,15 @@ _NO_EFFECT: tuple[tuple[str, str], ...] = (
     ("hoodie.metadata*", "the metadata table is kept as the table's properties say"),
     ("_hoodie.metadata.*", "it is a setting of Hudi's reader of the metadata table"),
     ("hoodie.metrics*", "metrics are not reported"),
-    ("hoodie.datasource.hive_sync.*", "no catalog is told of the table"),
-    ("hoodie.datasource.meta*sync.*", "no catalog is told of the table"),
-    ("hoodie.meta.sync.*", "no catalog is told of the table"),
-    ("hoodie.meta_sync.*", "no catalog is told of the table"),
-    ("hoodie.datasource.partition_extractor_class", "no catalog is told of the table"),
-    ("hoodie.table.partition_extractor_class", "no catalog is told of the table"),
+    ("hoodie.datasource.hive_sync.*user*", _BY_THRIFT),
+    ("hoodie.datasource.hive_sync.password", _BY_THRIFT),
+    ("hoodie.datasource.hive_sync.*jdbc*", _BY_THRIFT),
+    ("hoodie.datasource.hive_sync.bucket_sync*", "with mode=hms Hudi tells a metastore of no buckets either"),
+    ("hoodie.datasource.hive_sync.filter_pushdown_enabled", "only the partitions that commits name are asked for"),
+    ("hoodie.meta.sync.decode_partition", "with mode=hms values are the texts in the paths, as in Hudi"),
+    ("hoodie.meta.sync.metadata_file_listing", "files are listed as for queries"),
+    ("hoodie.meta_sync.global.*", "tables are not replicated"),
+    ("hoodie.datasource.partition_extractor_class", "hoodie.datasource.hive_sync.partition_extractor_class says it"),
     ("hoodie.streamer.*", "it is a setting of Hudi's streamer"),
     ("hoodie.write.lock.*", "it is a setting of a lock provider, or of how it waits"),
     ("hoodie.clustering.*", "it is a setting of Hudi's jobs for clustering"),

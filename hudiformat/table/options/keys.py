@@ -30,6 +30,7 @@ from hudiformat.table.options.parsers import (
     parse_text,
     parser_of_supported,
 )
+from hudiformat.table.options.sync import SYNC_KEYS
 from hudiformat.table.options.values import (
     FAILED_WRITES_POLICY,
     SUPPORTED_INDEX_TYPES,
@@ -66,6 +67,7 @@ def parse_write_options(options: Mapping[str, str] | None) -> WriteOptions:
     parts = {name: replace(getattr(defaults, name), **_parse_values(keys, given)) for name, keys in _PARTS.items()}
     result = replace(defaults, **_parse_values(_KEYS, given), **parts)
     result.concurrency.check()
+    result.catalogs.check(result.catalogs.after_commits)
     return result
 
 
@@ -313,5 +315,6 @@ _PARTS: Mapping[str, Keys] = {
     "bucketing": BUCKETING_KEYS,
     "clustering": CLUSTERING_KEYS,
     "expiry": EXPIRY_KEYS,
+    "catalogs": SYNC_KEYS,
 }
 """The parts of WriteOptions that are made of several options each."""

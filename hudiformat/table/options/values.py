@@ -13,6 +13,7 @@ from hudiformat.sizing.record_size import SizingOptions
 from hudiformat.table.options.buckets import BucketEngine, BucketingOptions
 from hudiformat.table.options.clustering import ClusteringOptions
 from hudiformat.table.options.expiry import ExpiryOptions
+from hudiformat.table.options.sync import SyncOptions
 
 
 class Operation(Enum):
@@ -357,6 +358,7 @@ class WriteOptions:
     indexing: IndexingOptions = field(default_factory=IndexingOptions)
     clustering: ClusteringOptions = field(default_factory=ClusteringOptions)
     expiry: ExpiryOptions = field(default_factory=ExpiryOptions)
+    catalogs: SyncOptions = field(default_factory=SyncOptions)
 
     @property
     def is_global(self) -> bool:

@@ -1,0 +1,91 @@
+"""Open the catalog at an address, and tell the address of a table in one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from hudiformat.catalogs.hive import HiveCatalog
+from hudiformat.catalogs.objects import CatalogTable
+from hudiformat.catalogs.protocol import Catalog
+from hudiformat.errors import NotATableError, OptionError
+from hudiformat.table.options.sync import SyncOptions, SyncTool
+
+_ADDRESS = re.compile(r"(hive|thrift)://([^/]+)(?:/(.*))?")
+_EXPECTED = "hive://<host>:<port>"
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogAddress:
+    """The address of a catalog, and the name ``database.table`` of a table in it, or an empty text."""
+
+    catalog: str
+    name: str = ""
+
+
+def is_catalog(text: object) -> bool:
+    """Return whether *text* is the address of a catalog, or of a table in one."""
+    return isinstance(text, str) and _ADDRESS.fullmatch(text) is not None
+
+
+def parse_catalog_address(text: str) -> CatalogAddress:
+    """Parse ``hive://host:9083`` or ``hive://host:9083/database.table``; ``thrift`` is the same as ``hive``.
+
+    Raises:
+        OptionError: the text has another form.
+    """
+    match = _ADDRESS.fullmatch(text)
+    if match is None:
+        raise OptionError(f"catalog: expected {_EXPECTED}, found {text!r}", option="catalog")
+    _, place, name = match.groups()
+    return CatalogAddress(f"hive://{place}", name or "")
+
+
+def open_catalog(address: CatalogAddress) -> Catalog:
+    """Return the catalog at *address*, which is asked for nothing yet."""
+    return HiveCatalog(address.catalog.removeprefix("hive://").split(","))
+
+
+def catalog_of(tool: SyncTool, options: SyncOptions) -> Catalog:
+    """Return the catalog that *options* name for *tool*, which is asked for nothing yet.
+
+    Raises:
+        UnsupportedFeatureError: the options ask for another way of telling it.
+        OptionError: an address has another form.
+    """
+    options.check((tool,))
+    return HiveCatalog(options.uris)
+
+
+def split_name(name: str | tuple[str, ...]) -> tuple[str, str]:
+    """Split ``database.table``, or a tuple of both, into its two parts; without a database it is ``default``.
+
+    Raises:
+        OptionError: there are more parts, or none.
+    """
+    parts = tuple(name.split(".")) if isinstance(name, str) else tuple(name)
+    if len(parts) == 1:
+        parts = ("default", *parts)
+    if len(parts) != 2 or not all(parts):  # noqa: PLR2004 - a database and a table
+        raise OptionError(f"name: expected database.table, found {name!r}", option="name")
+    return parts[0], parts[1]
+
+
+def find_table(catalog: Catalog, name: str | tuple[str, ...]) -> CatalogTable:
+    """Return a table of *catalog*, which is one of Hudi's.
+
+    Raises:
+        NotATableError: there is no such table, or it is not Hudi's.
+        CatalogError: the catalog does not answer.
+    """
+    database, table = split_name(name)
+    found = catalog.table(database, table)
+    if found is None:
+        raise NotATableError(f"{catalog.uri}: there is no table {database}.{table}", path=f"{database}.{table}")
+    if not found.is_hudi:
+        raise NotATableError(
+            f"{catalog.uri}: expected a table of Hudi's as {found}, found one with the input format "
+            f"{found.storage.input_format!r}",
+            path=found.path,
+        )
+    return found

@@ -1,0 +1,217 @@
+"""The options of telling a catalog of a table: which catalog, under which names, and what it is told.
+
+``mode`` is checked only where a catalog is told, because a table may be opened with the options of another job.
+
+Source: HoodieSyncConfig, HiveSyncConfigHolder, HiveSyncConfig, HoodieSparkSqlWriter.metaSync, Hudi 1.2.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeVar
+
+from hudiformat.errors import OptionError, UnsupportedFeatureError
+from hudiformat.table.options.parsers import Keys, member_of, parse_boolean, parse_fields, parse_integer
+
+_HIVE = "hoodie.datasource.hive_sync."
+_META = "hoodie.meta.sync."
+MODE = f"{_HIVE}mode"
+METASTORE_URIS = f"{_HIVE}metastore.uris"
+DATABASE, TABLE = f"{_HIVE}database", f"{_HIVE}table"
+EXTRACTOR = f"{_HIVE}partition_extractor_class"
+TABLE_EXTRACTOR = "hoodie.table.partition_extractor_class"
+"""The table property that names the extractor; Hudi 1.2.0 sets it when it creates a table."""
+TOOLS = f"{_META}client.tool.class"
+
+_EXTRACTORS = "org.apache.hudi.hive."
+_HMS_LINES = f"write {MODE}=hms and {METASTORE_URIS}=thrift://<host>:9083"
+
+
+class SyncMode(Enum):
+    """How Hudi tells a Hive Metastore (``hoodie.datasource.hive_sync.mode``).  Source: HiveSyncMode, Hudi 1.2.0."""
+
+    HMS = "hms"
+    """By the metastore's own Thrift protocol."""
+    HIVEQL = "hiveql"
+    """By statements that run in the writer's process, which needs Java."""
+    JDBC = "jdbc"
+    """By statements sent to a HiveServer2."""
+
+
+class SyncTool(Enum):
+    """The catalogs that can be told; the values are Hudi's classes (``hoodie.meta.sync.client.tool.class``)."""
+
+    HIVE = "org.apache.hudi.hive.HiveSyncTool"
+    GLUE = "org.apache.hudi.aws.sync.AwsGlueCatalogSyncTool"
+
+
+class TableStrategy(Enum):
+    """Which catalog tables a merge-on-read table gets.  Source: HoodieSyncTableStrategy, Hudi 1.2.0."""
+
+    ALL = "ALL"
+    """NAME_ro without log files, NAME_rt with them, and NAME, which is the same as NAME_rt."""
+    RO = "RO"
+    """NAME, without log files."""
+    RT = "RT"
+    """NAME, with log files."""
+
+
+class Extractor(Enum):
+    """How a partition path becomes the values of partition columns; the values are Hudi's classes.
+
+    Source: the subclasses of org.apache.hudi.sync.common.model.PartitionValueExtractor, Hudi 1.2.0.
+    """
+
+    MULTI_PART = f"{_EXTRACTORS}MultiPartKeysValueExtractor"
+    """A value for each folder of the path, without the column's name in ``name=value``."""
+    HIVE_STYLE = f"{_EXTRACTORS}HiveStylePartitionValueExtractor"
+    """The value after ``name=``; the path has one folder."""
+    SINGLE_PART = f"{_EXTRACTORS}SinglePartPartitionValueExtractor"
+    """The whole path, with ``-`` for each slash."""
+    DAY = f"{_EXTRACTORS}SlashEncodedDayPartitionValueExtractor"
+    """``2026/01/31`` becomes ``2026-01-31``."""
+    HOUR = f"{_EXTRACTORS}SlashEncodedHourPartitionValueExtractor"
+    """``2026/01/31/23`` becomes ``2026-01-31-23``."""
+    NONE = f"{_EXTRACTORS}NonPartitionedExtractor"
+    """No values: the catalog's table has no partitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class SyncOptions:
+    """Whether catalogs are told of a table after each commit, and what they are told.
+
+    Texts that are empty, and None, stand for what the table's properties say.  ``hive`` is the older switch, for a Hive
+    Metastore alone; ``meta`` is the one for all ``tools``.
+
+    Source: HoodieSyncConfig, HiveSyncConfigHolder, HiveSyncConfig, Hudi 1.2.0.
+    """
+
+    hive: bool = False
+    meta: bool = False
+    tools: tuple[SyncTool, ...] = (SyncTool.HIVE,)
+    mode: SyncMode = SyncMode.HMS
+    uris: tuple[str, ...] = ("thrift://localhost:9083",)
+    database: str = ""
+    table: str = ""
+    base_path: str = ""
+    partition_fields: tuple[str, ...] | None = None
+    extractor: Extractor | None = None
+    strategy: TableStrategy = TableStrategy.ALL
+    skip_ro_suffix: bool = False
+    snapshot_with_table_name: bool = True
+    create_database: bool = True
+    managed: bool = False
+    as_datasource: bool = True
+    schema_length: int = 4000
+    spark_version: str = ""
+    timestamps: bool = False
+    omit_meta_fields: bool = False
+    comments: bool = False
+    table_properties: Mapping[str, str] = field(default_factory=dict, hash=False)
+    serde_properties: Mapping[str, str] = field(default_factory=dict, hash=False)
+    batch: int = 1000
+    names_at_once: int = 1000
+    incremental: bool = True
+    conditional: bool = False
+    partitions: bool = True
+    touch: bool = False
+    recreate: bool = False
+    ignore_exceptions: bool = False
+
+    @property
+    def after_commits(self) -> tuple[SyncTool, ...]:
+        """The catalogs that are told after each commit."""
+        asked = (SyncTool.HIVE,) if self.hive else ()
+        return tuple(dict.fromkeys([*asked, *(self.tools if self.meta else ())]))
+
+    def check(self, tools: tuple[SyncTool, ...]) -> None:
+        """Raise an UnsupportedFeatureError if the options ask for a way of telling *tools* that is not supported."""
+        if SyncTool.HIVE in tools and self.mode is not SyncMode.HMS:
+            raise UnsupportedFeatureError(
+                f"{MODE}: expected hms, found {self.mode.value}, which needs Hive's own classes in Java; {_HMS_LINES}",
+                feature=f"{MODE}={self.mode.value}",
+            )
+
+
+def _parse_mode(key: str, value: str) -> SyncMode:
+    """Parse a mode; without one Hudi asks a HiveServer2, which an address alone cannot tell, so that it is HMS here."""
+    parsed: SyncMode = member_of(SyncMode)(key, value) if value else SyncMode.HMS
+    return parsed
+
+
+def _parse_tools(key: str, value: str) -> tuple[SyncTool, ...]:
+    return tuple(_parse_class(SyncTool, key, name) for name in parse_fields(key, value))
+
+
+def _parse_extractor(key: str, value: str) -> Extractor | None:
+    return _parse_class(Extractor, key, value) if value else None
+
+
+_E = TypeVar("_E", bound=Enum)
+
+
+def _parse_class(classes: type[_E], key: str, name: str) -> _E:
+    try:
+        return classes(name)
+    except ValueError:
+        known = ", ".join(str(one.value) for one in classes)
+        raise UnsupportedFeatureError(
+            f"{key}: expected one of {known}, found {name}; choose one of these", feature=f"{key}={name}"
+        ) from None
+
+
+def _parse_pairs(key: str, value: str) -> dict[str, str]:
+    """Parse a line ``name=value`` for each property.  Source: ConfigUtils.toMap, Hudi 1.2.0."""
+    found = {}
+    for line in filter(None, map(str.strip, value.split("\n"))):
+        name, separator, text = line.partition("=")
+        if not separator or not name.strip():
+            raise OptionError(f"{key}: expected lines of the form name=value, found {line!r}", option=key)
+        found[name.strip()] = text.strip()
+    return found
+
+
+def _unless(key: str, value: str) -> bool:
+    return not parse_boolean(key, value)
+
+
+def _strip(_key: str, value: str) -> str:
+    return value.strip()
+
+
+SYNC_KEYS: Keys = {
+    f"{_HIVE}enable": ("hive", parse_boolean),
+    "hoodie.datasource.meta.sync.enable": ("meta", parse_boolean),
+    TOOLS: ("tools", _parse_tools),
+    MODE: ("mode", _parse_mode),
+    METASTORE_URIS: ("uris", parse_fields),
+    DATABASE: ("database", _strip),
+    TABLE: ("table", _strip),
+    "hoodie.datasource.meta.sync.base.path": ("base_path", _strip),
+    f"{_HIVE}partition_fields": ("partition_fields", parse_fields),
+    TABLE_EXTRACTOR: ("extractor", _parse_extractor),
+    EXTRACTOR: ("extractor", _parse_extractor),
+    f"{_HIVE}table.strategy": ("strategy", member_of(TableStrategy)),
+    f"{_HIVE}skip_ro_suffix": ("skip_ro_suffix", parse_boolean),
+    f"{_META}sync_snapshot_with_table_name": ("snapshot_with_table_name", parse_boolean),
+    f"{_HIVE}auto_create_database": ("create_database", parse_boolean),
+    f"{_HIVE}create_managed_table": ("managed", parse_boolean),
+    f"{_HIVE}sync_as_datasource": ("as_datasource", parse_boolean),
+    f"{_HIVE}schema_string_length_thresh": ("schema_length", parse_integer),
+    "hoodie.meta_sync.spark.version": ("spark_version", _strip),
+    f"{_HIVE}support_timestamp": ("timestamps", parse_boolean),
+    f"{_HIVE}omit_metadata_fields": ("omit_meta_fields", parse_boolean),
+    f"{_HIVE}sync_comment": ("comments", parse_boolean),
+    f"{_HIVE}table_properties": ("table_properties", _parse_pairs),
+    f"{_HIVE}serde_properties": ("serde_properties", _parse_pairs),
+    f"{_HIVE}batch_num": ("batch", parse_integer),
+    f"{_HIVE}filter_pushdown_max_size": ("names_at_once", parse_integer),
+    f"{_META}incremental": ("incremental", parse_boolean),
+    "hoodie.datasource.meta_sync.condition.sync": ("conditional", parse_boolean),
+    f"{_META}no_partition_metadata": ("partitions", _unless),
+    f"{_META}touch.partitions.enabled": ("touch", parse_boolean),
+    f"{_HIVE}recreate_table_on_error": ("recreate", parse_boolean),
+    f"{_HIVE}ignore_exceptions": ("ignore_exceptions", parse_boolean),
+}
