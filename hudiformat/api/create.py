@@ -20,6 +20,7 @@ from hudiformat.table.options.agreement import merge_mode_of, options_of
 from hudiformat.table.options.buckets import BucketEngine, format_bucket_rules
 from hudiformat.table.options.keys import KEEP_OPERATIONS, TABLE_KEYS, parse_write_options
 from hudiformat.table.options.parsers import member_of, parse_boolean
+from hudiformat.table.options.sync import TABLE_EXTRACTOR
 from hudiformat.table.options.values import CdcMode, IndexType, WriteOptions
 from hudiformat.table.state import Clock, TableClock
 from hudiformat.table.support import AMBIGUOUS_KEYS, WRITABLE_VERSIONS
@@ -92,6 +93,7 @@ def create_table(
             "hoodie.table.create.schema": TableSchema.from_arrow(schema, name).avro,
             **_index_properties(options, record_key),
             **_change_properties(options),
+            **_sync_properties(options),
             **({KEEP_OPERATIONS: "true"} if _flag(options, KEEP_OPERATIONS) else {}),
         },
     )
@@ -216,6 +218,12 @@ def _change_properties(options: Mapping[str, str]) -> dict[str, str]:
     if key not in options:
         return {}
     return {key: member_of(CdcMode)(key, str(options[key])).value}
+
+
+def _sync_properties(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the table property that says how partition paths become values, if the options say so."""
+    extractor = parse_write_options(options).catalogs.extractor
+    return {} if extractor is None else {TABLE_EXTRACTOR: extractor.value}
 
 
 def _timeline_zone(options: Mapping[str, str]) -> TimelineZone:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pymetastore.hive_metastore import ThriftHiveMetastore
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport import TSocket, TTransport
 
+import hudiformat as hf
 from tests.catalogs.fake_metastore import plain
 from tests.catalogs.hudi_cases import cases, comparable, expected, writes
+from tests.conformance.hudi import RealHudi
+from tests.tables import create, rows
 from tools.hive_metastore import HiveMetastore
+
+HIVE = "hoodie.datasource.hive_sync."
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +58,54 @@ def test_the_objects_of_each_write_are_those_of_hudi(
     }
     for step in writes(case, path, options):
         assert objects_of(client, database, path) == expected(case, step, path), step
+
+
+def sync_by_hudi(hudi: RealHudi, path: Path, options: Mapping[str, str]) -> None:
+    """Run Hudi's own tool, which compares all partitions, over the table at *path*."""
+    asked = {**options, "hoodie.datasource.meta.sync.base.path": str(path), "hoodie.meta.sync.incremental": "false"}
+    hudi.eval_(
+        "properties = jvm.java.util.Properties()\n"
+        f"for key, value in {asked!r}.items():\n"
+        "    properties.setProperty(key, value)\n"
+        "tool = jvm.org.apache.hudi.hive.HiveSyncTool(properties, spark._jsc.hadoopConfiguration())\n"
+        "tool.syncHoodieTable()\n"
+        "result = None\n"
+    )
+
+
+def test_hudi_finds_nothing_to_change_after_us_nor_we_after_hudi(
+    tmp_path: Path, metastore: HiveMetastore, client: Any, hudi: RealHudi
+) -> None:
+    database = f"db{uuid.uuid4().hex[:8]}"
+    names = {f"{HIVE}metastore.uris": metastore.uri, f"{HIVE}database": database, f"{HIVE}mode": "hms"}
+    ours = tmp_path / "ours"
+    create(ours, name="ours", options={"hoodie.datasource.write.hive_style_partitioning": "true"})
+    table = hf.open_table(ours, options={**names, f"{HIVE}enable": "true"})
+    table.upsert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
+    table.evolve(add={"more": pa.timestamp("us", "UTC")})
+    before = objects_of(client, database, ours)
+    of_table = {f"{HIVE}table": "ours", f"{HIVE}partition_fields": "p"}
+    extractor = {f"{HIVE}partition_extractor_class": "org.apache.hudi.hive.HiveStylePartitionValueExtractor"}
+    sync_by_hudi(hudi, ours, {**names, **of_table, **extractor})
+    assert objects_of(client, database, ours) == before
+    assert not table.sync_catalog(full=True)
+    assert sorted(before) == ["ours", "ours_ro", "ours_rt"]
+
+    theirs = tmp_path / "theirs"
+    options = {
+        "hoodie.table.name": "theirs",
+        "hoodie.datasource.write.recordkey.field": "k",
+        "hoodie.datasource.write.precombine.field": "ts",
+        "hoodie.datasource.write.partitionpath.field": "p",
+        **names,
+        f"{HIVE}enable": "true",
+        f"{HIVE}partition_fields": "p",
+        f"{HIVE}table": "theirs",
+    }
+    hudi.write(rows(("a", 1, "x", 1), ("b", 1, "y", 1)), theirs, options)
+    before = {name: one for name, one in objects_of(client, database, theirs).items() if name == "theirs"}
+    opened = hf.open_table(theirs, options=names)
+    assert not opened.sync_catalog()
+    assert not opened.sync_catalog(full=True)
+    after = {name: one for name, one in objects_of(client, database, theirs).items() if name == "theirs"}
+    assert after == before != {}
