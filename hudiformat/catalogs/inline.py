@@ -68,7 +68,7 @@ def _command(root: str, options: SyncOptions) -> str:
     """Return the command that tells a metastore again."""
     named = [("--database", options.database), ("--table", options.table)]
     rest = "".join(f" {option} {value}" for option, value in named if value)
-    return f"hudiformat sync {root} --metastore {','.join(options.uris)}{rest}"
+    return f"hudiformat sync {root} --metastore {','.join(options.metastores)}{rest}"
 
 
 def asked_again(options: SyncOptions, *, database: str, table: str, full: bool) -> SyncOptions:

@@ -54,7 +54,7 @@ def catalog_of(tool: SyncTool, options: SyncOptions) -> Catalog:
         OptionError: an address has another form.
     """
     options.check((tool,))
-    return HiveCatalog(options.uris)
+    return HiveCatalog(options.metastores)
 
 
 def split_name(name: str | tuple[str, ...]) -> tuple[str, str]:

@@ -35,6 +35,7 @@ from hudiformat.spark.services import (
     savepoint,
     schedule_clustering,
     schedule_compaction,
+    sync_catalog,
     verify,
 )
 from hudiformat.spark.write.changing import delete_where, update
@@ -94,6 +95,7 @@ __all__ = [
     "schedule_compaction",
     "snapshot",
     "stats",
+    "sync_catalog",
     "update",
     "upsert",
     "verify",

@@ -15,6 +15,7 @@ from hudiformat.spark.write.describing import describe_jobs
 from hudiformat.spark.write.tasks import write_token
 from hudiformat.spark.write.workers import in_task
 from hudiformat.table.executor import Given, Result, TaskAttempt
+from hudiformat.table.options.parsers import parse_fields
 from hudiformat.table.state import TableContext
 
 _TASKS_PER_CORE = 4
@@ -40,8 +41,11 @@ class SparkExecutor:
 
 
 def with_tasks(spark: SparkSession, context: TableContext) -> TableContext:
-    """Return *context* with the tasks of *spark* as the executor of its services."""
-    return replace(context, executor=SparkExecutor(spark))
+    """Return *context* with the tasks of *spark* as the executor of its services, and with Spark's metastore."""
+    catalogs = context.options.catalogs
+    uris = catalogs.uris or parse_fields("", spark.conf.get("spark.hadoop.hive.metastore.uris", None) or "")
+    options = replace(context.options, catalogs=replace(catalogs, uris=uris))
+    return replace(context, executor=SparkExecutor(spark), options=options)
 
 
 def _call(

@@ -9,9 +9,13 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import pyspark
+
 from hudiformat.api.table import Table, open_table
+from hudiformat.catalogs.opening import is_catalog
 from hudiformat.errors import OptionError
 from hudiformat.schema.meta_fields import RECORD_KEY
+from hudiformat.table.options.sync import SPARK_VERSION
 from hudiformat.table.options.values import REPLACING, Operation
 from hudiformat.timeline.table_config import TableConfig
 
@@ -47,8 +51,8 @@ def open_for_tasks(path: str, options: Mapping[str, str] | None) -> Table:
             value.
         NotATableError: there is no table at *path*.
     """
-    table = open_table(path, options=options)
-    if "://" in table.path and table.path != path.rstrip("/"):
+    table = open_table(path, options={SPARK_VERSION: pyspark.__version__, **(options or {})})
+    if "://" in table.path and table.path != path.rstrip("/") and not is_catalog(path):
         raise OptionError(
             "path: expected one without credentials or options, which tasks are not handed, "
             f"found {table.path}; give them by the environment, as with "

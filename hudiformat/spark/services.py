@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from hudiformat.api.reading import context_of
 from hudiformat.api.table import Table, Version
 from hudiformat.arguments import check_arguments
+from hudiformat.catalogs.sync import SyncReport
 from hudiformat.check.repair.planning import DEAD_AFTER
 from hudiformat.check.repair.steps import Repair
 from hudiformat.check.verify.finding import TableFinding
@@ -312,6 +313,31 @@ def report(
     """
     with reraise_task_errors():
         return table_by_tasks(spark, path, options).report(page, verify=verify)
+
+
+@check_arguments
+def sync_catalog(
+    spark: SparkSession,
+    path: str,
+    catalog: str | None = None,
+    *,
+    database: str = "",
+    table: str = "",
+    full: bool = False,
+    options: Mapping[str, str] | None = None,
+) -> SyncReport:
+    """Tell a catalog of the table at *path*, as ``hudiformat.Table.sync_catalog`` does.
+
+    Without *catalog*, and without an option that names it, it is the Hive Metastore of *spark*, if that has one.
+
+    Raises:
+        HudiFormatError: as for ``hudiformat.Table.sync_catalog``.
+
+    Source: HiveSyncTool.syncHoodieTable, Hudi 1.2.0; spec/catalogs.md.
+    """
+    with reraise_task_errors():
+        opened = table_by_tasks(spark, path, options)
+        return opened.sync_catalog(catalog, database=database, table=table, full=full)
 
 
 def table_by_tasks(spark: SparkSession, path: str, options: Mapping[str, str] | None) -> Table:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
 import pytest
-from pymetastore.hive_metastore import ttypes
+from pymetastore.hive_metastore import ThriftHiveMetastore, ttypes
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
 from hudiformat.catalogs.hive import HiveCatalog
 from hudiformat.naming.keys import escape_path_name
@@ -31,6 +38,9 @@ class FakeMetastore:
         if name in self.failures:
             raise self.failures[name]
         return found
+
+    def set_ugi(self, user: str, _groups: list[str]) -> list[str]:
+        return [user]
 
     def get_all_databases(self) -> list[str]:
         return list(self.databases)
@@ -90,20 +100,22 @@ class FakeMetastore:
         there = self.partitions[database, name]
         return [deepcopy(there[one]) for one in names if one in there]
 
-    def add_partitions_req(self, request: Any) -> None:
+    def add_partitions_req(self, request: Any) -> Any:
         for one in request.parts:
             there = self.partitions[request.dbName, request.tblName]
             there.setdefault(self._name_of(one), deepcopy(one))
+        return ttypes.AddPartitionsResult()
 
     def alter_partitions(self, database: str, name: str, partitions: list[Any]) -> None:
         for one in partitions:
             assert self._name_of(one) in self.partitions[database, name]
             self.partitions[database, name][self._name_of(one)] = deepcopy(one)
 
-    def drop_partitions_req(self, request: Any) -> None:
+    def drop_partitions_req(self, request: Any) -> Any:
         assert not request.deleteData
         for name in request.parts.names:
             self.partitions[request.dbName, request.tblName].pop(name, None)
+        return ttypes.DropPartitionsResult()
 
     def _name_of(self, partition: Any) -> str:
         keys = self.tables[partition.dbName, partition.tableName].partitionKeys
@@ -129,6 +141,36 @@ def metastore_in_memory(monkeypatch: pytest.MonkeyPatch) -> FakeMetastore:
     fake = FakeMetastore()
     monkeypatch.setattr(HiveCatalog, "_connect", lambda _self: (_Nothing(), fake))
     return fake
+
+
+@pytest.fixture
+def metastore_on_a_port() -> Iterator[tuple[str, FakeMetastore]]:
+    """The address of a metastore that other processes reach, and the metastore."""
+    fake = FakeMetastore()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=_serve, args=(listening, fake), daemon=True).start()
+        yield f"thrift://127.0.0.1:{listening.getsockname()[1]}", fake
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+def _serve(listening: socket.socket, fake: FakeMetastore) -> None:
+    while True:
+        try:
+            client, _ = listening.accept()
+        except OSError:  # the test is over
+            return
+        threading.Thread(target=_answer, args=(client, fake), daemon=True).start()
+
+
+def _answer(client: socket.socket, fake: FakeMetastore) -> None:
+    connection = TSocket()
+    connection.setHandle(client)
+    protocol = TBinaryProtocol(TBufferedTransport(connection))
+    processor = ThriftHiveMetastore.Processor(fake)
+    with contextlib.suppress(TTransportException):  # the client has gone
+        while True:
+            processor.process(protocol, protocol)
+    client.close()
 
 
 class _Nothing:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pymetastore.hive_metastore import ttypes
 
@@ -112,3 +113,22 @@ def test_every_address_is_tried(first: str) -> None:
         HiveCatalog(["thrift://127.0.0.1:1", "thrift://127.0.0.1:2"]).databases()
     assert error.value.catalog == "thrift://127.0.0.1:1,thrift://127.0.0.1:2"
     assert first in str(error.value)
+
+
+def test_a_metastore_on_a_port_is_asked_by_thrift(
+    tmp_path: Path, metastore_on_a_port: tuple[str, FakeMetastore]
+) -> None:
+    uri, fake = metastore_on_a_port
+    table = new_table(tmp_path / "t")
+    table.upsert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
+    assert table.sync_catalog(uri, database="lake")
+    table.delete_partitions("y")
+    table.evolve(add={"more": pa.int64()})
+    assert table.sync_catalog(uri, database="lake")
+    assert sorted(fake.partitions["lake", "t"]) == ["p=x"]
+    with hf.catalog(f"thrift://127.0.0.1:1,{uri.removeprefix('thrift://')}") as catalog:
+        assert catalog.list_tables("lake") == [("lake", "t"), ("lake", "t_ro"), ("lake", "t_rt")]
+        assert not catalog.table_exists("lake.none")
+    fake.failures["get_all_databases"] = ttypes.MetaException(message="no room")
+    with pytest.raises(CatalogError, match="cannot list databases: no room"):
+        hf.catalog(uri).list_namespaces()

@@ -17,6 +17,7 @@ import hudiformat as hf
 from tests.catalogs.fake_metastore import plain
 from tests.catalogs.hudi_cases import cases, comparable, expected, writes
 from tests.conformance.hudi import RealHudi
+from tests.effort import only_long
 from tests.tables import create, rows
 from tools.hive_metastore import HiveMetastore
 
@@ -109,3 +110,40 @@ def test_hudi_finds_nothing_to_change_after_us_nor_we_after_hudi(
     assert not opened.sync_catalog(full=True)
     after = {name: one for name, one in objects_of(client, database, theirs).items() if name == "theirs"}
     assert after == before != {}
+
+
+@only_long
+def test_engines_read_by_name_what_is_there(tmp_path: Path, metastore: HiveMetastore, client: Any) -> None:
+    database = f"db{uuid.uuid4().hex[:8]}"
+    names = {f"{HIVE}metastore.uris": metastore.uri, f"{HIVE}database": database, f"{HIVE}enable": "true"}
+    path = tmp_path / "t"
+    create(path, name="t")
+    table = hf.open_table(path, options=names)
+    server = RealHudi()
+    with Path(server._conf, "spark-defaults.conf").open("a") as file:
+        file.write("spark.sql.catalogImplementation hive\n")
+        file.write(f"spark.hadoop.hive.metastore.uris {metastore.uri}\n")
+
+    def check(hudi: RealHudi, *columns: str) -> None:
+        picked = ["k", "ts", "p", "v", *columns]
+        for name, found in (("t", table.snapshot), ("t_rt", table.snapshot), ("t_ro", table.read_optimized)):
+            hudi.sql(f"REFRESH TABLE {database}.{name}")
+            by_name = hudi.sql(f"FROM {database}.{name} SELECT {', '.join(picked)} ORDER BY k")
+            assert by_name.to_pylist() == found(columns=picked).sort_by("k").to_pylist(), name
+        live = sorted(f"p={one}" for one in table.snapshot()["p"].unique().to_pylist())
+        assert sorted(client.get_partition_names(database, "t", -1)) == live
+
+    with server as hudi:
+        table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
+        check(hudi)
+        table.upsert(rows(("a", 2, "x", 2), ("c", 1, "z", 1)))
+        check(hudi)
+        table.delete_partitions("y")
+        check(hudi)
+        table.evolve(add={"more": pa.int64()})
+        table.upsert(rows(("c", 2, "z", 2)).append_column("more", pa.array([7], pa.int64())))
+        check(hudi, "more")
+        table.compact()
+        check(hudi, "more")
+        table.cluster()
+        check(hudi, "more")

@@ -16,6 +16,7 @@ from hudiformat.read.plan import plan_snapshot
 from hudiformat.read.time_travel import Moment, moment_text
 from hudiformat.spark.errors import reraise_task_errors
 from hudiformat.spark.options import AS_OF, COLUMNS, FILTER, QUERY, READ_OPTIMIZED, SNAPSHOT, SourceOptions
+from hudiformat.spark.read.by_name import find_by_name
 from hudiformat.spark.read.native import native_slices, prune_slices, pruning, read_parquet
 from hudiformat.spark.read.pieces import Piece, SlicePiece, every_column, pieces, read_piece
 from hudiformat.spark.write.batches import tasks_at_once
@@ -40,6 +41,9 @@ def read(
 ) -> DataFrame:
     """Return the rows of the table at *path* as a data frame: the newest rows, or *as_of* an instant or a date.
 
+    *path* may also be the name ``database.table`` of a table in Spark's own catalog, or in a Hive Metastore,
+    ``hive://<host>:9083/<database>.<table>``.
+
     *columns* selects columns, which may be meta fields; ``[]`` selects none, which is enough to count the rows.
     *filter* is a condition of Spark SQL, or tuples or a pyarrow expression as for ``hudiformat.Table.snapshot``, which
     tasks in Python apply.  Both prune partitions, files and columns when this function is called.
@@ -57,7 +61,9 @@ def read(
 
     Source: HoodieFileGroupReaderBasedFileFormat, Hudi 1.2.0; spec/spark.md.
     """
-    given = {**SourceOptions(options or {}).given, "path": path}
+    named = find_by_name(spark, path)
+    given = {QUERY: READ_OPTIMIZED} if named.read_optimized else {}
+    given |= {**SourceOptions(options or {}).given, "path": named.path}
     given |= {} if query is None else {QUERY: query}
     given |= {} if as_of is None else {AS_OF: moment_text(as_of)}
     picked = None if columns is None else as_name_list(columns)
@@ -68,8 +74,8 @@ def read(
         every = every_column(asked)
         wanted = [] if picked == [] else asked.columns or every.names
         text = where if isinstance(where, str) else None
-        named = None if text is None else columns_named(text, every)
-        needed = every.names if text is not None and named is None else list(dict.fromkeys([*wanted, *(named or ())]))
+        tested = None if text is None else columns_named(text, every)
+        needed = every.names if text is not None and tested is None else list(dict.fromkeys([*wanted, *(tested or ())]))
         needed = needed or [_smallest(every)]  # rows without columns cannot come from Python
         if where is None or text is not None:
             rows = _rows(spark, asked, needed, None if text is None else pruning(spark, text, every))

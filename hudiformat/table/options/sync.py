@@ -23,6 +23,7 @@ DATABASE, TABLE = f"{_HIVE}database", f"{_HIVE}table"
 EXTRACTOR = f"{_HIVE}partition_extractor_class"
 TABLE_EXTRACTOR = "hoodie.table.partition_extractor_class"
 """The table property that names the extractor; Hudi 1.2.0 sets it when it creates a table."""
+SPARK_VERSION = "hoodie.meta_sync.spark.version"
 TOOLS = f"{_META}client.tool.class"
 
 _EXTRACTORS = "org.apache.hudi.hive."
@@ -92,7 +93,7 @@ class SyncOptions:
     meta: bool = False
     tools: tuple[SyncTool, ...] = (SyncTool.HIVE,)
     mode: SyncMode = SyncMode.HMS
-    uris: tuple[str, ...] = ("thrift://localhost:9083",)
+    uris: tuple[str, ...] = ()
     database: str = ""
     table: str = ""
     base_path: str = ""
@@ -119,6 +120,11 @@ class SyncOptions:
     touch: bool = False
     recreate: bool = False
     ignore_exceptions: bool = False
+
+    @property
+    def metastores(self) -> tuple[str, ...]:
+        """The addresses of the servers of a Hive Metastore."""
+        return self.uris or ("thrift://localhost:9083",)
 
     @property
     def after_commits(self) -> tuple[SyncTool, ...]:
@@ -200,7 +206,7 @@ SYNC_KEYS: Keys = {
     f"{_HIVE}create_managed_table": ("managed", parse_boolean),
     f"{_HIVE}sync_as_datasource": ("as_datasource", parse_boolean),
     f"{_HIVE}schema_string_length_thresh": ("schema_length", parse_integer),
-    "hoodie.meta_sync.spark.version": ("spark_version", _strip),
+    SPARK_VERSION: ("spark_version", _strip),
     f"{_HIVE}support_timestamp": ("timestamps", parse_boolean),
     f"{_HIVE}omit_metadata_fields": ("omit_meta_fields", parse_boolean),
     f"{_HIVE}sync_comment": ("comments", parse_boolean),
