@@ -14,7 +14,9 @@ from hudiformat.errors import OptionError
 
 @check_arguments
 def catalog(uri: str) -> TableCatalog:
-    """Open the catalog at *uri*: ``hive://<host>:9083``, a Hive Metastore; ``thrift`` is the same as ``hive``.
+    """Open the catalog at *uri*: ``hive://<host>:9083``, a Hive Metastore, or ``glue://``, AWS Glue.
+
+    ``thrift`` is the same as ``hive``.  Account, region and credentials of AWS are those of boto3's environment.
 
     Nothing is asked before one of its methods is called.
 

@@ -72,7 +72,8 @@ def open_table(
 ) -> Table:
     """Open the table at *path*: a local path, a URI such as ``s3://bucket/table``, or a storage of ``open_storage``.
 
-    It may also be the name of a table in a Hive Metastore, ``hive://<host>:9083/<database>.<table>``.
+    It may also be the name of a table in a Hive Metastore, ``hive://<host>:9083/<database>.<table>``, or in AWS Glue,
+    ``glue://<database>.<table>``.
 
     *storage_options* are as for ``open_storage``.
     *options* are Hudi's keys for the writes of this table object, and for its reads, such as
@@ -545,11 +546,11 @@ class Table(ReadableTable):
     ) -> SyncReport:
         """Tell a catalog of the table: its columns, its properties, its partitions and its newest commit.
 
-        *catalog* is ``hive://<host>:9083``, a Hive Metastore; without it the options name it, by
-        ``hoodie.datasource.hive_sync.metastore.uris``.  *database* and *table* are the names there; without them the
-        options say them, or the table's properties.  The other ``hoodie.datasource.hive_sync.*`` and
-        ``hoodie.meta.sync.*`` options count too.  The partitions of the commits since the last sync are compared with
-        the catalog's; with *full* all are.
+        *catalog* is ``hive://<host>:9083``, a Hive Metastore, or ``glue://``, AWS Glue; without it the options name
+        it, by ``hoodie.datasource.hive_sync.metastore.uris`` or ``hoodie.meta.sync.client.tool.class``.  *database* and
+        *table* are the names there; without them the options say them, or the table's properties.  The other
+        ``hoodie.datasource.hive_sync.*`` and ``hoodie.meta.sync.*`` options count too.  The partitions of the commits
+        since the last sync are compared with the catalog's; with *full* all are.
 
         With ``hoodie.datasource.hive_sync.enable`` this is done after each commit.
 
@@ -562,9 +563,10 @@ class Table(ReadableTable):
         """
         options = asked_again(self._context.options.catalogs, database=database, table=table, full=full)
         if catalog is not None:
-            return tell(self._context, open_catalog(parse_catalog_address(catalog)), options)
-        opened = catalog_of(options.tools[0] if options.tools else SyncTool.HIVE, options)
-        return tell(self._context, opened, options)
+            address = parse_catalog_address(catalog)
+            return tell(self._context, open_catalog(address, options), options.of_tool(address.tool))
+        tool = next(iter(options.after_commits or options.tools), SyncTool.HIVE)
+        return tell(self._context, catalog_of(tool, options), options.of_tool(tool))
 
     def plan_inserts(self, inserts: ArrowRows | Mapping[str, int]) -> tuple[PartitionPlan, ...]:
         """Return, for each partition path, to which file groups new rows would be written and why; nothing is written.

@@ -202,7 +202,13 @@ def _has_all(there: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
 
 
 def with_commit(
-    table: CatalogTable, *, base_path: str, commit: str | None, completion: str | None, writer: str
+    table: CatalogTable,
+    *,
+    base_path: str,
+    location: str,
+    commit: str | None,
+    completion: str | None,
+    writer: str,
 ) -> CatalogTable:
     """Return *table*, told of the newest *commit*; without one only the *writer* is noted.
 
@@ -211,6 +217,6 @@ def with_commit(
     if commit is None:
         return replace(table, parameters={**table.parameters, WRITER: writer})
     parameters = {**table.storage.serde_parameters, PATH: base_path}
-    storage = replace(table.storage, location=location_of(base_path), serde_parameters=parameters)
+    storage = replace(table.storage, location=location, serde_parameters=parameters)
     times = {LAST_COMMIT: commit, **({LAST_COMPLETION: completion} if completion else {})}
     return replace(table, storage=storage, parameters={**table.parameters, **times, WRITER: writer})

@@ -40,6 +40,9 @@ class HiveCatalog:
         self._client: Any = None
         self._transport: Any = None
 
+    def adapt(self, table: CatalogTable) -> CatalogTable:
+        return table
+
     def databases(self) -> list[str]:
         with self._errors("list databases"):
             return sorted(self._connected().get_all_databases())
@@ -149,6 +152,9 @@ class HiveCatalog:
                 needResult=False,
             )
             self._connected().drop_partitions_req(request)
+
+    def complete(self, table: CatalogTable) -> None:
+        pass
 
     def close(self) -> None:
         if self._transport is not None:

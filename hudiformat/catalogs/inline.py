@@ -12,12 +12,13 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TypeVar
 
+from hudiformat.catalogs.glue import GlueCatalog
 from hudiformat.catalogs.opening import catalog_of
 from hudiformat.catalogs.protocol import Catalog
 from hudiformat.catalogs.sync import SyncReport, sync_table
 from hudiformat.errors import warn
 from hudiformat.services import inline as services
-from hudiformat.table.options.sync import SyncOptions
+from hudiformat.table.options.sync import SyncOptions, SyncTool
 from hudiformat.table.state import TableContext
 from hudiformat.write.commit.transaction import Commit, Committed
 
@@ -45,13 +46,14 @@ def tell_catalogs(context: TableContext, done: str) -> None:
     options = context.options.catalogs
     for tool in options.after_commits:
         try:
-            tell(context, catalog_of(tool, options), options)
+            tell(context, catalog_of(tool, options), options.of_tool(tool))
         except Exception as error:  # noqa: BLE001, PERF203 - any error would make callers repeat the write
             root = context.storage.root
             if options.ignore_exceptions:
                 _log.warning("%s: %s; a catalog was not told: %s", root, done, error)
             else:
-                warn(f"{root}: {done}, but a catalog was not told: {error}; tell it with: {_command(root, options)}")
+                again = _command(root, tool, options.of_tool(tool))
+                warn(f"{root}: {done}, but a catalog was not told: {error}; tell it with: {again}")
 
 
 def tell(context: TableContext, catalog: Catalog, options: SyncOptions) -> SyncReport:
@@ -64,11 +66,12 @@ def tell(context: TableContext, catalog: Catalog, options: SyncOptions) -> SyncR
         return sync_table(context.state(), catalog, options, writer=WRITER)
 
 
-def _command(root: str, options: SyncOptions) -> str:
-    """Return the command that tells a metastore again."""
+def _command(root: str, tool: SyncTool, options: SyncOptions) -> str:
+    """Return the command that tells the catalog of *tool* again."""
+    address = GlueCatalog.uri if tool is SyncTool.GLUE else ",".join(options.metastores)
     named = [("--database", options.database), ("--table", options.table)]
     rest = "".join(f" {option} {value}" for option, value in named if value)
-    return f"hudiformat sync {root} --metastore {','.join(options.metastores)}{rest}"
+    return f"hudiformat sync {root} --metastore {address}{rest}"
 
 
 def asked_again(options: SyncOptions, *, database: str, table: str, full: bool) -> SyncOptions:

@@ -40,10 +40,7 @@ class StorageDescriptor:
 
 @dataclass(frozen=True, slots=True)
 class CatalogTable:
-    """A table of a catalog.  *table_type* is ``EXTERNAL_TABLE`` or ``MANAGED_TABLE``.
-
-    *version* is Glue's number of this state of the table, and empty elsewhere.
-    """
+    """A table of a catalog.  *table_type* is ``EXTERNAL_TABLE`` or ``MANAGED_TABLE``."""
 
     database: str
     name: str
@@ -52,7 +49,6 @@ class CatalogTable:
     parameters: Mapping[str, str] = field(default_factory=dict, hash=False)
     table_type: str = EXTERNAL
     owner: str = ""
-    version: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         return f"{self.database}.{self.name}"

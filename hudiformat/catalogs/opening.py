@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from hudiformat.catalogs.glue import GlueCatalog
 from hudiformat.catalogs.hive import HiveCatalog
 from hudiformat.catalogs.objects import CatalogTable
 from hudiformat.catalogs.protocol import Catalog
@@ -12,7 +13,7 @@ from hudiformat.errors import NotATableError, OptionError
 from hudiformat.table.options.sync import SyncOptions, SyncTool
 
 _ADDRESS = re.compile(r"(hive|thrift)://([^/]+)(?:/(.*))?")
-_EXPECTED = "hive://<host>:<port>"
+_EXPECTED = "hive://<host>:<port> or glue://"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +23,27 @@ class CatalogAddress:
     catalog: str
     name: str = ""
 
+    @property
+    def tool(self) -> SyncTool:
+        """The kind of the catalog."""
+        return SyncTool.GLUE if self.catalog == GlueCatalog.uri else SyncTool.HIVE
+
 
 def is_catalog(text: object) -> bool:
     """Return whether *text* is the address of a catalog, or of a table in one."""
-    return isinstance(text, str) and _ADDRESS.fullmatch(text) is not None
+    return isinstance(text, str) and (text.startswith(GlueCatalog.uri) or _ADDRESS.fullmatch(text) is not None)
 
 
 def parse_catalog_address(text: str) -> CatalogAddress:
-    """Parse ``hive://host:9083`` or ``hive://host:9083/database.table``; ``thrift`` is the same as ``hive``.
+    """Parse ``hive://host:9083``, ``hive://host:9083/database.table``, ``glue://`` or ``glue://database.table``.
+
+    ``thrift`` is the same as ``hive``.
 
     Raises:
         OptionError: the text has another form.
     """
+    if text.startswith(GlueCatalog.uri):
+        return CatalogAddress(GlueCatalog.uri, text.removeprefix(GlueCatalog.uri))
     match = _ADDRESS.fullmatch(text)
     if match is None:
         raise OptionError(f"catalog: expected {_EXPECTED}, found {text!r}", option="catalog")
@@ -41,8 +51,10 @@ def parse_catalog_address(text: str) -> CatalogAddress:
     return CatalogAddress(f"hive://{place}", name or "")
 
 
-def open_catalog(address: CatalogAddress) -> Catalog:
+def open_catalog(address: CatalogAddress, options: SyncOptions | None = None) -> Catalog:
     """Return the catalog at *address*, which is asked for nothing yet."""
+    if address.tool is SyncTool.GLUE:
+        return GlueCatalog(SyncOptions().glue if options is None else options.glue)
     return HiveCatalog(address.catalog.removeprefix("hive://").split(","))
 
 
@@ -54,6 +66,8 @@ def catalog_of(tool: SyncTool, options: SyncOptions) -> Catalog:
         OptionError: an address has another form.
     """
     options.check((tool,))
+    if tool is SyncTool.GLUE:
+        return GlueCatalog(options.glue)
     return HiveCatalog(options.metastores)
 
 

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Protocol, TypeVar
 
 from hudiformat.catalogs.objects import CatalogPartition, CatalogTable
 
 Values = tuple[str, ...]
 """A partition's values, one for each partition key."""
+
+
+_T = TypeVar("_T")
+
+
+def batches(items: Sequence[_T], size: int) -> Iterator[list[_T]]:
+    """Yield *items* in lists of at most *size*."""
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch
 
 
 class Catalog(Protocol):
@@ -20,6 +31,10 @@ class Catalog(Protocol):
     @property
     def uri(self) -> str:
         """The address of the catalog."""
+        ...
+
+    def adapt(self, table: CatalogTable) -> CatalogTable:
+        """Return *table* as this catalog wants it; no request is made."""
         ...
 
     def databases(self) -> list[str]:
@@ -72,6 +87,10 @@ class Catalog(Protocol):
 
     def drop_partitions(self, table: CatalogTable, values: Sequence[Values]) -> None:
         """Take partitions out of the catalog, if they are there; their files stay."""
+        ...
+
+    def complete(self, table: CatalogTable) -> None:
+        """Do what the catalog has besides, once it has been told of *table* and its partitions."""
         ...
 
     def close(self) -> None:

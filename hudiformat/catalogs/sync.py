@@ -10,17 +10,13 @@ from __future__ import annotations
 
 import getpass
 import os
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
-from typing import TypeVar
 
 from hudiformat.catalogs.commits import TouchedPartitions, last_times, partitions_since, partitions_with_files
 from hudiformat.catalogs.describing import (
     TableFacts,
     View,
     describe,
-    location_of,
     same_columns,
     views_of,
     with_changes,
@@ -28,12 +24,10 @@ from hudiformat.catalogs.describing import (
 )
 from hudiformat.catalogs.objects import CatalogPartition, CatalogTable
 from hudiformat.catalogs.partition_values import PartitionValues, extractor_of
-from hudiformat.catalogs.protocol import Catalog, Values
+from hudiformat.catalogs.protocol import Catalog, Values, batches
 from hudiformat.errors import CatalogError, warn
 from hudiformat.table.options.sync import DATABASE, TABLE, SyncOptions
 from hudiformat.table.state import TableState
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +117,11 @@ class _Sync:
     def __post_init__(self) -> None:
         self.commit, self.completion = last_times(self.state)
         self._every: TouchedPartitions | None = None
+        self._root = ""
 
     def view(self, view: View) -> SyncedTable:
-        wanted = describe(view, self.facts, self.options)
+        wanted = self.catalog.adapt(describe(view, self.facts, self.options))
+        self._root = wanted.storage.location
         existing = self.catalog.table(wanted.database, wanted.name)
         if existing is None:
             return self._create(wanted)
@@ -162,7 +158,7 @@ class _Sync:
 
     def _create(self, wanted: CatalogTable) -> SyncedTable:
         created = self.catalog.create_table(wanted)
-        changed = self._sync_partitions(created, self._all(), whole=True)
+        changed = self._sync_partitions(created, None, there={})
         self._note_commit(created)
         return replace(changed, created=True)
 
@@ -180,8 +176,7 @@ class _Sync:
         touched = None
         if self.options.incremental and before.last_commit is not None:
             touched = partitions_since(self.state, before.last_commit, before.last_completion)
-        whole = touched is None
-        changed = self._sync_partitions(table, touched or self._all(), whole=whole)
+        changed = self._sync_partitions(table, touched)
         if altered or changed or not self.options.conditional:
             self._note_commit(table)
         return replace(changed, altered=altered)
@@ -197,24 +192,36 @@ class _Sync:
             )
 
     def _note_commit(self, table: CatalogTable) -> None:
-        path, commit, completion = self.facts.base_path, self.commit, self.completion
-        told = with_commit(table, base_path=path, commit=commit, completion=completion, writer=self.writer)
+        told = with_commit(
+            table,
+            base_path=self.facts.base_path,
+            location=self._root,
+            commit=self.commit,
+            completion=self.completion,
+            writer=self.writer,
+        )
         if told != table:
-            self.catalog.alter_table(told, cascade=False)
+            told = self.catalog.alter_table(told, cascade=False)
+        self.catalog.complete(told)
 
     def _all(self) -> TouchedPartitions:
         if self._every is None:
             self._every = partitions_with_files(self.state)
         return self._every
 
-    def _sync_partitions(self, table: CatalogTable, touched: TouchedPartitions, *, whole: bool) -> SyncedTable:
-        """Add, move, touch and drop partitions; if *touched* is the *whole* table, those that it lacks are dropped."""
+    def _sync_partitions(
+        self, table: CatalogTable, touched: TouchedPartitions | None, *, there: dict[Values, str] | None = None
+    ) -> SyncedTable:
+        """Add, move, touch and drop the partitions *touched*, or all; *there* are those of the catalog, if known."""
         name = str(table)
+        whole = touched is None
+        touched = touched or self._all()
         if not table.partition_keys or not self.options.partitions:
             return SyncedTable(name)
         live = self.values.by_values(sorted(touched.live))
         gone = {self.values.of(path): path for path in sorted(touched.gone)}
-        there = self._there(table, [*live, *(values for values in gone if values not in live)], whole=whole)
+        if there is None:
+            there = self._there(table, [*live, *(values for values in gone if values not in live)], whole=whole)
         if whole:
             gone |= {values: _below(place, self.facts.base_path) for values, place in there.items()}
         added = {values: path for values, path in live.items() if values not in there}
@@ -261,14 +268,7 @@ class _Sync:
         return CatalogPartition(values, self._location(path))
 
     def _location(self, path: str) -> str:
-        return f"{location_of(self.facts.base_path)}/{path}"
-
-
-def batches(items: Sequence[_T], size: int) -> Iterator[list[_T]]:
-    """Yield *items* in lists of at most *size*."""
-    rest = iter(items)
-    while batch := list(islice(rest, size)):
-        yield batch
+        return f"{self._root}/{path}"
 
 
 def _place(location: str) -> str:

@@ -336,7 +336,7 @@ class TestErrors:
 
     @pytest.mark.parametrize("uri", ["jdbc:hive2://h:10000", "hive://", "s3://bucket", "thrift://h:port"])
     def test_an_address_of_another_form_is_refused(self, uri: str, tmp_path: Path) -> None:
-        with pytest.raises(OptionError, match="expected (hive|thrift)://<host>:<port>, found"):
+        with pytest.raises(OptionError, match="expected (hive|thrift)://<host>:<port>.*, found"):
             new_table(tmp_path / "t").sync_catalog(uri)
 
     def test_a_type_that_hive_does_not_have_is_named(self) -> None:

@@ -30,7 +30,7 @@ from hudiformat.table.options.parsers import (
     parse_text,
     parser_of_supported,
 )
-from hudiformat.table.options.sync import SYNC_KEYS
+from hudiformat.table.options.sync import GLUE_KEYS, SYNC_KEYS, GlueOptions
 from hudiformat.table.options.values import (
     FAILED_WRITES_POLICY,
     SUPPORTED_INDEX_TYPES,
@@ -65,6 +65,7 @@ def parse_write_options(options: Mapping[str, str] | None) -> WriteOptions:
             _judge(key, value)
     defaults = WriteOptions()
     parts = {name: replace(getattr(defaults, name), **_parse_values(keys, given)) for name, keys in _PARTS.items()}
+    parts["catalogs"] = replace(parts["catalogs"], glue=GlueOptions(**_parse_values(GLUE_KEYS, given)))
     result = replace(defaults, **_parse_values(_KEYS, given), **parts)
     result.concurrency.check()
     result.catalogs.check(result.catalogs.after_commits)
@@ -77,7 +78,7 @@ def _parse_values(keys: Keys, given: Mapping[str, str]) -> dict[str, Any]:
 
 def is_honoured(key: str) -> bool:
     """Return whether a key sets an option, or is compared with the table's properties."""
-    return any(key in keys for keys in (*_PARTS.values(), _KEYS, TABLE_KEYS, FACT_KEYS))
+    return any(key in keys for keys in (*_PARTS.values(), GLUE_KEYS, _KEYS, TABLE_KEYS, FACT_KEYS))
 
 
 def _known_name(key: str) -> str:
@@ -88,7 +89,7 @@ def _known_name(key: str) -> str:
 def _judge(key: str, value: str) -> None:
     """Raise an error for an unknown or a refused key; warn once for a key of Hudi without effect here."""
     if key not in hudi_keys():
-        known = {*_KEYS, *TABLE_KEYS}.union(*_PARTS.values())
+        known = {*_KEYS, *GLUE_KEYS, *TABLE_KEYS}.union(*_PARTS.values())
         hint = suggest_names(key, known | hudi_keys().keys(), most=3) or _NOTHING_ALIKE
         raise OptionError(f"unknown option {key!r}{hint}", option=key, is_unknown=True)
     if asks_for_nothing(key, value):

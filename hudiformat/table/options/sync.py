@@ -8,7 +8,7 @@ Source: HoodieSyncConfig, HiveSyncConfigHolder, HiveSyncConfig, HoodieSparkSqlWr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeVar
 
@@ -17,6 +17,7 @@ from hudiformat.table.options.parsers import Keys, member_of, parse_boolean, par
 
 _HIVE = "hoodie.datasource.hive_sync."
 _META = "hoodie.meta.sync."
+_GLUE = "hoodie.datasource.meta.sync.glue."
 MODE = f"{_HIVE}mode"
 METASTORE_URIS = f"{_HIVE}metastore.uris"
 DATABASE, TABLE = f"{_HIVE}database", f"{_HIVE}table"
@@ -80,6 +81,30 @@ class Extractor(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class GlueOptions:
+    """What AWS Glue is told besides, and how.
+
+    ``read_all_at_once``, ``read_at_once`` and ``change_at_once`` are numbers of requests at the same time.
+    ``index_fields`` are the columns of up to three indexes of partitions; without any, all are in one.
+
+    Source: GlueCatalogSyncClientConfig, Hudi 1.2.0.
+    """
+
+    database: str = ""
+    table: str = ""
+    catalog_id: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict, hash=False)
+    skip_archive: bool = True
+    read_all_at_once: int = 1
+    read_at_once: int = 1
+    change_at_once: int = 1
+    metadata_listing: bool = False
+    index: bool = False
+    index_fields: tuple[tuple[str, ...], ...] = ()
+    recreate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SyncOptions:
     """Whether catalogs are told of a table after each commit, and what they are told.
 
@@ -120,6 +145,15 @@ class SyncOptions:
     touch: bool = False
     recreate: bool = False
     ignore_exceptions: bool = False
+    glue: GlueOptions = field(default_factory=GlueOptions)
+
+    def of_tool(self, tool: SyncTool) -> SyncOptions:
+        """Return the options for the catalog of *tool*."""
+        if tool is SyncTool.HIVE:
+            return self
+        own = self.glue
+        database, table = own.database or self.database, own.table or self.table
+        return replace(self, database=database, table=table, recreate=self.recreate or own.recreate)
 
     @property
     def metastores(self) -> tuple[str, ...]:
@@ -186,6 +220,44 @@ def _unless(key: str, value: str) -> bool:
 def _strip(_key: str, value: str) -> str:
     return value.strip()
 
+
+def _parse_tags(key: str, value: str) -> dict[str, str]:
+    pairs = [one.partition(":") for one in parse_fields(key, value)]
+    for name, separator, text in pairs:
+        if not (name and separator):
+            raise OptionError(f"{key}: expected name:value, found {name + separator + text!r}", option=key)
+    return {name.strip(): text.strip() for name, _, text in pairs}
+
+
+_MOST_SEGMENTS = 10
+
+
+def _parse_segments(key: str, value: str) -> int:
+    number = parse_integer(key, value)
+    if number > _MOST_SEGMENTS:
+        raise OptionError(f"{key}: expected a number from 1 to {_MOST_SEGMENTS}, found {value!r}", option=key)
+    return number
+
+
+def _parse_indexes(key: str, value: str) -> tuple[tuple[str, ...], ...]:
+    """Parse the columns of indexes: ``;`` is between columns, and ``,`` between indexes."""
+    return tuple(tuple(one.strip() for one in index.split(";")) for index in parse_fields(key, value))
+
+
+GLUE_KEYS: Keys = {
+    f"{_GLUE}database_name": ("database", _strip),
+    f"{_GLUE}table_name": ("table", _strip),
+    f"{_GLUE}catalogId": ("catalog_id", _strip),
+    f"{_GLUE}resource_tags": ("tags", _parse_tags),
+    f"{_GLUE}skip_table_archive": ("skip_archive", parse_boolean),
+    f"{_GLUE}all_partitions_read_parallelism": ("read_all_at_once", _parse_segments),
+    f"{_GLUE}changed_partitions_read_parallelism": ("read_at_once", parse_integer),
+    f"{_GLUE}partition_change_parallelism": ("change_at_once", parse_integer),
+    f"{_GLUE}metadata_file_listing": ("metadata_listing", parse_boolean),
+    f"{_GLUE}partition_index_fields.enable": ("index", parse_boolean),
+    f"{_GLUE}partition_index_fields": ("index_fields", _parse_indexes),
+    f"{_GLUE}recreate_table_on_error": ("recreate", parse_boolean),
+}
 
 SYNC_KEYS: Keys = {
     f"{_HIVE}enable": ("hive", parse_boolean),
