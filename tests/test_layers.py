@@ -51,6 +51,7 @@ PURE = (
     "codec/log/content",
     *(f"codec/log/{name}" for name in ("frame", "block", "batches", "build", "selection")),
     "codec/statistics",
+    *(f"catalogs/{name}" for name in ("objects", "column_types", "describing", "partition_values")),
     "schema",
     "file_group/merging",
     "sizing",

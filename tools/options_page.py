@@ -61,6 +61,7 @@ compares this page with the keys and with what the code does; `python -m tools.o
 - *kept*: it makes a table what it is, and stays in its properties.
 - *agrees*: it repeats what the table's properties, or the arguments of `create_table`, say; another value is an error.
 - *refused*: another value than Hudi's default, or than those in brackets, is an error before anything is written.
+- *the same*: what comes out is what Hudi makes, whatever the value.
 - *no effect*: it cannot change what a query answers; another value than Hudi's default is a warning, once.
 """
 

@@ -107,7 +107,8 @@ class GlueCatalog:
     def create_table(self, table: CatalogTable) -> CatalogTable:
         described = _with_table({"Name": table.name, "Owner": table.owner}, table)
         with self._errors(f"create the table {table}"):
-            self._client.create_table(DatabaseName=table.database, TableInput=described, **self._of_account)
+            asked = {"DatabaseName": table.database, "TableInput": described, **self._of_account}
+            self._unless(_THERE, lambda: self._client.create_table(**asked))
         return table
 
     def alter_table(self, table: CatalogTable, *, cascade: bool) -> CatalogTable:

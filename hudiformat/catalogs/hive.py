@@ -10,7 +10,7 @@ from __future__ import annotations
 import getpass
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from typing import Any
 from urllib.parse import urlsplit
@@ -65,11 +65,8 @@ class HiveCatalog:
 
     def create_database(self, name: str) -> None:
         types = _types()
-        with self._errors(f"create the database {name}"):
-            try:
-                self._connected().create_database(types.Database(name=name, description=_CREATED_BY, parameters={}))
-            except types.AlreadyExistsException:
-                return
+        with self._errors(f"create the database {name}"), suppress(types.AlreadyExistsException):
+            self._connected().create_database(types.Database(name=name, description=_CREATED_BY, parameters={}))
 
     def table(self, database: str, name: str) -> CatalogTable | None:
         found = self._raw(database, name)
@@ -88,7 +85,8 @@ class HiveCatalog:
         with self._errors(f"create the table {table}"):
             raw = types.Table(dbName=table.database, tableName=table.name, owner=table.owner, sd=_new_storage())
             _set(raw, table)
-            self._connected().create_table(raw)
+            with suppress(types.AlreadyExistsException):
+                self._connected().create_table(raw)
         return table
 
     def alter_table(self, table: CatalogTable, *, cascade: bool) -> CatalogTable:

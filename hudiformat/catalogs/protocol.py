@@ -58,7 +58,7 @@ class Catalog(Protocol):
         ...
 
     def create_table(self, table: CatalogTable) -> CatalogTable:
-        """Create a table, and return it as the catalog has it."""
+        """Create a table, unless another process has just done so, and return it as the catalog has it."""
         ...
 
     def alter_table(self, table: CatalogTable, *, cascade: bool) -> CatalogTable:

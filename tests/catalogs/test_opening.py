@@ -107,6 +107,13 @@ def test_a_database_that_another_process_makes_meanwhile_is_fine(metastore_in_me
     HiveCatalog(["metastore"]).create_database("default")
 
 
+def test_a_table_that_another_process_makes_meanwhile_is_fine(path: Path) -> None:
+    catalog = HiveCatalog(["metastore"])
+    found = catalog.table("lake", "t")
+    assert found is not None
+    assert catalog.create_table(found) == found
+
+
 @pytest.mark.parametrize("first", ["127.0.0.1:1", "127.0.0.1:2"])
 def test_every_address_is_tried(first: str) -> None:
     with pytest.raises(CatalogError, match="thrift://127.0.0.1:1: .*; thrift://127.0.0.1:2: ") as error:

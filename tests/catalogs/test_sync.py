@@ -355,3 +355,41 @@ def test_hoodie_properties_name_the_extractor_that_was_asked_for(tmp_path: Path)
     assert plain.config.properties[key] == Extractor.SINGLE_PART.value
     chosen = new_table(tmp_path / "b", options={f"{HIVE}partition_extractor_class": Extractor.MULTI_PART.value})
     assert chosen.config.properties[key] == Extractor.MULTI_PART.value
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({}, ["t", "t_ro", "t_rt"]),
+        ({"hoodie.meta.sync.sync_snapshot_with_table_name": "false"}, ["t_ro", "t_rt"]),
+        ({f"{HIVE}skip_ro_suffix": "true", "hoodie.meta.sync.sync_snapshot_with_table_name": "false"}, ["t", "t_rt"]),
+        ({f"{HIVE}table.strategy": "ro"}, ["t"]),
+        ({f"{HIVE}table": "Trips"}, ["trips", "trips_ro", "trips_rt"]),
+    ],
+)
+def test_a_merge_on_read_table_has_the_names_that_are_asked_for(
+    options: dict[str, str], names: list[str], tmp_path: Path, metastore_in_memory: FakeMetastore
+) -> None:
+    table = new_table(tmp_path / "t", options={**SYNC, **options})
+    for value in (1, 2):  # with skip_ro_suffix and all names, t is with log files from the second commit on
+        table.upsert(rows(("a", value, "x", value)))
+        assert sorted(name for _, name in metastore_in_memory.tables) == names
+    if len(names) == 2 and "t" in names:
+        assert metastore_in_memory._of("t").sd.serdeInfo.parameters["hoodie.query.as.ro.table"] == "true"
+
+
+def test_keys_that_change_nothing_in_hudi_either_are_taken_without_a_warning(
+    tmp_path: Path, metastore_in_memory: FakeMetastore
+) -> None:
+    asked = {
+        "use_jdbc": "false",
+        "username": "me",
+        "password": "x",
+        "jdbcurl": "jdbc:hive2://h:1",
+        "bucket_sync": "true",
+    }
+    options = {**SYNC, **{f"{HIVE}{key}": value for key, value in asked.items()}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        new_table(tmp_path / "t", table_type="COPY_ON_WRITE", options=options).upsert(rows(("a", 1, "x", 1)))
+    assert metastore_in_memory._of("t").sd.numBuckets == 0

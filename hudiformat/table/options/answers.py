@@ -1,4 +1,4 @@
-"""Classify each of Hudi's configuration keys as honoured, refused, or without effect; docs/options.md lists all.
+"""Classify each of Hudi's keys as honoured, refused, the same, or without effect; docs/options.md lists all.
 
 A key that this package parses is honoured.  Every other key has one answer in :data:`RULES`.  A refused key is accepted
 if its value asks for nothing: if it is Hudi's default, or a value that the rule accepts.
@@ -22,6 +22,8 @@ class Answer(Enum):
     HONOURED = "honoured"
     REFUSED = "refused"
     NO_EFFECT = "no effect"
+    SAME = "the same"
+    """What comes out is what Hudi makes, whatever the value: nobody is warned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,13 +164,6 @@ _NO_EFFECT: tuple[tuple[str, str], ...] = (
     ("hoodie.metadata*", "the metadata table is kept as the table's properties say"),
     ("_hoodie.metadata.*", "it is a setting of Hudi's reader of the metadata table"),
     ("hoodie.metrics*", "metrics are not reported"),
-    ("hoodie.datasource.hive_sync.*user*", _BY_THRIFT),
-    ("hoodie.datasource.hive_sync.password", _BY_THRIFT),
-    ("hoodie.datasource.hive_sync.*jdbc*", _BY_THRIFT),
-    ("hoodie.datasource.hive_sync.bucket_sync*", "with mode=hms Hudi tells a metastore of no buckets either"),
-    ("hoodie.datasource.hive_sync.filter_pushdown_enabled", "only the partitions that commits name are asked for"),
-    ("hoodie.meta.sync.decode_partition", "with mode=hms values are the texts in the paths, as in Hudi"),
-    ("hoodie.meta.sync.metadata_file_listing", "files are listed as for queries"),
     ("hoodie.meta_sync.global.*", "tables are not replicated"),
     ("hoodie.datasource.partition_extractor_class", "hoodie.datasource.hive_sync.partition_extractor_class says it"),
     ("hoodie.streamer.*", "it is a setting of Hudi's streamer"),
@@ -236,6 +231,16 @@ _NO_EFFECT: tuple[tuple[str, str], ...] = (
     ("hoodie.write.auto.upgrade", "a write does not change the table's version"),
 )
 
+_SAME: tuple[tuple[str, str], ...] = (
+    ("hoodie.datasource.hive_sync.*user*", _BY_THRIFT),
+    ("hoodie.datasource.hive_sync.password", _BY_THRIFT),
+    ("hoodie.datasource.hive_sync.*jdbc*", _BY_THRIFT),
+    ("hoodie.datasource.hive_sync.bucket_sync*", "with mode=hms Hudi tells a metastore of no buckets either"),
+    ("hoodie.datasource.hive_sync.filter_pushdown_enabled", "only the partitions that commits name are asked for"),
+    ("hoodie.meta.sync.decode_partition", "with mode=hms values are the texts in the paths, as in Hudi"),
+    ("hoodie.meta.sync.metadata_file_listing", "partitions are those that queries see"),
+)
+
 _SINGLE = (
     "hoodie.write.complex.keygen.validation.enable",
     "hoodie.base.path",
@@ -268,6 +273,7 @@ _SINGLE = (
 
 RULES = (
     *(Rule(pattern, Answer.REFUSED, why, takes) for pattern, why, takes in _REFUSED),
+    *(Rule(pattern, Answer.SAME, why) for pattern, why in _SAME),
     *(Rule(pattern, Answer.NO_EFFECT, why) for pattern, why in _NO_EFFECT),
     *(Rule(name, Answer.NO_EFFECT, "it changes neither rows nor files here") for name in _SINGLE),
 )

@@ -92,9 +92,9 @@ def _judge(key: str, value: str) -> None:
         known = {*_KEYS, *GLUE_KEYS, *TABLE_KEYS}.union(*_PARTS.values())
         hint = suggest_names(key, known | hudi_keys().keys(), most=3) or _NOTHING_ALIKE
         raise OptionError(f"unknown option {key!r}{hint}", option=key, is_unknown=True)
-    if asks_for_nothing(key, value):
-        return
     rule = rule_of(key)
+    if rule.answer is Answer.SAME or asks_for_nothing(key, value):
+        return
     if rule.answer is Answer.REFUSED:
         default = hudi_keys()[key].default
         expected = f"no such option or {default!r}" if default else "no such option"
