@@ -89,13 +89,15 @@ def open_table(
 
     Source: HoodieTableMetaClient; spec/table-properties.md.
     """
+    options = dict(options or {})
     if is_catalog(path):
         address = parse_catalog_address(str(path))
         with closing(open_catalog(address)) as catalog:
-            path = find_table(catalog, address.name).path
+            found = find_table(catalog, address.name)
+        path, options = found.path, {**address.options_of(found), **options}
     storage = open_storage(path, storage_options=storage_options)
     config = _config_of(storage)
-    chosen = options_of(config, options or {})
+    chosen = options_of(config, options)
     return Table(TableContext(storage, config, chosen, clock or TableClock(config.timeline_zone), merger=merger))
 
 

@@ -10,7 +10,7 @@ from hudiformat.catalogs.hive import HiveCatalog
 from hudiformat.catalogs.objects import CatalogTable
 from hudiformat.catalogs.protocol import Catalog
 from hudiformat.errors import NotATableError, OptionError
-from hudiformat.table.options.sync import SyncOptions, SyncTool
+from hudiformat.table.options.sync import DATABASE, METASTORE_URIS, TABLE, TOOLS, SyncOptions, SyncTool
 
 _ADDRESS = re.compile(r"(hive|thrift)://([^/]+)(?:/(.*))?")
 _EXPECTED = "hive://<host>:<port> or glue://"
@@ -27,6 +27,14 @@ class CatalogAddress:
     def tool(self) -> SyncTool:
         """The kind of the catalog."""
         return SyncTool.GLUE if self.catalog == GlueCatalog.uri else SyncTool.HIVE
+
+    def options_of(self, table: CatalogTable) -> dict[str, str]:
+        """Return the options by which the catalog is told of *table*, which was found in it."""
+        is_one_of_three = table.name.endswith(("_ro", "_rt"))
+        named = {DATABASE: table.database, **({} if is_one_of_three else {TABLE: table.name})}
+        if self.tool is SyncTool.GLUE:
+            return {TOOLS: self.tool.value, **named}
+        return {METASTORE_URIS: self.catalog.removeprefix("hive://"), **named}
 
 
 def is_catalog(text: object) -> bool:

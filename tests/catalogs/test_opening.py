@@ -51,6 +51,19 @@ def test_a_table_is_opened_by_its_name(name: str, path: Path) -> None:
     assert content(hf.catalog(URI).load_table(name)) == [("a", 1, "x", 1)]
 
 
+def test_a_table_that_was_opened_by_its_name_tells_the_catalog_that_it_came_from(
+    path: Path, metastore_in_memory: FakeMetastore
+) -> None:
+    for name in ("lake.t", "lake.t_ro"):
+        table = hf.open_table(f"{URI}/{name}", options={"hoodie.datasource.hive_sync.enable": "true"})
+        commit = table.upsert(rows(("b", 1, name, 1)))
+        report = table.sync_catalog()
+        assert report.catalog == "thrift://metastore:9083"
+        assert [one.name for one in report.tables] == ["lake.t_ro", "lake.t_rt", "lake.t"]
+        assert metastore_in_memory._of("t", "lake").parameters["last_commit_time_sync"] == commit.instant
+    assert list(metastore_in_memory.databases) == ["default", "lake"]
+
+
 def test_a_table_that_is_not_there_or_not_hudis_is_named(path: Path) -> None:
     with pytest.raises(NotATableError, match="thrift://metastore:9083: there is no table lake.none"):
         hf.open_table(f"{URI}/lake.none")
