@@ -1,4 +1,4 @@
-"""Explain why files of a slice are missing: which clean, rollback or restore deleted them.
+"""Find files that are missing from a listing, and explain which clean, rollback or restore deleted them.
 
 A query names its files when it is planned.  Before the query reads them, another writer may clean them or roll their
 write back.
@@ -6,19 +6,25 @@ write back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Protocol
 
-from hudiformat.errors import CorruptTableError, FilesGoneError, HudiFormatError, StorageError
-from hudiformat.file_group.slices import FileSlice
+from hudiformat.errors import CorruptTableError, FilesGoneError, HudiFormatError, StorageError, warn
+from hudiformat.file_group.damage import DamageMode
+from hudiformat.file_group.slices import FileSlice, ListedFiles, Visibility
 from hudiformat.naming.file_names import (
     BaseFileName,
     LogFileName,
     base_name,
     join_path,
     parse_data_file,
+    refuse_registered,
 )
-from hudiformat.storage.protocol import Storage
+from hudiformat.storage.protocol import FileInfo, Storage
 from hudiformat.timeline.archive.archiving import read_archived
 from hudiformat.timeline.cleans import CleanerPlan, CleanMetadata
 from hudiformat.timeline.commit_metadata import CommitMetadata
@@ -26,6 +32,9 @@ from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES
 from hudiformat.timeline.contents import read_content
 from hudiformat.timeline.table_config import TableConfig
 from hudiformat.timeline.timeline import Action, Instant, State, Timeline, load_timeline
+
+_READ_AT_ONCE = 16
+"""The commits of a remote table that are read at the same time."""
 
 
 @contextmanager
@@ -163,3 +172,182 @@ def _is_rolled_back_or_pending(timeline: Timeline, instant: str) -> bool:
     """Return whether a write is neither completed nor archived."""
     done = {one.time for one in timeline.completed_writes}
     return instant not in done and instant >= (timeline.first_active or "")
+
+
+@dataclass(frozen=True, slots=True)
+class _NamedFile:
+    """A file that a commit names; a base file is where a slice begins."""
+
+    partition: str
+    file_id: str
+    instant: str
+    name: str
+    begins_slice: bool
+
+
+class ListedTable(Protocol):
+    """What is known of a table at one moment, whose listing is checked: see ``hudiformat.table.state.TableState``."""
+
+    @property
+    def storage(self) -> Storage:
+        """The storage, whose root is the table's base path."""
+        ...
+
+    @property
+    def config(self) -> TableConfig:
+        """The table's properties."""
+        ...
+
+    @property
+    def timeline(self) -> Timeline:
+        """The active timeline."""
+        ...
+
+    @property
+    def visibility(self) -> Visibility:
+        """The rules that decide which files are visible."""
+        ...
+
+    @property
+    def logs_name_slices(self) -> bool:
+        """Whether a log file's name contains the instant of its slice."""
+        ...
+
+    def metadata(self, instant: Instant) -> CommitMetadata:
+        """Return the content of a commit."""
+        ...
+
+
+def refuse_incomplete(
+    state: ListedTable,
+    listed: Iterable[tuple[str, list[FileInfo]]],
+    *,
+    by_folders: bool,
+    asked: Callable[[Sequence[str]], Sequence[str]],
+    damage: DamageMode,
+    seen: ListedFiles,
+) -> Iterator[tuple[str, list[FileInfo]]]:
+    """Yield the partitions that were *listed*, with their files, and refuse a listing without files of newest slices.
+
+    Some file systems list only folders that have a marker, others are behind, and a file may be lost: rows of files
+    that a listing leaves out would be missing from queries and from what writes look up.  So the commits of the active
+    timeline are read for a table that is listed *by_folders*.  With a metadata table, whose own folder is listed, it is
+    the newest write alone, which is read anyway.
+
+    *asked* returns those of some partition paths that were to be listed.  If another writer has deleted a file since
+    *state* was read, that is noted in *seen*.
+
+    Raises:
+        StorageError: the listing lacks a file that a commit names; if *damage* is skipped, that is a warning.
+    """
+    head = list(islice(listed := iter(listed), 2))
+    expected = newest_files(state, _writes_to_read(state, head, by_folders=by_folders))
+    for path, files in chain(head, listed):
+        required = expected.pop(path, None)
+        if required is not None and not required <= (names := {file.name for file in files}):
+            refuse_missing(state.storage, state.config, path, required - names, damage=damage, seen=seen)
+        yield path, files
+    for path in asked(sorted(expected)):
+        refuse_missing(state.storage, state.config, path, expected[path], damage=damage, seen=seen)
+
+
+def _writes_to_read(
+    state: ListedTable, head: Sequence[tuple[str, list[FileInfo]]], *, by_folders: bool
+) -> Sequence[Instant]:
+    """Return the writes whose files are compared with a listing that begins with *head*.
+
+    On a local path, whose folders are listed by the operating system, those of a single partition are the newest write
+    and those of which no listed file has the instant.
+    """
+    writes = state.timeline.completed_writes
+    if not by_folders:
+        return writes[-1:]
+    if len(head) != 1 or not state.storage.capabilities.map:
+        return writes
+    instants = {name.instant for file in head[0][1] if (name := parse_data_file(file.name)) is not None}
+    unseen = () if state.logs_name_slices else (write for write in writes[:-1] if write.time not in instants)
+    return (*unseen, *writes[-1:])
+
+
+def newest_files(state: ListedTable, writes: Sequence[Instant]) -> dict[str, set[str]]:
+    """Return, by partition path, the names of the files of the newest slices that *writes* name.
+
+    A file group whose files were replaced need not have any.  Log files of writes that were requested before the base
+    file may be of the slice or of the one before: they are not required.
+    """
+    groups: dict[tuple[str, str], list[_NamedFile]] = {}
+    replaced = state.visibility.replaced
+    for metadata in _read(state, writes):
+        for one in _named_files(metadata):
+            if (group := (one.partition, one.file_id)) not in replaced:
+                groups.setdefault(group, []).append(one)
+    found: dict[str, set[str]] = {}
+    for (path, _), files in groups.items():
+        begin = max((one.instant for one in files if one.begins_slice), default="")
+        found.setdefault(path, set()).update(one.name for one in files if one.instant >= begin)
+    return found
+
+
+def _read(state: ListedTable, writes: Sequence[Instant]) -> list[CommitMetadata]:
+    if len(writes) <= 1 or state.storage.capabilities.map:
+        return list(map(state.metadata, writes))
+    with ThreadPoolExecutor(_READ_AT_ONCE) as pool:
+        return list(pool.map(state.metadata, writes))
+
+
+def _named_files(metadata: CommitMetadata) -> Iterator[_NamedFile]:
+    for path, stats in metadata.partition_to_write_stats.items():
+        for stat in stats:
+            is_log = stat.log_version is not None
+            if is_log and not (stat.num_writes or stat.num_deletes or stat.total_write_bytes):
+                continue  # the log file of a task without rows need not exist
+            for name in filter(None, (base_name(stat.path or ""), base_name(stat.base_file or "") if is_log else "")):
+                parsed = parse_data_file(name)
+                if parsed is None:
+                    refuse_registered(name)
+                else:
+                    yield _NamedFile(path, parsed.file_id, parsed.instant, name, isinstance(parsed, BaseFileName))
+
+
+def refuse_missing(
+    storage: Storage,
+    config: TableConfig,
+    path: str,
+    names: Iterable[str],
+    *,
+    damage: DamageMode,
+    seen: ListedFiles | None = None,
+) -> None:
+    """Refuse a listing of the partition *path* without *names*, unless other writers have deleted them.
+
+    A clean may have deleted the newest files that the active timeline names if newer commits are archived.
+
+    Raises:
+        StorageError: one of the files was not deleted by a clean, a rollback or a restore; with damage skipped, a
+            warning.
+    """
+    timeline = load_timeline(storage, config)
+    cleaned = frozenset[str]().union(*(files for _, files in cleaned_files(storage, config, timeline)))
+    lost = [file for name in sorted(names) if (file := join_path(path, name)) not in cleaned]
+    if seen is not None and len(lost) < len(set(names)):
+        seen.note_gone()
+    for file in lost:
+        kind = "log file" if base_name(file).startswith(".") else "base file"
+        named = f"{storage.root}: the {kind} {file}, which a commit names,"
+        if storage.exists(file):
+            raise StorageError(
+                f"{named} is there, but was not listed: the folder has no .hoodie_partition_metadata, the metadata "
+                "table lacks it, or the storage does not list all there is; hudiformat verify tells the first two, "
+                "hudiformat store check the last",
+                path=f"{storage.root}/{file}",
+            )
+        if describe_deletion(storage, config, [file]) is not None:
+            if seen is not None:
+                seen.note_gone()
+        elif damage is not DamageMode.SKIP:
+            raise StorageError(
+                f"{named} is not there; hudiformat repair goes back to what is left, hudiformat.damage=skip reads it",
+                path=f"{storage.root}/{file}",
+            )
+        else:
+            warn(f"{named} is not there: lost to damage: its rows, or their newest versions")

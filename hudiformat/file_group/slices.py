@@ -198,7 +198,11 @@ class ListedFiles:
     def note_end(self) -> None:
         """Note that there are no further partitions; if there is none at all, all may have been deleted."""
         if not self.partitions:
-            self.unknown.add(_AFTER_ALL)
+            self.note_gone()
+
+    def note_gone(self) -> None:
+        """Note that files have been deleted since the state of the table was read."""
+        self.unknown.add(_AFTER_ALL)
 
 
 def build_slices(

@@ -14,6 +14,7 @@ from datetime import datetime, timezone
 from functools import cached_property, partial
 
 from hudiformat.errors import CorruptTableError, SchemaError, StorageError
+from hudiformat.file_group.deleted_files import refuse_incomplete
 from hudiformat.file_group.former_slices import FormerSlices
 from hudiformat.file_group.merging.rule import RecordMerger
 from hudiformat.file_group.partitions import list_partitions
@@ -38,6 +39,7 @@ from hudiformat.timeline.archive.archived_times import ArchivedTimes
 from hudiformat.timeline.archive.archiving import read_archived
 from hudiformat.timeline.commit_metadata import CommitMetadata
 from hudiformat.timeline.config_files import (
+    METADATA_FOLDER,
     PROPERTIES_FILE,
     VERSION_WITH_COMPLETION_TIMES,
     load_table_config,
@@ -462,16 +464,35 @@ class TableState:
         """The listing of the metadata table, opened once for all calls that list a single partition."""
         return self._open_listing()
 
-    def files(self, partition: str | None = None, *, pruner: Pruner | None = None) -> Iterable[PartitionFiles]:
-        """List the files of one partition, or of all partitions, or of all that *pruner* keeps."""
+    def files(
+        self, partition: str | None = None, *, pruner: Pruner | None = None, listed: ListedFiles | None = None
+    ) -> Iterable[PartitionFiles]:
+        """List the files of one partition, or of all partitions, or of all that *pruner* keeps.
+
+        If files have been deleted since the state was read, that is noted in *listed*.
+
+        Raises:
+            StorageError: the listing lacks a file that a commit names.
+        """
+        found: Iterable[PartitionFiles] | None = None
         if self.has_metadata_partition(FILES):
             opened = self._open_listing if partition is None else partial(getattr, self, "_kept_listing")
             found = list_metadata_table(opened, self.storage.root, partition, pruner=pruner)
-            if found is not None:
+        by_folders = found is None
+        if found is None:
+            is_whole = partition is None and pruner is None
+            found = list_partitions(self.storage) if is_whole else list_files(self.storage, partition, pruner=pruner)
+            if self.storage.root.endswith(f"/{METADATA_FOLDER}"):  # its commits are many, and are not read
                 return found
-        if partition is None and pruner is None:
-            return list_partitions(self.storage)
-        return list_files(self.storage, partition, pruner=pruner)
+        asked: Callable[[Sequence[str]], Sequence[str]] = list if pruner is None else pruner.holding
+        return refuse_incomplete(
+            self,
+            found,
+            by_folders=by_folders,
+            asked=asked if partition is None else lambda _paths: (),
+            damage=self.options.damage,
+            seen=ListedFiles() if listed is None else listed,
+        )
 
     def slices(
         self,
@@ -488,7 +509,11 @@ class TableState:
         Source: AbstractTableFileSystemView.getLatestMergedFileSlicesBeforeOrOn.
         """
         visibility, seen = self.visibility, ListedFiles() if listed is None else listed
-        files = self.files(pruner=pruner) if partition is None else [(partition, self.partition_files(partition))]
+        files = (
+            self.files(pruner=pruner, listed=seen)
+            if partition is None
+            else [(partition, self.partition_files(partition))]
+        )
         found: list[FileSlice] = []
         for path, entries in files:
             seen.note(path, entries)

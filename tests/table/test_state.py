@@ -128,6 +128,7 @@ def test_a_partition_is_listed_once_in_a_look(table: Table) -> None:
     table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
     found, storage = recorded(table)
     state = found._context.state()
+    assert state.schema  # every operation reads the newest write for it
     storage.clear()
     first = state.partition_files("x")
     table.upsert(rows(("a", 2, "x", 2)))

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from hudiformat.file_group.partitions import list_partitions
 from hudiformat.schema.table_schema import RowKeys, TableSchema
 from hudiformat.spark.write.describing import phase
 from hudiformat.spark.write.lookup.few_keys import as_message
@@ -110,10 +109,7 @@ def _bytes_of_files(plan: WritePlan, paths: pa.Array) -> int:
         return 0  # only a few keys of the index are read, and log files are appended to
     if opens_groups(plan) or plan.operation in REPLACING:  # these read nothing and write new file groups
         return 0
-    if plan.looks_everywhere:
-        names = [path for path, _ in list_partitions(open_storage(plan.root))]
-    else:
-        names = pc.unique(paths).to_pylist()
+    names = plan.partitions(open_storage(plan.root)) if plan.looks_everywhere else pc.unique(paths).to_pylist()
     sizes = [one.size for one in slices_of(plan, names)]
     only_fills = plan.operation is Operation.INSERT and plan.options.insert_duplicates is DuplicatePolicy.NONE
     if only_fills and plan.sizing is not None:  # keys are not looked up

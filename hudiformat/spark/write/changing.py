@@ -18,7 +18,6 @@ from hudiformat.catalogs.inline import after_write
 from hudiformat.conditions.filters import Filter, as_filter
 from hudiformat.conditions.translation import columns_named
 from hudiformat.errors import SchemaError, format_value, unknown_column_error
-from hudiformat.file_group.partitions import list_partitions
 from hudiformat.read.skipping import PartitionPruner
 from hudiformat.schema.meta_fields import is_meta_field
 from hudiformat.schema.table_schema import RowKeys, TableSchema
@@ -199,7 +198,7 @@ def _rows_where(
     reader = plan.slice_reader(context.merger)
     every = reader.output_schema
     condition = pruning(spark, where, every) if isinstance(where, str) else as_filter(where, every)
-    paths = [path for path, _ in list_partitions(open_storage(plan.root))]
+    paths = plan.partitions(open_storage(plan.root))
     if condition is not None:
         paths = PartitionPruner(reader.partition_columns, every, condition).holding(paths)
     slices = slices_of(plan, paths)

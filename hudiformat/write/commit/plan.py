@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
@@ -10,7 +11,9 @@ from typing import Any
 
 from hudiformat.errors import warn
 from hudiformat.file_group.base_file.file_indexes import FileIndexer, Indexes
+from hudiformat.file_group.deleted_files import newest_files, refuse_missing
 from hudiformat.file_group.merging.rule import RecordMerger, merge_mode
+from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.slices import FileSlice, Visibility
 from hudiformat.metadata_table.record_lookup import RecordIndex
@@ -22,6 +25,7 @@ from hudiformat.sizing.key_groups import Parallelism
 from hudiformat.sizing.record_size import Commits, RecordSize, SizingOptions, flink_record_size, spark_record_size
 from hudiformat.sizing.small_files import GroupVerdict, Kind, Pending, flink_small_files, spark_small_files
 from hudiformat.sizing.spark import PartitionPlan, plan_partition
+from hudiformat.storage.protocol import Storage
 from hudiformat.table.bucket_config import with_bucket_rules
 from hudiformat.table.options.buckets import BucketEngine
 from hudiformat.table.options.values import REPLACING, DuplicatePolicy, IndexType, Operation, SizingEngine, WriteOptions
@@ -126,6 +130,7 @@ class WritePlan:
     - ``record_index`` finds record keys, if it is the index of the write.
     - With ``merges_in_tasks``, a task that reads a file group after its write gets the rows that the commit leaves
       there: no other writer may append to the group, and no custom merger is needed.
+    - ``named``, by partition path, are files of the newest slices that commits name: a listing has to show them.
     """
 
     root: str
@@ -144,6 +149,21 @@ class WritePlan:
     indexes: Indexes | None = None
     record_index: RecordIndex | None = None
     merges_in_tasks: bool = True
+    named: Mapping[str, AbstractSet[str]] = field(default_factory=dict)
+
+    def refuse_unlisted(self, storage: Storage, path: str, names: AbstractSet[str]) -> None:
+        """Refuse the listing *names* of the partition *path* if it lacks files that commits name.
+
+        Raises:
+            StorageError: rows of these files would not be found.
+        """
+        missing = self.named.get(path, frozenset()) - names
+        if missing:
+            refuse_missing(storage, self.config, path, missing, damage=self.options.damage)
+
+    def partitions(self, storage: Storage) -> list[str]:
+        """Return the partition paths of the table: those that are listed, and those that commits name."""
+        return sorted({*self.named, *(path for path, _ in list_partitions(storage))})
 
     @property
     def inflight(self) -> Instant:
@@ -257,7 +277,15 @@ def write_plan(
             {key: group.instant.time for key, group in state.in_compaction.items()} if state.logs_name_slices else {}
         ),
     )
+    if plan.looks_keys_up or plan.uses_buckets or operation in REPLACING:
+        plan = replace(plan, named=newest_files(state, _writes_to_compare(state)))
     return replace(plan, record_index=_record_index(state)) if plan.looks_keys_up else plan
+
+
+def _writes_to_compare(state: TableState) -> Sequence[Instant]:
+    """Return the writes whose files the listings of partitions have to show: on a local path the newest alone."""
+    writes = state.timeline.completed_writes
+    return writes[-1:] if state.storage.capabilities.map else writes
 
 
 def plan_of_service(state: TableState, instant: str) -> WritePlan:

@@ -26,11 +26,10 @@ def overwritten_groups(storage: Storage, plan: WritePlan, partitions: Iterable[s
 
 def groups_at_begin(storage: Storage, plan: WritePlan, partitions: Iterable[str] | None) -> Replaced:
     """Return the file groups of *partitions*, or of all partitions, that existed when the write began."""
-    listed = (
-        list_files(storage, None)
-        if partitions is None
-        else (found for path in sorted(partitions) for found in list_files(storage, path))
-    )
+    paths = plan.partitions(storage) if partitions is None else sorted(partitions)
+    listed = [found for path in paths for found in list_files(storage, path)]
+    for path, files in listed:
+        plan.refuse_unlisted(storage, path, {file.name for file in files})
     groups = {
         path: tuple(dict.fromkeys(item.file_id for item in build_slices(path, files, plan.visibility)))
         for path, files in listed

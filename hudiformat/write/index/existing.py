@@ -21,7 +21,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.file_group.merging.keys import KeyIndex
-from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.metadata_table.record_lookup import NOWHERE, RecordIndex
 from hudiformat.schema.meta_fields import RECORD_KEY
@@ -66,7 +65,7 @@ class ExistingRows:
         if self.plan.record_index is not None:
             yield from self._by_index(self.plan.record_index)
             return
-        for path, _ in list_partitions(self.storage):
+        for path in self.plan.partitions(self.storage):
             for one in self._partition(path).slices:
                 if self._partition(path).may_hold(one, self.record_keys):
                     yield from self._rows_of(one)

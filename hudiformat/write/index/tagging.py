@@ -254,7 +254,9 @@ class PartitionIndex:
 
     @cached_property
     def _files(self) -> list[FileInfo]:
-        return [entry for entry in self._storage.list(self._path) if not entry.is_dir]
+        found = [entry for entry in self._storage.list(self._path) if not entry.is_dir]
+        self._plan.refuse_unlisted(self._storage, self._path, {entry.name for entry in found})
+        return found
 
     @cached_property
     def _unread(self) -> list[FileSlice]:

@@ -17,7 +17,6 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions
 from pyspark.sql.types import StructType
 
-from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.schema.table_schema import TableSchema
@@ -89,7 +88,7 @@ class _TableRows:
     def of(cls, plan: WritePlan, stack: ExitStack) -> _TableRows:
         if plan.record_index is not None:
             return cls(plan, None, stack)
-        return cls(plan, slices_of(plan, [path for path, _ in list_partitions(open_storage(plan.root))]), stack)
+        return cls(plan, slices_of(plan, plan.partitions(open_storage(plan.root))), stack)
 
     def join(self, rows: DataFrame) -> DataFrame:
         """Return *rows* with LOCATIONS, by a join with the table's rows."""
