@@ -36,6 +36,12 @@ def page() -> str:
         if command is None:
             raise LookupError(name)
         parts.append(f"\n## {name}\n\n```text\n{help_of(command, name, root)}\n```\n")
+        if isinstance(command, click.Group):
+            inner = click.Context(command, info_name=name, parent=root)
+            parts += [
+                f"\n### {name} {below}\n\n```text\n{help_of(one, below, inner)}\n```\n"
+                for below, one in command.commands.items()
+            ]
     return "".join(parts)
 
 

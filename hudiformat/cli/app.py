@@ -51,6 +51,7 @@ _COMMANDS = {
     "schema": ("schema", "Show or change the columns of a table."),
     "slices": ("slices", "List the file slices of a table."),
     "stats": ("stats", "Add up the files of a table."),
+    "store": ("store", "Say what a storage can do for tables."),
     "sync": ("sync", "Tell a catalog, such as a Hive Metastore, of a table."),
     "timeline": ("timeline", "List what happened to a table."),
     "verify": ("verify", "Say what is wrong with a log file or a table."),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -14,32 +15,36 @@ from typing import cast
 import pyarrow as pa
 from pyarrow import fs
 
-from hudiformat.errors import StorageError, UnsupportedFeatureError
+from hudiformat.errors import StorageError, UnsupportedFeatureError, warn
+from hudiformat.storage.azure import check_azure
 from hudiformat.storage.credentials import missing_credentials
+from hudiformat.storage.fsspec_files import fsspec_of, wrap_fsspec
 from hudiformat.storage.local import remove_empty_folder
 from hudiformat.storage.mapping import fetch
 from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile, check_path
-from hudiformat.storage.putting import fsspec_of, make_put
+from hudiformat.storage.putting import Put, make_put
 
 _OBJECT_STORE = Capabilities()
 _FILES = Capabilities(append=True, rename=True)
+_HDFS = Capabilities(rename=True)  # its clients show the content of an open file when it is closed
 _KNOWN = {
     "s3": _OBJECT_STORE,
     "gs": _OBJECT_STORE,
     "local": _FILES,
-    "hdfs": _FILES,
+    "hdfs": _HDFS,
+    "viewfs": _HDFS,
     # of fsspec
     "s3a": _OBJECT_STORE,
     "gcs": _OBJECT_STORE,
     "abfs": _OBJECT_STORE,
     "memory": _OBJECT_STORE,
+    "azure": _OBJECT_STORE,  # if Azure's client puts whole files: pyarrow makes empty ones first
 }
 _UNKNOWN = Capabilities(append=True)
 """The assumption for a file system that is not known: files may be visible while they are written, as in pyarrow's
 Azure, and renames may not work."""
 _DELETIONS = 3
 _KINDS = {fs.FileType.File: "file", fs.FileType.Directory: "folder", fs.FileType.Unknown: "special file"}
-_CONDITIONAL = ("s3", "s3a", "gs", "gcs", "abfs")  # the kinds that have a conditional put
 
 
 class ArrowStorage:
@@ -59,15 +64,24 @@ class ArrowStorage:
         capabilities: Capabilities | None = None,
         credentials_of: str | None = None,
     ) -> None:
-        self._filesystem = filesystem
+        self._filesystem = filesystem = wrap_fsspec(filesystem)
         self._credentials_of = credentials_of
         self._fsspec = fsspec_of(filesystem)
         self._base = base.rstrip("/")
         kind = _scheme_of(filesystem)
         self._is_local = kind == "local"
+        self._lists_prefixes = kind != "gs"
         self._root = root or (self._base if kind == "local" else f"{kind}://{self._base.lstrip('/')}")
+        if kind == "azure":
+            check_azure(filesystem.__reduce__()[1][0], self._root)
         self._put = make_put(filesystem)
-        self._capabilities = capabilities or _capabilities(kind, can_put=self._put is not None)
+        self._capabilities = _capabilities(kind, self._put) if capabilities is None else capabilities
+        if self._capabilities.atomic_create and (self._put is None or not self._put.is_conditional):
+            self._capabilities = replace(self._capabilities, atomic_create=False)
+            warn(
+                f"{self._root}: its file system has no call by which only one of several writers creates a file, so "
+                "atomic_create=True of capabilities= does not hold and is left out"
+            )
 
     @property
     def root(self) -> str:
@@ -79,11 +93,14 @@ class ArrowStorage:
 
     def list(self, path: str) -> list[FileInfo]:
         with self._errors("list", path):
+            target = self._path(path)
+            selector = fs.FileSelector(target, allow_not_found=True, recursive=not self._lists_prefixes)
             try:
-                entries = self._filesystem.get_file_info(fs.FileSelector(self._path(path), allow_not_found=True))
+                entries = self._filesystem.get_file_info(selector)
             except NotADirectoryError:
                 return []
-        return sorted(map(_file_info, entries), key=lambda info: info.name)
+        found = map(_file_info, entries) if self._lists_prefixes else _children(entries, target)
+        return sorted(found, key=lambda info: info.name)
 
     def exists(self, path: str) -> bool:
         return self._type(path) is not fs.FileType.NotFound
@@ -105,12 +122,12 @@ class ArrowStorage:
         if not overwrite and self.exists(path):
             raise self._exists_error(path)
         with self._errors("create", path):
-            if not self._capabilities.append:
-                self._put_whole(path, data, overwrite=overwrite)
-            elif self._capabilities.rename:
+            if self._capabilities.append and not self._capabilities.rename:
+                raise self._not_atomic_error("create", path)
+            if self._capabilities.rename and not (self._put is not None and self._put.is_conditional):
                 self._create_by_rename(path, data)
             else:
-                raise self._not_atomic_error("create", path)
+                self._put_whole(path, data, overwrite=overwrite)
 
     def _put_whole(self, path: str, data: bytes, *, overwrite: bool) -> None:
         if self._put is None:
@@ -139,7 +156,7 @@ class ArrowStorage:
             raise self._exists_error(path)
         target = self._path(path)
         with self._errors("create", path):
-            if self._capabilities.append:  # object stores have no folders
+            if self._capabilities.append or self._capabilities.rename:  # object stores have no folders
                 self._filesystem.create_dir(target.rpartition("/")[0], recursive=True)
             open_stream = partial(self._filesystem.open_output_stream, target, compression=None)
             file = ArrowOutputFile(open_stream, self._name(path))
@@ -157,7 +174,11 @@ class ArrowStorage:
         with self._errors("rename", source):
             if self._capabilities.rename:
                 self._filesystem.create_dir(self._path(target).rpartition("/")[0], recursive=True)
-            self._filesystem.move(self._path(source), self._path(target))  # copies and deletes on object stores
+            try:
+                self._filesystem.move(self._path(source), self._path(target))  # copies and deletes on object stores
+            except NotImplementedError:  # on Azure
+                self._filesystem.copy_file(self._path(source), self._path(target))
+                self._filesystem.delete_file(self._path(source))
 
     def make_folder(self, path: str) -> None:
         with self._errors("create", path):
@@ -318,7 +339,7 @@ def _storage_errors(action: str, name: str) -> Iterator[None]:
         yield
     except (StorageError, UnsupportedFeatureError):
         raise
-    except (OSError, ValueError, pa.ArrowException) as error:
+    except Exception as error:  # file systems of others raise errors of their own
         raise StorageError(f"cannot {action} {name}: {error}", path=name) from error
 
 
@@ -326,6 +347,21 @@ def _file_info(entry: fs.FileInfo) -> FileInfo:
     nanoseconds = entry.mtime_ns
     modified = None if nanoseconds is None else nanoseconds // 1_000_000
     return FileInfo(entry.base_name, entry.size or 0, not entry.is_file, modified)
+
+
+def _children(entries: Iterable[fs.FileInfo], folder: str) -> list[FileInfo]:
+    """Return the entries of a *folder* from those of all folders below it.
+
+    pyarrow's Google Cloud Storage lists no folders but those that have an object of their own.
+    """
+    found: dict[str, FileInfo] = {}
+    for entry in entries:
+        name, _, below = entry.path.removeprefix(folder).strip("/").partition("/")
+        if below or not entry.is_file:
+            found[name] = FileInfo(name, 0, is_dir=True)
+        elif name:
+            found.setdefault(name, _file_info(entry))
+    return list(found.values())
 
 
 def _scheme_of(filesystem: fs.FileSystem) -> str:
@@ -337,6 +373,7 @@ def _scheme_of(filesystem: fs.FileSystem) -> str:
     return {"gcs": "gs", "abfs": "azure"}.get(name, name)  # "abfs" means fsspec's file system
 
 
-def _capabilities(kind: str, *, can_put: bool) -> Capabilities:
-    known = _KNOWN.get(kind, _UNKNOWN)
-    return Capabilities(atomic_create=can_put and kind in _CONDITIONAL, append=known.append, rename=known.rename)
+def _capabilities(kind: str, put: Put | None) -> Capabilities:
+    if kind == "azure" and put is None:
+        return _UNKNOWN
+    return replace(_KNOWN.get(kind, _UNKNOWN), atomic_create=kind in _KNOWN and put is not None and put.is_conditional)

@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 import pyarrow as pa
 from pyarrow import fs
 
 from hudiformat.errors import ArgumentError, OptionError, StorageError, format_value, suggest_names
 from hudiformat.storage.arrow import ArrowStorage
+from hudiformat.storage.azure import check_azure
+from hudiformat.storage.fsspec_files import wrap_fsspec
 from hudiformat.storage.local import LocalStorage
 from hudiformat.storage.protocol import Capabilities, Storage
 
@@ -56,6 +58,17 @@ _AZURE = {
     "account_name": "account_name",
     "account_key": "account_key",
     "sas_token": "sas_token",
+    "azure_storage_client_id": "client_id",
+    "azure_storage_client_secret": "client_secret",
+    "azure_storage_tenant_id": "tenant_id",
+    "client_id": "client_id",
+    "client_secret": "client_secret",
+    "tenant_id": "tenant_id",
+    "blob_storage_authority": "blob_storage_authority",
+    "dfs_storage_authority": "dfs_storage_authority",
+    "blob_storage_scheme": "blob_storage_scheme",
+    "dfs_storage_scheme": "dfs_storage_scheme",
+    "enable_tls": "enable_tls",
 }
 _MAKERS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "s3": ("S3FileSystem", _S3),
@@ -89,6 +102,10 @@ def _arguments(scheme: str, options: Mapping[str, str], known: Mapping[str, str]
                 f"storage_options: unknown option {option!r} of {scheme}://{hint}", option=option, is_unknown=True
             )
         arguments[name] = str(value).lower() == "true" if name in _FLAGS else value
+    if str(arguments.pop("enable_tls", "true")).lower() == "false":
+        arguments = {"blob_storage_scheme": "http", "dfs_storage_scheme": "http"} | arguments
+    if "account_key" in arguments:
+        check_azure(arguments, f"{scheme}://{arguments.get('account_name', '')}")
     endpoint = urlsplit(arguments.get("endpoint_override", ""))
     if endpoint.scheme in ("http", "https") and endpoint.netloc:  # pyarrow wants the scheme by itself
         arguments |= {"endpoint_override": endpoint.netloc, "scheme": endpoint.scheme}
@@ -101,6 +118,8 @@ Location: TypeAlias = str | os.PathLike[str] | Storage
 _HADOOP_SCHEMES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}  # Hadoop's schemes and pyarrow's
 _OWN_CREDENTIALS = ("account_key", "client_secret", "sas_token", "access_token", "anonymous", "endpoint_override")
 _RETRY_SECONDS = 10
+_HDFS = ("hdfs", "viewfs")
+_NATIVE = "pip install 'hudiformat[hdfs]' brings a client that does not"
 
 
 def open_storage(
@@ -146,7 +165,7 @@ def open_storage(
         return path
     text = os.fspath(path)
     if filesystem is not None:
-        return ArrowStorage(_as_arrow(filesystem), text.split("://", 1)[-1], capabilities=capabilities)
+        return ArrowStorage(wrap_fsspec(filesystem), text.split("://", 1)[-1], capabilities=capabilities)
     if text.startswith("file:"):
         text = "/" + text.removeprefix("file:").lstrip("/")
     if "://" not in text:
@@ -166,6 +185,10 @@ def open_parent(path: str) -> tuple[Storage, str]:
 def _from_uri(uri: str) -> tuple[fs.FileSystem, str]:
     scheme, rest = uri.split("://", 1)
     scheme = _HADOOP_SCHEMES.get(scheme, scheme)
+    if scheme in _HDFS and (native := _native_hdfs(uri, {})) is not None:
+        return native
+    if scheme.startswith("abfs") and urlsplit(uri).password is not None:  # pyarrow takes no key from a URI
+        return _azure_with_key(uri)
     arrow_uri = _with_limit(f"{scheme}://{rest}")
     try:
         opened, base = fs.FileSystem.from_uri(arrow_uri)
@@ -174,8 +197,36 @@ def _from_uri(uri: str) -> tuple[fs.FileSystem, str]:
             raise _open_error(uri, error) from error
         return _fsspec_from_uri(uri)
     except (OSError, pa.ArrowException) as error:
+        if scheme in _HDFS:
+            raise _open_error(uri, f"{error}; pyarrow needs Java and libhdfs for it, {_NATIVE}") from error
         raise _open_error(uri, error) from error
     return _with_delayed_open(opened), base
+
+
+def _native_hdfs(uri: str, options: Mapping[str, str]) -> tuple[fs.FileSystem, str] | None:
+    """Return the file system of hdfs-native, which needs no Java, and the path in it; None if it is not installed.
+
+    Hadoop's configuration is looked up in ``HADOOP_CONF_DIR``, as *options* are Hadoop's properties.
+    """
+    try:
+        from hdfs_native.fsspec import HdfsFileSystem, ViewfsFileSystem  # noqa: PLC0415 - an extra
+    except ImportError:
+        return None
+    parts = urlsplit(uri)
+    make = ViewfsFileSystem if parts.scheme == "viewfs" else HdfsFileSystem
+    try:
+        return wrap_fsspec(make(parts.hostname, parts.port, **options)), parts.path or "/"
+    except Exception as error:  # its errors are Rust's
+        raise _open_error(uri, error) from error
+
+
+def _azure_with_key(uri: str) -> tuple[fs.FileSystem, str]:
+    """Open ``abfs://account:key@container/path?options``."""
+    parts = urlsplit(uri)
+    account, key = unquote(parts.username or ""), unquote(parts.password or "")
+    options = {**dict(parse_qsl(parts.query)), "account_name": account, "account_key": key}
+    opened, _ = _with_options(f"{parts.scheme}://{parts.hostname}{parts.path}", options)
+    return opened, f"{parts.hostname}{parts.path}"
 
 
 def _scheme(uri: str) -> str:
@@ -199,10 +250,12 @@ def _with_limit(uri: str) -> str:
 
 def _with_options(uri: str, options: Mapping[str, str]) -> tuple[fs.FileSystem, str]:
     scheme, rest = uri.split("://", 1)
+    if scheme in _HDFS and (native := _native_hdfs(uri, options)) is not None:
+        return native
     try:
         opened = make_filesystem(_HADOOP_SCHEMES.get(scheme, scheme), _with_account(uri, options))
     except (OSError, TypeError, ValueError, pa.ArrowException) as error:
-        if isinstance(error, OptionError):
+        if isinstance(error, OptionError | StorageError):
             raise
         raise _open_error(uri, error) from error
     if opened is None:
@@ -244,22 +297,17 @@ def _fsspec_from_uri(uri: str, options: Mapping[str, str] | None = None) -> tupl
         opened, base = url_to_fs(uri, **(options or {}))
     except (OSError, TypeError, ValueError, ImportError) as error:  # the last where the scheme's package is missing
         raise _open_error(uri, error) from error
-    return _as_arrow(opened), base
-
-
-def _as_arrow(filesystem: fs.FileSystem | AbstractFileSystem) -> fs.FileSystem:
-    if isinstance(filesystem, fs.FileSystem):
-        return filesystem
-    return fs.PyFileSystem(fs.FSSpecHandler(filesystem))
+    return wrap_fsspec(opened), base
 
 
 def _without_secrets(uri: str) -> str:
     """Return the URI without user, password and options, for messages."""
     parts = urlsplit(uri)
-    host = parts.netloc if parts.scheme.startswith("abfs") else parts.netloc.rpartition("@")[2]  # container@account
+    is_container = parts.scheme.startswith("abfs") and parts.password is None
+    host = parts.netloc if is_container else parts.netloc.rpartition("@")[2]  # container@account
     return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
 
 
-def _open_error(uri: str, error: Exception) -> StorageError:
+def _open_error(uri: str, error: Exception | str) -> StorageError:
     shown = _without_secrets(uri)
     return StorageError(f"cannot open {shown}: {error}", path=shown)

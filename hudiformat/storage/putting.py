@@ -1,7 +1,8 @@
 """Create an object in one request and, if required, only if it does not exist yet.
 
-pyarrow has no conditional put, so other clients are used: botocore for pyarrow's S3, and fsspec's own call for file
-systems of fsspec.  :func:`make_put` returns None for all other file systems.
+pyarrow has no conditional put, so other clients are used: botocore for pyarrow's S3, gcsfs for its Google Cloud
+Storage, Azure's own for its Azure, and fsspec's own call for file systems of fsspec.  :func:`make_put` returns None for
+all other file systems.
 """
 
 from __future__ import annotations
@@ -10,11 +11,16 @@ import importlib.util
 import os
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pyarrow import fs
+
+from hudiformat.storage.azure import azure_put
+from hudiformat.storage.fsspec_files import fsspec_of
+from hudiformat.storage.protocol import TEMPORARY_PREFIX
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -27,7 +33,13 @@ _CONNECT_TIMEOUT, _READ_TIMEOUT = 10.0, 30.0  # seconds, where the file system h
 
 
 class Put(Protocol):
-    """Creates an object in one request."""
+    """Creates an object in one request.
+
+    Of several calls without *overwrite* for one path exactly one succeeds if it ``is_conditional``.
+    """
+
+    @property
+    def is_conditional(self) -> bool: ...
 
     def __call__(self, path: str, data: bytes, *, overwrite: bool) -> None:
         """Put *data* at *path*.
@@ -43,15 +55,12 @@ def make_put(filesystem: fs.FileSystem) -> Put | None:
     """Return the function that puts objects of *filesystem*; None if there is none."""
     if isinstance(filesystem, fs.S3FileSystem):
         return _s3_put(filesystem)
+    if filesystem.type_name == "gcs":
+        return _gcs_put(filesystem)
+    if filesystem.type_name == "abfs":
+        return azure_put(filesystem.__reduce__()[1][0])
     if (wrapped := fsspec_of(filesystem)) is not None:
-        return FsspecPut(wrapped)
-    return None
-
-
-def fsspec_of(filesystem: fs.FileSystem) -> AbstractFileSystem | None:
-    """Return the file system of fsspec that *filesystem* wraps; None if it wraps none."""
-    if isinstance(filesystem, fs.PyFileSystem) and isinstance(filesystem.handler, fs.FSSpecHandler):
-        return filesystem.handler.fs
+        return HdfsPut(wrapped) if hasattr(getattr(wrapped, "client", None), "list_status") else FsspecPut(wrapped)
     return None
 
 
@@ -61,8 +70,80 @@ class FsspecPut:
 
     filesystem: AbstractFileSystem
 
+    @property
+    def is_conditional(self) -> bool:
+        """Whether the file system has a call of its own: that of fsspec looks first, and then overwrites."""
+        kinds = [kind for kind in type(self.filesystem).__mro__ if {"pipe_file", "_pipe_file"} & vars(kind).keys()]
+        return bool(kinds) and not kinds[0].__module__.startswith("fsspec.")
+
     def __call__(self, path: str, data: bytes, *, overwrite: bool) -> None:
         self.filesystem.pipe_file(path, data, mode="overwrite" if overwrite else "create")
+
+
+@dataclass(frozen=True, slots=True)
+class HdfsPut:
+    """A file that is written under a temporary name and renamed, which on HDFS is one step that can refuse or replace.
+
+    *filesystem* is that of hdfs-native, whose ``mv`` takes *overwrite*.
+    """
+
+    filesystem: AbstractFileSystem
+    is_conditional: bool = True
+
+    def __call__(self, path: str, data: bytes, *, overwrite: bool) -> None:
+        folder = path.rpartition("/")[0]
+        temporary = f"{folder}/{TEMPORARY_PREFIX}{uuid.uuid4()}"
+        self.filesystem.makedirs(folder, exist_ok=True)
+        try:
+            with self.filesystem.open(temporary, "wb") as file:
+                file.write(data)
+            self.filesystem.mv(temporary, path, overwrite=overwrite)
+        except BaseException as error:
+            with suppress(OSError):
+                self.filesystem.rm_file(temporary)
+            if isinstance(error, RuntimeError | OSError) and "already exists" in str(error):
+                raise FileExistsError("File exists") from error
+            raise
+
+
+@dataclass(frozen=True, slots=True)
+class GcsPut:
+    """Google Cloud Storage's upload with ``ifGenerationMatch=0``, by gcsfs, with the settings of pyarrow's client."""
+
+    settings: tuple[tuple[str, Any], ...]
+    is_conditional: bool = True
+
+    def __call__(self, path: str, data: bytes, *, overwrite: bool) -> None:
+        _gcs_client(os.getpid(), self.settings).pipe_file(path, data, mode="overwrite" if overwrite else "create")
+
+    def __repr__(self) -> str:
+        return "GcsPut()"  # the settings contain tokens
+
+
+def _gcs_put(filesystem: fs.FileSystem) -> GcsPut | None:
+    settings = filesystem.__reduce__()[1][0]
+    if importlib.util.find_spec("gcsfs") is None or settings["target_service_account"]:
+        return None  # gcsfs would need the account's credentials in another form
+    names = ("access_token", "anonymous", "scheme", "endpoint_override", "project_id")
+    return GcsPut(tuple((name, settings.get(name)) for name in names))
+
+
+@lru_cache(maxsize=16)
+def _gcs_client(_process: int, settings: tuple[tuple[str, Any], ...]) -> Any:
+    """Return a client with pyarrow's settings, one per process: a forked process must not share its connections."""
+    from gcsfs import GCSFileSystem  # noqa: PLC0415 - an extra
+
+    given = dict(settings)
+    more: dict[str, Any] = {"token": "anon"} if given["anonymous"] else {}
+    if given["access_token"]:
+        from google.oauth2.credentials import Credentials  # noqa: PLC0415 - an extra
+
+        more["token"] = Credentials(given["access_token"])
+    if given["endpoint_override"]:
+        more["endpoint_url"] = f"{given['scheme'] or 'https'}://{given['endpoint_override']}"
+    if given["project_id"]:
+        more["project"] = given["project_id"]
+    return GCSFileSystem(skip_instance_cache=True, use_listings_cache=False, **more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +157,7 @@ class S3Put:
     """
 
     settings: tuple[tuple[str, Any], ...]
+    is_conditional: bool = True
 
     def __call__(self, path: str, data: bytes, *, overwrite: bool) -> None:
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - an extra

@@ -44,16 +44,17 @@ def of_s3fs(request: pytest.FixtureRequest) -> Storage:
     return open_storage(f"{bucket}/table", filesystem=S3FileSystem(skip_instance_cache=True))
 
 
-@pytest.fixture(
-    params=[
-        pytest.param(of_local_files, id="local"),
-        pytest.param(of_arrow_files, id="arrow-local"),
-        pytest.param(of_folder, id="folder"),
-        pytest.param(of_memory, id="memory"),
-        pytest.param(of_s3, id="s3", marks=pytest.mark.s3),
-        pytest.param(of_s3fs, id="s3fs", marks=pytest.mark.s3),
-    ]
-)
+STORAGES = [
+    pytest.param(of_local_files, id="local"),
+    pytest.param(of_arrow_files, id="arrow-local"),
+    pytest.param(of_folder, id="folder"),
+    pytest.param(of_memory, id="memory"),
+    pytest.param(of_s3, id="s3", marks=pytest.mark.s3),
+    pytest.param(of_s3fs, id="s3fs", marks=pytest.mark.s3),
+]
+
+
+@pytest.fixture(params=STORAGES)
 def storage(request: pytest.FixtureRequest) -> Storage:
     make: Callable[[pytest.FixtureRequest], Storage] = request.param
     return make(request)
