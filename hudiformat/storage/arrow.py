@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import cast
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import fs
@@ -18,7 +18,7 @@ from pyarrow import fs
 from hudiformat.errors import StorageError, UnsupportedFeatureError, warn
 from hudiformat.storage.azure import check_azure
 from hudiformat.storage.credentials import missing_credentials
-from hudiformat.storage.fsspec_files import fsspec_of, wrap_fsspec
+from hudiformat.storage.fsspec_files import drop_upload, fsspec_of, wrap_fsspec
 from hudiformat.storage.local import remove_empty_folder
 from hudiformat.storage.mapping import fetch
 from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile, check_path
@@ -71,6 +71,7 @@ class ArrowStorage:
         kind = _scheme_of(filesystem)
         self._is_local = kind == "local"
         self._lists_prefixes = kind != "gs"
+        self._is_azure = kind == "azure"
         self._root = root or (self._base if kind == "local" else f"{kind}://{self._base.lstrip('/')}")
         if kind == "azure":
             check_azure(filesystem.__reduce__()[1][0], self._root)
@@ -106,7 +107,15 @@ class ArrowStorage:
         return self._type(path) is not fs.FileType.NotFound
 
     def read(self, path: str) -> bytes:
-        with self._errors("read", path), self._filesystem.open_input_stream(self._path(path), compression=None) as file:
+        with self._errors("read", path):
+            data = self._read(path)
+            # pyarrow's Azure asks for the size first: of a file that is replaced meanwhile it reads that many bytes.
+            while self._is_azure and self._filesystem.get_file_info(self._path(path)).size not in (len(data), None):
+                data = self._read(path)
+            return data
+
+    def _read(self, path: str) -> bytes:
+        with self._filesystem.open_input_stream(self._path(path), compression=None) as file:
             data: bytes = file.read()
             return data
 
@@ -158,7 +167,10 @@ class ArrowStorage:
         with self._errors("create", path):
             if self._capabilities.append or self._capabilities.rename:  # object stores have no folders
                 self._filesystem.create_dir(target.rpartition("/")[0], recursive=True)
-            open_stream = partial(self._filesystem.open_output_stream, target, compression=None)
+            if self._fsspec is None:
+                open_stream = partial(self._filesystem.open_output_stream, target, compression=None)
+            else:
+                open_stream = partial(self._fsspec.open, target, mode="wb")
             file = ArrowOutputFile(open_stream, self._name(path))
             if self._capabilities.append:
                 file.open()
@@ -219,6 +231,13 @@ class ArrowStorage:
 
     def _delete_dir(self, target: str) -> None:
         """Delete a folder; try again if it fails: objects may have been added, or a child may still be there."""
+        if not self._lists_prefixes:  # nor does pyarrow delete a folder without an object of its own
+            for entry in self._filesystem.get_file_info(fs.FileSelector(target, recursive=True, allow_not_found=True)):
+                if entry.is_file:
+                    self._filesystem.delete_file(entry.path)
+            with suppress(OSError):
+                self._filesystem.delete_dir(target)
+            return
         for _ in range(_DELETIONS - 1):
             with suppress(OSError):
                 self._filesystem.delete_dir(target)
@@ -266,11 +285,11 @@ class ArrowStorage:
 class ArrowOutputFile:
     """A file that is written front to back; see :class:`~hudiformat.storage.protocol.OutputFile`."""
 
-    def __init__(self, open_stream: Callable[[], pa.NativeFile], name: str) -> None:
+    def __init__(self, open_stream: Callable[[], Any], name: str) -> None:
         # An upload that has begun is finished when the stream is destroyed, whatever has failed.  So it begins with the
         # first bytes, and the stream is dropped as soon as it fails: no object appears after the caller has cleaned up.
         self._open = open_stream
-        self._stream: pa.NativeFile | None = None
+        self._stream: Any = None  # of pyarrow, or a file of fsspec
         self._is_closed = False
         self._name = name
         self._size = 0
@@ -290,7 +309,9 @@ class ArrowOutputFile:
         try:
             with _storage_errors("write", self._name):
                 for part in parts:
-                    self._size += stream.write(memoryview(part).cast("B"))
+                    view = memoryview(part).cast("B")
+                    stream.write(view)
+                    self._size += view.nbytes
         except StorageError:
             del stream
             self.abandon()
@@ -300,11 +321,11 @@ class ArrowOutputFile:
         with _storage_errors("sync", self._name):
             self._open_stream("sync").flush()
 
-    def _open_stream(self, action: str) -> pa.NativeFile:
+    def _open_stream(self, action: str) -> Any:
         if self._is_closed:
             raise StorageError(f"cannot {action} {self._name}: it is closed", path=self._name)
         self.open()
-        return cast("pa.NativeFile", self._stream)
+        return self._stream
 
     def close(self) -> None:
         if self._is_closed:
@@ -314,10 +335,13 @@ class ArrowOutputFile:
             with _storage_errors("close", self._name):
                 if self._stream is not None:
                     self._stream.close()
+                self._is_closed = True
         finally:
             self.abandon()
 
     def abandon(self) -> None:
+        if self._stream is not None and not self._is_closed and not isinstance(self._stream, pa.NativeFile):
+            drop_upload(self._stream)
         self._is_closed = True
         self._stream = None
 

@@ -197,21 +197,18 @@ def _one_creates(storage: Storage) -> None:
         _expect(won[int(storage.read(path))], True, "the writer whose content stays to be told so")
 
 
-def _replace_often(storage: Storage) -> None:
-    for _ in range(5):
-        storage.create("file", b"b" * 200_000, overwrite=True)
-
-
 def _creates_whole(storage: Storage) -> None:
-    """See whether a reader meets a part of a file: while it is replaced, it reads the one content or the other."""
-    storage.create("file", b"a" * 100_000)
-    seen: set[bytes] = set()
+    """See whether a reader meets a part of a new file."""
+    content, seen = b"b" * 200_000, set()
     with ThreadPoolExecutor(1) as pool:
-        writing = pool.submit(_replace_often, storage)
-        while not writing.done():
-            seen.add(storage.read("file"))
-        writing.result()
-    _expect(seen - {b"a" * 100_000, b"b" * 200_000}, set(), "the contents that are neither the old nor the new one")
+        for number in range(_ROUNDS):
+            path = f"file-{number}"
+            writing = pool.submit(storage.create, path, content)
+            while not writing.done():
+                with contextlib.suppress(StorageError):
+                    seen.add(len(storage.read(path)))
+            writing.result()
+    _expect(seen - {len(content)}, set(), "the sizes of a part of a file that a reader has seen")
 
 
 def _lists_sorted(storage: Storage) -> None:
@@ -385,7 +382,8 @@ def _deletes_folders(storage: Storage) -> None:
     storage.create("a/other", b"")
     storage.create("a2/file", b"")
     _expect(storage.delete_folder("a"), True, "what delete_folder returns")
-    _expect(_names(storage), [("a2", True)], "the listing after a folder was deleted")
+    _expect((storage.list("a"), storage.list("a/b")), ([], []), "the listing of a folder that was deleted")
+    _expect(_names(storage, "a2"), [("file", False)], "the listing of a folder with a similar name")
     _expect(storage.delete_folder("missing"), False, "what delete_folder of nothing returns")
 
 

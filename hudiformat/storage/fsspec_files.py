@@ -7,6 +7,7 @@ and from most it takes no times, as it knows one name for them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -76,5 +77,17 @@ def wrap_fsspec(filesystem: fs.FileSystem | AbstractFileSystem) -> fs.FileSystem
     """Return *filesystem*; if it is of fsspec, or wraps such a one, as one of pyarrow with right listings."""
     if isinstance(filesystem, fs.FileSystem):
         wrapped = fsspec_of(filesystem)
-        return filesystem if wrapped is None else fs.PyFileSystem(FsspecFiles(wrapped))
+        return filesystem if wrapped is None else wrap_fsspec(wrapped)
+    if type(filesystem).__module__ == "hdfs_native.fsspec":
+        from hudiformat.storage.hdfs import with_whole_names  # noqa: PLC0415 - an extra
+
+        filesystem = with_whole_names(filesystem)
     return fs.PyFileSystem(FsspecFiles(filesystem))
+
+
+def drop_upload(stream: object) -> None:
+    """Drop a file of fsspec that is being written, which would else upload what it has when it is deleted."""
+    with suppress(Exception):
+        stream.discard()  # type: ignore[attr-defined]
+    with suppress(AttributeError):
+        stream.closed = True  # type: ignore[attr-defined]

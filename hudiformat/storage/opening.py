@@ -209,13 +209,13 @@ def _native_hdfs(uri: str, options: Mapping[str, str]) -> tuple[fs.FileSystem, s
     Hadoop's configuration is looked up in ``HADOOP_CONF_DIR``, as *options* are Hadoop's properties.
     """
     try:
-        from hdfs_native.fsspec import HdfsFileSystem, ViewfsFileSystem  # noqa: PLC0415 - an extra
+        from hudiformat.storage.hdfs import open_hdfs  # noqa: PLC0415 - an extra
     except ImportError:
         return None
     parts = urlsplit(uri)
-    make = ViewfsFileSystem if parts.scheme == "viewfs" else HdfsFileSystem
+    path = "/" + uri.split("://", 1)[1].partition("/")[2]
     try:
-        return wrap_fsspec(make(parts.hostname, parts.port, **options)), parts.path or "/"
+        return wrap_fsspec(open_hdfs(parts.scheme, parts.hostname, parts.port, **options)), path
     except Exception as error:  # its errors are Rust's
         raise _open_error(uri, error) from error
 

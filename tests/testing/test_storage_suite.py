@@ -21,7 +21,8 @@ def storage(request: pytest.FixtureRequest) -> Storage:
 @pytest.mark.all_sets
 def test_every_storage_passes_every_check(storage: Storage) -> None:
     for number, check in enumerate(STORE_CHECKS):
-        check(FolderStorage(storage, f"check-{number}"))
+        if storage.capabilities.map or "several pages" not in str(check):  # a thousand requests
+            check(FolderStorage(storage, f"check-{number}"))
 
 
 @pytest.mark.parametrize("check", STORE_CHECKS, ids=str)
