@@ -382,7 +382,8 @@ def _deletes_folders(storage: Storage) -> None:
     storage.create("a/other", b"")
     storage.create("a2/file", b"")
     _expect(storage.delete_folder("a"), True, "what delete_folder returns")
-    _expect((storage.list("a"), storage.list("a/b")), ([], []), "the listing of a folder that was deleted")
+    left = [path for path in ("a/b/file", "a/other") if storage.exists(path)]  # a server may keep an empty folder
+    _expect(left, [], "what is left of a folder that was deleted")
     _expect(_names(storage, "a2"), [("file", False)], "the listing of a folder with a similar name")
     _expect(storage.delete_folder("missing"), False, "what delete_folder of nothing returns")
 
