@@ -23,6 +23,7 @@ from hudiformat.storage.local import remove_empty_folder
 from hudiformat.storage.mapping import fetch
 from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile, check_path
 from hudiformat.storage.putting import Put, make_put
+from hudiformat.storage.versions import Versions, VersionsBelow
 
 _OBJECT_STORE = Capabilities()
 _FILES = Capabilities(append=True, rename=True)
@@ -91,6 +92,11 @@ class ArrowStorage:
     @property
     def capabilities(self) -> Capabilities:
         return self._capabilities
+
+    @property
+    def versions(self) -> Versions | None:
+        """The objects with their versions; None if the store or its client has none."""
+        return VersionsBelow(self._put, self._base) if isinstance(self._put, Versions) else None
 
     def list(self, path: str) -> list[FileInfo]:
         with self._errors("list", path):

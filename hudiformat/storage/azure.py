@@ -66,13 +66,46 @@ class AzurePut:
         from azure.core.exceptions import AzureError, ResourceExistsError  # noqa: PLC0415 - an extra
 
         container, _, name = path.partition("/")
-        blob = _service(os.getpid(), self.settings).get_blob_client(container, name)
+        blob = _azure_client(os.getpid(), self.settings).get_blob_client(container, name)
         owner = uuid.uuid4().hex
         try:
             blob.upload_blob(data, overwrite=overwrite, metadata=None if overwrite else {_OWNER: owner})
         except ResourceExistsError as error:
             if blob.get_blob_properties().metadata.get(_OWNER) != owner:
                 raise FileExistsError("File exists") from error
+        except AzureError as error:
+            raise OSError(str(error)) from error
+
+    def get(self, path: str) -> tuple[bytes, str] | None:
+        """See :meth:`hudiformat.storage.versions.Versions.get`."""
+        from azure.core.exceptions import AzureError, ResourceNotFoundError  # noqa: PLC0415 - an extra
+
+        container, _, name = path.partition("/")
+        try:
+            found = _azure_client(os.getpid(), self.settings).get_blob_client(container, name).download_blob()
+            return found.readall(), str(found.properties.etag)
+        except ResourceNotFoundError:
+            return None
+        except AzureError as error:
+            raise OSError(str(error)) from error
+
+    def put(self, path: str, data: bytes, version: str | None) -> str | None:
+        """See :meth:`hudiformat.storage.versions.Versions.put`."""
+        from azure.core import MatchConditions  # noqa: PLC0415 - an extra
+        from azure.core.exceptions import (  # noqa: PLC0415
+            AzureError,
+            ResourceExistsError,
+            ResourceModifiedError,
+            ResourceNotFoundError,
+        )
+
+        container, _, name = path.partition("/")
+        condition = {"etag": version, "match_condition": MatchConditions.IfNotModified} if version is not None else {}
+        blob = _azure_client(os.getpid(), self.settings).get_blob_client(container, name)
+        try:
+            return str(blob.upload_blob(data, overwrite=version is not None, **condition)["etag"])
+        except (ResourceExistsError, ResourceModifiedError, ResourceNotFoundError):
+            return None
         except AzureError as error:
             raise OSError(str(error)) from error
 
@@ -95,7 +128,7 @@ def _is_there(module: str) -> bool:
 
 
 @lru_cache(maxsize=16)
-def _service(_process: int, settings: tuple[tuple[str, str], ...]) -> Any:
+def _azure_client(_process: int, settings: tuple[tuple[str, str], ...]) -> Any:
     """Return a client, one per process: a forked process must not share its connections."""
     from azure.storage.blob import BlobServiceClient  # noqa: PLC0415 - an extra
 

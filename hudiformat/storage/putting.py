@@ -8,6 +8,7 @@ all other file systems.
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import uuid
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote
 
 from pyarrow import fs
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
 _REFUSALS = ("AccessDenied", "403", "InvalidAccessKeyId", "SignatureDoesNotMatch", "NoSuchBucket")
+_REPLACED = ("412", "PreconditionFailed", "409", "ConditionalRequestConflict")
+_NOT_FOUND, _CONFLICT, _PRECONDITION_FAILED = 404, 409, 412
 _MISSING = ("404", "NoSuchKey", "NotFound")
 _OWNER = "hudiformat-owner"
 _ATTEMPTS = 3  # pyarrow's, too
@@ -116,6 +120,47 @@ class GcsPut:
     def __call__(self, path: str, data: bytes, *, overwrite: bool) -> None:
         _gcs_client(os.getpid(), self.settings).pipe_file(path, data, mode="overwrite" if overwrite else "create")
 
+    def get(self, path: str) -> tuple[bytes, str] | None:
+        """See :meth:`hudiformat.storage.versions.Versions.get`."""
+        bucket, _, name = path.partition("/")
+        client = _gcs_client(os.getpid(), self.settings)
+        where = f"b/{bucket}/o/{quote(name, safe='')}"
+        try:
+            generation = str(client.call("GET", where, json_out=True)["generation"])
+            _, data = client.call("GET", f"{client.base}{where}", alt="media", generation=generation)
+        except Exception as error:
+            if _status(error) == _NOT_FOUND:
+                return None
+            raise OSError(str(error)) from error
+        return bytes(data), generation
+
+    def put(self, path: str, data: bytes, version: str | None) -> str | None:
+        """See :meth:`hudiformat.storage.versions.Versions.put`."""
+        bucket, _, name = path.partition("/")
+        client = _gcs_client(os.getpid(), self.settings)
+        part = "\r\n--hudiformat"
+        body = (
+            f"--hudiformat\r\nContent-Type: application/json\r\n\r\n{json.dumps({'name': name})}{part}\r\n"
+            "Content-Type: application/octet-stream\r\n\r\n"
+        ).encode()
+        try:
+            answer = client.call(
+                "POST",
+                f"{client.base.partition('/storage/v1/')[0]}/upload/storage/v1/b/{quote(bucket)}/o",
+                uploadType="multipart",
+                ifGenerationMatch=version or "0",
+                headers={"Content-Type": "multipart/related; boundary=hudiformat"},
+                data=body + data + f"{part}--".encode(),
+                json_out=True,
+            )
+        except FileExistsError:
+            return None
+        except Exception as error:
+            if _status(error) in (_PRECONDITION_FAILED, _CONFLICT, _NOT_FOUND):
+                return None
+            raise OSError(str(error)) from error
+        return str(answer["generation"])
+
     def __repr__(self) -> str:
         return "GcsPut()"  # the settings contain tokens
 
@@ -181,6 +226,33 @@ class S3Put:
             if found == owner:
                 return
             raise FileExistsError("File exists") from error
+
+    def get(self, path: str) -> tuple[bytes, str] | None:
+        """See :meth:`hudiformat.storage.versions.Versions.get`."""
+        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - an extra
+
+        bucket, _, key = path.partition("/")
+        try:
+            found = _s3_client(os.getpid(), self.settings).get_object(Bucket=bucket, Key=key)
+            return found["Body"].read(), str(found["ETag"])
+        except (ClientError, BotoCoreError) as error:
+            if _error_code(error) in _MISSING:
+                return None
+            raise OSError(str(error)) from error
+
+    def put(self, path: str, data: bytes, version: str | None) -> str | None:
+        """See :meth:`hudiformat.storage.versions.Versions.put`."""
+        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - an extra
+
+        bucket, _, key = path.partition("/")
+        condition = {"IfNoneMatch": "*"} if version is None else {"IfMatch": version}
+        client = _s3_client(os.getpid(), self.settings)
+        try:
+            return str(client.put_object(Bucket=bucket, Key=key, Body=data, **condition)["ETag"])
+        except (ClientError, BotoCoreError) as error:
+            if _error_code(error) in (*_REPLACED, *_MISSING):
+                return None
+            raise OSError(str(error)) from error
 
     def __repr__(self) -> str:
         return "S3Put()"  # the settings contain passwords
@@ -252,3 +324,11 @@ def _s3_client(_process: int, settings: tuple[tuple[str, Any], ...]) -> Any:
         verify=given["tls_ca_file_path"] or None,
         config=config,
     )
+
+
+def _status(error: Exception) -> int | None:
+    """Return the status of a request of gcsfs that has failed."""
+    if isinstance(error, FileNotFoundError):
+        return _NOT_FOUND
+    code = str(getattr(error, "code", ""))
+    return int(code) if code.isdigit() else None

@@ -27,11 +27,16 @@ from hudiformat.naming.file_names import join_path
 from hudiformat.storage.opening import open_storage
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.values import ConcurrencyOptions, LockProvider
-from hudiformat.timeline.config_files import META_FOLDER
+from hudiformat.timeline.config_files import META_FOLDER, load_table_config
+from hudiformat.write.commit.lock_providers.dynamodb import DynamoDBLock, LockTable
+from hudiformat.write.commit.lock_providers.hive_metastore import HiveMetastoreLock
+from hudiformat.write.commit.lock_providers.storage_based import storage_based_lock
+from hudiformat.write.commit.lock_providers.zookeeper import ZookeeperLock, implicit_base_path
 from hudiformat.write.commit.ticking import Ticker
 
 _LOCK_FILE = "lock"
 _FIRST_WAIT, _LONGEST_WAIT = 0.005, 0.25  # seconds
+_EXPIRE = "hoodie.write.lock.filesystem.expire"
 _SURE_SECONDS = 1.0
 """For this many seconds after it has checked the lock, its owner need not check again: locks expire after minutes."""
 
@@ -44,8 +49,17 @@ class Lock(Protocol):
         """The seconds without renewal after which other writers may take the lock; 0 means never."""
         ...
 
+    @property
+    def renew_every(self) -> float:
+        """The seconds between two renewals; 0 means that none are needed."""
+        ...
+
     def try_acquire(self) -> bool:
         """Take the lock and return True; return False, at once, if another writer has it."""
+        ...
+
+    def give_up(self) -> None:
+        """Wait for the lock no longer, if the lock has a queue of those that do."""
         ...
 
     def is_own(self) -> bool:
@@ -86,6 +100,14 @@ class FileSystemLock:
     def expires_after(self) -> float:
         """See :attr:`Lock.expires_after`."""
         return self.expire_minutes * 60.0
+
+    @property
+    def renew_every(self) -> float:
+        """See :attr:`Lock.renew_every`."""
+        return self.expires_after / 3
+
+    def give_up(self) -> None:
+        """See :meth:`Lock.give_up`: there is no queue."""
 
     def try_acquire(self) -> bool:
         """Take the lock; an expired lock of another writer is deleted first."""
@@ -183,6 +205,14 @@ class InProcessLock:
         """See :attr:`Lock.expires_after`."""
         return 0.0
 
+    @property
+    def renew_every(self) -> float:
+        """See :attr:`Lock.renew_every`."""
+        return 0.0
+
+    def give_up(self) -> None:
+        """See :meth:`Lock.give_up`: there is no queue."""
+
     def try_acquire(self) -> bool:
         """See :meth:`Lock.try_acquire`."""
         with _registry_lock:
@@ -240,9 +270,57 @@ def _in_process_lock(storage: Storage, _options: ConcurrencyOptions) -> Lock:
     return InProcessLock(storage.root)
 
 
+def _storage_based_lock(storage: Storage, options: ConcurrencyOptions) -> Lock:
+    return storage_based_lock(
+        storage, validity=options.storage_validity_seconds, renew_every=options.storage_renew_seconds
+    )
+
+
+def _zookeeper_lock(_storage: Storage, options: ConcurrencyOptions) -> Lock:
+    return _zookeeper(options, f"{options.zookeeper_base_path.rstrip('/')}/{options.zookeeper_lock_key}")
+
+
+def _zookeeper_implicit_lock(storage: Storage, options: ConcurrencyOptions) -> Lock:
+    return _zookeeper(options, f"{implicit_base_path(storage.root)}/lock_key")
+
+
+def _zookeeper(options: ConcurrencyOptions, path: str) -> Lock:
+    return ZookeeperLock(
+        options.zookeeper_hosts,
+        path,
+        session_timeout=options.zookeeper_session_ms / 1000,
+        connection_timeout=options.zookeeper_connection_ms / 1000,
+    )
+
+
+def _dynamodb_lock(storage: Storage, options: ConcurrencyOptions) -> Lock:
+    table = LockTable(
+        options.dynamodb_table,
+        options.dynamodb_region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1",
+        options.dynamodb_endpoint,
+        options.dynamodb_billing_mode,
+        options.dynamodb_read_capacity,
+        options.dynamodb_write_capacity,
+        options.dynamodb_creation_timeout_ms / 1000,
+    )
+    key = options.dynamodb_partition_key or load_table_config(storage).name
+    return DynamoDBLock(table, key, lease_ms=options.lock_wait_ms)
+
+
+def _hive_metastore_lock(_storage: Storage, options: ConcurrencyOptions) -> Lock:
+    return HiveMetastoreLock(
+        options.hive_uris, options.hive_database, options.hive_table, heartbeat=options.lock_heartbeat_ms / 1000
+    )
+
+
 LOCK_FACTORIES: Mapping[LockProvider, Callable[[Storage, ConcurrencyOptions], Lock]] = {
     LockProvider.FILE_SYSTEM: _file_system_lock,
     LockProvider.IN_PROCESS: _in_process_lock,
+    LockProvider.STORAGE_BASED: _storage_based_lock,
+    LockProvider.ZOOKEEPER: _zookeeper_lock,
+    LockProvider.ZOOKEEPER_IMPLICIT: _zookeeper_implicit_lock,
+    LockProvider.DYNAMODB: _dynamodb_lock,
+    LockProvider.HIVE_METASTORE: _hive_metastore_lock,
 }
 """What makes the lock of each provider.  A provider without a factory is an error, never another provider's lock."""
 
@@ -296,7 +374,7 @@ def hold_lock(lock: Lock, *, patience: float) -> Iterator[HeldLock]:
         LockError: another writer has held it all the time.
     """
     _acquire(lock, patience)
-    ticker = Ticker(lock.renew, interval=lock.expires_after / 3, name="lock") if lock.expires_after else None
+    ticker = Ticker(lock.renew, interval=lock.renew_every, name="lock") if lock.renew_every else None
     if ticker is not None:
         ticker.start()
     hold = HeldLock(lock)
@@ -311,14 +389,17 @@ def hold_lock(lock: Lock, *, patience: float) -> Iterator[HeldLock]:
 def _acquire(lock: Lock, patience: float) -> None:
     deadline = time.monotonic() + patience
     wait = _FIRST_WAIT
-    while not lock.try_acquire():
-        if time.monotonic() >= deadline:
-            raise LockError(
-                f"the lock was not free for {patience:g} seconds: {lock.describe()}; if its writer is dead, delete it, "
-                "or set hoodie.write.lock.filesystem.expire"
-            )
-        time.sleep(wait)
-        wait = min(wait * 2, _LONGEST_WAIT)
+    try:
+        while not lock.try_acquire():
+            if time.monotonic() >= deadline:
+                never = "" if lock.renew_every else "; if its writer is dead, delete it, or set " + _EXPIRE
+                message = f"the lock was not free for {patience:g} seconds: {lock.describe()}{never}"
+                raise LockError(message)  # noqa: TRY301 - it is given up below, as after an interrupt
+            time.sleep(wait)
+            wait = min(wait * 2, _LONGEST_WAIT)
+    except BaseException:
+        lock.give_up()
+        raise
 
 
 def _release(hold: HeldLock) -> None:

@@ -1,0 +1,1 @@
+"""The locks of other services that writers of a table can share, each as Hudi's class for it takes it."""

@@ -1,0 +1,167 @@
+"""The lock of Hudi's ZookeeperBasedLockProvider, by kazoo.
+
+It is Curator's InterProcessMutex: contenders are ephemeral sequential nodes below one path, and the first has the lock.
+A node goes with the session of its owner.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import uuid
+from typing import Any
+
+from hudiformat.errors import StorageError, UnsupportedFeatureError
+from hudiformat.metadata_table.index_keys import xxh64
+
+_SEED = 0xDABADABA | 0xFFFFFFFF00000000
+_NODE_DATA = b"application_id=hudiformat"
+_IMPLICIT_KEY = "lock_key"
+
+
+def implicit_base_path(base_path: str) -> str:
+    """Return the path in ZooKeeper under which the lock of the table at *base_path* is.
+
+    Source: ZookeeperBasedImplicitBasePathLockProvider.getLockBasePath, HashID, Hudi 1.2.0.
+    """
+    path = f"s3{base_path.removeprefix('s3a')}" if base_path.startswith("s3a:") else base_path
+    return f"/tmp/{xxh64(path.encode(), _SEED):016X}"  # noqa: S108 - a path in ZooKeeper
+
+
+class ZookeeperLock:
+    """A lock in ZooKeeper at *path*; *hosts* are servers with ports, joined by commas.  Times are in seconds.
+
+    Source: BaseZookeeperBasedLockProvider, HoodieInterProcessMutex, Hudi 1.2.0; LockInternals of Curator 5.
+    """
+
+    def __init__(self, hosts: str, path: str, *, session_timeout: float, connection_timeout: float) -> None:
+        self._hosts = hosts
+        self._path = path
+        self._session_timeout = session_timeout
+        self._connection_timeout = connection_timeout
+        self._client: Any = None
+        self._node: str | None = None
+        self._is_lost = threading.Event()
+        self._problem = ""
+        self.token = str(uuid.uuid4())
+        """The id of this writer, by which it finds its node if the answer to its creation was lost."""
+
+    @property
+    def expires_after(self) -> float:
+        """See :attr:`hudiformat.write.commit.locks.Lock.expires_after`; the session is kept by its own heartbeats."""
+        return 0.0
+
+    @property
+    def renew_every(self) -> float:
+        """See :attr:`hudiformat.write.commit.locks.Lock.renew_every`."""
+        return 0.0
+
+    def try_acquire(self) -> bool:
+        """Put a node behind all others, and return whether it is the first; it stays in the queue until then."""
+        from kazoo.exceptions import KazooException  # noqa: PLC0415 - an extra
+
+        try:
+            client = self._connected()
+            if self._node is None:
+                # The name is Curator's: a writer in Java sorts contenders by what follows this word.
+                self._node = (
+                    self._found(client)
+                    or client.create(
+                        f"{self._path}/_c_{self.token}-lock-", _NODE_DATA, ephemeral=True, sequence=True, makepath=True
+                    ).rpartition("/")[2]
+                )
+            self._problem = ""
+            return bool(self._node == self._first(client))
+        except (KazooException, OSError) as error:
+            self._problem = f"{type(error).__name__}: {error}"
+            self._forget()
+            return False
+
+    def give_up(self) -> None:
+        """Leave the queue; a node that cannot be deleted goes with the session."""
+        with contextlib.suppress(StorageError):
+            self.release()
+
+    def is_own(self) -> bool:
+        """Return whether the node of this writer is still there, and the first.
+
+        Raises:
+            StorageError: ZooKeeper does not answer.
+        """
+        from kazoo.exceptions import KazooException  # noqa: PLC0415 - an extra
+
+        if self._client is None or self._node is None or self._is_lost.is_set():
+            return False
+        try:
+            return bool(self._node == self._first(self._client))
+        except (KazooException, OSError) as error:
+            raise self._error("look at", error) from error
+
+    def renew(self) -> None:
+        """Do nothing: the session is kept by its own heartbeats."""
+
+    def release(self, *, is_sure: bool = False) -> None:  # noqa: ARG002 - of the protocol
+        """Delete the node, and end the session, with which a node goes that could not be deleted."""
+        from kazoo.exceptions import KazooException  # noqa: PLC0415 - an extra
+
+        try:
+            if self._client is not None and not self._is_lost.is_set():
+                self._drop(self._client)
+        except (KazooException, OSError) as error:
+            raise self._error("release", error) from error
+        finally:
+            self._forget()
+
+    def describe(self) -> str:
+        """See :meth:`hudiformat.write.commit.locks.Lock.describe`."""
+        return f"the lock {self._path} in ZooKeeper at {self._hosts} {self._problem}".rstrip()
+
+    def _connected(self) -> Any:
+        if self._client is None or self._is_lost.is_set():
+            self._forget()
+            self._client = _new_client(self._hosts, self._session_timeout)
+            self._is_lost.clear()
+            self._client.add_listener(self._note_state)
+            self._client.start(timeout=self._connection_timeout)
+        return self._client
+
+    def _note_state(self, state: str) -> None:
+        if state == "LOST":  # the session has ended, and with it the node
+            self._is_lost.set()
+
+    def _found(self, client: Any) -> str | None:
+        names = client.get_children(self._path) if client.exists(self._path) else []
+        return next((name for name in names if self.token in name), None)
+
+    def _first(self, client: Any) -> str | None:
+        names = [name for name in client.get_children(self._path) if "-lock-" in name]
+        return min(names, key=lambda name: name.rpartition("-lock-")[2], default=None)
+
+    def _drop(self, client: Any) -> None:
+        from kazoo.exceptions import NoNodeError  # noqa: PLC0415 - an extra
+
+        node, self._node = self._node, None
+        if node is not None:
+            try:
+                client.delete(f"{self._path}/{node}")
+            except NoNodeError:
+                return
+
+    def _forget(self) -> None:
+        client, self._client, self._node = self._client, None, None
+        if client is not None:
+            client.stop()
+            client.close()
+
+    def _error(self, action: str, error: Exception) -> StorageError:
+        return StorageError(f"cannot {action} {self.describe()}: {type(error).__name__}: {error}", path=self._path)
+
+
+def _new_client(hosts: str, session_timeout: float) -> Any:
+    try:
+        from kazoo.client import KazooClient  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise UnsupportedFeatureError(
+            "locks in ZooKeeper need kazoo: pip install 'hudiformat[zookeeper]'", feature="locks in ZooKeeper"
+        ) from error
+    return KazooClient(hosts=hosts, timeout=session_timeout)
