@@ -7,22 +7,19 @@ write back.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Protocol
 
 from hudiformat.errors import CorruptTableError, FilesGoneError, HudiFormatError, StorageError, warn
 from hudiformat.file_group.damage import DamageMode
-from hudiformat.file_group.slices import FileSlice, ListedFiles, Visibility
+from hudiformat.file_group.slices import FileSlice, ListedFiles, Visibility, newest_files
 from hudiformat.naming.file_names import (
     BaseFileName,
     LogFileName,
     base_name,
     join_path,
     parse_data_file,
-    refuse_registered,
 )
 from hudiformat.storage.protocol import FileInfo, Storage
 from hudiformat.timeline.archive.archiving import read_archived
@@ -32,9 +29,6 @@ from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES
 from hudiformat.timeline.contents import read_content
 from hudiformat.timeline.table_config import TableConfig
 from hudiformat.timeline.timeline import Action, Instant, State, Timeline, load_timeline
-
-_READ_AT_ONCE = 16
-"""The commits of a remote table that are read at the same time."""
 
 
 @contextmanager
@@ -174,17 +168,6 @@ def _is_rolled_back_or_pending(timeline: Timeline, instant: str) -> bool:
     return instant not in done and instant >= (timeline.first_active or "")
 
 
-@dataclass(frozen=True, slots=True)
-class _NamedFile:
-    """A file that a commit names; a base file is where a slice begins."""
-
-    partition: str
-    file_id: str
-    instant: str
-    name: str
-    begins_slice: bool
-
-
 class ListedTable(Protocol):
     """What is known of a table at one moment, whose listing is checked: see ``hudiformat.table.state.TableState``."""
 
@@ -213,8 +196,8 @@ class ListedTable(Protocol):
         """Whether a log file's name contains the instant of its slice."""
         ...
 
-    def metadata(self, instant: Instant) -> CommitMetadata:
-        """Return the content of a commit."""
+    def commits(self, writes: Sequence[Instant]) -> Sequence[CommitMetadata]:
+        """Return the contents of commits that can be read."""
         ...
 
 
@@ -241,7 +224,7 @@ def refuse_incomplete(
         StorageError: the listing lacks a file that a commit names; if *damage* is skipped, that is a warning.
     """
     head = list(islice(listed := iter(listed), 2))
-    expected = newest_files(state, _writes_to_read(state, head, by_folders=by_folders))
+    expected = newest_files(state.commits(_writes_to_read(state, head, by_folders=by_folders)), state.visibility)
     for path, files in chain(head, listed):
         required = expected.pop(path, None)
         if required is not None and not required <= (names := {file.name for file in files}):
@@ -267,46 +250,6 @@ def _writes_to_read(
     instants = {name.instant for file in head[0][1] if (name := parse_data_file(file.name)) is not None}
     unseen = () if state.logs_name_slices else (write for write in writes[:-1] if write.time not in instants)
     return (*unseen, *writes[-1:])
-
-
-def newest_files(state: ListedTable, writes: Sequence[Instant]) -> dict[str, set[str]]:
-    """Return, by partition path, the names of the files of the newest slices that *writes* name.
-
-    A file group whose files were replaced need not have any.  Log files of writes that were requested before the base
-    file may be of the slice or of the one before: they are not required.
-    """
-    groups: dict[tuple[str, str], list[_NamedFile]] = {}
-    replaced = state.visibility.replaced
-    for metadata in _read(state, writes):
-        for one in _named_files(metadata):
-            if (group := (one.partition, one.file_id)) not in replaced:
-                groups.setdefault(group, []).append(one)
-    found: dict[str, set[str]] = {}
-    for (path, _), files in groups.items():
-        begin = max((one.instant for one in files if one.begins_slice), default="")
-        found.setdefault(path, set()).update(one.name for one in files if one.instant >= begin)
-    return found
-
-
-def _read(state: ListedTable, writes: Sequence[Instant]) -> list[CommitMetadata]:
-    if len(writes) <= 1 or state.storage.capabilities.map:
-        return list(map(state.metadata, writes))
-    with ThreadPoolExecutor(_READ_AT_ONCE) as pool:
-        return list(pool.map(state.metadata, writes))
-
-
-def _named_files(metadata: CommitMetadata) -> Iterator[_NamedFile]:
-    for path, stats in metadata.partition_to_write_stats.items():
-        for stat in stats:
-            is_log = stat.log_version is not None
-            if is_log and not (stat.num_writes or stat.num_deletes or stat.total_write_bytes):
-                continue  # the log file of a task without rows need not exist
-            for name in filter(None, (base_name(stat.path or ""), base_name(stat.base_file or "") if is_log else "")):
-                parsed = parse_data_file(name)
-                if parsed is None:
-                    refuse_registered(name)
-                else:
-                    yield _NamedFile(path, parsed.file_id, parsed.instant, name, isinstance(parsed, BaseFileName))
 
 
 def refuse_missing(

@@ -10,7 +10,7 @@ from hudiformat.storage.protocol import FileInfo, Storage
 from hudiformat.timeline.config_files import META_FOLDER
 
 PARTITION_METADATA_FILE = ".hoodie_partition_metadata"
-_METADATA_FILES = frozenset({PARTITION_METADATA_FILE, f"{PARTITION_METADATA_FILE}.parquet"})
+PARTITION_METADATA_FILES = frozenset({PARTITION_METADATA_FILE, f"{PARTITION_METADATA_FILE}.parquet"})
 _PARALLEL_LISTINGS = 16
 """The number of folders that are listed at the same time on a remote storage."""
 
@@ -59,7 +59,7 @@ def _walk(lister: _Lister, entering: _Selector | None, *, incomplete: bool) -> I
         entries = lister(folders)
         folder = folders.pop()
         files = [entry for entry in entries if not entry.is_dir]
-        if any(entry.name in _METADATA_FILES for entry in files):
+        if any(entry.name in PARTITION_METADATA_FILES for entry in files):
             yield folder, files
             continue  # a partition folder has no partitions inside
         if incomplete and files:

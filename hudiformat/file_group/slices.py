@@ -11,15 +11,23 @@ before it.  If the table was of version 8 or 9 before, the slices of log files f
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import NamedTuple
 
 from hudiformat.file_group.former_slices import FormerSlices
-from hudiformat.naming.file_names import BaseFileName, LogFileName, join_path, parse_data_file, refuse_registered
+from hudiformat.naming.file_names import (
+    BaseFileName,
+    LogFileName,
+    base_name,
+    join_path,
+    parse_data_file,
+    refuse_registered,
+)
 from hudiformat.storage.protocol import FileInfo
 from hudiformat.timeline.archive.archived_times import ArchivedTimes
+from hudiformat.timeline.commit_metadata import CommitMetadata
 from hudiformat.timeline.timeline import Action, Timeline
 
 
@@ -363,3 +371,46 @@ class SliceTotals:
         Log files are what a query reads in addition to base files, and what a compaction would merge.
         """
         return self.log_bytes / self.base_bytes if self.base_bytes else None
+
+
+@dataclass(frozen=True, slots=True)
+class _NamedFile:
+    """A file that a commit names; a base file is where a slice begins."""
+
+    partition: str
+    file_id: str
+    instant: str
+    name: str
+    begins_slice: bool
+
+
+def newest_files(commits: Iterable[CommitMetadata], visibility: Visibility) -> dict[str, set[str]]:
+    """Return, by partition path, the names of the files of the newest slices that *commits* name.
+
+    A file group whose files were replaced need not have any.  Log files of writes that were requested before the base
+    file may be of the slice or of the one before: they are not among them.
+    """
+    groups: dict[tuple[str, str], list[_NamedFile]] = {}
+    for metadata in commits:
+        for one in _named_files(metadata):
+            if (group := (one.partition, one.file_id)) not in visibility.replaced:
+                groups.setdefault(group, []).append(one)
+    found: dict[str, set[str]] = {}
+    for (path, _), files in groups.items():
+        begin = max((one.instant for one in files if one.begins_slice), default="")
+        found.setdefault(path, set()).update(one.name for one in files if one.instant >= begin)
+    return found
+
+
+def _named_files(metadata: CommitMetadata) -> Iterator[_NamedFile]:
+    for path, stats in metadata.partition_to_write_stats.items():
+        for stat in stats:
+            is_log = stat.log_version is not None
+            if is_log and not (stat.num_writes or stat.num_deletes or stat.total_write_bytes):
+                continue  # the log file of a task without rows need not exist
+            for name in filter(None, (base_name(stat.path or ""), base_name(stat.base_file or "") if is_log else "")):
+                parsed = parse_data_file(name)
+                if parsed is None:
+                    refuse_registered(name)
+                else:
+                    yield _NamedFile(path, parsed.file_id, parsed.instant, name, isinstance(parsed, BaseFileName))

@@ -16,8 +16,9 @@ from functools import partial
 from itertools import groupby
 
 from hudiformat.errors import CorruptTableError
+from hudiformat.file_group.partitions import PARTITION_METADATA_FILES
 from hudiformat.file_group.slices import FileSlice, build_slices
-from hudiformat.naming.checks import check_data_file
+from hudiformat.naming.checks import check_data_file, check_partition_path
 from hudiformat.naming.file_names import LogFileName, base_name, join_path, parse_data_file
 from hudiformat.naming.instants import format_instant
 from hudiformat.services.leftovers import delete_leftovers
@@ -132,8 +133,13 @@ def plan_clean(state: TableState) -> CleanerPlan | None:
     if earliest is None and options.clean_policy is not CleanPolicy.BY_VERSIONS:
         return None
     planner = _Planner(state, earliest)
-    files = {path: found for path, found in planner.partitions() if found}
-    if not files:
+    files, emptied = {}, []
+    for path, found, is_emptied in planner.partitions():
+        if found:
+            files[path] = found
+        if is_emptied:
+            emptied.append(path)
+    if not files and not emptied:
         return None
     saved = [instant.time for instant in planner.savepoints]
     return CleanerPlan(
@@ -146,6 +152,7 @@ def plan_clean(state: TableState) -> CleanerPlan | None:
             path: tuple(CleanFileInfo(f"{state.storage.root}/{file}", is_bootstrap_base_file=False) for file in found)
             for path, found in files.items()
         },
+        partitions_to_be_deleted=tuple(emptied),
         extra_metadata={SAVEPOINTED_TIMESTAMPS: ",".join(saved)} if saved else {},
     )
 
@@ -174,8 +181,8 @@ class _Planner:
     def savepoints(self) -> list[Instant]:
         return [instant for instant in self.state.timeline.completed if instant.action is Action.SAVEPOINT]
 
-    def partitions(self) -> Iterator[tuple[str, list[str]]]:
-        """Yield each partition path, and the paths of its files that are to be deleted."""
+    def partitions(self) -> Iterator[tuple[str, list[str], bool]]:
+        """Yield each partition path, the paths of its files that are to be deleted, and whether it is empty then."""
         visibility = self.state.visibility
         everything = replace(visibility, replaced={})
         saved, compacting, busy = self._saved_files(), self._compacting(), self.state.busy_groups
@@ -191,7 +198,18 @@ class _Planner:
             names = [item.file_names + _change_logs(item, files) for item in unwanted]
             kept = saved.get(path, frozenset())
             deleted = [name for found in names if not kept.intersection(found) for name in found]
-            yield path, [join_path(path, name) for name in deleted]
+            yield path, [join_path(path, name) for name in deleted], self._is_emptied(path, files, deleted)
+
+    def _is_emptied(self, path: str, files: Iterable[FileInfo], deleted: Sequence[str]) -> bool:
+        """Return whether no data file is left in a partition, and none can come.
+
+        Hudi looks for files of pending writes; here the folder stays as long as any write is pending.
+        Source: CleanPlanner.getFilesToCleanKeepingLatestCommits, CleanActionExecutor.clean.
+        """
+        if not path or self.state.pending_writes or self.state.busy_groups:
+            return False
+        left = {file.name for file in files}.difference(deleted, PARTITION_METADATA_FILES)
+        return not any(parse_data_file(name) for name in left)
 
     def _partitions_to_check(self) -> Iterable[PartitionFiles]:
         """Return the partitions that may have something to clean.
@@ -281,8 +299,12 @@ def _run(state: TableState, instant: Instant, plan: CleanerPlan) -> tuple[Instan
         instant = transition_inflight(state.storage, state.config, instant)
     planned = plan.file_paths_to_be_deleted_per_partition or {}
     names = {path: _check_names(info.file_path or "" for info in files) for path, files in planned.items()}
-    partitions = {path: _partition_metadata(path, plan.policy, found) for path, found in names.items()}
     _delete(state, [(path, name) for path, found in names.items() for name in found])
+    emptied = set(_delete_partitions(state, plan.partitions_to_be_deleted or ()))
+    partitions = {
+        path: _partition_metadata(path, plan.policy, names.get(path, ()), is_deleted=path in emptied)
+        for path in [*names, *sorted(emptied - names.keys())]
+    }
     sync_deletions(state, names)  # if a file came back after the clean is completed, nobody would delete it again
     earliest = plan.earliest_instant_to_retain
     metadata = CleanMetadata(
@@ -320,6 +342,23 @@ def _delete(state: TableState, files: Sequence[tuple[str, str]]) -> None:
         deque(context.each(delete, [one for one in shares if one], name=f"clean {state.config.name}"), maxlen=0)
 
 
+def _delete_partitions(state: TableState, paths: Iterable[str]) -> Iterator[str]:
+    """Delete the folders of partitions that are empty but for their metadata file, and yield their paths.
+
+    A write that has begun since the clean was planned may be about to use the folder, which then stays.
+    """
+    if state.pending_writes:
+        return
+    for path in paths:
+        state.context.confirm()
+        names = {entry.name for entry in state.storage.list(check_partition_path(path))}
+        if path and names <= PARTITION_METADATA_FILES:
+            for name in names:
+                state.storage.delete(join_path(path, name))
+            state.storage.delete_empty_folder(path)  # folders above it stay, as in Hudi
+            yield path
+
+
 def delete_files(root: str, files: Sequence[tuple[str, str]]) -> None:
     """Delete *files* of the table at *root*, given by partition path and name, in a task."""
     storage = open_storage(root)
@@ -327,12 +366,14 @@ def delete_files(root: str, files: Sequence[tuple[str, str]]) -> None:
         storage.delete(join_path(path, name))
 
 
-def _partition_metadata(partition: str, policy: str, names: tuple[str, ...]) -> CleanPartitionMetadata:
+def _partition_metadata(
+    partition: str, policy: str, names: tuple[str, ...], *, is_deleted: bool
+) -> CleanPartitionMetadata:
     return CleanPartitionMetadata(
         partition_path=partition,
         policy=policy,
         delete_path_patterns=names,
         success_delete_files=names,
         failed_delete_files=(),
-        is_partition_deleted=False,
+        is_partition_deleted=is_deleted,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import cached_property, partial
@@ -50,6 +51,7 @@ from hudiformat.timeline.plans import RequestedReplaceMetadata
 from hudiformat.timeline.table_config import TableConfig, TimelineZone
 from hudiformat.timeline.timeline import Action, Instant, State, Timeline, instant_path, load_timeline, read_metadata
 
+_READ_AT_ONCE = 16
 _MOST_COMMITS, _MOST_STATS = 64, 1000
 """The most commits whose content is cached, and the most files that each of them may name."""
 
@@ -278,6 +280,19 @@ class TableState:
             known = read_metadata(self.storage, self.config, instant)
             self.context.parsed.keep(instant, known)
         return known
+
+    def commits(self, writes: Sequence[Instant]) -> list[CommitMetadata]:
+        """Return the contents of those of *writes* that can be read; on a remote storage several are read at a time."""
+        if len(writes) <= 1 or self.storage.capabilities.map:
+            return [found for found in map(self._readable, writes) if found is not None]
+        with ThreadPoolExecutor(_READ_AT_ONCE) as pool:
+            return [found for found in pool.map(self._readable, writes) if found is not None]
+
+    def _readable(self, write: Instant) -> CommitMetadata | None:
+        try:
+            return self.metadata(write)
+        except (StorageError, CorruptTableError):
+            return None
 
     def content(self, instant: Instant) -> Content | None:
         """Return the content of the file of an instant in its state, which is read only once.

@@ -160,3 +160,47 @@ def test_partitions_are_not_listed_to_find_nothing_to_clean_again(tmp_path: Path
         table.upsert(rows(("a", step, "x", step)))
         listed.append([str(one) for one in storage.requests].count("list x"))
     assert listed[1:] == [1, 2, 1, 1, 1]  # the third has a commit more than is retained
+
+
+@pytest.mark.parametrize("metadata", ["true", "false"])
+@pytest.mark.all_sets
+def test_a_partition_that_a_clean_empties_goes_with_its_folder(tmp_path: Path, clock: Clock, metadata: str) -> None:
+    """Hudi deletes the folder too, and leaves those above it; a sync to a catalog goes by the folders."""
+    options = {"hoodie.metadata.enable": metadata, "hoodie.clean.commits.retained": "1"}
+    table = new_table(tmp_path / "t", options=options, clock=clock)
+    table.insert(rows(("a", 1, "x/1", 1), ("b", 1, "y", 1)))
+    table.delete_partitions("x/1")
+    assert (tmp_path / "t" / "x/1" / ".hoodie_partition_metadata").exists()
+    for step in range(3):
+        table.upsert(rows(("b", step + 2, "y", step)))
+    assert not (tmp_path / "t" / "x/1").exists()
+    assert (tmp_path / "t" / "x").exists()
+    assert [path for path, _ in table._context.state().files()] == ["y"]
+    cleans = [one for one in table.timeline.completed if one.action is Action.CLEAN]
+    found = [read_content(open_storage(table.path), table.config, one) for one in cleans]
+    deleted = [
+        one.partition_metadata["x/1"].is_partition_deleted
+        for one in found
+        if isinstance(one, CleanMetadata) and "x/1" in one.partition_metadata
+    ]
+    assert deleted == [True]
+    assert table.verify() == []
+    table.insert(rows(("c", 1, "x/1", 1)))
+    assert sorted(table.snapshot()["k"].to_pylist()) == ["b", "c"]
+    assert table.verify() == []
+
+
+def test_a_partition_stays_while_a_write_is_pending_or_something_else_is_in_its_folder(
+    tmp_path: Path, clock: Clock
+) -> None:
+    options = {"hoodie.clean.commits.retained": "1", "hoodie.clean.automatic": "false"}
+    table = new_table(tmp_path / "t", options=options, clock=clock)
+    table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
+    table.delete_partitions("x")
+    for step in range(3):
+        table.upsert(rows(("b", step + 2, "y", step)))
+    (tmp_path / "t" / "x" / "notes.txt").write_text("not Hudi's")
+    assert table.clean()
+    assert [path.name for path in (tmp_path / "t" / "x").iterdir() if path.suffix != ".crc"] != []
+    assert (tmp_path / "t" / "x" / "notes.txt").exists()
+    assert table.verify() == []

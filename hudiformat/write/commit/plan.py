@@ -11,11 +11,11 @@ from typing import Any
 
 from hudiformat.errors import warn
 from hudiformat.file_group.base_file.file_indexes import FileIndexer, Indexes
-from hudiformat.file_group.deleted_files import newest_files, refuse_missing
+from hudiformat.file_group.deleted_files import refuse_missing
 from hudiformat.file_group.merging.rule import RecordMerger, merge_mode
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.reader import SliceReader
-from hudiformat.file_group.slices import FileSlice, Visibility
+from hudiformat.file_group.slices import FileSlice, Visibility, newest_files
 from hudiformat.metadata_table.record_lookup import RecordIndex
 from hudiformat.naming.file_names import new_file_id, new_group_uuid
 from hudiformat.schema.internal_schema import SchemaHistory
@@ -278,7 +278,7 @@ def write_plan(
         ),
     )
     if plan.looks_keys_up or plan.uses_buckets or operation in REPLACING:
-        plan = replace(plan, named=newest_files(state, _writes_to_compare(state)))
+        plan = replace(plan, named=newest_files(state.commits(_writes_to_compare(state)), state.visibility))
     return replace(plan, record_index=_record_index(state)) if plan.looks_keys_up else plan
 
 

@@ -81,7 +81,10 @@ class MetadataChanges:
     def of_clean(metadata: CleanMetadata) -> Change:
         """Return the change of a clean: no reader needs the files that it deletes."""
         partitions = metadata.partition_metadata.items()
-        return Change(deleted={path: partition.delete_path_patterns for path, partition in partitions})
+        return Change(
+            deleted={path: partition.delete_path_patterns for path, partition in partitions},
+            gone=[path for path, partition in partitions if partition.is_partition_deleted],
+        )
 
     def of_rollbacks(
         self,

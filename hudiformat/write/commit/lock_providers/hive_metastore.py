@@ -56,17 +56,18 @@ class HiveMetastoreLock:
         """Ask for the lock, or whether the request that waits has been granted; it stays in the queue until then."""
         with self._guard:
             try:
-                if self._lock_id is None and self._may_wait:
-                    self._lock_id = self._own_request()  # the answer to a request was lost
+                if self._lock_id is None and self._may_wait:  # the answer to a request was lost
+                    self._lock_id = min(self._own_requests(), default=None)
                 if self._lock_id is None:
                     self._may_wait = True
                     answer = self._call("lock", self._request())
                     self._lock_id = int(answer.lockid)
-                else:
-                    answer = self._call("check_lock", _ttypes().CheckLockRequest(lockid=self._lock_id))
-                    if answer is None:  # it has expired in the queue
-                        self._lock_id = None
-                        return False
+                    if answer.state != _ACQUIRED:  # it may wait for itself, if the request was done twice
+                        self._lock_id = min(self._own_requests(), default=self._lock_id)
+                answer = self._call("check_lock", _ttypes().CheckLockRequest(lockid=self._lock_id))
+                if answer is None:  # it has expired in the queue
+                    self._lock_id = None
+                    return False
                 self._problem = ""
                 return bool(answer.state == _ACQUIRED)
             except StorageError as error:
@@ -103,10 +104,10 @@ class HiveMetastoreLock:
             StorageError: the metastore does not answer.
         """
         with self._guard:
-            if self._lock_id is None and self._may_wait:
-                self._lock_id = self._own_request()
-            if self._lock_id is not None:
-                self._call("unlock", _ttypes().UnlockRequest(lockid=self._lock_id))
+            if not self._may_wait:
+                return
+            for lock_id in self._own_requests():
+                self._call("unlock", _ttypes().UnlockRequest(lockid=lock_id))
             self._lock_id, self._may_wait = None, False
             self._close()
 
@@ -127,12 +128,11 @@ class HiveMetastoreLock:
             component=[part], user=getpass.getuser(), hostname=socket.gethostname(), agentInfo=self.token
         )
 
-    def _own_request(self) -> int | None:
-        """Return the lock that the metastore has of this writer, if any."""
+    def _own_requests(self) -> list[int]:
+        """Return the requests that the metastore has of this writer: two if one was done twice."""
         asked = _ttypes().ShowLocksRequest(dbname=self._database, tablename=self._name)
         found = self._call("show_locks", asked)
-        ids = (int(one.lockid) for one in (found.locks or ()) if one.agentInfo == self.token)
-        return next(ids, None)
+        return [int(one.lockid) for one in (found.locks or ()) if one.agentInfo == self.token]
 
     def _call(self, name: str, request: Any) -> Any:
         """Call the metastore; return None if it does not know the lock (any more)."""
