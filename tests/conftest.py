@@ -124,7 +124,7 @@ def _turn(item: pytest.Item) -> int:
     """What takes long begins first, so that no worker of pytest-xdist is left alone with it at the end."""
     if _jvm_of(item.nodeid):
         return 0
-    return 1 if any(item.get_closest_marker(name) for name in ("s3", "metastore", "browser", "slow")) else 2
+    return 1 if any(item.get_closest_marker(name) for name in ("s3", "metastore", "servers", "browser", "slow")) else 2
 
 
 JVMS = {
@@ -249,7 +249,7 @@ def java() -> Path:
     """The home of a Java that Spark runs on."""
     home = java_home()
     if home is None:
-        _missing("there is no Java 17 or 21: run tools/java.py")
+        missing_part("there is no Java 17 or 21: run tools/java.py")
     return home
 
 
@@ -294,7 +294,7 @@ def hudi(java: Path) -> Iterator[RealHudi]:
     try:
         server = RealHudi()
     except (EnvironmentBuildError, NoHudiError) as error:
-        _missing(f"no environment for real Hudi: {error}")
+        missing_part(f"no environment for real Hudi: {error}")
     with server:
         yield server
 
@@ -305,7 +305,7 @@ def flink(hudi: RealHudi) -> JavaClass:
     try:
         jars = flink_jars()
     except NoFlinkError as error:
-        _missing(f"no Flink: {error}")
+        missing_part(f"no Flink: {error}")
     return JavaClass(hudi, "FlinkSink", ROOT / "tests" / "conformance" / "flink_sink.java", jars)
 
 
@@ -316,7 +316,7 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     try:
         server = running.__enter__()
     except NoS3ServerError as error:
-        _missing(f"no S3 server: {error}")
+        missing_part(f"no S3 server: {error}")
     yield server
     running.__exit__(None, None, None)
 
@@ -339,7 +339,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     try:
         program = installed_chromium()
     except NoChromiumError as error:
-        _missing(str(error))
+        missing_part(str(error))
     with Browser(program, tmp_path_factory.mktemp("browser")) as running:
         yield running
 
@@ -386,7 +386,7 @@ def table(tmp_path: Path, clock: Clock) -> Table:
     return new_table(tmp_path / "table", clock=clock)
 
 
-def _missing(reason: str) -> NoReturn:
+def missing_part(reason: str) -> NoReturn:
     """Skip, so that one can work without Java or the network; but CI must not pass by leaving tests out."""
     if os.environ.get("CI") == "true":
         pytest.fail(reason, pytrace=False)

@@ -176,7 +176,8 @@ def _gcs_put(filesystem: fs.FileSystem) -> GcsPut | None:
 @lru_cache(maxsize=16)
 def _gcs_client(_process: int, settings: tuple[tuple[str, Any], ...]) -> Any:
     """Return a client with pyarrow's settings, one per process: a forked process must not share its connections."""
-    from gcsfs import GCSFileSystem  # noqa: PLC0415 - an extra
+    # Not the class of the same name in gcsfs, which asks for the kind of each bucket by gRPC, for a minute if in vain.
+    from gcsfs.core import GCSFileSystem  # noqa: PLC0415 - an extra
 
     given = dict(settings)
     more: dict[str, Any] = {"token": "anon"} if given["anonymous"] else {}
