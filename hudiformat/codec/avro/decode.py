@@ -39,7 +39,8 @@ from hudiformat.wire import INT32_MAX, shift_error_offsets
 Fields: TypeAlias = tuple[tuple[str, Node], ...]
 
 _FEW_RECORDS = 2048  # below, a plain loop is as fast as guessing
-_CHUNK_ROWS = 16384  # about this many rows at once: with more, the gathered values leave the processor's cache
+CHUNK_ROWS = 16384
+"""About this many rows are decoded at once: with more, the gathered values leave the processor's cache."""
 
 
 class Records:
@@ -89,19 +90,21 @@ class Records:
         starts, ends = self.locate()
         return Records(self.data, self.schema, found=(starts[rows], ends[rows]))
 
-    def split(self) -> Iterator[Records]:
-        """Yield the records in parts of about equal size: a small last part would cost as many calls as the others.
+    def split(self, chunk_rows: int = CHUNK_ROWS) -> Iterator[Records]:
+        """Yield the records in parts of about *chunk_rows* rows.
 
-        The size of each part but the last is a multiple of eight, because the bits of columns are joined in whole
-        bytes.
+        Their sizes are about equal: a small last part would cost as many calls as the others.  The size of each part
+        but the last is a multiple of eight, because the bits of columns are joined in whole bytes.
         """
-        count = max(round(len(self) / _CHUNK_ROWS), 1)
+        count = max(round(len(self) / chunk_rows), 1)
         size = max(-(-len(self) // (8 * count)) * 8, 8)
         for first in range(0, len(self), size):
             yield self.take(slice(first, first + size))
 
-    def decode(self, columns: Sequence[str] | None = None, *, views: bool = False) -> pa.RecordBatch:
-        """Decode the records into rows.
+    def decode(
+        self, columns: Sequence[str] | None = None, *, views: bool = False, chunk_rows: int = CHUNK_ROWS
+    ) -> pa.RecordBatch:
+        """Decode the records into rows, without kernels about *chunk_rows* rows at a time.
 
         With *columns* only these columns are decoded, in this order.  Fields in front of the last of them are skipped,
         fields behind it are not read at all.  With *views* columns of strings and bytes are Arrow's views of the
@@ -123,8 +126,9 @@ class Records:
         else:
             compiled.bytes_handled[0] += (self.last or int(places.ends[-1])) - int(places.starts[0])
         fields = parse_schema(self.schema).fields
-        joined = self._new_columns(fields, wanted, views=views) if arrays is None else {}
-        for part in self.split() if arrays is None else ():
+        is_split = arrays is None and round(count / chunk_rows) > 1
+        joined = self._new_columns(fields, wanted, views=views) if is_split else {}
+        for part in self.split(chunk_rows) if arrays is None else ():
             cursors, arrays = part.cursors(), {}
             for name, node in fields:
                 if len(arrays) == len(wanted) < len(fields):
@@ -148,9 +152,7 @@ class Records:
         return RecordRanges(bounds, bounds[1:], self.last)
 
     def _new_columns(self, fields: Fields, wanted: frozenset[str], *, views: bool) -> dict[str, Column]:
-        """Return the *wanted* columns, to be filled part by part; none if there is only one part."""
-        if round(len(self) / _CHUNK_ROWS) <= 1:
-            return {}
+        """Return the *wanted* columns, to be filled part by part."""
         return {name: column_of(node, len(self), views=views) for name, node in fields if name in wanted}
 
     def cursors(self) -> Cursors:
@@ -246,15 +248,20 @@ def record_offsets(data: memoryview, count: int) -> Longs:
 
 
 def decode_records(
-    data: memoryview | bytes, count: int, writer_schema: str, *, columns: Sequence[str] | None = None
+    data: memoryview | bytes,
+    count: int,
+    writer_schema: str,
+    *,
+    columns: Sequence[str] | None = None,
+    chunk_rows: int = CHUNK_ROWS,
 ) -> pa.RecordBatch:
-    """Locate and decode the records that fill *data*, as :func:`find_records` does.
+    """Locate and decode the records that fill *data*, as :func:`find_records` and :meth:`Records.decode` do.
 
     Raises:
         SchemaError: the schema is no Avro record schema, or does not have one of *columns*.
         DecodeError: the bytes are not *count* records of this schema; ``offset`` counts from the start of *data*.
     """
-    return find_records(data, count, writer_schema).decode(columns)
+    return find_records(data, count, writer_schema).decode(columns, chunk_rows=chunk_rows)
 
 
 def _select_fields(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:

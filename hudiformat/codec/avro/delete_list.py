@@ -25,7 +25,8 @@ from hudiformat.errors import DataError, DecodeError
 _NAMES = ("record_key", "partition_path", "ordering")
 _KEY, _PATH, _ORDERING = (node for _, node in SINGLE_ORDERING_RECORD.fields)
 _CHUNK = 16384
-_FEW = 2048  # with fewer deletes, a plain loop is as fast as guessing
+GUESS_FROM = 2048
+"""From this many deletes on, a list is decoded by guessing where each begins; with fewer, a plain loop is as fast."""
 
 
 def encode_delete_list(
@@ -57,12 +58,12 @@ def encode_delete_list(
     return encode_records(batch, schema, framed=False, head=count.tobytes()[:size], tail=b"\x00")
 
 
-def decode_delete_list(data: memoryview | bytes) -> pa.RecordBatch:
+def decode_delete_list(data: memoryview | bytes, *, guess_from: int = GUESS_FROM) -> pa.RecordBatch:
     """Decode the deletes of a list, in order: ``record_key``, ``partition_path`` and ``ordering``.
 
     The type of ``ordering`` is the type of the values; several ordering fields make a struct (``field0`` and on).  If
     the types are mixed, int 0 becomes null, and ints among longs become longs; types that are still mixed make a dense
-    union.
+    union.  Where the deletes of a list of at least *guess_from* begin is guessed first, which is faster.
 
     Raises:
         DecodeError: the bytes are no list of deletes.
@@ -70,7 +71,7 @@ def decode_delete_list(data: memoryview | bytes) -> pa.RecordBatch:
     window = np.zeros(len(data) + PADDING, np.uint8)
     window[: len(data)] = np.frombuffer(data, np.uint8)
     array = Cursors(window, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
-    columns = _read_long(array.copy())
+    columns = _read_long(array.copy(), guess_from)
     return pa.RecordBatch.from_arrays(columns or _read_any(array), names=_NAMES)
 
 
@@ -83,12 +84,15 @@ def _read_any(array: Cursors) -> list[pa.Array]:
     return _read(array.at(starts, array.end[rows]), exact=False)
 
 
-def _read_long(array: Cursors) -> list[pa.Array] | None:
-    """Decode the deletes of a long list, each between two guessed offsets; None if it is short or a guess is wrong."""
+def _read_long(array: Cursors, guess_from: int) -> list[pa.Array] | None:
+    """Decode the deletes of a long list, each between two guessed offsets.
+
+    Return None if a guess is wrong, or if the list has less than *guess_from* deletes.
+    """
     try:
         count = int(array.varint(None)[0])
         start, end = int(array.pos[0]), int(array.end[0]) - 1
-        if not _FEW <= count <= end - start or array.data[end]:
+        if not guess_from <= count <= end - start or array.data[end]:
             return None
         offsets = _guess_offsets(array.at(array.pos, array.end - 1))
         return _read(array.at(offsets[:-1], offsets[1:]), exact=True) if len(offsets) == count + 1 else None

@@ -17,6 +17,7 @@ Two rows of a nullable string and an int, ("a", 1) and (null, 300):
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -63,8 +64,6 @@ from hudiformat.wire import INT32_MAX
 
 _BYTES_OF_A_VALUE = 16  # an estimate, for the decision when kernels are loaded
 _SPARE_BYTES = 64  # per row, for lengths, branches and varints that are longer than the Arrow values
-_CHUNK_ROWS = 16384
-_CHUNK_BYTES = 1 << 28
 
 _Rows = TypeVar("_Rows", pa.RecordBatch, pa.Table, pa.RecordBatch | pa.Table)
 _LENGTH_SIZE = 4
@@ -73,54 +72,85 @@ _DTYPES = {"int": np.int32, "long": np.int64, "float": np.uint32, "double": np.u
 _SIZES = {"float": 4, "double": 8}
 
 
+@dataclass(frozen=True, slots=True)
+class ChunkLimits:
+    """How many rows are encoded at a time: about *rows*, of at most *most_bytes* in Arrow's memory, or one row."""
+
+    rows: int = 16384
+    most_bytes: int = 1 << 28
+
+
+CHUNK_LIMITS = ChunkLimits()
+
+
 def encode_records(
-    batch: pa.RecordBatch | pa.Table, schema_json: str, *, framed: bool = True, head: bytes = b"", tail: bytes = b""
+    batch: pa.RecordBatch | pa.Table,
+    schema_json: str,
+    *,
+    framed: bool = True,
+    head: bytes = b"",
+    tail: bytes = b"",
+    limits: ChunkLimits = CHUNK_LIMITS,
 ) -> memoryview:
     """Encode the records of an Avro data block: for each row its length (int32, big-endian) and its Avro binary.
 
     Columns are matched to the schema's fields by name, in any order; a nullable field without a column is null, and
     types are promoted if nothing is lost.  *head* and *tail* are put around the records.  Without *framed*, the lengths
-    are left out.
+    are left out.  The bytes do not depend on *limits*.
 
     Raises:
         SchemaError: a column that is not in the schema, a required column that is missing, or one of another type.
         DataError: a null where the schema allows none, or a value that its type does not hold.
         EncodeError: a record of 2 GiB or more.
     """
-    output, _ = _encode_chunks(batch, schema_json, Parts(), framed=framed, head=head)
+    output, _ = _encode_chunks(batch, schema_json, Parts(), framed=framed, head=head, limits=limits)
     output.append(content(tail))
     return output.written_bytes()
 
 
 def encode_parts(
-    batch: pa.RecordBatch | pa.Table, schema_json: str, firsts: Longs, heads: Words
+    batch: pa.RecordBatch | pa.Table,
+    schema_json: str,
+    firsts: Longs,
+    heads: Words,
+    *,
+    limits: ChunkLimits = CHUNK_LIMITS,
 ) -> tuple[memoryview, Longs]:
     """Encode the records of :func:`encode_records` in parts; return them, and where each part begins, and the end.
 
     Part ``i`` begins with the row ``firsts[i]``, and before its first record are the eight bytes of ``heads[i]``.  The
     first part begins with row 0, and each part has at least one row.
     """
-    output, starts = _encode_chunks(batch, schema_json, Parts(firsts, heads), framed=True)
+    output, starts = _encode_chunks(batch, schema_json, Parts(firsts, heads), framed=True, limits=limits)
     return output.written_bytes(), starts
 
 
-def encode_datums(batch: pa.RecordBatch, schema_json: str) -> pa.LargeBinaryArray:
+def encode_datums(
+    batch: pa.RecordBatch, schema_json: str, *, limits: ChunkLimits = CHUNK_LIMITS
+) -> pa.LargeBinaryArray:
     """Encode each row as its Avro binary without a length; otherwise as :func:`encode_records`."""
-    output, starts = _encode_chunks(batch, schema_json, Parts(np.arange(batch.num_rows, dtype=np.int64)), framed=False)
+    parts = Parts(np.arange(batch.num_rows, dtype=np.int64))
+    output, starts = _encode_chunks(batch, schema_json, parts, framed=False, limits=limits)
     buffers = [None, pa.py_buffer(starts), pa.py_buffer(output.written_bytes())]
     return pa.LargeBinaryArray.from_buffers(pa.large_binary(), batch.num_rows, buffers)
 
 
 def _encode_chunks(
-    batch: pa.RecordBatch | pa.Table, schema_json: str, parts: Parts, *, framed: bool, head: bytes = b""
+    batch: pa.RecordBatch | pa.Table,
+    schema_json: str,
+    parts: Parts,
+    *,
+    framed: bool,
+    head: bytes = b"",
+    limits: ChunkLimits,
 ) -> tuple[Output, Longs]:
     """Encode the records behind *head*; return the output, and the offsets at which the parts begin, and the end."""
     record, first, starts = parse_schema(schema_json), 0, []
     bytes_handled[0] += batch.num_rows * batch.num_columns * _BYTES_OF_A_VALUE
     writer = record_writer(schema_json, jit_setting(), is_late=bytes_handled[0] >= LOAD_AFTER)
-    total = 0 if writer is not None and batch.num_rows <= _CHUNK_ROWS else estimate_nbytes(batch)
+    total = 0 if writer is not None and batch.num_rows <= limits.rows else estimate_nbytes(batch)
     output = Output(total + batch.num_rows * _SPARE_BYTES if total else 0, head)
-    for rows in _chunks(batch, schema_json, total=total):
+    for rows in _chunks(batch, schema_json, total=total, limits=limits):
         here = parts.in_rows(first, first + len(rows))
         first += len(rows)
         if writer is not None and (begun := writer.append(rows, output, here, framed=framed)) is not None:
@@ -140,7 +170,9 @@ def _encode_chunks(
     return output, np.concatenate([*starts, [output.used]])
 
 
-def _chunks(batch: pa.RecordBatch | pa.Table, schema_json: str, *, total: int) -> Iterator[pa.RecordBatch]:
+def _chunks(
+    batch: pa.RecordBatch | pa.Table, schema_json: str, *, total: int, limits: ChunkLimits
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of *batch*, which has about *total* bytes, with the columns of the schema in its order.
 
     A column has its type, or is a dictionary of the one text that all rows share.  Only if *batch* has exactly the
@@ -152,28 +184,29 @@ def _chunks(batch: pa.RecordBatch | pa.Table, schema_json: str, *, total: int) -
     """
     target = avro_to_arrow(schema_json)
     if batch.schema.equals(target):  # then there is nothing to resolve
-        for piece in _pieces(batch):
-            yield from _split_large(piece) if total > _CHUNK_BYTES else (piece,)
+        for piece in _pieces(batch, limits.rows):
+            yield from _split_large(piece, limits.most_bytes) if total > limits.most_bytes else (piece,)
         return
     extra = next((name for name in batch.schema.names if target.get_field_index(name) < 0), None)
     if extra is not None:
         raise SchemaError(f"column {extra} is not in the Avro schema: drop it, or add it there", column=extra)
     record = parse_schema(schema_json)
-    for piece in _pieces(batch):
-        yield from _split_large(convert_to_schema(piece, _keep_shared_texts(target, record, piece)))
+    for piece in _pieces(batch, limits.rows):
+        converted = convert_to_schema(piece, _keep_shared_texts(target, record, piece))
+        yield from _split_large(converted, limits.most_bytes)
 
 
-def _pieces(rows: pa.RecordBatch | pa.Table) -> Iterator[pa.RecordBatch]:
-    """Yield *rows* in pieces; batches are combined, and so copied, only if they are short."""
+def _pieces(rows: pa.RecordBatch | pa.Table, chunk_rows: int) -> Iterator[pa.RecordBatch]:
+    """Yield *rows* in pieces of about *chunk_rows*; batches are combined, and so copied, only if they are short."""
     batches = rows.to_batches() if isinstance(rows, pa.Table) else [rows]
-    if len(batches) * _CHUNK_ROWS > 2 * rows.num_rows + _CHUNK_ROWS:
-        return map(one_batch, _cut_evenly(rows))
-    return (piece for batch in batches for piece in _cut_evenly(batch))
+    if len(batches) * chunk_rows > 2 * rows.num_rows + chunk_rows:
+        return map(one_batch, _cut_evenly(rows, chunk_rows))
+    return (piece for batch in batches for piece in _cut_evenly(batch, chunk_rows))
 
 
-def _cut_evenly(rows: _Rows) -> Iterator[_Rows]:
+def _cut_evenly(rows: _Rows, chunk_rows: int) -> Iterator[_Rows]:
     """Cut *rows* into parts of about equal size, because each part costs the same calls."""
-    count = max(-(-rows.num_rows // max(round(rows.num_rows / _CHUNK_ROWS), 1)), 1)
+    count = max(-(-rows.num_rows // max(round(rows.num_rows / chunk_rows), 1)), 1)
     return (rows.slice(first, count) for first in range(0, rows.num_rows, count))
 
 
@@ -193,11 +226,11 @@ def _is_shared_text(array: pa.DictionaryArray, kind: pa.DataType) -> bool:
     return is_text and len(array.dictionary) == 1 and not (array.null_count or array.dictionary.null_count)
 
 
-def _split_large(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Yield *rows* in parts of at most _CHUNK_BYTES, or of one row."""
+def _split_large(rows: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
+    """Yield *rows* in parts of at most *most_bytes*, or of one row."""
     while rows.num_rows:
         part = rows
-        while part.num_rows > 1 and part.nbytes > _CHUNK_BYTES:
+        while part.num_rows > 1 and part.nbytes > most_bytes:
             part = part.slice(0, part.num_rows // 2)
         yield part
         rows = rows.slice(part.num_rows)

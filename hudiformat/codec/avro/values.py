@@ -42,7 +42,9 @@ _PLAIN = ("null", "boolean", "int", "long", "float", "double", "bytes", "string"
 _TYPES = (*_PLAIN, "array", "map", "record", "error")
 _BYTES_OF_VALUE = 64  # in a list or a dict, its key included
 _BYTES_OF_FIELD = 8
-_SLACK, _EXPANSION = 96 << 20, 9  # Hudi's own commit metadata takes some seven times its bytes
+SLACK = 96 << 20
+"""Bytes that a value may take beside those in proportion to its size."""
+_EXPANSION = 9  # Hudi's own commit metadata takes some seven times its bytes
 
 ValueSchema: TypeAlias = Any
 """A schema within the limits, in fastavro's parsed form."""
@@ -68,17 +70,20 @@ def parse_value_schema(text: str | bytes) -> ValueSchema:
         raise SchemaError(f"expected an Avro schema: {error!r}") from error
 
 
-def decode_value(data: bytes | memoryview, schema: ValueSchema, *, names: bool = False, size: int | None = None) -> Any:
+def decode_value(
+    data: bytes | memoryview, schema: ValueSchema, *, names: bool = False, size: int | None = None, slack: int = SLACK
+) -> Any:
     """Decode the value of *schema* at the start of *data*.
 
     With *names*, records in unions are pairs of a name and a record.  *size* is the number of bytes that *data* takes
-    in its file, if it is compressed there: it limits the memory of the value.
+    in its file, if it is compressed there: it limits the memory of the value to nine times as many bytes, and *slack*
+    bytes more.
 
     Raises:
         CorruptBlockError: the bytes are no such value, or one of millions of tiny parts.
     """
     try:
-        with _limit_memory(len(data) if size is None else size):
+        with _limit_memory(len(data) if size is None else size, slack):
             return fastavro.schemaless_reader(BytesIO(data), schema, None, return_record_name=names)
     except _TooMuchMemoryError as error:
         raise CorruptBlockError(f"expected a record of the Avro schema, found {error}") from error
@@ -245,14 +250,14 @@ _budget = _Budget()
 
 
 @contextmanager
-def _limit_memory(size: int) -> Iterator[None]:
-    """Limit the memory of the values that are decoded in the body: nine times *size* bytes, and 96 MiB more.
+def _limit_memory(size: int, slack: int) -> Iterator[None]:
+    """Limit the memory of the values that are decoded in the body: nine times *size* bytes, and *slack* more.
 
     Raises:
         _TooMuchMemoryError: the values would take more.
     """
     before = _budget.bytes
-    _budget.bytes = _SLACK + _EXPANSION * size
+    _budget.bytes = slack + _EXPANSION * size
     try:
         yield
     finally:

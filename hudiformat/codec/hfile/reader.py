@@ -18,7 +18,7 @@ from hudiformat.codec.hfile.index import DataIndex, IndexEntry, decode_data_inde
 from hudiformat.codec.hfile.trailer import TRAILER_SIZE, HFileTrailer, decode_trailer
 from hudiformat.errors import CorruptBlockError, TruncatedBlockError
 
-_MAX_CACHED_BYTES = 32 * 1024 * 1024
+MAX_CACHED_BYTES = 32 * 1024 * 1024
 """A reader keeps decoded blocks of up to this many bytes."""
 
 
@@ -34,7 +34,8 @@ class HFileReader:
     """Reads an HFile; each call reads only the ranges of bytes that it needs.
 
     Opening it reads the trailer and the section that it points to: the root of the index, the names of the meta blocks
-    and the file info.  Keys are bytes or text, which is encoded as UTF-8; they are sorted by their bytes.
+    and the file info.  Keys are bytes or text, which is encoded as UTF-8; they are sorted by their bytes.  Decoded
+    blocks of up to *max_cached_bytes* together are kept for further look-ups.
 
     Raises:
         TruncatedBlockError: the file breaks off and has no trailer.
@@ -44,7 +45,7 @@ class HFileReader:
     Source: HFileReaderImpl; spec/hfile.md.
     """
 
-    def __init__(self, source: ByteSource) -> None:
+    def __init__(self, source: ByteSource, *, max_cached_bytes: int = MAX_CACHED_BYTES) -> None:
         self._source = source
         self._end = max(len(source) - TRAILER_SIZE, 0)
         self.trailer = self._read_trailer()
@@ -53,6 +54,7 @@ class HFileReader:
             self._suffix = suffix_size(self.file_info)
             self._is_certain = self._suffix != 0
         self._kept: dict[int, pa.RecordBatch] = {}
+        self._max_cached_bytes = max_cached_bytes
 
     @property
     def num_entries(self) -> int:
@@ -109,11 +111,12 @@ class HFileReader:
         row = pc.index(batch["key"], pa.scalar(wanted, pa.binary())).as_py()
         return None if row < 0 else bytes(batch["value"][row].as_py())
 
-    def find(self, keys: pa.Array) -> tuple[Longs, pa.Array]:
+    def find(self, keys: pa.Array, *, max_searched_keys: int = MAX_SEARCHED_KEYS) -> tuple[Longs, pa.Array]:
         """Return the rows of *keys* that the file has entries for, in order, and the value of each.
 
-        *keys* are binary, and ascend.  Each block that may hold some of them is read once.  For a few keys, its bytes
-        are searched for each key; for more, its entries are decoded, as in a scan.
+        *keys* are binary, and ascend.  Each block that may hold some of them is read once.  For up to
+        *max_searched_keys* of its keys, its bytes are searched for each key; for more, its entries are decoded, as in a
+        scan.
 
         Raises:
             DecodeError: a data block, or an index block on the way to it, is damaged.
@@ -122,14 +125,17 @@ class HFileReader:
         rows, values = [np.empty(0, np.int64)], [pa.array([], pa.binary())]
         with treat_truncation_as_corruption():
             for entry, start, end in self._index.find_blocks(wanted):
-                found, some = self._find_in(entry, keys.slice(start, end - start), wanted[start:end])
+                part = keys.slice(start, end - start)
+                found, some = self._find_in(entry, part, wanted[start:end], max_searched_keys)
                 rows.append(found + start)
                 values.append(some)
         return np.concatenate(rows), pa.chunked_array(values).combine_chunks()
 
-    def _find_in(self, entry: IndexEntry, keys: pa.Array, wanted: list[bytes]) -> tuple[Longs, pa.Array]:
+    def _find_in(
+        self, entry: IndexEntry, keys: pa.Array, wanted: list[bytes], max_searched_keys: int
+    ) -> tuple[Longs, pa.Array]:
         """Return what :meth:`find` returns, for the keys of one data block."""
-        if len(keys) <= MAX_SEARCHED_KEYS:
+        if len(keys) <= max_searched_keys:
             content = self._data_block(entry).content
             found = find_values(content, wanted, suffix=self._suffix)
             if found is not None:
@@ -212,7 +218,7 @@ class HFileReader:
         kept = list(self._kept.items())
         size += sum(batch.nbytes for _, batch in kept)
         for offset, batch in kept:
-            if size <= _MAX_CACHED_BYTES:
+            if size <= self._max_cached_bytes:
                 return
             self._kept.pop(offset, None)
             size -= batch.nbytes

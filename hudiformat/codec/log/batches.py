@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import chain
 from typing import TypeAlias
 
@@ -23,10 +24,23 @@ from hudiformat.wire import shift_error_offsets
 Group: TypeAlias = list[LogBlock | BlockRun]
 
 _SMALL = 1 << 14  # bytes of a content; a larger content is decoded as fast by itself
-_MOST_BYTES = 1 << 24
-_FARTHEST = 1 << 30  # bytes between blocks that are decoded in place
 _AVRO = (BlockType.AVRO_DATA, BlockType.CDC_DATA)
 _NO_RECORDS = (BlockType.COMMAND, BlockType.CORRUPT, BlockType.DELETE)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLimits:
+    """Which blocks are decoded together: contents of at most *small* bytes, until they have *most_bytes* together.
+
+    Blocks that are decoded in place are at most *farthest* bytes from each other.
+    """
+
+    small: int = _SMALL
+    most_bytes: int = 1 << 24
+    farthest: int = 1 << 30
+
+
+GROUP_LIMITS = GroupLimits()
 
 
 def record_batches(
@@ -37,19 +51,20 @@ def record_batches(
     filter: Filter | None = None,  # noqa: A002
     views: bool = False,
     relabel: bool = False,
+    limits: GroupLimits = GROUP_LIMITS,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of the data blocks among *blocks*, in order; one batch may hold the records of several blocks.
 
     *schema*, *columns*, *filter* and *views* are as in :meth:`LogBlock.to_arrow`.  Without *schema*, batches have the
     schema that their blocks were written with.  With *relabel*, *schema* is that of the table, which decides what the
-    numbers of timestamps count.
+    numbers of timestamps count.  *limits* decide only how many records come in a batch.
 
     Raises:
         DecodeError: a content is damaged.
         SchemaError: the records cannot be converted to *schema*, or a column is missing.
     """
     wanted = ReadRequest(schema, [columns] if isinstance(columns, str) else columns, filter, views, relabel)
-    return _one_by_one(_groups(blocks), wanted)
+    return _one_by_one(_groups(blocks, limits), wanted)
 
 
 def _one_by_one(
@@ -109,7 +124,7 @@ def _decode_group(group: Group, wanted: ReadRequest) -> list[pa.RecordBatch]:
     return list(_one_by_one([group], wanted, threads=1))
 
 
-def _groups(blocks: Iterable[LogBlock | BlockRun]) -> Iterator[Group]:
+def _groups(blocks: Iterable[LogBlock | BlockRun], limits: GroupLimits) -> Iterator[Group]:
     """Yield the data blocks in groups that are decoded together: runs or small blocks of one schema, or a block alone.
 
     Two small blocks of schema A, one small block of schema B and a large block of schema B give the groups ``[A, A]``,
@@ -118,10 +133,10 @@ def _groups(blocks: Iterable[LogBlock | BlockRun]) -> Iterator[Group]:
     group: Group = []
     size = 0
     for item in blocks:
-        is_split = isinstance(item, BlockRun) and not (item.type in _AVRO and item.largest <= _SMALL)
+        is_split = isinstance(item, BlockRun) and not (item.type in _AVRO and item.largest <= limits.small)
         for block in _blocks([item]) if is_split else [item]:
-            small = isinstance(block, BlockRun) or (block.type in _AVRO and len(block.content) <= _SMALL)
-            if group and not (small and _fits(block, group) and size < _MOST_BYTES):
+            small = isinstance(block, BlockRun) or (block.type in _AVRO and len(block.content) <= limits.small)
+            if group and not (small and _fits(block, group, limits.farthest) and size < limits.most_bytes):
                 yield group
                 group, size = [], 0
             if small:
@@ -133,13 +148,13 @@ def _groups(blocks: Iterable[LogBlock | BlockRun]) -> Iterator[Group]:
         yield group
 
 
-def _fits(block: LogBlock | BlockRun, group: Group) -> bool:
+def _fits(block: LogBlock | BlockRun, group: Group, farthest: int) -> bool:
     """Return whether *block* can be decoded together with *group*, which holds only runs or only blocks."""
     first, last = group[0], group[-1]
     if isinstance(block, BlockRun) != isinstance(first, BlockRun):
         return False
     if isinstance(block, BlockRun) and isinstance(first, BlockRun):
-        far = int(block.offsets[-1] - first.offsets[0]) > _FARTHEST
+        far = int(block.offsets[-1] - first.offsets[0]) > farthest
         if far or block.data is not first.data:
             return False
     return block.header is last.header or block.schema == last.schema

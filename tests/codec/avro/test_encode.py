@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudiformat.codec.avro import decode, encode
+from hudiformat.codec.avro import encode
 from hudiformat.codec.avro.cells import Constant, Reference, Word, join, row_sizes
 from hudiformat.codec.avro.decode import decode_records
-from hudiformat.codec.avro.encode import column_cells, encode_datums, encode_records, head_and_length, length_prefix
+from hudiformat.codec.avro.encode import (
+    CHUNK_LIMITS,
+    ChunkLimits,
+    column_cells,
+    encode_datums,
+    encode_parts,
+    encode_records,
+    head_and_length,
+    length_prefix,
+)
 from hudiformat.codec.avro.nodes import parse_schema
 from hudiformat.codec.avro.schema import arrow_to_avro, avro_to_arrow, convert_to_schema
 from hudiformat.errors import DataError, EncodeError, SchemaError
@@ -216,13 +226,12 @@ def test_a_null_below_a_null_is_allowed_in_a_required_field() -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 100, 1000])
-def test_wide_rows_go_in_smaller_chunks(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wide_rows_go_in_smaller_chunks(limit: int) -> None:
     batch = pa.RecordBatch.from_pydict({"a": ["x" * (number % 90) for number in range(200)]})
     schema = arrow_to_avro(batch.schema, name="r", namespace="n")
-    expected, datums = encode_records(batch, schema), encode_datums(batch, schema)
-    monkeypatch.setattr(encode, "_CHUNK_BYTES", limit)
-    assert encode_records(batch, schema) == expected
-    assert encode_datums(batch, schema) == datums
+    limits = ChunkLimits(most_bytes=limit)
+    assert encode_records(batch, schema, limits=limits) == encode_records(batch, schema)
+    assert encode_datums(batch, schema, limits=limits) == encode_datums(batch, schema)
 
 
 def test_no_rows_and_no_columns() -> None:
@@ -320,9 +329,7 @@ def test_slices_and_copies_give_the_same_bytes(batch: pa.RecordBatch, data: st.D
 
 
 @pytest.mark.parametrize("size", [63, 64, 65, 95, 97, 500])
-def test_chunks_join_without_a_seam(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decode, "_CHUNK_ROWS", 64)
-    monkeypatch.setattr(encode, "_CHUNK_ROWS", 64)
+def test_chunks_join_without_a_seam(size: int) -> None:
     batch = pa.RecordBatch.from_pydict(
         {
             "a": pa.array(range(size), pa.int64()),
@@ -331,9 +338,9 @@ def test_chunks_join_without_a_seam(size: int, monkeypatch: pytest.MonkeyPatch) 
         }
     )
     schema = schema_of(batch)
-    encoded = encode_records(batch, schema)
+    encoded = encode_records(batch, schema, limits=ChunkLimits(rows=64))
     assert encoded == encode_with_fastavro(batch, schema)
-    assert decode_records(encoded, size, schema) == batch
+    assert decode_records(encoded, size, schema, chunk_rows=64) == batch
 
 
 # Chunks
@@ -342,37 +349,57 @@ TWO = record_schema(("a", ["null", "string"]), ("b", ["null", "long"]))
 TEN = pa.record_batch({"a": ["x" * row for row in range(10)], "b": list(range(10))})
 
 
-def _lengths(rows: pa.RecordBatch | pa.Table, total: int = 0) -> list[int]:
-    return [len(chunk) for chunk in encode._chunks(rows, TWO, total=total)]
+def _chunks(
+    rows: pa.RecordBatch | pa.Table, *, total: int = 0, limits: ChunkLimits = CHUNK_LIMITS
+) -> list[pa.RecordBatch]:
+    return list(encode._chunks(rows, TWO, total=total, limits=limits))
 
 
-def test_rows_that_fit_come_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert next(encode._chunks(TEN, TWO, total=0)).equals(TEN)
-    monkeypatch.setattr(encode, "_CHUNK_ROWS", 4)
-    assert _lengths(TEN) == [5, 5]
-    assert _lengths(pa.Table.from_batches([TEN.slice(0, 3), TEN.slice(3)])) == [3, 4, 3]
+def _lengths(rows: pa.RecordBatch | pa.Table, *, total: int = 0, limits: ChunkLimits = CHUNK_LIMITS) -> list[int]:
+    return list(map(len, _chunks(rows, total=total, limits=limits)))
+
+
+def test_rows_that_fit_come_as_they_are() -> None:
+    [chunk] = _chunks(TEN)
+    assert chunk.equals(TEN)
+    four = ChunkLimits(rows=4)
+    assert _lengths(TEN, limits=four) == [5, 5]
+    assert _lengths(pa.Table.from_batches([TEN.slice(0, 3), TEN.slice(3)]), limits=four) == [3, 4, 3]
+
+
+@pytest.mark.parametrize("firsts", [[0, 3, 4, 5], [0, 4], [0, 1, 9]])
+def test_parts_begin_and_end_anywhere_in_chunks(firsts: list[int]) -> None:
+    heads = [bytes([row]) * 8 for row in firsts]
+    words = np.frombuffer(b"".join(heads), np.uint64)
+    data, starts = encode_parts(TEN, TWO, np.array(firsts), words, limits=ChunkLimits(rows=4))
+    expected = [
+        head + bytes(encode_records(TEN.slice(first, last - first), TWO))
+        for head, (first, last) in zip(heads, pairwise([*firsts, 10]), strict=True)
+    ]
+    assert [bytes(data[first:last]) for first, last in pairwise(starts.tolist())] == expected
+    assert data.nbytes == starts[-1]
 
 
 def test_short_batches_are_put_together() -> None:
     assert _lengths(pa.Table.from_batches([TEN.slice(row, 1) for row in range(10)])) == [10]
 
 
-def test_rows_of_many_bytes_come_in_smaller_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encode, "_CHUNK_BYTES", 60)
-    assert _lengths(TEN, total=TEN.nbytes) == [2, 2, 3, 3]
-    assert _lengths(TEN.select(["b", "a"])) == [2, 2, 3, 3]  # what is resolved is measured
+def test_rows_of_many_bytes_come_in_smaller_chunks() -> None:
+    limits = ChunkLimits(most_bytes=60)
+    assert _lengths(TEN, total=TEN.nbytes, limits=limits) == [2, 2, 3, 3]
+    assert _lengths(TEN.select(["b", "a"]), limits=limits) == [2, 2, 3, 3]  # what is resolved is measured
 
 
 def test_columns_are_ordered_filled_and_cast() -> None:
     rows = pa.record_batch({"b": pa.array([1], pa.int32())})
-    [chunk] = encode._chunks(rows, TWO, total=0)
+    [chunk] = _chunks(rows)
     assert chunk.to_pydict() == {"a": [None], "b": [1]}
     assert chunk.schema.types == [pa.string(), pa.int64()]
 
 
 def test_a_dictionary_is_kept_only_if_all_rows_share_its_text() -> None:
     for texts, kind in ((["t", "t"], pa.dictionary(pa.int32(), pa.string())), (["t", None], pa.string())):
-        [chunk] = encode._chunks(pa.record_batch({"a": pa.array(texts).dictionary_encode()}), TWO, total=0)
+        [chunk] = _chunks(pa.record_batch({"a": pa.array(texts).dictionary_encode()}))
         assert chunk.schema.types == [kind, pa.int64()]
 
 

@@ -4,16 +4,17 @@ import json
 import tracemalloc
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from hudiformat.codec.avro import values
+from hudiformat.codec.avro.container import SCHEMA_KEY, ContainerReader
 from hudiformat.codec.avro.values import decode_value, parse_value_schema
 from hudiformat.errors import CorruptBlockError
 from hudiformat.timeline.commit_metadata import (
     CommitMetadata,
     WriteStat,
-    decode_commit_metadata,
     encode_commit_metadata,
+    parse_commit_record,
 )
 from tests.effort import sample
 
@@ -56,8 +57,7 @@ FORGED = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sample(FORGED, of=6))
-def test_values_that_take_many_times_their_bytes_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(values, "_SLACK", 1 << 20)
+def test_values_that_take_many_times_their_bytes_are_refused(name: str) -> None:
     schema, many = FORGED[name]
     first = b"\1" if name == "named records" else b""
     data = first + long(COUNT) + many + b"\0"
@@ -65,25 +65,23 @@ def test_values_that_take_many_times_their_bytes_are_refused(name: str, monkeypa
     tracemalloc.start()
     try:
         with pytest.raises(CorruptBlockError, match="values that take over 9 times the bytes"):
-            decode_value(data, parsed)
+            decode_value(data, parsed, slack=1 << 20)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert peak < 12 * len(data) + (4 << 20)
 
 
-def test_what_is_compressed_counts_with_its_compressed_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(values, "_SLACK", 0)
+def test_what_is_compressed_counts_with_its_compressed_size() -> None:
     schema = parse_value_schema(json.dumps(array({"type": "bytes"})))
     data = long(1) + long(1000) + b"x" * 1000 + b"\0"
-    assert decode_value(data, schema, size=500) == {"f": [b"x" * 1000]}
+    assert decode_value(data, schema, size=500, slack=0) == {"f": [b"x" * 1000]}
     with pytest.raises(CorruptBlockError, match="9 times the bytes"):
-        decode_value(data, schema, size=50)
+        decode_value(data, schema, size=50, slack=0)
 
 
 @pytest.mark.slow
-def test_hudis_commit_metadata_keeps_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(values, "_SLACK", 0)
+def test_hudis_commit_metadata_keeps_the_limit() -> None:
     name = "0f2b6e6c-33f6-4f0e-9d0d-6a7f5a3c2b1d-0"
     stat = WriteStat(
         file_id=name,
@@ -95,4 +93,8 @@ def test_hudis_commit_metadata_keeps_the_limit(monkeypatch: pytest.MonkeyPatch) 
         total_write_bytes=1_234_567,
     )
     metadata = CommitMetadata("UPSERT", {"p=1": (stat,) * 5000})
-    assert decode_commit_metadata(encode_commit_metadata(metadata), path="x") == metadata
+    encoded = encode_commit_metadata(metadata)
+    file = ContainerReader(pa.BufferReader(encoded), "x")
+    [(_, content)] = file.blocks()
+    record = decode_value(content, parse_value_schema(file.metadata[SCHEMA_KEY]), size=len(encoded), slack=0)
+    assert parse_commit_record(record, path="x") == metadata

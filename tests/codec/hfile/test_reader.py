@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hudiformat.codec.hfile.block import BlockType, Compression, encode_block
+from hudiformat.codec.hfile.entries import MAX_SEARCHED_KEYS
 from hudiformat.codec.hfile.index import IndexEntry
 from hudiformat.codec.hfile.protobuf import encode_delimited, encode_field
 from hudiformat.codec.hfile.reader import ByteSource, HFileReader
@@ -119,17 +120,22 @@ def test_a_look_up_reads_one_data_block() -> None:
     assert end - start < 1100
 
 
-def test_look_ups_in_any_order_read_a_block_once_while_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_look_ups_in_any_order_read_a_block_once_while_it_is_kept() -> None:
     source = Watched(BLOCKS)
     reader = HFileReader(source)
     source.ranges.clear()
     for key in ("key 00250", "key 00010", "key 00251", "key 00011"):
         assert reader.get(key) == f"value {int(key[4:])}".encode()
     assert len(source.ranges) == 2
-    monkeypatch.setattr("hudiformat.codec.hfile.reader._MAX_CACHED_BYTES", 1)
-    for key in ("key 00400", "key 00250", "key 00400"):
+
+
+def test_a_reader_keeps_as_many_blocks_as_it_may() -> None:
+    source = Watched(BLOCKS)
+    reader = HFileReader(source, max_cached_bytes=1)
+    source.ranges.clear()
+    for key in ("key 00400", "key 00401", "key 00250", "key 00400"):  # the last block stays, whatever its size
         assert reader.get(key) == f"value {int(key[4:])}".encode()
-    assert len(source.ranges) == 5
+    assert len(source.ranges) == 3
 
 
 def test_a_key_before_the_first_costs_nothing() -> None:
@@ -168,26 +174,23 @@ def test_a_prefix_of_the_highest_bytes_has_no_end() -> None:
     assert rows(reader.prefix_scan(b"")) == entries
 
 
-def found(reader: HFileReader, keys: list[bytes]) -> list[tuple[bytes, bytes]]:
+def found(reader: HFileReader, keys: list[bytes], few: int = MAX_SEARCHED_KEYS) -> list[tuple[bytes, bytes]]:
     """What :meth:`HFileReader.find` gives for *keys*, with their keys."""
-    at, values = reader.find(pa.array(keys, pa.binary()))
+    at, values = reader.find(pa.array(keys, pa.binary()), max_searched_keys=few)
     return [(keys[row], value) for row, value in zip(at, values.to_pylist(), strict=True)]
 
 
 @pytest.mark.parametrize("few", [0, 3, 1000])
-def test_many_keys_are_found_whether_their_blocks_are_searched_or_decoded(
-    few: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hudiformat.codec.hfile.reader.MAX_SEARCHED_KEYS", few)
+def test_many_keys_are_found_whether_their_blocks_are_searched_or_decoded(few: int) -> None:
     reader = HFileReader(BLOCKS)
-    assert found(reader, [key for key, _ in MANY]) == MANY
-    assert found(reader, [b"a", b"key 00007", b"key 00007x", b"key 00123", b"key 00499", b"z"]) == [
+    assert found(reader, [key for key, _ in MANY], few) == MANY
+    assert found(reader, [b"a", b"key 00007", b"key 00007x", b"key 00123", b"key 00499", b"z"], few) == [
         MANY[7],
         MANY[123],
         MANY[499],
     ]
-    assert found(reader, []) == found(reader, [b"", b"a"]) == []
-    assert found(HFileReader(hfile([])), [b"a"]) == []
+    assert found(reader, [], few) == found(reader, [b"", b"a"], few) == []
+    assert found(HFileReader(hfile([])), [b"a"], few) == []
 
 
 @pytest.mark.parametrize("archive", ARCHIVES, ids=lambda path: path.stem)

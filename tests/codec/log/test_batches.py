@@ -9,7 +9,7 @@ import pytest
 
 from hudiformat.codec.avro import compiled
 from hudiformat.codec.log import batches
-from hudiformat.codec.log.batches import record_batches
+from hudiformat.codec.log.batches import GroupLimits, record_batches
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.build import data_block, delete_block, rollback_block
 from hudiformat.codec.log.frame import BlockType
@@ -53,9 +53,9 @@ def test_large_blocks_and_other_formats_come_by_themselves() -> None:
     assert [batch.num_rows for batch in found] == [1, 5000, 1, 1, 1]
 
 
-def test_a_batch_does_not_grow_beyond_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "_MOST_BYTES", 2 * len(_block(1).content))
-    assert _numbers(list(record_batches([_block(n) for n in range(5)]))) == [[0, 1], [2, 3], [4]]
+def test_a_batch_does_not_grow_beyond_its_limit() -> None:
+    limits = GroupLimits(most_bytes=2 * len(_block(1).content))
+    assert _numbers(list(record_batches([_block(n) for n in range(5)], limits=limits))) == [[0, 1], [2, 3], [4]]
 
 
 def test_columns_are_chosen_and_a_schema_is_brought_about() -> None:

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudiformat.codec.avro import encode
 from hudiformat.codec.log.block import LogBlock, encode_block
 from hudiformat.codec.log.build import data_block, data_blocks, delete_block, rollback_block
 from hudiformat.codec.log.frame import BlockHeader, BlockType, HeaderKey
@@ -227,13 +226,6 @@ def test_blocks_of_any_rows_cut_anywhere_are_those_of_each_slice(batch: pa.Recor
     bounds = [0, *cuts, batch.num_rows]
     expected = [data_block(batch.slice(a, b - a), instant="001") for a, b in pairwise(bounds)]
     assert list(data_blocks(batch, cuts, instant="001")) == expected
-
-
-def test_blocks_are_cut_across_the_chunks_in_which_rows_are_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encode, "_CHUNK_ROWS", 4)
-    for cuts in ([3, 4, 5], [4], [1, 8]):
-        expected = [data_block(NINE.slice(a, b - a), instant="001") for a, b in pairwise([0, *cuts, 9])]
-        assert list(data_blocks(NINE, cuts, instant="001")) == expected
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudiformat import testing
-from hudiformat.codec.log import batches, reader
-from hudiformat.codec.log.batches import record_batches
+from hudiformat.codec.log import reader
+from hudiformat.codec.log.batches import GroupLimits, record_batches
 from hudiformat.codec.log.block import LogBlock, decode_block, encode_block, encode_block_parts
 from hudiformat.codec.log.build import data_block, delete_block, rollback_block
 from hudiformat.codec.log.frame import MAGIC, BlockHeader, BlockType, HeaderKey, Quirks
@@ -492,12 +492,13 @@ def _mixed() -> bytes:
     return b"".join([*parts[:9], deletes, *parts[9:20], large, *parts[20:30], b"junk", *parts[30:], quirky, *parts[:2]])
 
 
-@pytest.mark.parametrize("limit", ["_SMALL", "_FARTHEST", "_MOST_BYTES", ""])
-def test_the_records_of_runs_are_those_of_their_blocks(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if limit:
-        monkeypatch.setattr(batches, limit, 100)
+@pytest.mark.parametrize("limit", ["small", "farthest", "most_bytes", ""])
+def test_the_records_of_runs_are_those_of_their_blocks(limit: str) -> None:
     data = _mixed()
     expected = [row for batch in record_batches(_one_by_one(data)) for row in batch["n"].to_pylist()]
+    limits = GroupLimits(**{limit: 100} if limit else {})
+    found = list(record_batches(scan_runs(memoryview(data)), limits=limits))
+    assert [row for batch in found for row in batch["n"].to_pylist()] == expected
     assert LogReader(data).to_arrow()["n"].to_pylist() == expected
     assert len(expected) > 9000
 

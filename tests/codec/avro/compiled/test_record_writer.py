@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hudiformat.codec.avro import encode
 from hudiformat.codec.avro.compiled import LOAD_AFTER, VARIABLE
 from hudiformat.codec.avro.compiled.record_writer import record_writer
-from hudiformat.codec.avro.encode import encode_datums, encode_parts, encode_records
+from hudiformat.codec.avro.encode import ChunkLimits, encode_datums, encode_parts, encode_records
 from hudiformat.errors import DataError
 from hudiformat.testing import batches
 from tests.codec.avro.builders import record_schema, schema_of
@@ -63,7 +63,7 @@ def test_compiled_kernels_give_the_bytes_that_numpy_gives(
 
 
 def test_compiled_kernels_go_on_from_chunk_to_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encode, "_CHUNK_ROWS", 64)
+    limits = ChunkLimits(rows=64)
     shared = pa.DictionaryArray.from_arrays(pa.array([0] * 500, pa.int32()), pa.array(["shared"]))
     rows = pa.record_batch({"a": shared, "b": [f"value {row}" if row % 7 else None for row in range(500)]})
     schema = record_schema(("a", ["null", "string"]), ("b", ["null", "string"]))
@@ -71,7 +71,7 @@ def test_compiled_kernels_go_on_from_chunk_to_chunk(monkeypatch: pytest.MonkeyPa
         found = []
         for asked in ("0", "1"):
             monkeypatch.setenv(VARIABLE, asked)
-            found.append(bytes(encode_records(batch, schema, head=b"head", tail=b"tail")))
+            found.append(bytes(encode_records(batch, schema, head=b"head", tail=b"tail", limits=limits)))
         assert found[0] == found[1]
 
 
