@@ -41,7 +41,7 @@ _HOLD_TEXTS: Sequence[Callable[[pa.DataType], bool]] = (
     pa.types.is_nested,
     pa.types.is_dictionary,
 )
-_FEW = 1 << 16
+FEW_ROWS = 1 << 16
 """Up to this many rows are filtered without threads, whose start would take longer than the filter."""
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _POSITION = re.compile(r"(?<![.\w])FieldPath\(|FieldRef\.Nested\(FieldRef\.FieldPath\(")
@@ -70,13 +70,13 @@ def as_filter(given: Filter | None, schema: pa.Schema) -> pc.Expression | None:
     return reduce(operator.or_, [_all_of(group, schema) for group in groups])
 
 
-def filter_rows(rows: pa.Table, condition: pc.Expression) -> pa.Table:
-    """Return the rows for which *condition* is true, as ``rows.filter(condition)``; few rows without threads.
+def filter_rows(rows: pa.Table, condition: pc.Expression, *, few: int = FEW_ROWS) -> pa.Table:
+    """Return the rows for which *condition* is true, as ``rows.filter(condition)``; up to *few* rows without threads.
 
     Raises:
         ArrowException: *condition* uses a column that is missing, or compares values that cannot be compared.
     """
-    if rows.num_rows > _FEW:
+    if rows.num_rows > few:
         return rows.filter(condition)
     from pyarrow import acero  # noqa: PLC0415 - it imports pandas
 

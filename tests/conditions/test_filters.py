@@ -127,11 +127,10 @@ def test_of_many_columns_few_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(tried) == 5  # the other three are in the text of the condition, too
 
 
-def test_rows_are_filtered_alike_by_threads_and_without(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_filtered_alike_by_threads_and_without() -> None:
     rows = pa.concat_tables([ROWS, ROWS.slice(1)])
     few = filter_rows(rows, pc.field("v") > 1)
-    monkeypatch.setattr(filters, "_FEW", 0)
-    assert filter_rows(rows, pc.field("v") > 1).equals(few)
+    assert filter_rows(rows, pc.field("v") > 1, few=0).equals(few)
     assert few["id"].to_pylist() == ["b", None, "b", None]
 
 
