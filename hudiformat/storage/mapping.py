@@ -22,8 +22,10 @@ from typing import Any
 import pyarrow as pa
 
 _SMALL = 1 << 15  # bytes
-_STRIDE = 32 << 20
-_MARGIN = 4 << 20  # bytes that the kernel may map around a byte that is read: pages come in folios
+STRIDE = 32 << 20
+"""Bytes of a file that are read before their pages are released."""
+MARGIN = 4 << 20
+"""Bytes that the kernel may map around a byte that is read: pages come in folios."""
 
 _maps: weakref.WeakValueDictionary[int, pa.Buffer] = weakref.WeakValueDictionary()
 """The maps that are in use, by the id of the buffer, which has no hash.  Only pages of these maps may be released."""
@@ -73,19 +75,22 @@ class PageReleaser:
     """Releases the memory of a mapped file behind a reader that walks through it, in either direction.
 
     Without it every page that was read counts as memory of the process until the system runs short.  Views of the file
-    stay valid.  For bytes outside of mapped files it does nothing.
+    stay valid.  For bytes outside of mapped files it does nothing.  Pages are released whenever the reader has come
+    *stride* bytes further, with those of *margin* bytes around them.
     """
 
-    def __init__(self, data: memoryview, start: int = 0) -> None:
+    def __init__(self, data: memoryview, start: int = 0, *, stride: int = STRIDE, margin: int = MARGIN) -> None:
         self._map = _map_of(data)
         self._last = start
+        self._stride = stride
+        self._margin = margin
 
     def advance_to(self, position: int) -> None:
         """Report that the reader has come to *position*, in bytes from the start of the file."""
-        if self._map is None or abs(position - self._last) < _STRIDE:
+        if self._map is None or abs(position - self._last) < self._stride:
             return
-        first = max(min(self._last, position) - _MARGIN, 0) // mmap.PAGESIZE * mmap.PAGESIZE
-        last = min(max(self._last, position) + _MARGIN, self._map.size)
+        first = max(min(self._last, position) - self._margin, 0) // mmap.PAGESIZE * mmap.PAGESIZE
+        last = min(max(self._last, position) + self._margin, self._map.size)
         _release(self._map.address + first, last - first)
         self._last = position
 

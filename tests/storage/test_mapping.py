@@ -24,9 +24,7 @@ Given = list[tuple[int, int]]
 
 
 @pytest.fixture
-def view(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> memoryview:
-    monkeypatch.setattr(mapping, "_STRIDE", 4 * PAGE)
-    monkeypatch.setattr(mapping, "_MARGIN", PAGE)
+def view(tmp_path: Path) -> memoryview:
     (tmp_path / "file").write_bytes(b"x" * SIZE)
     return LocalStorage(tmp_path).map("file")
 
@@ -46,7 +44,7 @@ def given(view: memoryview, monkeypatch: pytest.MonkeyPatch) -> Given:
 
 
 def test_pages_are_given_back_a_stride_at_a_time_with_a_margin(view: memoryview, given: Given) -> None:
-    trail = PageReleaser(view)
+    trail = PageReleaser(view, stride=4 * PAGE, margin=PAGE)
     for position in range(0, len(view), PAGE):
         trail.advance_to(position)
     assert given == [
@@ -60,7 +58,7 @@ def test_pages_are_given_back_a_stride_at_a_time_with_a_margin(view: memoryview,
 
 
 def test_a_walk_may_go_backward(view: memoryview, given: Given) -> None:
-    trail = PageReleaser(view, SIZE)
+    trail = PageReleaser(view, SIZE, stride=4 * PAGE, margin=PAGE)
     for position in range(SIZE, 10 * PAGE, -PAGE):
         trail.advance_to(position)
     assert given == [(15 * PAGE, 5 * PAGE + 5), (11 * PAGE, 6 * PAGE + 5)]
