@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
+from hudiformat.file_group.base_file.copying import can_be_copied
+from hudiformat.write.handles import clustered
 from tests.conformance.hudi import RealHudi
 from tests.effort import LONG, only_long
 from tests.metadata_statistics import check_metadata_table, check_record_index, check_statistics
@@ -117,7 +120,7 @@ def test_each_runs_the_clustering_that_the_other_has_planned(
 def test_hudi_reads_and_updates_row_groups_that_were_copied(
     hudi: RealHudi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, maker: str
 ) -> None:
-    monkeypatch.setattr("hudiformat.file_group.base_file.copying._LEAST_GROUP", 1)
+    monkeypatch.setattr(clustered, "can_be_copied", partial(can_be_copied, least_group=1))
     monkeypatch.setattr("hudiformat.write.handles.clustered.ClusteredFiles.write", None)  # no row is decoded
     theirs = {
         "hoodie.table.name": "copied",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from hudiformat import (
     WriteConflictError,
     open_table,
 )
+from hudiformat.file_group.base_file.copying import can_be_copied
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.schema.table_schema import RowKeys
 from hudiformat.services import clustering, execution
@@ -28,6 +30,7 @@ from hudiformat.table.options.values import Operation
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.timeline.timeline import Action
 from hudiformat.write.commit.transaction import begin_write
+from hudiformat.write.handles import clustered
 from hudiformat.write.handles.clustered import CopiedFiles
 from hudiformat.write.rows import KeyedRows
 from hudiformat.write.write import write_keyed
@@ -98,7 +101,7 @@ def test_small_file_groups_become_one_and_no_row_changes(tmp_path: Path, version
 @pytest.fixture
 def copies(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many files each clustering has copied, however small their row groups are."""
-    monkeypatch.setattr("hudiformat.file_group.base_file.copying._LEAST_GROUP", 1)
+    monkeypatch.setattr(clustered, "can_be_copied", partial(can_be_copied, least_group=1))
     counts: list[int] = []
     copy = clustering._copy
 

@@ -23,7 +23,7 @@ from hudiformat.file_group.base_file.read import BATCH_ROWS
 from hudiformat.schema.meta_fields import FILE_NAME, RECORD_KEY
 from hudiformat.storage.protocol import OutputFile, Storage
 
-_LEAST_GROUP = 4 << 20
+LEAST_GROUP = 4 << 20
 """Row groups are worth copying if they have at least this many bytes on average, before compression: copies of small
 row groups would stay small."""
 
@@ -89,10 +89,13 @@ class CopiedBaseFile:
         return self._copier.close({key.encode(): text.encode() for key, text in texts.items()})
 
 
-def can_be_copied(storage: Storage, paths: Sequence[str], schema: pa.Schema, *, compression: str) -> bool:
+def can_be_copied(
+    storage: Storage, paths: Sequence[str], schema: pa.Schema, *, compression: str, least_group: int = LEAST_GROUP
+) -> bool:
     """Return whether the base files at *paths* can be copied into one, and have row groups large enough for it.
 
-    All of them must have exactly the columns of *schema*, and be compressed by *compression*.
+    All of them must have exactly the columns of *schema*, and be compressed by *compression*.  Row groups are large
+    enough if they have at least *least_group* bytes on average.
 
     Raises:
         CorruptTableError, DecodeError: a file is damaged.
@@ -104,7 +107,7 @@ def can_be_copied(storage: Storage, paths: Sequence[str], schema: pa.Schema, *, 
             opened, file = base.source, base.file
             if base.dates.columns:  # to decode them makes dates of the Gregorian calendar of them
                 return False
-            if not (_is_alike(file, schema, compression) and _has_large_groups(file.metadata)):
+            if not (_is_alike(file, schema, compression) and _has_large_groups(file.metadata, least_group)):
                 return False
             try:
                 source = ParquetSource.open(opened, path)
@@ -123,9 +126,9 @@ def _is_alike(file: pq.ParquetFile, schema: pa.Schema, compression: str) -> bool
     return has_columns and codecs <= {compression.lower()}
 
 
-def _has_large_groups(metadata: pq.FileMetaData) -> bool:
+def _has_large_groups(metadata: pq.FileMetaData, least_group: int) -> bool:
     sizes = [int(metadata.row_group(number).total_byte_size) for number in range(metadata.num_row_groups)]
-    return sum(sizes) >= _LEAST_GROUP * len(sizes)
+    return sum(sizes) >= least_group * len(sizes)
 
 
 def _top_level_names(names: Sequence[str], schema: pa.Schema) -> list[str]:

@@ -54,15 +54,14 @@ def written(storage: LocalStorage, name: str, found: pa.Table, compression: str 
 
 
 @pytest.fixture
-def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalStorage:
-    monkeypatch.setattr("hudiformat.file_group.base_file.copying._LEAST_GROUP", 1)
+def storage(tmp_path: Path) -> LocalStorage:
     return LocalStorage(tmp_path)
 
 
 def test_a_copy_has_the_rows_the_keys_and_the_statistics_of_all(storage: LocalStorage, tmp_path: Path) -> None:
     parts = [rows(0, 10, "a"), rows(10, 12, "b"), rows(12, 30, "c")]
     names = [written(storage, f"{number}.parquet", part) for number, part in enumerate(parts)]
-    assert can_be_copied(storage, names, SCHEMA, compression="GZIP")
+    assert can_be_copied(storage, names, SCHEMA, compression="GZIP", least_group=1)
     with storage.open_new("new") as file:
         copied = CopiedBaseFile(file, "new", schema=SCHEMA, columns=COLUMNS)
         for name in names:
@@ -92,12 +91,11 @@ def test_files_that_are_not_alike_are_not_copied(storage: LocalStorage, others: 
     if others == "required":
         part = part.cast(SCHEMA.set(5, SCHEMA.field(5).with_nullable(False)))
     second = written(storage, "b.parquet", part, "zstd" if others == "codec" else "gzip")
-    assert can_be_copied(storage, [first], SCHEMA, compression="gzip")
-    assert not can_be_copied(storage, [first, second], SCHEMA, compression="gzip")
+    assert can_be_copied(storage, [first], SCHEMA, compression="gzip", least_group=1)
+    assert not can_be_copied(storage, [first, second], SCHEMA, compression="gzip", least_group=1)
 
 
-def test_small_row_groups_are_not_worth_it(tmp_path: Path) -> None:
-    storage = LocalStorage(tmp_path)
+def test_small_row_groups_are_not_worth_it(storage: LocalStorage) -> None:
     name = written(storage, "a.parquet", rows(0, 5, "a"))
     assert not can_be_copied(storage, [name], SCHEMA, compression="gzip")
 
@@ -109,12 +107,12 @@ def test_files_of_other_writers_may_be_refused(storage: LocalStorage, tmp_path: 
     content = file.read_bytes()
     assert content.count(writer) == 1
     file.write_bytes(content.replace(writer, b"parquet-cpp version 1.2.0".ljust(len(writer))))
-    assert not can_be_copied(storage, [name], SCHEMA, compression="gzip")
+    assert not can_be_copied(storage, [name], SCHEMA, compression="gzip", least_group=1)
 
 
 def test_a_damaged_file_is_named(storage: LocalStorage, tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(b"no Parquet file at all")
     with pytest.raises(CorruptTableError, match="a.parquet"):
-        can_be_copied(storage, ["a.parquet"], SCHEMA, compression="gzip")
+        can_be_copied(storage, ["a.parquet"], SCHEMA, compression="gzip", least_group=1)
     with pytest.raises(CorruptTableError, match="a.parquet"), storage.open_new("new") as file:
         CopiedBaseFile(file, "new", schema=SCHEMA).add(storage, "a.parquet")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +13,8 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.codec.parquet.dates import CALENDAR_KEYS, VERSION
+from hudiformat.file_group.base_file.copying import can_be_copied
+from hudiformat.write.handles import clustered
 from tests.foreign.foreign_tables import names, unpack
 from tests.rows import assert_same_rows
 
@@ -67,7 +70,7 @@ def test_files_that_are_written_anew_have_the_same_dates_in_the_one_calendar(nam
 def test_clustering_does_not_copy_dates_of_the_legacy_calendar(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hudiformat.file_group.base_file.copying._LEAST_GROUP", 0)
+    monkeypatch.setattr(clustered, "can_be_copied", partial(can_be_copied, least_group=0))
     foreign = unpack(name, tmp_path)
     table = hf.open_table(foreign.path, options={"hoodie.parquet.compression.codec": "snappy"})
     if "mor" in name:
