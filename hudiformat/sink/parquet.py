@@ -6,6 +6,7 @@ Merging copies large row groups undecoded.  Rules: spec/sink.md.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,9 +21,22 @@ from hudiformat.storage.streams import ArrowSink, open_ranges
 
 ROW_GROUP = 64 << 20
 """The size of a row group in Arrow's memory, in bytes."""
-MIN_COPIED_GROUP_SIZE = 4 << 20
-"""When files are merged, a row group of at least this many bytes, before compression, is copied as it is."""
-_READ_ROWS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class MergeLimits:
+    """The sizes that decide what is copied when files are merged.
+
+    A row group of at least *copied_group* bytes, before compression, is copied as it is.  Smaller ones are decoded,
+    *read_rows* rows at a time, and put together to row groups of *row_group* bytes in Arrow's memory.
+    """
+
+    row_group: int = ROW_GROUP
+    copied_group: int = 4 << 20
+    read_rows: int = 1 << 16
+
+
+MERGE_LIMITS = MergeLimits()
 
 
 def check_types(schema: pa.Schema) -> None:
@@ -76,8 +90,9 @@ class MergingRowWriter(BufferedRowWriter):
     from there, so that every row group enters the file by copying.
     """
 
-    def __init__(self, file: OutputFile, schema: pa.Schema) -> None:
-        super().__init__(ROW_GROUP)
+    def __init__(self, file: OutputFile, schema: pa.Schema, limits: MergeLimits = MERGE_LIMITS) -> None:
+        super().__init__(limits.row_group)
+        self._limits = limits
         self._file = file
         self._schema = schema
         self._copier = RowGroupCopier(file)
@@ -98,13 +113,13 @@ class MergingRowWriter(BufferedRowWriter):
             )
         source: ParquetSource | None = None
         for number in range(parquet.num_row_groups):
-            if parquet.metadata.row_group(number).total_byte_size >= MIN_COPIED_GROUP_SIZE:
+            if parquet.metadata.row_group(number).total_byte_size >= self._limits.copied_group:
                 source = source or ParquetSource.open(stream, path)
                 if self._written_here.difference(source) is None:
                     self.flush()
                     self._copier.append(source, [number])
                     continue
-            for batch in read_batches(parquet, _READ_ROWS, groups=[number]):
+            for batch in read_batches(parquet, self._limits.read_rows, groups=[number]):
                 self.write(batch)
 
     @property
@@ -132,11 +147,11 @@ def _parquet_in_memory(table: pa.Table) -> ParquetSource:
     return ParquetSource.open(pa.BufferReader(data), "rows in memory")
 
 
-def merge_files(storage: Storage, sources: Sequence[str], target: str) -> None:
+def merge_files(storage: Storage, sources: Sequence[str], target: str, *, limits: MergeLimits = MERGE_LIMITS) -> None:
     """Write the rows of *sources*, in their order, to the new file *target*.
 
-    Row groups of at least :data:`MIN_COPIED_GROUP_SIZE` bytes are copied byte for byte; smaller ones are decoded and
-    put together, because copies of small row groups would stay small.  Memory holds one row group.
+    Large row groups are copied byte for byte; smaller ones are decoded and put together, because copies of small row
+    groups would stay small.  *limits* say which are large.  Memory holds one row group.
 
     Raises:
         SchemaError: the files have different schemas.
@@ -145,7 +160,7 @@ def merge_files(storage: Storage, sources: Sequence[str], target: str) -> None:
         merged: MergingRowWriter | None = None
         for source in sources:
             with open_ranges(storage, source) as stream:
-                merged = merged or MergingRowWriter(file, pq.read_schema(stream))
+                merged = merged or MergingRowWriter(file, pq.read_schema(stream), limits)
                 merged.add(stream, source)
         if merged is None:
             raise DataError(f"{target}: expected files to merge, found none")

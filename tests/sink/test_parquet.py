@@ -18,7 +18,7 @@ from hudiformat.sink import (
 from hudiformat.storage.protocol import Storage
 from tests.codec.parquet.support import with_fewer_values
 from tests.memory_files import memory_files
-from tests.sink.support import ids, noise, read, rows, visible, write
+from tests.sink.support import noise, read, rows, visible, write
 
 MERGING = SinkOptions(auto_compaction=True)
 
@@ -44,16 +44,13 @@ def test_a_merged_file_has_the_types_and_metadata_of_its_parts() -> None:
     assert merged["nested"].to_pylist() == [{"list": [None]}] * 2
 
 
-def test_merging_takes_row_groups_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "_READ_ROWS", 7)
-    monkeypatch.setattr(parquet, "ROW_GROUP", 300)
+def test_merging_takes_row_groups_as_they_come() -> None:
     storage = memory_files()
-    FileSink(storage, MERGING).commit(write(storage, 0, [rows(range(50))], [rows(range(50, 90))]))
-    (path,) = visible(storage)
-    with storage.open_input(path) as file:
-        metadata = pq.ParquetFile(file).metadata
-    assert ids(storage) == list(range(90))
-    assert 3 < metadata.num_row_groups < 10
+    tables = [pa.Table.from_batches([rows(numbers)]) for numbers in (range(50), range(50, 90))]
+    paths = [put(storage, f"{number}", table) for number, table in enumerate(tables)]
+    parquet.merge_files(storage, paths, "all", limits=parquet.MergeLimits(row_group=300, read_rows=7))
+    assert read(storage, "all").equals(pa.concat_tables(tables))
+    assert 3 < parquet_metadata(storage, "all").num_row_groups < 10
 
 
 def test_row_groups_end_where_they_are_full(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,15 +74,14 @@ def put(storage: Storage, path: str, table: pa.Table, **more: Any) -> str:
     return path
 
 
-def test_large_row_groups_are_copied_and_small_ones_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "MIN_COPIED_GROUP_SIZE", 5000)
+def test_large_row_groups_are_copied_and_small_ones_put_together() -> None:
     storage = memory_files()
     sizes = [1, 2, 900, 3, 4, 5, 1000]
     tables = [
         pa.table({"id": [number] * size, "text": [f"{i}" for i in range(size)]}) for number, size in enumerate(sizes)
     ]
     paths = [put(storage, f"{number}", table) for number, table in enumerate(tables)]
-    parquet.merge_files(storage, paths, "all")
+    parquet.merge_files(storage, paths, "all", limits=parquet.MergeLimits(copied_group=5000))
     assert read(storage, "all").equals(pa.concat_tables(tables))
     metadata = parquet_metadata(storage, "all")
     assert [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)] == [3, 900, 12, 1000]
@@ -94,13 +90,12 @@ def test_large_row_groups_are_copied_and_small_ones_put_together(monkeypatch: py
     assert data[4 : 4 + sum(own.column(i).total_compressed_size for i in range(2))] in found
 
 
-def test_files_of_another_writer_are_decoded_where_they_cannot_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "MIN_COPIED_GROUP_SIZE", 1)
+def test_files_of_another_writer_are_decoded_where_they_cannot_be_copied() -> None:
     storage, table = memory_files(), pa.table({"list": [[1], [2, 3]]})
     paths = [put(storage, "a", table), put(storage, "b", table, use_compliant_nested_type=False)]
     element = [pq.ParquetFile(pa.BufferReader(storage.read(path))).schema.column(0).path for path in paths]
     assert element == ["list.list.element", "list.list.item"]
-    parquet.merge_files(storage, paths, "all")
+    parquet.merge_files(storage, paths, "all", limits=parquet.MergeLimits(copied_group=1))
     assert read(storage, "all")["list"].to_pylist() == [[1], [2, 3]] * 2
     assert parquet_metadata(storage, "all").num_row_groups == 2
 
