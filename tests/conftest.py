@@ -328,7 +328,7 @@ def metastore(java: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     try:
         server = running.__enter__()
     except NoMetastoreError as error:
-        _missing(f"no Hive Metastore: {error}")
+        missing_part(f"no Hive Metastore: {error}")
     yield server
     running.__exit__(None, None, None)
 
