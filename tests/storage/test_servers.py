@@ -33,7 +33,11 @@ from tools.store_servers import (
     zookeeper_server,
 )
 
-pytestmark = [pytest.mark.servers, pytest.mark.unmeasured]
+pytestmark = [
+    pytest.mark.servers,
+    pytest.mark.unmeasured,
+    pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning"),  # by aiohttp, of gcsfs and adlfs
+]
 TOGETHER = {
     "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
     "hoodie.write.num.retries.on.conflict.failures": "5",
