@@ -17,7 +17,7 @@ import hudiformat as hf
 from tests.catalogs.fake_metastore import plain
 from tests.catalogs.hudi_cases import cases, comparable, expected, writes
 from tests.conformance.hudi import RealHudi
-from tests.effort import only_long
+from tests.effort import only_long, sample
 from tests.tables import create, rows
 from tools.hive_metastore import HiveMetastore
 
@@ -47,7 +47,7 @@ def objects_of(client: Any, database: str, path: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("case", sorted(cases()))
+@pytest.mark.parametrize("case", sample(sorted(cases()), of=2))
 def test_the_objects_of_each_write_are_those_of_hudi(
     case: str, tmp_path: Path, metastore: HiveMetastore, client: Any
 ) -> None:
