@@ -1,4 +1,4 @@
-"""``hudiformat timeline``: the instants of a table, on request with the archived ones."""
+"""``hudiformat timeline`` and ``history``: the instants of a table, and what each commit did."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from hudiformat.api.table import open_table
 from hudiformat.cli.printing import Column, Table, print_json
 from hudiformat.cli.source import json_option
 from hudiformat.storage.opening import open_storage
@@ -23,6 +24,18 @@ _COLUMNS = (
     Column("state", 9),
     Column("archived"),
 )
+_COMMIT_COLUMNS = (
+    Column("instant", 17),
+    Column("action", 13),
+    Column("operation", 22),
+    Column("inserted", 10, right=True),
+    Column("updated", 10, right=True),
+    Column("deleted", 10, right=True),
+    Column("files", 6, right=True),
+    Column("bytes", 14, right=True, is_bytes=True),
+    Column("seconds", 8, right=True),
+)
+_NUMBERS = ("inserted", "updated", "deleted", "files", "bytes")
 _EPILOG = """\b
 Examples:
   hudiformat timeline path/to/table
@@ -72,3 +85,19 @@ def _as_json(instant: Instant, *, is_archived: bool) -> dict[str, Any]:
         "state": instant.state.name,
         "archived": is_archived,
     }
+
+
+@click.command()
+@click.argument("table", type=click.Path())
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="At most so many commits.")
+@json_option
+def history(table: str, *, limit: int | None, as_json: bool) -> int:
+    """List the commits on the active timeline of a TABLE, the newest first: rows, files and bytes of each."""
+    printed = None if as_json else Table(*_COMMIT_COLUMNS)
+    for commit in open_table(table).history().to_pylist()[:limit]:
+        if printed is None:
+            print_json(commit)
+            continue
+        seconds = "" if commit["seconds"] is None else f"{commit['seconds']:.1f}"
+        printed.row(*(commit[name] for name in ("instant", "action", "operation", *_NUMBERS)), seconds)
+    return 0

@@ -231,7 +231,9 @@ def _new_client(table: LockTable) -> Any:
         from botocore.config import Config  # noqa: PLC0415
     except ImportError as error:
         raise UnsupportedFeatureError(
-            "locks in DynamoDB need botocore: pip install 'hudiformat[dynamodb]'", feature="locks in DynamoDB"
+            "expected botocore, which locks in DynamoDB need, found that it is not installed; run "
+            "pip install 'hudiformat[dynamodb]'",
+            feature="locks in DynamoDB",
         ) from error
     config = Config(connect_timeout=10, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 3})
     session = botocore.session.get_session()

@@ -163,7 +163,8 @@ def _ttypes() -> Any:
         from pymetastore.hive_metastore import ttypes  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise UnsupportedFeatureError(
-            "locks in the Hive Metastore need pymetastore: pip install 'hudiformat[hive]'",
+            "expected pymetastore, which locks in the Hive Metastore need, found that it is not installed; run "
+            "pip install 'hudiformat[hive]'",
             feature="locks in the Hive Metastore",
         ) from error
     return ttypes

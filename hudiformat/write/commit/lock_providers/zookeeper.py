@@ -162,6 +162,8 @@ def _new_client(hosts: str, session_timeout: float) -> Any:
         from kazoo.client import KazooClient  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise UnsupportedFeatureError(
-            "locks in ZooKeeper need kazoo: pip install 'hudiformat[zookeeper]'", feature="locks in ZooKeeper"
+            "expected kazoo, which locks in ZooKeeper need, found that it is not installed; run "
+            "pip install 'hudiformat[zookeeper]'",
+            feature="locks in ZooKeeper",
         ) from error
     return KazooClient(hosts=hosts, timeout=session_timeout)
