@@ -8,7 +8,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hudiformat.cli.log import blocks
 from hudiformat.codec.log.block import LogBlock, encode_block, encode_block_parts
 from hudiformat.codec.log.build import data_block
 from hudiformat.codec.log.frame import BlockHeader, BlockType
@@ -113,11 +112,13 @@ def test_records_are_counted_without_decoding_them(command: Command, log: Log, c
     assert [found["records"] for found in command("blocks", "--json", log(bytes(damaged))).json] == [2]
 
 
-def test_large_delete_lists_are_not_decoded(command: Command, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "_SMALL_DELETES", 10)
-    result = command("blocks", log(DELETES))
+def test_large_delete_lists_are_not_decoded(command: Command, log: Log) -> None:
+    """What would be damage in a small block is not looked at in one of more than 1 MiB."""
+    small, large = (envelope(kind=1, content=b"\0\0\0\3\0\0\0\x09" + bytes(size)) for size in (0, 1 << 20))
+    assert command("blocks", log(small)).code == 1
+    result = command("blocks", log(large))
     assert (result.code, result.lines[1].split()[-1]) == (0, "?")
-    assert command("blocks", "--json", log(DELETES)).json[0]["records"] is None
+    assert command("blocks", "--json", log(large)).json[0]["records"] is None
 
 
 def test_a_content_too_short_for_its_count_is_a_finding(command: Command, log: Log) -> None:
