@@ -61,7 +61,7 @@ from hudiformat.write.index.tagging import key_exists
 from hudiformat.write.new_rows import groups_of_new
 from hudiformat.write.rows import group_by_value
 
-_ROWS_OF_A_PATH, _BYTES_OF_A_PATH = 5_000_000, 512 * 1024 * 1024
+ROWS_OF_A_PATH, BYTES_OF_A_PATH = 5_000_000, 512 * 1024 * 1024
 """Limits for a partition whose keys one task looks up: rows of the write, and bytes of files whose keys are read."""
 
 
@@ -115,14 +115,19 @@ def _write_by_keys(
     return write_looked_up_rows(found, plan, schema, slices)
 
 
-def _is_shared_by_paths(known: Summary, slices: Sequence[FileSlice]) -> bool:
-    """Return whether each task can write whole partitions: none has most of the rows, or too many keys for one task."""
+def _is_shared_by_paths(
+    known: Summary, slices: Sequence[FileSlice], *, most_rows: int = ROWS_OF_A_PATH, most_bytes: int = BYTES_OF_A_PATH
+) -> bool:
+    """Return whether each task can write whole partitions.
+
+    None has most of the rows, or too many keys for one task: over *most_rows* rows, or *most_bytes* bytes of files.
+    """
     counts = [sum(tasks.values()) for tasks in known.upserts.values()]
     sizes: Counter[str] = Counter()
     for one in slices:
         sizes[one.partition_path] += one.size
     is_even = len(known.paths) > 1 and 2 * max(counts, default=0) <= max(sum(counts), 1)
-    return is_even and max(counts, default=0) <= _ROWS_OF_A_PATH and max(sizes.values()) <= _BYTES_OF_A_PATH
+    return is_even and max(counts, default=0) <= most_rows and max(sizes.values()) <= most_bytes
 
 
 def _pack_by_path(plan: WritePlan, keys: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -29,7 +29,7 @@ _NUMBER = "_hudiformat_number"
 _NUMBERED = StructType(
     [StructField(PATH, StringType()), StructField(KEY, StringType()), StructField(_NUMBER, IntegerType())]
 )
-_KEYS_AT_ONCE = 1_000_000
+KEYS_AT_ONCE = 1_000_000
 
 
 def keys_by_index(rows: DataFrame, plan: WritePlan, index: RecordIndex) -> DataFrame:
@@ -59,12 +59,12 @@ def yield_batches(found: Iterable[pa.RecordBatch], _batches: Iterable[pa.RecordB
     yield from found
 
 
-def join_for_lookup(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Yield *batches* joined into tables of about ``_KEYS_AT_ONCE`` keys, which are looked up together."""
+def join_for_lookup(batches: Iterable[pa.RecordBatch], *, at_once: int = KEYS_AT_ONCE) -> Iterator[pa.Table]:
+    """Yield *batches* joined into tables of about *at_once* keys, which are looked up together."""
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
         waiting.append(batch)
-        if sum(map(len, waiting)) >= _KEYS_AT_ONCE:
+        if sum(map(len, waiting)) >= at_once:
             yield pa.Table.from_batches(waiting)
             waiting = []
     if waiting:

@@ -79,7 +79,7 @@ def test_many_keys_are_looked_up_by_partition_or_joined_with_all_keys_of_the_tab
         pair.write("insert", rows_of(4))
 
 
-def test_tasks_take_whole_partitions_where_none_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tasks_take_whole_partitions_where_none_is_large() -> None:
     def known(**counts: int) -> Summary:
         return Summary(sum(counts.values()), tuple(counts), {path: {0: count} for path, count in counts.items()}, None)
 
@@ -87,8 +87,6 @@ def test_tasks_take_whole_partitions_where_none_is_large(monkeypatch: pytest.Mon
     assert by_tasks._is_shared_by_paths(known(x=5, y=5), [one])
     assert not by_tasks._is_shared_by_paths(known(x=6, y=4), [one])
     assert not by_tasks._is_shared_by_paths(known(x=10), [one])
-    monkeypatch.setattr(by_tasks, "_BYTES_OF_A_PATH", 999)
-    assert not by_tasks._is_shared_by_paths(known(x=5, y=5), [one])
-    monkeypatch.setattr(by_tasks, "_BYTES_OF_A_PATH", 1000)
-    monkeypatch.setattr(by_tasks, "_ROWS_OF_A_PATH", 4)
-    assert not by_tasks._is_shared_by_paths(known(x=5, y=5), [one])
+    assert not by_tasks._is_shared_by_paths(known(x=5, y=5), [one], most_bytes=999)
+    assert by_tasks._is_shared_by_paths(known(x=5, y=5), [one], most_bytes=1000)
+    assert not by_tasks._is_shared_by_paths(known(x=5, y=5), [one], most_rows=4)

@@ -15,7 +15,6 @@ from tests.spark.write.lookup.test_global_lookup import Pair
 pytest.importorskip("pyspark.sql")
 
 from hudiformat.spark.write import summary
-from hudiformat.spark.write.lookup import path_lookup
 from hudiformat.spark.write.lookup.path_lookup import join_for_lookup
 from hudiformat.spark.write.lookup.tagging import KEY
 from hudiformat.write.index.tagging import PartitionIndex
@@ -54,8 +53,7 @@ def test_tasks_write_what_one_process_does(
         check_record_index(Path(table.path))
 
 
-def test_keys_are_looked_up_many_at_once_but_not_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(path_lookup, "_KEYS_AT_ONCE", 3)
+def test_keys_are_looked_up_many_at_once_but_not_all() -> None:
     batches = [pa.record_batch({KEY: [f"k{number}"] * 2}) for number in range(5)]
-    assert [part.num_rows for part in join_for_lookup(batches)] == [4, 4, 2]
+    assert [part.num_rows for part in join_for_lookup(batches, at_once=3)] == [4, 4, 2]
     assert list(join_for_lookup([])) == []
