@@ -15,7 +15,7 @@ from hudiformat.write.handles.base_files import CreateHandle, close_together
 from hudiformat.write.handles.merge import MergeHandle
 from hudiformat.write.partition import Handle, PartitionWriter
 
-_ENCODED_TOGETHER = 256
+ENCODED_TOGETHER = 256
 """File groups whose small blocks are encoded together."""
 _SMALL_FILES_TOGETHER = 64
 """Base files of few rows that are written together, by one thread."""
@@ -32,11 +32,13 @@ class TaskThreads:
     """Does the work of a task side by side: it splits rows, makes partitions, and closes the handles.
 
     Base files are written by *threads* threads: most of the time goes into compression, which releases the
-    interpreter's lock, and into waiting for the storage.  Small blocks of log files are encoded together, which hardly
-    takes longer than one.  The statistics of files come in the order of their handles.
+    interpreter's lock, and into waiting for the storage.  Small blocks of log files, of up to *encoded_together*
+    file groups, are encoded together, which hardly takes longer than one.  The statistics of files come in the
+    order of their handles.
     """
 
-    def __init__(self, *, threads: int) -> None:
+    def __init__(self, *, threads: int, encoded_together: int = ENCODED_TOGETHER) -> None:
+        self._encoded_together = encoded_together
         self._threads = ThreadPoolExecutor(threads) if threads > 1 else None
         self._taken: list[Handle] = []
         self._results: list[Future[list[WriteStat]]] = []
@@ -75,7 +77,7 @@ class TaskThreads:
             self._results.append(closed)
         if len(self._small) >= _SMALL_FILES_TOGETHER:
             self._close_small()
-        if len(self._logged) >= _ENCODED_TOGETHER:
+        if len(self._logged) >= self._encoded_together:
             for close, closed in self._encode_logged():
                 closed.set_result(close())
 
@@ -129,8 +131,8 @@ class TaskThreads:
     def _encode_logged(self) -> Iterator[tuple[Callable[[], list[WriteStat]], Future[list[WriteStat]]]]:
         """Yield what closes each handle of log files, with its small block encoded together with others."""
         logged, self._logged = self._logged, []
-        for start in range(0, len(logged), _ENCODED_TOGETHER):
-            some = logged[start : start + _ENCODED_TOGETHER]
+        for start in range(0, len(logged), self._encoded_together):
+            some = logged[start : start + self._encoded_together]
             blocks = _encode_together([handle for handle, _ in some])
             for handle, closed in some:
                 close = partial(handle.close, blocks.get(handle)) if isinstance(handle, AppendHandle) else handle.close

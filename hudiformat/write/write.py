@@ -54,27 +54,40 @@ from hudiformat.write.metadata.kinds import refuse_changes_of_indexed
 from hudiformat.write.partial_updates import partial_rows
 from hudiformat.write.partition import PartitionWriter
 from hudiformat.write.rows import KeyedRows, LocatedRows
-from hudiformat.write.task_threads import TaskThreads
+from hudiformat.write.task_threads import ENCODED_TOGETHER, TaskThreads
 
-_BATCH_ROWS = 65_536
 _PANDAS = b"pandas"
 """The key of an Arrow schema that says that its types were guessed from a data frame."""
-_BATCHES = 16
 _LOCAL_TOKEN = WriteToken(0, 0, 0)
 _MOST_THREADS = 8
 _MANY_PARTITIONS = 32
 """Of so many new partitions, the metadata files are synced together with the data files."""
-_MAX_BUFFERED = 256 * 1024 * 1024
-"""Bytes of rows that a task buffers over all its partitions before it writes out the fullest partitions.
-
-Rows that rewrite a base file, and the keys of deletes, stay in memory to the end.
-"""
 
 
-def write_rows(state: TableState, *, operation: Operation, data: Any) -> Committed:
+@dataclass(frozen=True, slots=True)
+class TaskLimits:
+    """How much a task does at a time.
+
+    It buffers *max_buffered* bytes of rows over all its partitions before it writes out the fullest partitions; rows
+    that rewrite a base file, and the keys of deletes, stay in memory to the end.  Rows are located in *batches* pieces,
+    or in more of them if these have over *batch_rows* rows.  The small blocks of *encoded_together* file groups are
+    encoded together.
+    """
+
+    max_buffered: int = 256 * 1024 * 1024
+    batch_rows: int = 65_536
+    batches: int = 16
+    encoded_together: int = ENCODED_TOGETHER
+
+
+TASK_LIMITS = TaskLimits()
+
+
+def write_rows(state: TableState, *, operation: Operation, data: Any, limits: TaskLimits = TASK_LIMITS) -> Committed:
     """Write *data* in one commit of *operation*; return the commit and the state of the table after it.
 
     *state* is the table as the write found it, with its schema.  If a row cannot be written, nothing is.
+    *limits* are those of its task.
 
     Raises:
         SchemaError, DataError: the rows cannot be written.
@@ -82,7 +95,7 @@ def write_rows(state: TableState, *, operation: Operation, data: Any) -> Committ
     """
     rows, change = prepare(state, operation, data)
     for write in attempts(state, operation, in_tasks=False, change=change):
-        with write, local_task(write.plan, state.storage, cache=state.context.parsed.cache) as task:
+        with write, local_task(write.plan, state.storage, cache=state.context.parsed.cache, limits=limits) as task:
             for located in task.locate(rows):
                 task.write(located)
             write.commit(task.finish())
@@ -248,8 +261,10 @@ class WriteTask:
         storage: Storage | None = None,
         cache: TableCache | None = None,
         threads: int = 1,
+        limits: TaskLimits = TASK_LIMITS,
     ) -> None:
         self.plan = plan
+        self._limits = limits
         self._token = token
         self._storage = open_storage(plan.root) if storage is None else storage
         self.tagger = Tagger(self._storage, plan, cache=cache)
@@ -259,7 +274,7 @@ class WriteTask:
         self._counter = 1
         self._buffered = 0
         self._threads = threads
-        self._side_by_side = TaskThreads(threads=threads)
+        self._side_by_side = TaskThreads(threads=threads, encoded_together=limits.encoded_together)
         self._complete_files = FileCloser(self._storage, sync=plan.options.sync)
 
     def write(self, located: LocatedRows) -> None:
@@ -269,13 +284,13 @@ class WriteTask:
             UnsupportedFeatureError: an update of a file group in a pending clustering.
         """
         # Rows that would exceed the memory are taken group by group, so that the fullest can be written in between.
-        fits = self._buffered + located.rows.nbytes <= _MAX_BUFFERED
+        fits = self._buffered + located.rows.nbytes <= self._limits.max_buffered
         partition = self._partition(located.path)
         for part in (located,) if fits else located.by_group():
             self._buffered -= partition.buffered_bytes
             partition.write(part)
             self._buffered += partition.buffered_bytes
-            if self._buffered > _MAX_BUFFERED:
+            if self._buffered > self._limits.max_buffered:
                 self._flush_fullest()
 
     def locate(self, rows: KeyedRows) -> Iterator[LocatedRows]:
@@ -298,7 +313,7 @@ class WriteTask:
         if plan.operation is Operation.BULK_INSERT and plan.options.bulk_insert_sort is not SortMode.NONE:
             rows = _sort_by_key(rows)
         # Many rows make large pieces: keys that are neighbours in the index are then looked up together.
-        pieces = rows.batches(max(_BATCH_ROWS, len(rows) // _BATCHES))
+        pieces = rows.batches(max(self._limits.batch_rows, len(rows) // self._limits.batches))
         if self.tagger.looks_up:  # what one piece reads, the next ones use
             return chain.from_iterable(map(self.tagger.locate, pieces))
         return chain.from_iterable(self._side_by_side.map(lambda piece: [*self.tagger.locate(piece)], pieces))
@@ -384,7 +399,7 @@ class WriteTask:
     def _flush_fullest(self) -> None:
         sizes = {path: partition.buffered_bytes for path, partition in self._partitions.items()}
         for path in sorted(sizes, key=sizes.__getitem__, reverse=True):
-            if self._buffered <= _MAX_BUFFERED:
+            if self._buffered <= self._limits.max_buffered:
                 break
             self._side_by_side.flush(self._partitions[path].open_handles())
             self._buffered -= sizes[path]
@@ -404,12 +419,18 @@ def write_keyed(
         return task.finish()
 
 
-def local_task(plan: WritePlan, storage: Storage | None = None, *, cache: TableCache | None = None) -> WriteTask:
+def local_task(
+    plan: WritePlan,
+    storage: Storage | None = None,
+    *,
+    cache: TableCache | None = None,
+    limits: TaskLimits = TASK_LIMITS,
+) -> WriteTask:
     """Return the only task of a write in this process; *cache* has the keys of files from earlier writes."""
     storage = open_storage(plan.root) if storage is None else storage
     is_far = not storage.capabilities.map  # threads then wait for answers, and need no cores
     threads = _MOST_THREADS if is_far else min(pa.cpu_count(), _MOST_THREADS)
-    return WriteTask(plan, _LOCAL_TOKEN, storage=storage, cache=cache, threads=threads)
+    return WriteTask(plan, _LOCAL_TOKEN, storage=storage, cache=cache, threads=threads, limits=limits)
 
 
 def _sort_by_key(rows: KeyedRows) -> KeyedRows:

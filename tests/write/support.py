@@ -7,7 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudiformat import Table
+from hudiformat import Commit, Table
+from hudiformat.services.inline import after_write, before_write
+from hudiformat.table.options.values import Operation
+from hudiformat.write.write import TaskLimits, write_rows
 from tests.tables import new_table, rows
 
 RAW = {"hoodie.parquet.compression.codec": "uncompressed", "hoodie.parquet.bloom.filter.enabled": "false"}
@@ -24,3 +27,8 @@ def keyed(start: int, end: int, *, ts: int = 1, path: str = "x") -> pa.Table:
 def files(table: Table) -> list[tuple[bool, int]]:
     """Of each newest slice whether it has a base file, and how many log files."""
     return sorted((item.base_file is not None, len(item.log_files)) for item in table.file_slices())
+
+
+def write_within(limits: TaskLimits, table: Table, operation: Operation, data: pa.Table) -> Commit:
+    """Write as the method of *table* for *operation* does, by a task with *limits*."""
+    return after_write(write_rows(before_write(table._context), operation=operation, data=data, limits=limits))

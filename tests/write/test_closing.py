@@ -10,29 +10,29 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import StorageError
-from hudiformat.write import task_threads
+from hudiformat.table.options.values import Operation
 from hudiformat.write.handles.merge import MergeHandle
+from hudiformat.write.write import TASK_LIMITS, TaskLimits
 from tests.tables import FLAGGED, content, data_files, new_table, rows, tree
+from tests.write.support import write_within
 
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "8"}
 MANY = [(f"k{number}", 1, "xy"[number % 2], number) for number in range(40)]
 
 
-def written(path: Path, **changes: Any) -> dict[str, bytes]:
+def written(path: Path, limits: TaskLimits = TASK_LIMITS, **changes: Any) -> dict[str, bytes]:
     table = new_table(path, options=BUCKETS, schema=FLAGGED, **changes)
-    table.upsert(rows(*MANY, schema=FLAGGED))
-    table.upsert(rows(*((key, 2, path, value, value % 5 == 0) for key, _, path, value in MANY[:20]), schema=FLAGGED))
+    some = ((key, 2, path, value, value % 5 == 0) for key, _, path, value in MANY[:20])
+    for data in (rows(*MANY, schema=FLAGGED), rows(*some, schema=FLAGGED)):
+        write_within(limits, table, Operation.UPSERT, data)
     assert len(content(table)) == 36
     return {name: data for name, data in tree(path).items() if not name.endswith(".properties")}
 
 
 @pytest.mark.parametrize("version", [6, 9])
-def test_small_blocks_that_are_encoded_together_are_those_of_each_group_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
-) -> None:
+def test_small_blocks_that_are_encoded_together_are_those_of_each_group_alone(tmp_path: Path, version: int) -> None:
     together = written(tmp_path / "together", version=version)
-    monkeypatch.setattr(task_threads, "_ENCODED_TOGETHER", 1)
-    assert written(tmp_path / "alone", version=version) == together
+    assert written(tmp_path / "alone", TaskLimits(encoded_together=1), version=version) == together
 
 
 @pytest.mark.slow

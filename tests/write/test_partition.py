@@ -15,12 +15,14 @@ from hudiformat.file_group.partitions import list_partitions
 from hudiformat.naming.file_names import BaseFileName
 from hudiformat.sizing import Parallelism, Verdict
 from hudiformat.storage.local import LocalStorage
+from hudiformat.table.options.values import Operation
 from hudiformat.timeline.contents import create_requested
 from hudiformat.timeline.plans import ClusteringGroup, ClusteringPlan, RequestedReplaceMetadata, SliceInfo
 from hudiformat.timeline.timeline import Action
+from hudiformat.write.write import TaskLimits
 from tests.effort import sample
 from tests.tables import content, edit, new_table, rows, tree
-from tests.write.support import files, keyed
+from tests.write.support import files, keyed, write_within
 
 pytestmark = pytest.mark.unmeasured
 
@@ -136,32 +138,26 @@ def test_where_the_index_sees_logs_new_rows_are_appended(tmp_path: Path) -> None
     assert len(content(table)) == 19
 
 
-def test_rows_that_come_in_portions_fill_what_the_first_portion_opened(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hudiformat.write.write._MAX_BUFFERED", 2_000)
-    monkeypatch.setattr("hudiformat.write.write._BATCH_ROWS", 50)
+def test_rows_that_come_in_portions_fill_what_the_first_portion_opened(tmp_path: Path) -> None:
+    limits = TaskLimits(max_buffered=2_000, batch_rows=50)
     for index in ("SIMPLE", "INMEMORY"):
         for kind in ("MERGE_ON_READ", "COPY_ON_WRITE"):
             table = new_table(tmp_path / f"{index}{kind}", table_type=kind, options={"hoodie.index.type": index})
-            commit = table.insert(keyed(0, 1000))
+            commit = write_within(limits, table, Operation.INSERT, keyed(0, 1000))
             assert [stat.num_inserts for stat in commit.stats] == [1000]
-            table.upsert(keyed(900, 1300, ts=2))
-            table.upsert(keyed(0, 10, ts=3))
+            write_within(limits, table, Operation.UPSERT, keyed(900, 1300, ts=2))
+            write_within(limits, table, Operation.UPSERT, keyed(0, 10, ts=3))
             # Where the index is blind, updates that came before the new rows have given the group a log file.
             blind = (index, kind) == ("SIMPLE", "MERGE_ON_READ")
             assert len(table.file_slices()) == (2 if blind else 1)
             assert len(content(table)) == 1300
 
 
-def test_a_group_that_got_a_log_takes_no_new_rows_that_come_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_group_that_got_a_log_takes_no_new_rows_that_come_later(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t")
     table.insert(keyed(0, 100))
-    monkeypatch.setattr("hudiformat.write.write._MAX_BUFFERED", 1)
-    monkeypatch.setattr("hudiformat.write.write._BATCH_ROWS", 10)
-    commit = table.upsert(keyed(50, 150, ts=2))
+    limits = TaskLimits(max_buffered=1, batch_rows=10)
+    commit = write_within(limits, table, Operation.UPSERT, keyed(50, 150, ts=2))
     assert sorted((stat.log_version or 0, stat.num_inserts) for stat in commit.stats) == [(0, 50), (1, 0)]
     assert len(content(table)) == 150
 

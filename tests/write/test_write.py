@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,9 @@ from hudiformat.naming.keys import DEFAULT_PARTITION
 from hudiformat.table.options.values import Operation
 from hudiformat.timeline.timeline import Action
 from hudiformat.write.commit.transaction import begin_write
-from hudiformat.write.write import WriteTask
+from hudiformat.write.write import TaskLimits, WriteTask
 from tests.tables import FLAGGED, SCHEMA, content, data_files, multiset, new_table, rows, tree
-from tests.write.support import cow, files, keyed
+from tests.write.support import cow, files, keyed, write_within
 
 
 def test_an_insert_gives_back_what_it_wrote(table: Table) -> None:
@@ -339,15 +340,14 @@ def test_tables_of_hudi_are_written_on(own_golden: Callable[[str], Path], name: 
     assert multiset(found.select(keys)) == multiset(before.slice(3).select(keys))
 
 
-def test_rows_may_come_in_many_batches(
-    tmp_path: Path, any_index: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hudiformat.write.write._BATCH_ROWS", 7)
+def test_rows_may_come_in_many_batches(tmp_path: Path, any_index: dict[str, str]) -> None:
+    write = partial(write_within, TaskLimits(batch_rows=7))
     options = {**any_index, "hoodie.logfile.data.block.max.size": "500"}
     table = new_table(tmp_path / "t", schema=FLAGGED, options=options)
-    table.insert(rows(*((f"k{i:02d}", 1, "xy"[i % 2], i) for i in range(60)), schema=FLAGGED))
-    table.upsert(rows(*((f"k{i:02d}", 2, "xy"[i % 2], i, i % 3 == 0) for i in range(40, 90)), schema=FLAGGED))
-    table.delete(rows(*((f"k{i:02d}", 0, "xy"[i % 2]) for i in range(20)), schema=FLAGGED))
+    flagged = partial(rows, schema=FLAGGED)
+    write(table, Operation.INSERT, flagged(*((f"k{i:02d}", 1, "xy"[i % 2], i) for i in range(60))))
+    write(table, Operation.UPSERT, flagged(*((f"k{i:02d}", 2, "xy"[i % 2], i, i % 3 == 0) for i in range(40, 90))))
+    write(table, Operation.DELETE, flagged(*((f"k{i:02d}", 0, "xy"[i % 2]) for i in range(20))))
     kept = [*range(20, 40), *(i for i in range(40, 90) if i % 3)]
     assert content(table, ["k", "v"]) == [(f"k{i:02d}", i) for i in kept]
 
@@ -425,7 +425,7 @@ def test_a_bulk_insert_sorts_as_asked(tmp_path: Path, mode: str) -> None:
 def test_a_task_with_too_much_in_hand_writes_the_fullest_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, any_index: dict[str, str]
 ) -> None:
-    monkeypatch.setattr("hudiformat.write.write._MAX_BUFFERED", 1_000)
+    limits = TaskLimits(max_buffered=1_000)
     flushed: list[int] = []
     relieve = WriteTask._flush_fullest
 
@@ -436,8 +436,9 @@ def test_a_task_with_too_much_in_hand_writes_the_fullest_first(
     monkeypatch.setattr(WriteTask, "_flush_fullest", watched)
     table = new_table(tmp_path / "t", options=any_index)
     data = rows(*((f"k{i}", 1, "xyz"[i % 3], i) for i in range(300)))
-    table.insert(data)
-    table.upsert(data)
+    write_within(limits, table, Operation.INSERT, data)
+    write_within(limits, table, Operation.UPSERT, data)
+    assert flushed
     assert all(size <= 1_000 for size in flushed)
     assert len(content(table)) == 300
 

@@ -10,9 +10,11 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import Commit, LogReader, Table
+from hudiformat.table.options.values import Operation
+from hudiformat.write.write import TaskLimits
 from tests.effort import sample
 from tests.tables import SCHEMA, new_table
-from tests.write.support import keyed
+from tests.write.support import keyed, write_within
 
 pytestmark = pytest.mark.unmeasured
 
@@ -103,12 +105,11 @@ def test_what_is_in_memory_when_a_write_fails_is_left(tmp_path: Path, monkeypatc
     assert [block.num_records() for block in LogReader(Path(table.path, path or ""))] == [10]
 
 
-def test_groups_are_as_full_where_memory_is_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_groups_are_as_full_where_memory_is_short(tmp_path: Path) -> None:
     """Rows come in parts, each of which is written at once."""
-    monkeypatch.setattr("hudiformat.write.write._MAX_BUFFERED", 10_000)
-    monkeypatch.setattr("hudiformat.write.write._BATCH_ROWS", 500)
+    limits = TaskLimits(max_buffered=10_000, batch_rows=500)
     table = new_table(tmp_path / "t", schema=WIDE, options={**OPTIONS, "hoodie.copyonwrite.record.size.estimate": "80"})
-    sizes = bytes_of_groups(table.insert(with_texts(4000, 100))).values()
+    sizes = bytes_of_groups(write_within(limits, table, Operation.INSERT, with_texts(4000, 100))).values()
     assert sum(size * RATIO > 0.9 * M for size in sizes) >= len(sizes) - 1
     assert max(sizes) * RATIO < 1.1 * M
     assert table.snapshot(columns=[]).num_rows == 4000
