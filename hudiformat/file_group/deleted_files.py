@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, islice
 from typing import Protocol
 
 from hudiformat.errors import CorruptTableError, FilesGoneError, HudiFormatError, StorageError, warn
@@ -214,8 +213,8 @@ def refuse_incomplete(
 
     Some file systems list only folders that have a marker, others are behind, and a file may be lost: rows of files
     that a listing leaves out would be missing from queries and from what writes look up.  So the commits of the active
-    timeline are read for a table that is listed *by_folders*.  With a metadata table, whose own folder is listed, it is
-    the newest write alone, which is read anyway.
+    timeline are read for a table that is listed *by_folders*.  With a metadata table, whose own folder is listed, and
+    on a local path it is the newest write alone, which is read anyway.
 
     *asked* returns those of some partition paths that were to be listed.  If another writer has deleted a file since
     *state* was read, that is noted in *seen*.
@@ -223,9 +222,8 @@ def refuse_incomplete(
     Raises:
         StorageError: the listing lacks a file that a commit names; if *damage* is skipped, that is a warning.
     """
-    head = list(islice(listed := iter(listed), 2))
-    expected = newest_files(state.commits(_writes_to_read(state, head, by_folders=by_folders)), state.visibility)
-    for path, files in chain(head, listed):
+    expected = newest_files(state.commits(_writes_to_read(state, by_folders=by_folders)), state.visibility)
+    for path, files in listed:
         required = expected.pop(path, None)
         if required is not None and not required <= (names := {file.name for file in files}):
             refuse_missing(state.storage, state.config, path, required - names, damage=damage, seen=seen)
@@ -234,22 +232,10 @@ def refuse_incomplete(
         refuse_missing(state.storage, state.config, path, expected[path], damage=damage, seen=seen)
 
 
-def _writes_to_read(
-    state: ListedTable, head: Sequence[tuple[str, list[FileInfo]]], *, by_folders: bool
-) -> Sequence[Instant]:
-    """Return the writes whose files are compared with a listing that begins with *head*.
-
-    On a local path, whose folders are listed by the operating system, those of a single partition are the newest write
-    and those of which no listed file has the instant.
-    """
+def _writes_to_read(state: ListedTable, *, by_folders: bool) -> Sequence[Instant]:
+    """Return the writes whose files are compared with a listing: the newest on a local path, which the system lists."""
     writes = state.timeline.completed_writes
-    if not by_folders:
-        return writes[-1:]
-    if len(head) != 1 or not state.storage.capabilities.map:
-        return writes
-    instants = {name.instant for file in head[0][1] if (name := parse_data_file(file.name)) is not None}
-    unseen = () if state.logs_name_slices else (write for write in writes[:-1] if write.time not in instants)
-    return (*unseen, *writes[-1:])
+    return writes if by_folders and not state.storage.capabilities.map else writes[-1:]
 
 
 def refuse_missing(
