@@ -1,6 +1,6 @@
 """Write a stream of rows, which may be larger than memory.
 
-A stream of up to MOST_AT_ONCE bytes is read whole before anything is written.  The rows of a larger stream are written
+A stream of up to 128 MiB is read whole before anything is written.  The rows of a larger stream are written
 while they are read: if a later row turns out to be invalid, files have been written already, and they are rolled back.
 In memory are the rows that wait to be written to their file groups, up to 256 MiB; the updates of a copy-on-write
 table, whose base files are rewritten at the end; and, if keys are looked up, the keys of the table's partitions.
@@ -9,6 +9,7 @@ table, whose base files are rewritten at the end; and, if keys are looked up, th
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import chain
 
 import pyarrow as pa
@@ -25,13 +26,27 @@ from hudiformat.write.duplicates import combine_stream
 from hudiformat.write.rows import KeyedRows
 from hudiformat.write.write import CheckedColumns, check_rows, local_task, read_incoming, write_rows
 
-MOST_AT_ONCE = 128 << 20
-"""Bytes of a stream that are read before anything is written, and bytes of rows that are combined in memory at once."""
-_PIECE = 32 << 20
 _KEY = "_hudiformat_key"
 
 
-def write_stream(state: TableState, *, operation: Operation, data: ArrowRows) -> Committed:
+@dataclass(frozen=True, slots=True)
+class StreamLimits:
+    """How much of a stream is in memory.
+
+    Up to *most_at_once* bytes are read before anything is written, and so many bytes of rows are combined in memory at
+    once.  The rows of a larger stream are written in pieces of about *piece* bytes.
+    """
+
+    most_at_once: int = 128 << 20
+    piece: int = 32 << 20
+
+
+STREAM_LIMITS = StreamLimits()
+
+
+def write_stream(
+    state: TableState, *, operation: Operation, data: ArrowRows, limits: StreamLimits = STREAM_LIMITS
+) -> Committed:
     """Write a stream of rows in one commit; return the commit and the state of the table after it.
 
     *data* is an object with ``__arrow_c_stream__``, or an iterator of record batches.
@@ -47,14 +62,14 @@ def write_stream(state: TableState, *, operation: Operation, data: ArrowRows) ->
     for batch in reader:
         head.append(batch)
         size += batch.nbytes
-        if size > MOST_AT_ONCE:
+        if size > limits.most_at_once:
             break
     is_sorted = operation is Operation.BULK_INSERT and state.options.bulk_insert_sort is not SortMode.NONE
-    if size <= MOST_AT_ONCE or operation is Operation.DELETE or is_sorted:
+    if size <= limits.most_at_once or operation is Operation.DELETE or is_sorted:
         whole = pa.Table.from_batches([*head, *reader], reader.schema)
         return write_rows(state, operation=operation, data=whole)
     every = chain(_drain(head), reader)
-    return _write_large(state, operation, pa.RecordBatchReader.from_batches(reader.schema, every))
+    return _write_large(state, operation, pa.RecordBatchReader.from_batches(reader.schema, every), limits)
 
 
 def _drain(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -73,7 +88,9 @@ def _reader(data: ArrowRows) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(first.schema, chain([first], data))
 
 
-def _write_large(state: TableState, operation: Operation, reader: pa.RecordBatchReader) -> Committed:
+def _write_large(
+    state: TableState, operation: Operation, reader: pa.RecordBatchReader, limits: StreamLimits
+) -> Committed:
     """Write the rows while they are read; the stream can be read once, so a repeated write raises an error."""
     reader = read_incoming(state, operation, reader)
     checked = check_rows(state, operation, reader.schema)
@@ -87,32 +104,35 @@ def _write_large(state: TableState, operation: Operation, reader: pa.RecordBatch
                     path=state.storage.root,
                 )
             is_read = True
-            for piece in _prepare_pieces(write.plan, checked, reader):
+            for piece in _prepare_pieces(write.plan, checked, reader, limits):
                 for located in task.locate(piece):
                     task.write(located)
             write.commit(task.finish())
     return write.result
 
 
-def _prepare_pieces(plan: WritePlan, checked: CheckedColumns, reader: pa.RecordBatchReader) -> Iterator[KeyedRows]:
+def _prepare_pieces(
+    plan: WritePlan, checked: CheckedColumns, reader: pa.RecordBatchReader, limits: StreamLimits
+) -> Iterator[KeyedRows]:
     """Yield the rows in pieces with keys and paths; if the write combines rows, each key occurs in one row only."""
     keys = RowKeys.of(plan.config)
-    batches = (batch for piece in _pieces(reader) for batch in checked.fit(piece).combine_chunks().to_batches())
+    pieces = map(checked.fit, _pieces(reader, limits.piece))
+    batches = (batch for piece in pieces for batch in piece.combine_chunks().to_batches())
     if not plan.combines:
         for batch in batches:
             yield KeyedRows.of(keys, batch)
         return
     keyed = (_with_key(plan, batch) for batch in batches)
-    for batch in combine_stream(keyed, _KEY, plan.ordering_fields, memory=MOST_AT_ONCE):
+    for batch in combine_stream(keyed, _KEY, plan.ordering_fields, memory=limits.most_at_once):
         yield KeyedRows.of(keys, batch.drop_columns([_KEY]))
 
 
-def _pieces(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
-    """Yield the batches of *reader*, joined into tables of at least _PIECE bytes."""
+def _pieces(reader: pa.RecordBatchReader, least: int) -> Iterator[pa.Table]:
+    """Yield the batches of *reader*, joined into tables of at least *least* bytes."""
     waiting: list[pa.RecordBatch] = []
     for batch in reader:
         waiting.append(batch)
-        if sum(one.nbytes for one in waiting) >= _PIECE:
+        if sum(one.nbytes for one in waiting) >= least:
             yield pa.Table.from_batches(waiting)
             waiting = []
     if waiting:

@@ -11,7 +11,10 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from hudiformat.api import streaming
+from hudiformat.api.streaming import StreamLimits, write_stream
+from hudiformat.arguments import ArrowRows
+from hudiformat.services.inline import after_write, before_write
+from hudiformat.table.options.values import Operation
 from tests.effort import sample
 from tests.tables import SCHEMA, content, new_table, rows, tree
 
@@ -22,11 +25,10 @@ INDEXES: dict[str, dict[str, str]] = {
 }
 
 
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every stream is a large one, and every batch a piece."""
-    monkeypatch.setattr(streaming, "MOST_AT_ONCE", 100)
-    monkeypatch.setattr(streaming, "_PIECE", 1)
+def write_large(table: hf.Table, operation: Operation, data: ArrowRows) -> hf.Commit:
+    """Write as the method of *table* for *operation* does; every stream is a large one, and every batch a piece."""
+    limits = StreamLimits(most_at_once=100, piece=1)
+    return after_write(write_stream(before_write(table._context), operation=operation, data=data, limits=limits))
 
 
 def batches(*, ts: int = 1, twice: bool = False) -> Iterator[pa.RecordBatch]:
@@ -39,37 +41,39 @@ def batches(*, ts: int = 1, twice: bool = False) -> Iterator[pa.RecordBatch]:
         ).to_batches()
 
 
-@pytest.mark.usefixtures("small")
 @pytest.mark.parametrize(
     ("index", "table_type", "operation"),
-    sample(product(INDEXES, ["MERGE_ON_READ", "COPY_ON_WRITE"], ["insert", "bulk_insert", "upsert"]), of=3),
+    sample(
+        product(
+            INDEXES, ["MERGE_ON_READ", "COPY_ON_WRITE"], [Operation.INSERT, Operation.BULK_INSERT, Operation.UPSERT]
+        ),
+        of=3,
+    ),
 )
 def test_a_large_stream_gives_the_rows_of_the_same_table(
-    tmp_path: Path, index: str, table_type: str, operation: str
+    tmp_path: Path, index: str, table_type: str, operation: Operation
 ) -> None:
     streamed, whole = (
         new_table(tmp_path / name, table_type=table_type, options=INDEXES[index]) for name in ("streamed", "whole")
     )
     for table in (streamed, whole):
         table.insert(rows(("k3", 0, "p1", 0), ("other", 0, "p1", 0)))
-    twice = operation == "upsert"
-    commit = getattr(streamed, operation)(pa.RecordBatchReader.from_batches(SCHEMA, batches(twice=twice)))
-    getattr(whole, operation)(pa.Table.from_batches(batches(twice=twice), SCHEMA))
+    twice = operation is Operation.UPSERT
+    commit = write_large(streamed, operation, pa.RecordBatchReader.from_batches(SCHEMA, batches(twice=twice)))
+    getattr(whole, operation.value.lower())(pa.Table.from_batches(batches(twice=twice), SCHEMA))
     assert sorted(content(streamed)) == sorted(content(whole))
     assert commit.num_writes >= 60
     assert len(streamed.timeline.completed) == 2
     assert streamed.verify() == []
 
 
-@pytest.mark.usefixtures("small")
 def test_of_two_rows_far_apart_the_later_counts(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t", options=INDEXES["simple"])
-    table.upsert(batches(twice=True))
+    write_large(table, Operation.UPSERT, batches(twice=True))
     found = {row[0]: row[3] for row in content(table)}
     assert (found["k5"], found["k6"], len(found)) == (-5, 6, 60)
 
 
-@pytest.mark.usefixtures("small")
 def test_a_bad_row_far_down_leaves_the_table_as_it_was(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t", options=INDEXES["simple"])
     table.insert(rows(("a", 1, "x", 1)))
@@ -79,18 +83,17 @@ def test_a_bad_row_far_down_leaves_the_table_as_it_was(tmp_path: Path) -> None:
         yield pa.RecordBatch.from_pydict({"k": [None], "ts": [1], "p": ["x"], "v": [1]}, schema=SCHEMA)
 
     with pytest.raises(hf.DataError, match="record key k: null or empty"):
-        table.insert(bad())
+        write_large(table, Operation.INSERT, bad())
     assert content(table) == [("a", 1, "x", 1)]
     table.upsert(rows(("a", 2, "x", 2)))
     assert content(table) == [("a", 2, "x", 2)]
     assert [path for path in tree(tmp_path) if "/p0/" in path and path.endswith(".parquet")] == []
 
 
-@pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("sort", ["GLOBAL_SORT", "PARTITION_SORT"])
 def test_what_is_sorted_is_sorted_as_a_whole(tmp_path: Path, sort: str) -> None:
     table = new_table(tmp_path / "t", options={**INDEXES["simple"], "hoodie.bulkinsert.sort.mode": sort})
-    table.bulk_insert(reversed(list(batches())))
+    write_large(table, Operation.BULK_INSERT, reversed(list(batches())))
     keys = table.snapshot(columns=["k", "p"]).filter(pa.compute.field("p") == "p0")["k"].to_pylist()
     assert keys == sorted(keys)
 
@@ -116,7 +119,6 @@ def test_an_iterator_of_something_else(tmp_path: Path, data: Iterator[Any]) -> N
         table.insert(data)
 
 
-@pytest.mark.usefixtures("small")
 def test_a_stream_is_not_written_twice(tmp_path: Path) -> None:
     options = {
         **INDEXES["simple"],
@@ -132,7 +134,7 @@ def test_a_stream_is_not_written_twice(tmp_path: Path) -> None:
         other.upsert(rows(("k1", 5, "p1", 5)))
 
     with pytest.raises(hf.WriteConflictError, match="the rows of a stream cannot be read again: give them anew"):
-        table.upsert(overtaken())
+        write_large(table, Operation.UPSERT, overtaken())
     assert content(table) == [("k1", 5, "p1", 5)]
-    table.upsert(batches(ts=9))
+    write_large(table, Operation.UPSERT, batches(ts=9))
     assert table.count() == 60

@@ -12,7 +12,9 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
+from hudiformat.api.streaming import StreamLimits, write_stream
 from hudiformat.schema.evolution import PARTIAL_SCHEMA
+from hudiformat.services.inline import after_write, before_write
 from hudiformat.table.options.values import Operation
 from hudiformat.write.made_keys import add_keys_to_batches, keeps_keys, new_prefix
 from tests.effort import sample
@@ -103,8 +105,7 @@ def test_a_table_without_partitions(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_stream_larger_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hudiformat.api.streaming.MOST_AT_ONCE", 1 << 20)
+def test_a_stream_larger_than_memory(tmp_path: Path) -> None:
     table = without_key(tmp_path / "t")
     batch = rows(*((f"k{number}", 1, "xyz"[number % 3], number) for number in range(1000))).to_batches()[0]
 
@@ -112,8 +113,9 @@ def test_a_stream_larger_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyP
         for _ in range(LARGE // 1000):
             yield batch
 
-    for operation in (table.insert, table.upsert):
-        operation(stream())
+    for operation in (Operation.INSERT, Operation.UPSERT):
+        limits = StreamLimits(most_at_once=1 << 20)
+        after_write(write_stream(before_write(table._context), operation=operation, data=stream(), limits=limits))
     assert len(set(keys(table))) == 2 * LARGE
 
 
