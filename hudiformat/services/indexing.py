@@ -34,7 +34,7 @@ from hudiformat.write.commit.changing import change_timeline
 from hudiformat.write.commit.failed_writes import roll_back_failed_writes
 from hudiformat.write.commit.publishing import announce, publish
 from hudiformat.write.metadata.dropping import drop_partitions
-from hudiformat.write.metadata.indexing import IndexBuild
+from hudiformat.write.metadata.indexing import BUILD_LIMITS, BuildLimits, IndexBuild
 from hudiformat.write.metadata.kinds import MAINTAINED, indexed_columns
 from hudiformat.write.metadata.preparing import refuse_pending_services
 from hudiformat.write.metadata.setting_up import chosen_partitions, has_partition_stats, refuse_partitioned_index
@@ -48,11 +48,16 @@ _PREFIXES = (SECONDARY_INDEX, EXPRESSION_INDEX)
 
 
 def create_index(
-    context: TableContext, name: str, *, columns: Sequence[str] = (), progress: Progress | None = None
+    context: TableContext,
+    name: str,
+    *,
+    columns: Sequence[str] = (),
+    progress: Progress | None = None,
+    limits: BuildLimits = BUILD_LIMITS,
 ) -> ServiceResult[Instant]:
     """Build the index *name* and the indexes that it needs, as far as they do not exist.
 
-    *columns* are the columns of ``column_stats``.
+    *columns* are the columns of ``column_stats``.  *limits* are those of each build.
 
     Raises:
         OptionError: there is no such index, or it exists with other columns.
@@ -70,7 +75,7 @@ def create_index(
             refuse_partitioned_index(current.config, indexing)
         missing = _missing_partitions(current, name)
         for one in missing:
-            built += [_build(IndexBuild(current, one, indexing), progress)]
+            built += [_build(IndexBuild(current, one, indexing, limits), progress)]
             current = current.context.state()
     return ServiceResult("index", f"{', '.join(missing)} built" if missing else "", tuple(built))
 

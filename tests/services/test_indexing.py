@@ -28,6 +28,7 @@ from hudiformat.timeline.contents import read_content
 from hudiformat.timeline.plans import IndexCommitMetadata
 from hudiformat.timeline.timeline import Action
 from hudiformat.write.commit.transaction import begin_write
+from hudiformat.write.metadata.indexing import BuildLimits
 from tests.effort import every, sample
 from tests.faults import FaultyStorage
 from tests.metadata_statistics import check_metadata_table, indexed_columns
@@ -173,14 +174,11 @@ def test_indexes_of_others_can_be_dropped_by_either_name(tmp_path: Path) -> None
     check(path)
 
 
-def test_a_partitioned_record_index_is_built_with_file_groups_for_each_partition(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hudiformat.write.metadata.indexing._GROUP_BYTES", 100)
+def test_a_partitioned_record_index_is_built_with_file_groups_for_each_partition(tmp_path: Path) -> None:
     grown(tmp_path / "t", table_type="COPY_ON_WRITE")
     options = {"hoodie.metadata.record.level.index.enable": "true", "hoodie.index.type": "RECORD_LEVEL_INDEX"}
     table = open_table(tmp_path / "t", options={**options, "hudiformat.sync": "false"})
-    table.create_index("record_index")
+    create_index(table._context, "record_index", limits=BuildLimits(group_bytes=100))
     files = {path.name.split("_")[0] for path in (tmp_path / "t/.hoodie/metadata/record_index").glob("*.hfile")}
     assert {name.rsplit("-", 2)[0] for name in files} == {"record-index-x", "record-index-y", "record-index-z"}
     assert len(files) > 3

@@ -45,10 +45,6 @@ from hudiformat.write.metadata.kinds import indexed_columns, kind_of_index, stat
 from hudiformat.write.metadata.metadata_table import MetadataTable
 from hudiformat.write.metadata.setting_up import first_instant, index_definition, make_metadata_table, new_partition
 
-_GROUP_BYTES = 64 << 20
-"""The approximate bytes of the records in a file group: so many are in memory at a time."""
-_PORTION_BYTES = 256 << 20
-"""The approximate bytes of the records that tasks send to the driver at a time."""
 _ROW_BYTES = {RECORD_INDEX: 128, BLOOM_FILTERS: 8}
 _STATISTICS_BYTES = 256
 
@@ -58,6 +54,21 @@ Progress = Callable[[int, int], None]
 """A function that takes the bytes of the table's files that have been read, and the bytes of all of them."""
 
 
+@dataclass(frozen=True, slots=True)
+class BuildLimits:
+    """How much of an index is in memory while it is built, by estimates.
+
+    A file group gets records of *group_bytes*: so many are in memory at a time.  Tasks send records of *portion_bytes*
+    to the driver at a time.
+    """
+
+    group_bytes: int = 64 << 20
+    portion_bytes: int = 256 << 20
+
+
+BUILD_LIMITS = BuildLimits()
+
+
 @dataclass(frozen=True)
 class IndexBuild:
     """One index that is to be built for the table *state*; its partition of the metadata table is ``name``."""
@@ -65,6 +76,7 @@ class IndexBuild:
     state: TableState
     name: str
     indexing: IndexingOptions
+    limits: BuildLimits = BUILD_LIMITS
 
     def run(self, time: str, progress: Progress) -> None:
         """Build the partition at the instant *time*; nobody reads it before the properties name it.
@@ -127,11 +139,15 @@ class IndexBuild:
     def _partition(self) -> NewPartition:
         """Return the partition with as many file groups as its records need."""
         if not is_partitioned(self.definition):
-            return new_partition(self.name, self.indexing, least=_groups(sum(self._sizes)))
+            return new_partition(self.name, self.indexing, least=self._groups(sum(self._sizes)))
         sizes: Counter[str] = Counter()
         for one, size in zip(self._slices, self._sizes, strict=True):
             sizes[one.partition_path] += size
-        return NewPartition.of_paths(self.name, {path: max(_groups(size), 1) for path, size in sizes.items()})
+        return NewPartition.of_paths(self.name, {path: max(self._groups(size), 1) for path, size in sizes.items()})
+
+    def _groups(self, size: int) -> int:
+        """Return how many file groups records of *size* bytes need."""
+        return -(-size // self.limits.group_bytes)
 
     @cached_property
     def _sizes(self) -> Sequence[int]:
@@ -163,7 +179,7 @@ class IndexBuild:
         some: list[FileSlice] = []
         size = 0
         for one, more in zip(self._slices, self._sizes, strict=True):
-            if some and size + more > _PORTION_BYTES:
+            if some and size + more > self.limits.portion_bytes:
                 yield some
                 some, size = [], 0
             some, size = [*some, one], size + more
@@ -199,11 +215,6 @@ class IndexBuild:
         known = MetadataChanges(self.state, table.own, indexed_columns(self.state))
         for folder in names:
             yield Change(written={folder: ()}, live=names.__getitem__, known=known.statistics_of_files)
-
-
-def _groups(size: int) -> int:
-    """Return how many file groups records of *size* bytes need."""
-    return -(-size // _GROUP_BYTES)
 
 
 def _in_task(function: Callable[[Storage, FileSlice], Any], root: str, one: FileSlice) -> Any:

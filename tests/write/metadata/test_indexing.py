@@ -11,19 +11,17 @@ import pytest
 
 from hudiformat.services.indexing import create_index
 from hudiformat.table.executor import Given, Result, TaskAttempt
-from hudiformat.write.metadata import indexing
-from hudiformat.write.metadata.indexing import IndexBuild
+from hudiformat.write.metadata.indexing import BuildLimits, IndexBuild
 from tests.effort import sample
 from tests.metadata_statistics import check_bloom_filters, check_metadata_table, check_record_index, check_statistics
 from tests.tables import new_table, rows
 
 
-def test_an_index_gets_more_file_groups_where_it_is_larger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_gets_more_file_groups_where_it_is_larger(tmp_path: Path) -> None:
     """The records of one file group are in memory at a time."""
     table = new_table(tmp_path / "t")
     table.upsert(rows(*((f"k{number}", 1, "x", 1) for number in range(100))))
-    monkeypatch.setattr(indexing, "_GROUP_BYTES", 1000)
-    table.create_index("record_index")
+    create_index(table._context, "record_index", limits=BuildLimits(group_bytes=1000))
     folder = tmp_path / "t/.hoodie/metadata/record_index"
     assert len(list(folder.glob(".record-index-*"))) == 13  # 128 bytes a row
     check_record_index(tmp_path / "t")
@@ -54,10 +52,9 @@ def test_only_column_statistics_have_columns_in_their_definition(tmp_path: Path)
 )
 @pytest.mark.parametrize("at_once", [1, 1 << 20])
 def test_files_are_read_by_tasks_where_there_are_some(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, check: Callable[[Path], None], at_once: int
+    tmp_path: Path, name: str, check: Callable[[Path], None], at_once: int
 ) -> None:
     """What goes to tasks and comes back travels as bytes."""
-    monkeypatch.setattr(indexing, "_PORTION_BYTES", at_once)
     table = new_table(tmp_path / "t", options={"hoodie.index.type": "SIMPLE"})
     table.insert(rows(*((f"k{number}", 1, f"p{number % 5}", number) for number in range(40))))
     table.upsert(rows(*((f"k{number}", 2, f"p{number % 5}", number) for number in range(0, 40, 3))))
@@ -73,7 +70,8 @@ def test_files_are_read_by_tasks_where_there_are_some(
             there, received = pickle.loads(sent)  # noqa: S301 - our own
             return iter([pickle.loads(pickle.dumps(there(one, TaskAttempt(0, 0)))) for one in received])  # noqa: S301
 
-    create_index(replace(table._context, executor=Elsewhere()), name)
+    limits = BuildLimits(portion_bytes=at_once)
+    create_index(replace(table._context, executor=Elsewhere()), name, limits=limits)
     check(tmp_path / "t")
     reads = [] if name == "files" else [5] if at_once > 1 else []
     estimates = [5] if name in ("bloom_filters", "record_index") else []
