@@ -43,7 +43,7 @@ BUCKETED = {
 """Instead of the same of KEYS: 512 file groups."""
 SMALL, FIRST, INSERT, UPSERT = "upsert of 20,000 rows", "first load by upsert", "insert", "upsert of all rows"
 SPREAD = "upsert of 20,000 rows into 512 buckets"
-_READS = 3
+READS = 3
 """Rounds of reads for each of writes."""
 QUERIES: dict[str, tuple[str | None, list[str] | None]] = {
     "count": (None, []),
@@ -107,7 +107,8 @@ def asked(name: str, rows: DataFrame) -> None:
 class Job:
     """What is measured, in one session."""
 
-    def __init__(self, spark: SparkSession, engine: str, folder: Path, rounds: int) -> None:
+    def __init__(self, spark: SparkSession, engine: str, folder: Path, rounds: int, *, reads: int = READS) -> None:
+        self._reads = reads
         self._spark, self._engine, self._folder, self._rounds = spark, engine, folder, rounds
         self._target = folder / f"target-{engine}"
         self._groups = count()
@@ -165,7 +166,7 @@ class Job:
         for table, folder in TABLES.items():
             for name, (where, columns) in QUERIES.items():
                 taken: dict[str, list[float]] = {engine: [] for engine in readers}
-                for _ in range(_READS * self._rounds + 1):
+                for _ in range(self._reads * self._rounds + 1):
                     for engine, read in readers.items():
                         start = time.perf_counter()
                         asked(name, read(str(self._folder / folder), where, columns))

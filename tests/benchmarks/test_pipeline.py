@@ -25,13 +25,12 @@ COUNT = 2_000
 
 @only_long
 def test_writes_and_reads_are_measured(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline_job, "_READS", 1)
     monkeypatch.setitem(pipeline_job.BUCKETED, "hoodie.bucket.index.num.buckets", "4")
     hudi_spark.register(spark)
     pipeline.prepare(tmp_path, COUNT)
     slices = hf.open_table(tmp_path / "mor").file_slices()
     assert (len(slices), sum(bool(one.log_files) for one in slices)) == (10, 1)
-    job = Job(spark, "functions", tmp_path, 1)
+    job = Job(spark, "functions", tmp_path, 1, reads=1)
     job.writes()
     job.reads()
     found = job.found

@@ -16,7 +16,7 @@ _LIMIT = "spark.sql.execution.arrow.maxBytesPerBatch"
 _NO_LIMIT = str(2**31 - 1)
 
 _TASKS_PER_CORE, _ROWS_OF_A_TASK = 4, 250_000
-_GATHERED_AT_ONCE = 4 * 1024 * 1024
+GATHERED_AT_ONCE = 4 * 1024 * 1024
 """Bytes of rows that one call works on; larger batches need fewer calls."""
 
 
@@ -118,22 +118,22 @@ def plan_shuffles_once(spark: SparkSession, rows: int) -> Iterator[None]:
         yield
 
 
-def regroup_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield *batches*, joined or cut to batches of about ``_GATHERED_AT_ONCE`` bytes; none is empty."""
+def regroup_batches(batches: Iterable[pa.RecordBatch], *, at_once: int = GATHERED_AT_ONCE) -> Iterator[pa.RecordBatch]:
+    """Yield *batches*, joined or cut to batches of about *at_once* bytes; none is empty."""
     waiting: list[pa.RecordBatch] = []
     size = 0
-    for batch in chain.from_iterable(map(_cut, batches)):
+    for batch in chain.from_iterable(_cut(batch, at_once) for batch in batches):
         waiting.append(batch)
         size += batch.nbytes
-        if size >= _GATHERED_AT_ONCE:
+        if size >= at_once:
             yield from concat_batches(waiting)
             waiting, size = [], 0
     if waiting:
         yield from concat_batches(waiting)
 
 
-def _cut(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    rows = max(batch.num_rows * _GATHERED_AT_ONCE // max(batch.nbytes, 1), 1)
+def _cut(batch: pa.RecordBatch, at_once: int) -> Iterator[pa.RecordBatch]:
+    rows = max(batch.num_rows * at_once // max(batch.nbytes, 1), 1)
     return (batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
 
 

@@ -7,6 +7,7 @@ sort it, and convert it back.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
@@ -20,30 +21,41 @@ from hudiformat.spark.write.lookup.tagging import GROUP, PATH
 from hudiformat.write.rows import group_by_code, take_rows
 
 _ROWS = "_hudiformat_rows"
-_SMALLEST_VALUE, _LARGEST_VALUE = 64 * 1024, 256 * 1024
-_PACKED_AT_ONCE = 16 * 1024 * 1024
-"""Sizes in bytes.  Every value is a stream with its own schema, so small values cost much.  Java allocates values above
-half a megabyte as humongous objects, which fill its heap before they are collected."""
-
 PACKED = f"{PATH} string, {GROUP} string, {_ROWS} binary"
 """The Spark schema of packed rows."""
 
 
-def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+@dataclass(frozen=True, slots=True)
+class PackLimits:
+    """Sizes in bytes: of the values of file groups, and of the rows that are packed at once.
+
+    Every value is a stream with its own schema, so small values cost much.  Java allocates values above half a megabyte
+    as humongous objects, which fill its heap before they are collected.
+    """
+
+    smallest_value: int = 64 * 1024
+    largest_value: int = 256 * 1024
+    at_once: int = 16 * 1024 * 1024
+
+
+PACK_LIMITS = PackLimits()
+
+
+def pack(batches: Iterable[pa.RecordBatch], *, limits: PackLimits = PACK_LIMITS) -> Iterator[pa.RecordBatch]:
     """Pack *batches*, which have PATH and GROUP, as rows of PACKED; batches are joined if file groups are many."""
     waiting: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
         waiting.append(batch)
         size += batch.nbytes
-        if size >= min(_SMALLEST_VALUE * pc.count_distinct(batch[GROUP]).as_py(), _PACKED_AT_ONCE):
-            yield from map(_pack_batch, concat_batches(waiting))
+        if size >= min(limits.smallest_value * pc.count_distinct(batch[GROUP]).as_py(), limits.at_once):
+            yield from (_pack_batch(rows, limits.largest_value) for rows in concat_batches(waiting))
             waiting, size = [], 0
-    yield from map(_pack_batch, concat_batches(waiting))
+    yield from (_pack_batch(rows, limits.largest_value) for rows in concat_batches(waiting))
 
 
-def _pack_batch(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Pack *rows* into one value per file group, or several for many bytes.
+def _pack_batch(rows: pa.RecordBatch, largest: int) -> pa.RecordBatch:
+    """Pack *rows* into one value per file group, or several of about *largest* bytes.
 
     A pair of a path and a group gets one code, so that rows are grouped by a single number.  For three rows::
 
@@ -57,7 +69,7 @@ def _pack_batch(rows: pa.RecordBatch) -> pa.RecordBatch:
     codes = np.asarray(paths.indices).astype(np.int64) * len(groups.dictionary) + np.asarray(groups.indices)
     rows = rows.drop_columns([PATH, GROUP])
     numbers, ends, sink = [], [0], pa.BufferOutputStream()
-    most = max(len(rows) * _LARGEST_VALUE // max(rows.nbytes, 1), 1)
+    most = max(len(rows) * largest // max(rows.nbytes, 1), 1)
     for code, chosen in group_by_code(codes):
         for start in range(0, len(chosen), most):
             with pa.ipc.new_stream(sink, rows.schema) as writer:

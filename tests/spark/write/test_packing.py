@@ -30,12 +30,8 @@ def sorted_by_group(packs: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
 def test_rows_come_out_by_file_group(
     parts: list[list[tuple[str, str, str]]], gathered: int, at_once: int, smallest: int, largest: int
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batches, "_GATHERED_AT_ONCE", gathered)
-        patch.setattr(packing, "_PACKED_AT_ONCE", at_once)
-        patch.setattr(packing, "_SMALLEST_VALUE", smallest)
-        patch.setattr(packing, "_LARGEST_VALUE", largest)
-        values = list(packing.pack(batches.regroup_batches(map(batch_of, parts))))
+    limits = packing.PackLimits(smallest, largest, at_once)
+    values = list(packing.pack(batches.regroup_batches(map(batch_of, parts), at_once=gathered), limits=limits))
     found: dict[tuple[str, str], list[str]] = {}
     for path, group, rows in packing.unpack(sorted_by_group(values)):
         assert (path, group) not in found
