@@ -72,12 +72,11 @@ def mutant(data: bytes, random: Random, other: bytes) -> bytes:  # noqa: PLR0911
 
 
 def _with_record(schema: str, record: Any, random: Random) -> bytes | None:
+    parsed = fastavro.parse_schema(json.loads(schema))
     for _ in range(10):
-        buffer = io.BytesIO()
+        buffer, other = io.BytesIO(), changed(record, random, typed=True)
         try:
-            fastavro.schemaless_writer(
-                buffer, fastavro.parse_schema(json.loads(schema)), changed(record, random, typed=True)
-            )
+            fastavro.schemaless_writer(buffer, parsed, other)
         except Exception:  # noqa: BLE001, S112 - the record does not fit the schema: another one
             continue
         return container(schema, buffer.getvalue())

@@ -489,3 +489,4 @@ def test_deletions_that_cannot_be_synced_are_an_error_unless_the_folder_is_gone(
 
 def test_forgetting_what_was_never_synced_does_nothing(tmp_path: Path) -> None:
     local._forget_synced(tmp_path / "nowhere/at/all")
+    assert list(tmp_path.iterdir()) == []

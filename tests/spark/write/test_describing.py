@@ -54,4 +54,5 @@ def test_spark_connect_has_no_descriptions() -> None:
         operation=SimpleNamespace(value="UPSERT"), config=SimpleNamespace(name="t"), instant="1"
     )
     with phase(session, plan, "write files"):
-        pass
+        assert vars(session) == {}
+    assert vars(session) == {}

@@ -38,8 +38,8 @@ def test_an_option_that_contradicts_the_properties_is_refused(tmp_path: Path, ke
 
 
 def test_what_a_table_is_may_be_said_again(tmp_path: Path) -> None:
-    create(tmp_path / "t")
-    open_table(tmp_path / "t", options=AGREED)
+    table = create(tmp_path / "t")
+    assert open_table(tmp_path / "t", options=AGREED).config == table.config
 
 
 @pytest.mark.parametrize("key", AGREED)

@@ -133,12 +133,13 @@ class Step:
     value: int
 
     def run(self, table: Table) -> None:
-        """Raises WriteConflictError; an insert of a key that is there does nothing."""
+        """Raises WriteConflictError; an insert that fails for a key that is there does nothing."""
         operation, _ = WAYS[self.way]
         row = rows((self.key, 5, self.path, self.value))
         if self.way == "partial update":
             row = row.select(["k", "ts", "p"])
-        with contextlib.suppress(DataError):
+        refusals = (DataError,) if self.way == "insert or fail" else ()
+        with contextlib.suppress(*refusals):
             if operation is Operation.DELETE_PARTITION:
                 table.delete_partitions([self.path])
             else:

@@ -12,7 +12,7 @@ from hudiformat.timeline.timeline import Action
 from hudiformat.write.commit.sweeping import sweep_before_archiving
 from tests.effort import sample
 from tests.requests import RecordingStorage
-from tests.tables import Clock, content, new_table, rows
+from tests.tables import Clock, content, new_table, rows, tree
 from tests.write.commit.support import abandoned, of_instant
 
 SERVICES = {
@@ -70,7 +70,9 @@ def test_nothing_is_listed_where_nothing_was_rolled_back(table: Table, monkeypat
     table.insert(rows(("a", 1, "x", 1)))
     monkeypatch.delattr("hudiformat.write.commit.sweeping.list_partitions")
     state = table._context.state()
+    before = tree(Path(table.path))
     sweep_before_archiving(state, state.timeline.completed)
+    assert tree(Path(table.path)) == before
 
 
 @pytest.mark.parametrize("version", [6, 8, 9])
