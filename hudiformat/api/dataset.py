@@ -18,10 +18,10 @@ from hudiformat.read.time_travel import Moment
 class ScannableTable(Protocol):
     """The methods of ``Table`` that a dataset calls."""
 
-    def scan(self, *, as_of: Any = None, columns: Any = None, filter: Any = None) -> Scan:  # noqa: A002
+    def scan(self, *, as_of: Any = None, columns: Any = None, filter: Any = None) -> Scan:
         """Return a scan, which reads the rows batch by batch while it is iterated."""
 
-    def count(self, filter: Any = None) -> int:  # noqa: A002
+    def count(self, filter: Any = None) -> int:
         """Return the number of rows for which *filter* is true."""
 
 
@@ -52,7 +52,7 @@ class TableDataset(dataset.Dataset):
     def scanner(
         self,
         columns: str | Sequence[str] | None = None,
-        filter: pc.Expression | None = None,  # noqa: A002 - pyarrow's name
+        filter: pc.Expression | None = None,
         **_hints: object,
     ) -> dataset.Scanner:
         """Return a scanner of *columns* of the rows for which *filter* is true.
@@ -72,7 +72,7 @@ class TableDataset(dataset.Dataset):
     def to_table(
         self,
         columns: str | Sequence[str] | None = None,
-        filter: pc.Expression | None = None,  # noqa: A002
+        filter: pc.Expression | None = None,
         **_hints: object,
     ) -> pa.Table:
         """Return the rows that :meth:`scanner` reads, in memory."""
@@ -81,7 +81,7 @@ class TableDataset(dataset.Dataset):
     def to_batches(
         self,
         columns: str | Sequence[str] | None = None,
-        filter: pc.Expression | None = None,  # noqa: A002
+        filter: pc.Expression | None = None,
         **_hints: object,
     ) -> pa.RecordBatchReader:
         """Return the rows that :meth:`scanner` reads, batch by batch."""
@@ -91,21 +91,21 @@ class TableDataset(dataset.Dataset):
         self,
         num_rows: int,
         columns: str | Sequence[str] | None = None,
-        filter: pc.Expression | None = None,  # noqa: A002
+        filter: pc.Expression | None = None,
         **_hints: object,
     ) -> pa.Table:
         """Return the first *num_rows* rows that :meth:`scanner` reads; the rows after them are not read."""
         names = None if columns is None else as_name_list(columns)
         return first_rows(self._table.scan(as_of=self._as_of, columns=names, filter=filter), num_rows)
 
-    def count_rows(self, filter: pc.Expression | None = None, **_hints: object) -> int:  # noqa: A002
+    def count_rows(self, filter: pc.Expression | None = None, **_hints: object) -> int:
         """Return the number of rows, or of those for which *filter* is true."""
         if self._as_of is None:
             return self._table.count(filter)
         names = self._schema.names[:1]
         return sum(rows.num_rows for rows in self._table.scan(as_of=self._as_of, columns=names, filter=filter))
 
-    def get_fragments(self, filter: pc.Expression | None = None) -> NoReturn:  # noqa: A002
+    def get_fragments(self, filter: pc.Expression | None = None) -> NoReturn:
         """Refuse: a table has no Arrow fragments, as a row may be merged from several files.
 
         Raises:

@@ -110,7 +110,7 @@ class ReadableTable:
         """
         return slice_stats(self.file_slices(), small_file_limit=small_file_limit)
 
-    def count(self, filter: Filter | None = None) -> int:  # noqa: A002
+    def count(self, filter: Filter | None = None) -> int:
         """Return the number of rows of the table, or of those for which *filter* is true.
 
         Raises:
@@ -123,7 +123,7 @@ class ReadableTable:
         self,
         n: int = 5,
         columns: str | Sequence[str] | None = None,
-        filter: Filter | None = None,  # noqa: A002
+        filter: Filter | None = None,
     ) -> pa.Table:
         """Return the first *n* rows; reading stops after them.
 
@@ -138,7 +138,7 @@ class ReadableTable:
         self,
         as_of: Moment | None = None,
         columns: str | Sequence[str] | None = None,
-        filter: Filter | None = None,  # noqa: A002
+        filter: Filter | None = None,
     ) -> pd.DataFrame:
         """Return a :meth:`snapshot` as a pandas data frame."""
         return self.snapshot(as_of, columns, filter).to_pandas()
@@ -147,7 +147,7 @@ class ReadableTable:
         self,
         as_of: Moment | None = None,
         columns: str | Sequence[str] | None = None,
-        filter: Filter | None = None,  # noqa: A002
+        filter: Filter | None = None,
     ) -> pl.DataFrame:
         """Return a :meth:`snapshot` as a Polars data frame.
 
@@ -179,7 +179,7 @@ class ReadableTable:
         *,
         as_of: Moment | None = None,
         columns: str | Sequence[str] | None = None,
-        filter: Filter | None = None,  # noqa: A002
+        filter: Filter | None = None,
     ) -> duckdb.DuckDBPyRelation:
         """Return a DuckDB relation, in *connection* or DuckDB's default one, that pushes filters and columns down.
 
@@ -211,7 +211,7 @@ class ReadableTable:
         self,
         as_of: Moment | None = None,
         columns: str | Sequence[str] | None = None,
-        filter: Filter | None = None,  # noqa: A002 - the name that pyarrow uses too
+        filter: Filter | None = None,
     ) -> pa.Table:
         """Return the newest rows, merged from base files and log files.
 
@@ -233,7 +233,7 @@ class ReadableTable:
         self,
         as_of: Moment | None = None,
         columns: str | Sequence[str] | None = None,
-        filter: Filter | None = None,  # noqa: A002
+        filter: Filter | None = None,
     ) -> pa.Table:
         """Return the rows of the newest base files without their log files; arguments are as for :meth:`snapshot`.
 
@@ -252,7 +252,7 @@ class ReadableTable:
         *,
         as_of: Moment | None = None,
         columns: str | Sequence[str] | None = None,
-        filter: Filter | None = None,  # noqa: A002
+        filter: Filter | None = None,
         with_logs: bool = True,
         batch_size: int | None = None,
     ) -> Scan:
@@ -292,7 +292,7 @@ class ReadableTable:
         begin: Moment,
         end: Moment | None = None,
         columns: str | Sequence[str] | None = None,
-        filter: Filter | None = None,  # noqa: A002
+        filter: Filter | None = None,
     ) -> pa.Table:
         """Return the rows that were written after *begin* and up to *end*, or up to now, with their newest values.
 
@@ -318,7 +318,7 @@ class ReadableTable:
         begin: Moment,
         end: Moment | None = None,
         columns: str | Sequence[str] | None = None,
-        filter: Filter | None = None,  # noqa: A002
+        filter: Filter | None = None,
     ) -> pa.Table:
         """Return the changes of records after *begin* and up to *end*, or up to now, as for :meth:`incremental`.
 

@@ -186,7 +186,7 @@ class Table(ReadableTable):
             return after_write(delete_where(before_write(self._context), where=where))
         return after_write(write_rows(before_write(self._context), operation=Operation.DELETE, data=keys))
 
-    def update(self, set: Mapping[str, object], *, where: Filter | None = None) -> Commit:  # noqa: A002 - SQL's word
+    def update(self, set: Mapping[str, object], *, where: Filter | None = None) -> Commit:
         """Set columns to the values in *set*, in the rows for which *where* is true or in all rows, in one commit.
 
         A value is a literal, or a pyarrow expression over the row before the update.  A row keeps its record key and

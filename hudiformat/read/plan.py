@@ -127,7 +127,7 @@ def plan_snapshot(
     *,
     as_of: Moment | None = None,
     columns: str | Sequence[str] | None = None,
-    filter: Filter | None = None,  # noqa: A002 - the name that users know
+    filter: Filter | None = None,
     with_logs: bool = True,
 ) -> SlicePlan:
     """Plan a snapshot query, or a read-optimized one without log files, as of a moment or now.
@@ -156,7 +156,7 @@ def explain_snapshot(
     context: TableContext,
     *,
     as_of: Moment | None = None,
-    filter: Filter | None = None,  # noqa: A002
+    filter: Filter | None = None,
     with_logs: bool = True,
 ) -> ScanExplanation:
     """Explain which file slices :func:`plan_snapshot` leaves out and why, on the current state of the table.
@@ -182,7 +182,7 @@ def plan_incremental(
     span: Span,
     *,
     columns: str | Sequence[str] | None = None,
-    filter: Filter | None = None,  # noqa: A002
+    filter: Filter | None = None,
 ) -> SlicePlan:
     """Plan an incremental query: the rows written within *span*, as the last write within *span* left them.
 
@@ -209,7 +209,7 @@ def plan_changes(
     span: Span,
     *,
     columns: str | Sequence[str] | None = None,
-    filter: Filter | None = None,  # noqa: A002
+    filter: Filter | None = None,
 ) -> ChangePlan:
     """Plan a change query: what the writes within *span* did to each record.
 
@@ -230,7 +230,7 @@ def plan_changes(
 def rows_of_state(
     state: TableState,
     columns: Sequence[str],
-    filter: Filter | None,  # noqa: A002
+    filter: Filter | None,
 ) -> Iterator[tuple[FileSlice, pa.Table, pa.Table]]:
     """Yield each file slice of *state* with its rows, for a write that is based on *state*.
 

@@ -216,7 +216,7 @@ class SliceQuery:
             for one in group:
                 for rows in scan.rows(storage, one):
                     for condition in conditions:
-                        rows = filter_batch(rows, condition)  # noqa: PLW2901
+                        rows = filter_batch(rows, condition)  # noqa: PLW2901 - each condition narrows the rows
                     yield rows
 
         parts = list(_parts(slices, read))

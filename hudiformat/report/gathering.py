@@ -188,7 +188,7 @@ class _CountingExecutor:
         given: Sequence[Given],
         *,
         name: str,  # noqa: ARG002 - as Executor has it
-        alone: bool,  # noqa: ARG002
+        alone: bool,  # noqa: ARG002 - as Executor has it
     ) -> Iterator[Result]:
         done = 0
         for one in given:

@@ -135,7 +135,7 @@ def _schedule(context: TableContext, seen: TableState) -> Instant | None:
 def _plan_of(state: TableState, instant: Instant) -> ClusteringPlan:
     plan = state.plan(Instant(instant.time, instant.action, State.REQUESTED))
     assert isinstance(plan, RequestedReplaceMetadata)  # noqa: S101 - as is_clustering has found
-    assert plan.clustering_plan is not None  # noqa: S101
+    assert plan.clustering_plan is not None  # noqa: S101 - a clustering has one
     return plan.clustering_plan
 
 

@@ -83,7 +83,7 @@ def log_compact(context: TableContext) -> ServiceResult[Commit]:
             if not planned or overtaken == planned:
                 waiting = _plan(state)
                 undo.enter_context(take_back_on_error(context, *waiting))
-                state = state.context.state() if waiting else state  # noqa: PLW2901
+                state = state.context.state() if waiting else state  # noqa: PLW2901 - planning has changed the timeline
             claimed = [claim_service(state, instant, undo) for instant in waiting if instant not in overtaken]
         return commits_result(_SERVICE, [_run(state, one) for one in claimed])
 

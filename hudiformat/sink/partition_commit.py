@@ -59,7 +59,7 @@ class ProcessTimeTrigger:
     def check(self, partition: str) -> None:
         """Accept any partition."""
 
-    def committable(self, pending: Mapping[str, int], *, now: int, watermark: int | None) -> list[str]:  # noqa: ARG002
+    def committable(self, pending: Mapping[str, int], *, now: int, watermark: int | None) -> list[str]:  # noqa: ARG002 - one protocol for all triggers
         """Return the partitions that have been pending for longer than the delay: see :class:`CommitTrigger`."""
         return [partition for partition, since in pending.items() if self.delay == 0 or now > since + self.delay]
 
@@ -83,7 +83,7 @@ class PartitionTimeTrigger:
         """
         self._time(partition)
 
-    def committable(self, pending: Mapping[str, int], *, now: int, watermark: int | None) -> list[str]:  # noqa: ARG002
+    def committable(self, pending: Mapping[str, int], *, now: int, watermark: int | None) -> list[str]:  # noqa: ARG002 - one protocol for all triggers
         """Return the partitions whose time, plus the delay, the watermark has passed: see :class:`CommitTrigger`."""
         if watermark is None:
             return []

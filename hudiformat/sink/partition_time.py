@@ -85,14 +85,14 @@ class DateTimeFormat:
             return datetime(numbers["year"], numbers["month"], _day(numbers))  # noqa: DTZ001 - the zone comes later
         fraction = int(digits.get("fraction", "0").ljust(6, "0")[:6])
         rest = (numbers.get("minute", 0), numbers.get("second", 0), fraction)
-        return datetime(numbers["year"], numbers["month"], _day(numbers), numbers["hour"], *rest)  # noqa: DTZ001
+        return datetime(numbers["year"], numbers["month"], _day(numbers), numbers["hour"], *rest)  # noqa: DTZ001 - the zone comes later
 
 
 def _day(numbers: Mapping[str, int]) -> int:
     """Return the day; for 29 to 31 in a shorter month its last day, as Java's smart resolving does."""
     year, month, day = numbers["year"], numbers["month"], numbers["day"]
     if 28 < day <= 31 and 1 <= month <= 12:  # noqa: PLR2004 - the shortest month, the longest, the year
-        last = (datetime(year + month // 12, month % 12 + 1, 1) - timedelta(days=1)).day  # noqa: DTZ001
+        last = (datetime(year + month // 12, month % 12 + 1, 1) - timedelta(days=1)).day  # noqa: DTZ001 - only the day counts
         return min(day, last)
     return day
 

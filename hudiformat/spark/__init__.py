@@ -115,12 +115,12 @@ def register(spark: SparkSession) -> None:
     """
     try:
         # PySpark 3.5 has no data source API.
-        from hudiformat.spark.files.source import HudiFilesSource  # noqa: PLC0415
-        from hudiformat.spark.source.source import HudiDataSource  # noqa: PLC0415
+        from hudiformat.spark.files.source import HudiFilesSource  # noqa: PLC0415 - PySpark is optional
+        from hudiformat.spark.source.source import HudiDataSource  # noqa: PLC0415 - PySpark is optional
     except ImportError as error:
-        import pyspark  # noqa: PLC0415
+        import pyspark  # noqa: PLC0415 - PySpark is optional
 
-        from hudiformat.errors import UnsupportedFeatureError  # noqa: PLC0415
+        from hudiformat.errors import UnsupportedFeatureError  # noqa: PLC0415 - PySpark is optional
 
         raise UnsupportedFeatureError(
             f"expected PySpark 4 for the data source, found {pyspark.__version__}; use "

@@ -133,7 +133,7 @@ class ArrowStorage:
         with self._errors("read", path):
             return self._filesystem.open_input_file(self._path(path))
 
-    def create(self, path: str, data: bytes, *, overwrite: bool = False, sync: bool = True) -> None:  # noqa: ARG002
+    def create(self, path: str, data: bytes, *, overwrite: bool = False, sync: bool = True) -> None:  # noqa: ARG002 - as Storage has it
         if not overwrite and self.exists(path):
             raise self._exists_error(path)
         with self._errors("create", path):

@@ -86,7 +86,7 @@ def _az_has_a_token() -> bool:
         return False
     command = [program, "account", "get-access-token", "--resource", "https://storage.azure.com"]
     try:
-        return subprocess.run(command, capture_output=True, timeout=_SECONDS_OF_AZ, check=False).returncode == 0  # noqa: S603
+        return subprocess.run(command, capture_output=True, timeout=_SECONDS_OF_AZ, check=False).returncode == 0  # noqa: S603 - az itself, with constant words
     except (OSError, subprocess.TimeoutExpired):
         return False
 

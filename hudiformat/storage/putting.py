@@ -299,8 +299,8 @@ _SETTINGS = (
 def _s3_client(_process: int, settings: tuple[tuple[str, Any], ...]) -> Any:
     """Return a client with pyarrow's settings, one per process: a forked process must not share its connections."""
     import botocore.session  # noqa: PLC0415 - an extra
-    from botocore import UNSIGNED  # noqa: PLC0415
-    from botocore.config import Config  # noqa: PLC0415
+    from botocore import UNSIGNED  # noqa: PLC0415 - botocore is optional
+    from botocore.config import Config  # noqa: PLC0415 - botocore is optional
 
     given = dict(settings)
     endpoint = given["endpoint_override"] or None

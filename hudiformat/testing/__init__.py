@@ -18,7 +18,7 @@ The strategies shrink to short and simple examples.  Their values are intact unl
 """
 
 try:
-    import hypothesis  # noqa: F401
+    import hypothesis  # noqa: F401 - only to see whether it is installed
 except ImportError as error:
     raise ImportError("hudiformat.testing needs Hypothesis: pip install 'hudiformat[testing]'") from error
 

@@ -123,7 +123,7 @@ def _numbers(block: bytes) -> list[tuple[int, int]]:
 def _wrong_values(value: int, width: int, room: int, others: list[int]) -> st.SearchStrategy[int]:
     near = [value + 1, value - 1, value + 6, value - 6, value * 2, 0, -1, 2, 9]
     far = [2**31 - 1, -(2**31), room, room - 12, room - 20, *(other - 12 for other in others), *others]
-    wraps = [value + 2**32, value - 2**32, 2**40, 2**63 - 1] if width == 8 else []  # noqa: PLR2004
+    wraps = [value + 2**32, value - 2**32, 2**40, 2**63 - 1] if width == 8 else []  # noqa: PLR2004 - bytes of a 64-bit number
     return st.sampled_from([*near, *far, *wraps])
 
 

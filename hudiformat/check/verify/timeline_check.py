@@ -64,7 +64,7 @@ def findings_of_instants(state: TableState) -> Iterator[TableFinding]:
         path = instant_path(state.config, instant)
         if not instant.is_completed:
             yield TableFinding(TableFindingKind.UNCOMMITTED, path, str(instant), (instant.time,))
-        message = _damage(lambda instant=instant: state.content(instant))  # type: ignore[misc]
+        message = _damage(lambda instant=instant: state.content(instant))  # type: ignore[misc]  # mypy cannot infer defaults of a lambda
         if instant.is_completed and message is None and state.content(instant) is None:
             message = "the file of the completed instant is empty: what it did is not known"
         if message is not None:
@@ -107,7 +107,7 @@ def findings_of_archive(storage: Storage, config: TableConfig, *, contents: bool
         return
     for name in files:
         path = f"{config.history_folder}/{name}"
-        message = _damage(lambda path=path: read_history_file(storage, path, contents=contents))  # type: ignore[misc]
+        message = _damage(lambda path=path: read_history_file(storage, path, contents=contents))  # type: ignore[misc]  # mypy cannot infer defaults of a lambda
         if message is not None:
             named = f"manifest_{number} names it: {message}"
             yield TableFinding(TableFindingKind.DAMAGED, path, named)
@@ -120,6 +120,6 @@ def _of_archive_logs(storage: Storage, config: TableConfig, *, contents: bool) -
                 message = f"{finding.kind.value} of {finding.length} bytes at byte {finding.offset}: {finding.message}"
                 yield TableFinding(TableFindingKind.DAMAGED, path, message)
         for block in LogReader(path, storage=storage) if contents else ():
-            message = _damage(lambda block=block, path=path: decode_archive_block(block, path=path)) or ""  # type: ignore[misc]
+            message = _damage(lambda block=block, path=path: decode_archive_block(block, path=path)) or ""  # type: ignore[misc]  # mypy cannot infer defaults of a lambda
             if message:
                 yield TableFinding(TableFindingKind.DAMAGED, path, message)

@@ -130,7 +130,7 @@ def _is_wider(given: pa.DataType, kind: pa.DataType) -> bool:
     if pat.is_integer(given):
         bits = given.bit_width + pat.is_unsigned_integer(given)
         whole = pat.is_signed_integer(kind) and kind.bit_width >= bits
-        return bool(whole) or (bits <= 64 and (pat.is_float32(kind) or pat.is_float64(kind)))  # noqa: PLR2004
+        return bool(whole) or (bits <= 64 and (pat.is_float32(kind) or pat.is_float64(kind)))  # noqa: PLR2004 - bits of Java's long
     if pat.is_floating(given) and pat.is_floating(kind):
         return int(given.bit_width) <= int(kind.bit_width)
     if any(test(given) for test in (*_TEXT, *_BINARY)):

@@ -298,7 +298,7 @@ class SpeculativeCursors(Cursors):
         """Move each cursor to its position in *after*, or to the end if that lies past the end or behind the cursor."""
         super().move(np.where((after > self.end) | (after < self.pos), self.end, after))
 
-    def raise_if(self, bad: Mask, present: Mask | None, what: str, *, at: Longs | None = None) -> None:  # noqa: ARG002
+    def raise_if(self, bad: Mask, present: Mask | None, what: str, *, at: Longs | None = None) -> None:  # noqa: ARG002 - as Cursors has it
         """Send the cursors of bad values to the end."""
         if present is not None:
             bad = bad & present

@@ -212,11 +212,11 @@ def _skip_varint(data: memoryview, pos: int, _end: int) -> int:
 def _read_varint(data: memoryview, pos: int) -> tuple[int, int]:
     """Read one integer; return it and the position behind it."""
     value = shift = 0
-    while (byte := data[pos]) > 127:  # noqa: PLR2004
+    while (byte := data[pos]) > 127:  # noqa: PLR2004 - bits of a varint
         value |= (byte & 127) << shift
         shift += 7
         pos += 1
-        if shift > 63:  # noqa: PLR2004
+        if shift > 63:  # noqa: PLR2004 - bits of a varint
             raise IndexError
     value |= byte << shift
     return (value >> 1) ^ -(value & 1), pos + 1

@@ -197,7 +197,7 @@ class DataIndex:
                 yield from self._below(self._children(entry, level), level - 1, start, reached)
 
     def _children(self, entry: IndexEntry, level: int) -> list[IndexEntry]:
-        kind = BlockType.INTERMEDIATE_INDEX if level > 2 else BlockType.LEAF_INDEX  # noqa: PLR2004
+        kind = BlockType.INTERMEDIATE_INDEX if level > 2 else BlockType.LEAF_INDEX  # noqa: PLR2004 - two levels are root and leaves
         key = kind, entry.offset
         if key not in self._read:
             self._read[key] = decode_inner_index(self._load(entry, kind))

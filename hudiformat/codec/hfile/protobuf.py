@@ -24,7 +24,7 @@ def encode_varint(value: int) -> bytes:
     """Return *value* in seven bits per byte, lowest first; a negative value as 64 bits of a Java ``long``."""
     value &= _UNSIGNED
     parts = bytearray()
-    while value > 0x7F:  # noqa: PLR2004
+    while value > 0x7F:  # noqa: PLR2004 - a byte without its highest bit
         parts.append(value & 0x7F | 0x80)
         value >>= 7
     parts.append(value)

@@ -48,7 +48,7 @@ def record_batches(
     *,
     schema: pa.Schema | None = None,
     columns: str | Sequence[str] | None = None,
-    filter: Filter | None = None,  # noqa: A002
+    filter: Filter | None = None,
     views: bool = False,
     relabel: bool = False,
     limits: GroupLimits = GROUP_LIMITS,

@@ -142,7 +142,7 @@ class LogBlock(_Fields):
         schema: pa.Schema | None = None,
         *,
         columns: str | Sequence[str] | None = None,
-        filter: Filter | None = None,  # noqa: A002
+        filter: Filter | None = None,
         views: bool = False,
     ) -> pa.RecordBatch:
         """Return the records of a data block, one row each, in file order.
@@ -438,7 +438,7 @@ def decode_positions(text: str, *, most: int | None = None) -> Positions:
             raise ValueError("no bytes")  # noqa: TRY301 - pyroaring reads the first byte unchecked
         bitmap = BitMap64.deserialize(data)
         if most is not None and len(bitmap) > most:
-            raise ValueError(f"{len(bitmap)} positions, in a block of {most} bytes")  # noqa: TRY301
+            raise ValueError(f"{len(bitmap)} positions, in a block of {most} bytes")  # noqa: TRY301 - it becomes an error of ours below
     except (ValueError, binascii.Error) as error:
         raise CorruptBlockError(f"record positions that are no roaring bitmap: {error}") from error
     return np.fromiter(bitmap, np.uint64, len(bitmap))

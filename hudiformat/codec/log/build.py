@@ -36,7 +36,7 @@ def data_block(
     *,
     instant: str,
     schema: str | pa.Schema | None = None,
-    format: str = "avro",  # noqa: A002
+    format: str = "avro",
     positions: Iterable[int] | None = None,
     base_instant: str | None = None,
     is_partial: bool = False,
@@ -71,7 +71,7 @@ def data_blocks(
     *,
     instant: str,
     schema: str | pa.Schema | None = None,
-    format: str = "avro",  # noqa: A002
+    format: str = "avro",
     positions: Sequence[int] | Positions | None = None,
     base_instant: str | None = None,
     is_partial: bool = False,
@@ -175,7 +175,7 @@ def _bounds(cuts: Sequence[int] | Longs, rows: int) -> Longs:
     return bounds
 
 
-def _block_type(format: str, compression: str | None) -> tuple[BlockType, dict[str, str]]:  # noqa: A002
+def _block_type(format: str, compression: str | None) -> tuple[BlockType, dict[str, str]]:
     """Return the type of the blocks, and the keyword argument for their compression, if there is one."""
     kind = _FORMATS.get(format)
     if kind is None:

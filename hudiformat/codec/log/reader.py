@@ -135,7 +135,7 @@ class LogReader:
         schema: pa.Schema | None = None,
         *,
         columns: str | Sequence[str] | None = None,
-        filter: Filter | None = None,  # noqa: A002
+        filter: Filter | None = None,
         views: bool = False,
     ) -> pa.Table:
         """Return the records of all data blocks, in file order, neither merged nor rolled back.

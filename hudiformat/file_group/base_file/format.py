@@ -41,7 +41,7 @@ class StoredFile(Protocol):
     ) -> Iterator[pa.RecordBatch]:
         """Yield the columns *names* of the row groups *groups*, or of all, at most *batch_rows* rows at a time."""
 
-    def groups_that_match(self, filter: FileFilter) -> Sequence[int] | None:  # noqa: A002 - the name that users know
+    def groups_that_match(self, filter: FileFilter) -> Sequence[int] | None:
         """Return the row groups whose statistics allow a match of *filter*, whose columns the file has.
 
         None if they rule out none.

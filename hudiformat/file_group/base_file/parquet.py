@@ -117,7 +117,7 @@ class ParquetBaseFile:
                 chosen = range(self.file.num_row_groups) if groups is None else groups
                 yield from self.file.read_row_groups(list(chosen), columns=[]).to_batches()
 
-    def groups_that_match(self, filter: FileFilter) -> list[int] | None:  # noqa: A002 - the name that users know
+    def groups_that_match(self, filter: FileFilter) -> list[int] | None:
         """Return the row groups whose statistics allow a match of *filter*; None if they rule out none."""
         if filter.matches_nan or not self.dates.columns.isdisjoint(filter.columns.names):
             return None

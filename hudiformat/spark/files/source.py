@@ -54,7 +54,7 @@ class FilesWriter(DataSourceStreamArrowWriter):
         commits = [one.commit for one in results_of(messages, Written)]
         self._share.coordinator().commit(commits, batch=batchId)
 
-    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         """Keep all files: the batch may be committed already; when Spark repeats it, unused files are deleted."""
 
 

@@ -70,7 +70,7 @@ def output_schema(options: SourceOptions) -> pa.Schema:
     return slice_reader(context_of(options.table()).state(), options.get(AS_OF)).project(options.columns)
 
 
-def pieces(options: SourceOptions, columns: list[str], filter: pc.Expression | None = None) -> list[Piece]:  # noqa: A002
+def pieces(options: SourceOptions, columns: list[str], filter: pc.Expression | None = None) -> list[Piece]:
     """Plan a batch query and return its pieces; *filter* is used instead of the one in *options*.
 
     Raises:
@@ -101,7 +101,7 @@ def pieces_within(
     options: SourceOptions,
     span: Span,
     columns: list[str],
-    filter: pc.Expression | None = None,  # noqa: A002
+    filter: pc.Expression | None = None,
 ) -> list[Piece]:
     """Plan a query of the rows that were written, or of the changes that were made, within *span*; return its pieces.
 

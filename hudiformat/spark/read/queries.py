@@ -25,7 +25,7 @@ def snapshot(
     as_of: Moment | None = None,
     *,
     columns: str | Sequence[str] | None = None,
-    filter: Filter | None = None,  # noqa: A002 - the name that the other readers have
+    filter: Filter | None = None,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """Return the newest rows of the table at *path*, or those *as_of* a moment; arguments are as for :func:`read`.
@@ -45,7 +45,7 @@ def read_optimized(
     as_of: Moment | None = None,
     *,
     columns: str | Sequence[str] | None = None,
-    filter: Filter | None = None,  # noqa: A002
+    filter: Filter | None = None,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """Return the rows of the newest base files without their log files; arguments are as for :func:`read`.
@@ -66,7 +66,7 @@ def incremental(
     end: Moment | None = None,
     *,
     columns: str | Sequence[str] | None = None,
-    filter: Filter | None = None,  # noqa: A002
+    filter: Filter | None = None,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """Return the rows that were written after *begin* and up to *end*, as ``hudiformat.Table.incremental`` does.
@@ -88,7 +88,7 @@ def cdc(
     end: Moment | None = None,
     *,
     columns: str | Sequence[str] | None = None,
-    filter: Filter | None = None,  # noqa: A002
+    filter: Filter | None = None,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """Return the changes of records after *begin* and up to *end*, as ``hudiformat.Table.cdc`` does.
@@ -110,7 +110,7 @@ def _within(begin: Moment, end: Moment | None, options: Mapping[str, str] | None
 def count(
     spark: SparkSession,
     path: str,
-    filter: Filter | None = None,  # noqa: A002
+    filter: Filter | None = None,
     *,
     options: Mapping[str, str] | None = None,
 ) -> int:
@@ -132,7 +132,7 @@ def head(
     n: int = 5,
     *,
     columns: str | Sequence[str] | None = None,
-    filter: Filter | None = None,  # noqa: A002
+    filter: Filter | None = None,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """Return the first *n* rows of the table at *path*.

@@ -35,7 +35,7 @@ def read(
     *,
     as_of: Moment | None = None,
     columns: str | Sequence[str] | None = None,
-    filter: Filter | None = None,  # noqa: A002 - the name that the other readers have
+    filter: Filter | None = None,
     query: str | None = None,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:

@@ -102,7 +102,7 @@ class HudiDataSource(DataSource):
         return HudiStreamReader(self._options, arrow_schema(schema))
 
     @hide_frames
-    def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: FBT001, N802
+    def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: FBT001, N802 - Spark's name
         try:
             from hudiformat.spark.source.stream_writer import HudiStreamWriter  # noqa: PLC0415 - PySpark 4.1
         except ImportError as error:

@@ -47,13 +47,13 @@ class HudiStreamReader(PreparesWorker, DataSourceStreamReader, SupportsTriggerAv
             return {_OFFSET: self._newest() or _BEFORE_ALL}
         return {_OFFSET: Span.of(self._options.table().config, start, None).begin}
 
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         # Spark has no limit for commits; the limit for files is used, and counts commits here.
         limit = self._options.commits_per_batch
         return ReadAllAvailable() if limit is None else ReadMaxFiles(limit)
 
     @hide_frames
-    def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:  # noqa: N802
+    def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:  # noqa: N802 - Spark's name
         times = completion_times(context_of(self._options.table()).state(), after=start[_OFFSET])
         if self._last is not None:
             times = [time for time in times if time <= self._last]
@@ -61,10 +61,10 @@ class HudiStreamReader(PreparesWorker, DataSourceStreamReader, SupportsTriggerAv
             times = times[: limit.max_files]
         return {_OFFSET: times[-1]} if times else start
 
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         self._last = self._newest() or _BEFORE_ALL
 
-    def reportLatestOffset(self) -> dict[str, str] | None:  # noqa: N802
+    def reportLatestOffset(self) -> dict[str, str] | None:  # noqa: N802 - Spark's name
         newest = self._newest()
         return None if newest is None else {_OFFSET: newest}
 

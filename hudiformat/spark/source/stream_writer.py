@@ -90,7 +90,7 @@ class HudiStreamWriter(DataSourceStreamArrowWriter):
                 write.commit(write_keyed(write.plan, rows, storage=storage, cache=key_cache(storage.root)), extra)
         after_write(write.result)
 
-    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 - Spark's name
         for folder in {message.folder for message in messages if isinstance(message, StagedRows)}:
             delete_staged(open_storage(self._options.path), folder)
 

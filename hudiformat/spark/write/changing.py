@@ -122,7 +122,7 @@ _ALL = "true"
 def update(
     spark: SparkSession,
     path: str,
-    set: Mapping[str, Any],  # noqa: A002 - SQL's word
+    set: Mapping[str, Any],
     where: Filter | None = None,
     *,
     options: Mapping[str, str] | None = None,

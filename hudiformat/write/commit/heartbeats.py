@@ -324,7 +324,7 @@ class Delayed:
 
 
 def _run() -> None:
-    global _thread  # noqa: PLW0603
+    global _thread  # noqa: PLW0603 - one for the process
     rounds_without, pause = 0, threading.Event()
     while True:
         pause.wait(_LOOK_AGAIN)

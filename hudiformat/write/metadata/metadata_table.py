@@ -103,16 +103,16 @@ class MetadataTable:
             return table._record_rollbacks(instant.time, [metadata])  # noqa: SLF001 - of the same class
         if isinstance(metadata, RestoreMetadata):
             every = (rollback for group in metadata.hoodie_restore_metadata.values() for rollback in group)
-            return table._record_rollbacks(instant.time, [one for one in every if one is not None])  # noqa: SLF001
+            return table._record_rollbacks(instant.time, [one for one in every if one is not None])  # noqa: SLF001 - of the same class
         if isinstance(metadata, CommitMetadata):
             schema = None if metadata.schema is None else TableSchema(metadata.schema)
-            change = table._changes(schema).of_commit(instant.time, metadata, done=table.next_instant)  # noqa: SLF001
+            change = table._changes(schema).of_commit(instant.time, metadata, done=table.next_instant)  # noqa: SLF001 - of the same class
             kinds = table.kinds(schema)
-            return table._commit(instant.time, [(kind, kind.records(change)) for kind in kinds])  # noqa: SLF001
+            return table._commit(instant.time, [(kind, kind.records(change)) for kind in kinds])  # noqa: SLF001 - of the same class
         if isinstance(metadata, CleanMetadata):
             change = MetadataChanges.of_clean(metadata)
             records = [(kind, kind.records(change)) for kind in table.kinds()]
-            return table._commit(instant.time, records)  # noqa: SLF001
+            return table._commit(instant.time, records)  # noqa: SLF001 - of the same class
         return None
 
     def remove_commit(self, time: str) -> MetadataTable:
@@ -200,7 +200,7 @@ class MetadataTable:
         if compacted and len(records) < len(kinds):
             schema, left = table.own.schema.avro_with_meta, changes.visibility_without(every)
             records += Correction(changes, table.open_existing(), schema, touched, left).records(kinds, time)
-        return table._commit(time, records)  # noqa: SLF001
+        return table._commit(time, records)  # noqa: SLF001 - of the same class
 
     def _groups_of(self, times: Collection[str]) -> set[RecordLocation]:
         """Return the file groups that have files of the writes at *times*, as far as the metadata table lists them."""

@@ -372,7 +372,7 @@ def test_more_positions_than_the_content_can_have_records_are_refused() -> None:
 
 @pytest.mark.parametrize("jit", ["0", "1"])
 @pytest.mark.parametrize("format", ["avro", "parquet", "hfile"])
-def test_texts_become_views_where_they_are_asked_for(format: str, jit: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: A002
+def test_texts_become_views_where_they_are_asked_for(format: str, jit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HUDIFORMAT_JIT", jit)
     texts = pa.array([None, "", "short", "a longer text, which is not kept in its view", "größer, und auch länger"])
     rows = pa.RecordBatch.from_pydict(

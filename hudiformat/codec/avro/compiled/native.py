@@ -29,11 +29,11 @@ def compile_kernel(function: Callable[..., Any], signature: str) -> Callable[...
     """
     _register_callees(function)
     try:
-        return numba.njit(signature, nogil=True, cache=True)(_rename_by_sources(function))  # type: ignore[no-any-return]
+        return numba.njit(signature, nogil=True, cache=True)(_rename_by_sources(function))  # type: ignore[no-any-return]  # numba has no types
     except (RuntimeError, OSError) as error:  # RuntimeError without a folder for the cache, OSError on a full disk
         if isinstance(error, RuntimeError) and "no locator available" not in str(error):
             raise
-        return numba.njit(signature, nogil=True)(function)  # type: ignore[no-any-return]
+        return numba.njit(signature, nogil=True)(function)  # type: ignore[no-any-return]  # numba has no types
 
 
 def _rename_by_sources(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -84,7 +84,7 @@ def _load(bits: int) -> Any:
 def _store(bits: int) -> Any:
     """Return the intrinsic that stores the lowest *bits* of a number."""
 
-    def typed(_context: Any, address: Any, value: Any) -> Any:  # noqa: ARG001
+    def typed(_context: Any, address: Any, value: Any) -> Any:  # noqa: ARG001 - numba names the context
         def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             target, number = arguments
             pointer = builder.inttoptr(target, ir.IntType(bits).as_pointer())
@@ -125,9 +125,9 @@ def _overload(function: Any, inner: Any) -> None:
 
     names = function.__code__.co_varnames
     if len(names) == 1:
-        overload(function, inline="always", strict=False)(lambda address: one)  # noqa: ARG005
+        overload(function, inline="always", strict=False)(lambda address: one)  # noqa: ARG005 - numba matches parameters by their names
     else:
-        overload(function, inline="always", strict=False)(lambda target, value: two)  # noqa: ARG005
+        overload(function, inline="always", strict=False)(lambda target, value: two)  # noqa: ARG005 - numba matches parameters by their names
 
 
 for _function, _bits in _LOADS.items():
@@ -136,4 +136,4 @@ for _place, _bits in _STORES.items():
     _overload(_place, _store(_bits))
 _overload(memory.copy16, intrinsic(_copy16))
 _overload(memory.low_zeros, intrinsic(_low_zeros))
-overload(memory.wrap64, inline="always", strict=False)(lambda value: lambda value: value)  # noqa: ARG005
+overload(memory.wrap64, inline="always", strict=False)(lambda value: lambda value: value)  # noqa: ARG005 - numba matches parameters by their names

@@ -54,7 +54,7 @@ class RecordWriter:
 
 
 @lru_cache(maxsize=256)
-def record_writer(schema: str, asked: str | None, *, is_late: bool) -> RecordWriter | None:  # noqa: ARG001
+def record_writer(schema: str, asked: str | None, *, is_late: bool) -> RecordWriter | None:  # noqa: ARG001 - keys of the cache
     """Return the encoder of rows of *schema*; None if kernels are not used, or do not know one of its types.
 
     The arguments *asked* and *is_late* are keys of the cache: the encoder is looked up once for each value of the
