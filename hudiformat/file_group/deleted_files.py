@@ -214,7 +214,7 @@ def refuse_incomplete(
     Some file systems list only folders that have a marker, others are behind, and a file may be lost: rows of files
     that a listing leaves out would be missing from queries and from what writes look up.  So the commits of the active
     timeline are read for a table that is listed *by_folders*.  With a metadata table, whose own folder is listed, and
-    on a local path it is the newest write alone, which is read anyway.
+    on a storage with the capability ``lists_all`` it is the newest write alone, which is read anyway.
 
     *asked* returns those of some partition paths that were to be listed.  If another writer has deleted a file since
     *state* was read, that is noted in *seen*.
@@ -233,9 +233,9 @@ def refuse_incomplete(
 
 
 def _writes_to_read(state: ListedTable, *, by_folders: bool) -> Sequence[Instant]:
-    """Return the writes whose files are compared with a listing: the newest on a local path, which the system lists."""
+    """Return the writes whose files are compared with a listing: the newest where it is known to have all files."""
     writes = state.timeline.completed_writes
-    return writes if by_folders and not state.storage.capabilities.map else writes[-1:]
+    return writes if by_folders and not state.storage.capabilities.lists_all else writes[-1:]
 
 
 def refuse_missing(

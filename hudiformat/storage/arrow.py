@@ -25,12 +25,13 @@ from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile, chec
 from hudiformat.storage.putting import Put, make_put
 from hudiformat.storage.versions import Versions, VersionsBelow
 
-_OBJECT_STORE = Capabilities()
-_FILES = Capabilities(append=True, rename=True)
-_HDFS = Capabilities(rename=True)  # its clients show the content of an open file when it is closed
+_OBJECT_STORE = Capabilities()  # of fsspec: a listing may leave out what it has cached, or does not understand
+_LISTED = Capabilities(lists_all=True)
+_FILES = Capabilities(append=True, rename=True, lists_all=True)
+_HDFS = Capabilities(rename=True, lists_all=True)  # its clients show the content of an open file when it is closed
 _KNOWN = {
-    "s3": _OBJECT_STORE,
-    "gs": _OBJECT_STORE,
+    "s3": _LISTED,
+    "gs": _LISTED,
     "local": _FILES,
     "hdfs": _HDFS,
     "viewfs": _HDFS,

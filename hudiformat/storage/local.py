@@ -60,7 +60,15 @@ class LocalStorage:
     @property
     def capabilities(self) -> Capabilities:
         together = _sync_file_system() is not None
-        return Capabilities(atomic_create=True, append=True, sync=True, sync_together=together, rename=True, map=True)
+        return Capabilities(
+            atomic_create=True,
+            append=True,
+            sync=True,
+            sync_together=together,
+            rename=True,
+            map=True,
+            lists_all=True,
+        )
 
     def _path(self, path: str, *, itself: bool = False) -> Path:
         return Path(self._resolve(path, itself=itself))

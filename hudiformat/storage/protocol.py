@@ -75,6 +75,8 @@ class Capabilities:
     """A file takes another name in one step."""
     map: bool = False
     """Only the used parts of a mapped file are read; without it, the whole file is fetched first."""
+    lists_all: bool = False
+    """The listing of a folder is known to have all its files; without it, a query compares it with all commits."""
 
 
 class OutputFile(Protocol):

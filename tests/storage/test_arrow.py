@@ -125,7 +125,7 @@ def test_a_uri_says_who_one_is_and_where(named: str) -> None:
     storage = open_storage(named)
     storage.create("file", b"content")
     assert storage.read("file") == b"content"
-    assert storage.capabilities == Capabilities(atomic_create=True)
+    assert storage.capabilities == Capabilities(atomic_create=True, lists_all=True)
     with pytest.raises(StorageError, match="File exists") as caught:
         storage.create("file", b"other")
     assert SECRET not in f"{caught.value!r} {storage.root} {make_put(storage._filesystem)}"  # type: ignore[attr-defined]

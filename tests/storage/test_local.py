@@ -44,7 +44,13 @@ def test_a_storage_survives_pickle(storage: LocalStorage) -> None:
 
 def test_the_local_file_system_can_do_everything(storage: LocalStorage) -> None:
     assert storage.capabilities == Capabilities(
-        atomic_create=True, append=True, sync=True, sync_together=sys.platform == "linux", rename=True, map=True
+        atomic_create=True,
+        append=True,
+        sync=True,
+        sync_together=sys.platform == "linux",
+        rename=True,
+        map=True,
+        lists_all=True,
     )
 
 

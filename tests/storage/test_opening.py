@@ -5,6 +5,7 @@ import importlib.util
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from hudiformat.storage.opening import open_parent, open_storage
 from hudiformat.storage.protocol import Capabilities
 
 OBJECT_STORE = Capabilities()
+LISTED = Capabilities(lists_all=True)
 HAS_GCSFS = importlib.util.find_spec("gcsfs") is not None
 
 
@@ -61,11 +63,27 @@ def test_a_uri_opens_and_its_secrets_are_not_in_the_root(uri: str, root: str) ->
 @pytest.mark.parametrize(
     ("filesystem", "root", "capabilities"),
     [
-        (fs.LocalFileSystem, "/a/table", Capabilities(append=True, rename=True)),
-        (partial(fs.S3FileSystem, region="us-east-1"), "s3://a/table", Capabilities(atomic_create=True)),
-        (partial(fs.S3FileSystem, region="us-east-1", role_arn="arn:aws:iam::1:role/x"), "s3://a/table", OBJECT_STORE),
-        (partial(fs.S3FileSystem, region="us-east-1", proxy_options="http://proxy:1"), "s3://a/table", OBJECT_STORE),
-        (partial(fs.GcsFileSystem, anonymous=True), "gs://a/table", Capabilities(atomic_create=HAS_GCSFS)),
+        (fs.LocalFileSystem, "/a/table", Capabilities(append=True, rename=True, lists_all=True)),
+        (
+            partial(fs.S3FileSystem, region="us-east-1"),
+            "s3://a/table",
+            replace(LISTED, atomic_create=True),
+        ),
+        (
+            partial(fs.S3FileSystem, region="us-east-1", role_arn="arn:aws:iam::1:role/x"),
+            "s3://a/table",
+            LISTED,
+        ),
+        (
+            partial(fs.S3FileSystem, region="us-east-1", proxy_options="http://proxy:1"),
+            "s3://a/table",
+            LISTED,
+        ),
+        (
+            partial(fs.GcsFileSystem, anonymous=True),
+            "gs://a/table",
+            replace(LISTED, atomic_create=HAS_GCSFS),
+        ),
         (MemoryFileSystem, "memory://a/table", OBJECT_STORE),
         (LocalFileSystem, "file://a/table", Capabilities(append=True)),
     ],
@@ -79,7 +97,7 @@ def test_a_file_system_can_be_handed_in(filesystem: Callable[[], Any], root: str
 def test_without_botocore_s3_promises_no_atomic_create(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     storage = open_storage("a/table", filesystem=fs.S3FileSystem(region="us-east-1"))
-    assert storage.capabilities == OBJECT_STORE
+    assert storage.capabilities == LISTED
 
 
 def test_a_scheme_that_nobody_knows_is_named() -> None:

@@ -20,7 +20,7 @@ def test_without_conditional_puts_a_file_is_still_created_whole_and_once(
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     storage = open_storage(f"{bucket}/table")
-    assert storage.capabilities == Capabilities()
+    assert storage.capabilities == Capabilities(lists_all=True)
     storage.create("file", b"first")
     with pytest.raises(StorageError, match="File exists"):
         storage.create("file", b"second")

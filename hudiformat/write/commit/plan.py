@@ -283,9 +283,9 @@ def write_plan(
 
 
 def _writes_to_compare(state: TableState) -> Sequence[Instant]:
-    """Return the writes whose files the listings of partitions have to show: on a local path the newest alone."""
+    """Return the writes whose files the listings of partitions have to show: the newest where these show all files."""
     writes = state.timeline.completed_writes
-    return writes[-1:] if state.storage.capabilities.map else writes
+    return writes[-1:] if state.storage.capabilities.lists_all else writes
 
 
 def plan_of_service(state: TableState, instant: str) -> WritePlan:
