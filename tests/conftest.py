@@ -150,6 +150,8 @@ S3 = (
     "tests/fire/test_object_store.py",
     "tests/sink/test_coordinator.py",
     "tests/api/test_requests.py",
+    "tests/testing/test_storage_suite.py",
+    "tests/test_docs.py",
 )
 """Where most tests are that need the S3 server, which takes twenty seconds of a core: one worker has all of them."""
 
