@@ -7,11 +7,12 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 import pytest
 
-from hudiformat import create_table, open_storage, open_table
+from hudiformat import HudiFormatError, StorageError, Table, create_table, open_storage, open_table
 from hudiformat.storage.checks import STORE_CHECKS
 from hudiformat.storage.folder import FolderStorage
 from hudiformat.storage.protocol import Storage
@@ -20,7 +21,8 @@ from hudiformat.write.commit.lock_providers.storage_based import storage_based_l
 from hudiformat.write.commit.lock_providers.zookeeper import ZookeeperLock
 from hudiformat.write.commit.locks import Lock, hold_lock
 from tests.conftest import missing_part
-from tests.effort import only_long
+from tests.effort import every, only_long
+from tests.faults import FaultyStorage
 from tools.store_servers import (
     AZURE_ACCOUNT,
     AZURE_KEY,
@@ -32,6 +34,8 @@ from tools.store_servers import (
     moto_server,
     zookeeper_server,
 )
+
+T = TypeVar("T")
 
 pytestmark = [
     pytest.mark.servers,
@@ -232,3 +236,83 @@ def test_a_lock_has_one_holder(
     for one in threads:
         one.join()
     assert (most, count) == (1, 9)
+
+
+class OneFault:
+    """Lets the request of one number fail, before it is done or after, and counts all."""
+
+    def __init__(self, number: int, *, is_done: bool) -> None:
+        self.number = number
+        self.is_done = is_done
+        self.count = 0
+
+    def run(self, what: str, action: Callable[[], T]) -> T:
+        self.count += 1
+        if self.count != self.number:
+            return action()
+        if self.is_done:
+            action()
+        raise StorageError(f"the store fails at request {self.count}: {what}")
+
+
+FAULT_SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("p", pa.string())])
+
+
+def rows_at(ts: int, *ids: str) -> pa.Table:
+    return pa.table({"id": ids, "ts": [ts] * len(ids), "p": ["x"] * len(ids)}, FAULT_SCHEMA)
+
+
+FAULTY: dict[str, tuple[Callable[[Table], object], dict[str, int]]] = {
+    "upsert": (lambda table: table.upsert(rows_at(3, "b", "c")), {"a": 1, "b": 3, "c": 3}),
+    "delete": (lambda table: table.delete(rows_at(3, "b").select(["id", "p"])), {"a": 1}),
+    "compact": (lambda table: table.compact(), {"a": 1, "b": 2}),
+    "overwrite": (lambda table: table.insert_overwrite(rows_at(3, "d")), {"d": 3}),
+}
+BEFORE = {"a": 1, "b": 2}
+
+
+def content(storage: Storage) -> dict[str, int]:
+    found = open_table(storage).snapshot()
+    assert len(set(found["id"].to_pylist())) == found.num_rows
+    return dict(zip(found["id"].to_pylist(), found["ts"].to_pylist(), strict=True))
+
+
+def with_one_fault(folder: Storage, operation: str, fault: OneFault) -> None:
+    """Run *operation* on a new table in *folder*, and check what is there after *fault*, and after another write."""
+    act, after = FAULTY[operation]
+    made = create_table(
+        folder,
+        name="t",
+        schema=FAULT_SCHEMA,
+        record_key="id",
+        ordering="ts",
+        partition_by="p",
+        table_type="MERGE_ON_READ",
+    )
+    made.insert(rows_at(1, "a", "b"))
+    made.upsert(rows_at(2, "b"))
+    try:
+        act(open_table(FaultyStorage(folder, fault)))
+    except HudiFormatError:
+        assert content(folder) in (BEFORE, after), f"{operation}, request {fault.number}"
+    else:
+        assert content(folder) == after, f"{operation}, request {fault.number}"
+    known = content(folder)
+    open_table(folder).upsert(rows_at(9, "z"))
+    assert content(folder) == known | {"z": 9}, f"{operation}, request {fault.number}"
+    assert open_table(folder).verify() == []
+
+
+@pytest.mark.filterwarnings("ignore::hudiformat.HudiFormatWarning")
+@pytest.mark.parametrize("storage", SHORT, indirect=True)
+def test_a_fault_at_any_request_loses_and_doubles_nothing(storage: Storage) -> None:
+    tried = 0
+    for operation in FAULTY:
+        counting = OneFault(0, is_done=False)
+        with_one_fault(FolderStorage(storage, f"{operation}-0"), operation, counting)
+        for number in range(1, counting.count + 1, every(60, long=4)):
+            for is_done in (False, True):
+                folder = FolderStorage(storage, f"{operation}-{number}-{is_done}")
+                with_one_fault(folder, operation, OneFault(number, is_done=is_done))
+                tried += 1
+    print(f"{tried} faults")  # noqa: T201 - shown with -s
