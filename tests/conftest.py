@@ -107,10 +107,12 @@ def _by_test(items: list[pytest.Item]) -> dict[str, list[pytest.Item]]:
 def _measure_some(items: list[pytest.Item]) -> None:
     """Measure coverage for a few sets of parameters of a test, which are drawn; the others take the same code.
 
-    Nor is it measured with examples of Hypothesis, whose own code would take twice the time too.
+    Nor is it measured with examples of Hypothesis, whose own code would take twice the time too, but for those of the
+    strategies themselves, which nothing else runs.
     """
     for alike in _by_test(items).values():
         is_by_hypothesis = getattr(getattr(alike[0], "obj", None), "is_hypothesis_test", False)
+        is_by_hypothesis = is_by_hypothesis and not alike[0].nodeid.startswith("tests/testing/")
         count = len(alike) if is_by_hypothesis else max(len(alike) - MEASURED, 0)
         for item in Random(len(alike)).sample(alike, count):  # noqa: S311 - no secret
             item.add_marker("unmeasured")

@@ -39,7 +39,6 @@ T = TypeVar("T")
 
 pytestmark = [
     pytest.mark.servers,
-    pytest.mark.unmeasured,
     pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning"),  # by aiohttp, of gcsfs and adlfs
 ]
 TOGETHER = {

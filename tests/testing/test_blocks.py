@@ -15,8 +15,6 @@ from hudiformat.codec.log.frame import MAGIC
 from tests.effort import LONG
 from tests.testing.support import SLOW, reaches
 
-pytestmark = pytest.mark.unmeasured
-
 
 @SLOW
 @given(block=testing.data_blocks())

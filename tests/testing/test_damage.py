@@ -14,8 +14,6 @@ from hudiformat.testing import damage
 from tests.effort import sample
 from tests.testing.support import SLOW, reaches
 
-pytestmark = pytest.mark.unmeasured
-
 DATA = hf.encode_block(hf.rollback_block(instant="002", target="001")) * 3
 BLOCK = DATA[: len(DATA) // 3]
 
