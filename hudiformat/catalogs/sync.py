@@ -133,7 +133,7 @@ class _Sync:
             )
             return self._recreate(existing, wanted)
         before = self.known.setdefault(view.name, existing)
-        if self.options.incremental and self._is_told(before):
+        if self.options.incremental and self._is_up_to_date(before):
             return SyncedTable(str(wanted))
         try:
             return self._update(before, existing, wanted)
@@ -150,7 +150,7 @@ class _Sync:
                 catalog=self.catalog.uri,
             )
 
-    def _is_told(self, table: CatalogTable) -> bool:
+    def _is_up_to_date(self, table: CatalogTable) -> bool:
         """Return whether the catalog has been told of the newest commit.  Source: HiveSyncTool.isAlreadySynced."""
         if table.last_commit is None or table.last_commit != self.commit:
             return False

@@ -259,7 +259,7 @@ def refuse_missing(
     cleaned = frozenset[str]().union(*(files for _, files in cleaned_files(storage, config, timeline)))
     lost = [file for name in sorted(names) if (file := join_path(path, name)) not in cleaned]
     if seen is not None and len(lost) < len(set(names)):
-        seen.note_gone()
+        seen.note_deletion()
     for file in lost:
         kind = "log file" if base_name(file).startswith(".") else "base file"
         named = f"{storage.root}: the {kind} {file}, which a commit names,"
@@ -272,7 +272,7 @@ def refuse_missing(
             )
         if describe_deletion(storage, config, [file]) is not None:
             if seen is not None:
-                seen.note_gone()
+                seen.note_deletion()
         elif damage is not DamageMode.SKIP:
             raise StorageError(
                 f"{named} is not there; hudiformat repair goes back to what is left, hudiformat.damage=skip reads it",

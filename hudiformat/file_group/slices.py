@@ -206,9 +206,9 @@ class ListedFiles:
     def note_end(self) -> None:
         """Note that there are no further partitions; if there is none at all, all may have been deleted."""
         if not self.partitions:
-            self.note_gone()
+            self.note_deletion()
 
-    def note_gone(self) -> None:
+    def note_deletion(self) -> None:
         """Note that files have been deleted since the state of the table was read."""
         self.unknown.add(_AFTER_ALL)
 
