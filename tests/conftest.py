@@ -15,6 +15,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -39,6 +40,7 @@ from tools.flink import NoFlinkError, flink_jars
 from tools.hive_metastore import HiveMetastore, NoMetastoreError, hive_metastore
 from tools.java import java_home
 from tools.s3_server import NoS3ServerError, S3Server, s3_server
+from tools.store_servers import NoServerError, zookeeper_server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -335,6 +337,23 @@ def metastore(java: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         missing_part(f"no Hive Metastore: {error}")
     yield server
     running.__exit__(None, None, None)
+
+
+def started(server: AbstractContextManager[object], module: str) -> Iterator[object]:
+    """What *server* yields, for a fixture; *module* is the client that its tests need."""
+    try:
+        pytest.importorskip(module)
+        found = server.__enter__()
+    except (NoServerError, pytest.skip.Exception) as error:
+        missing_part(str(error))
+    yield found
+    server.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="session")
+def zookeeper(java: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    """The host and port of a real ZooKeeper; its jars are fetched on the first use."""
+    yield from started(zookeeper_server(tmp_path_factory.mktemp("zookeeper"), java), "kazoo")
 
 
 @pytest.fixture(scope="session")

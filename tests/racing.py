@@ -1,14 +1,15 @@
 """Writers that race for one table: each has a row of its own, adds rows, and fights with all others for one row.
 
-As a program, ``python -m tests.racing PATH WRITER COMMITS``, one writer of ours.
+As a program, ``python -m tests.racing PATH WRITER COMMITS OPTIONS``, one writer of ours; the options are JSON.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -34,29 +35,32 @@ def rows(writer: str, step: int) -> pa.Table:
     return pa.table({"id": ids, "ts": [step] * 3, "p": [writer, writer, "x"]}, schema=SCHEMA)
 
 
-def new_table(path: Path) -> Table:
+def new_table(path: Path, lock: Mapping[str, str] = SHARED) -> Table:
     create_table(path, name="shared", schema=SCHEMA, record_key=["id"], ordering=["ts"], partition_by=["p"])
-    options = {**SHARED, **RETRIES, "hoodie.metadata.enable": "false", "hudiformat.sync": "false"}
+    options = {**lock, **RETRIES, "hoodie.metadata.enable": "false", "hudiformat.sync": "false"}
     return open_table(path, options=options)
 
 
-def start_writers(path: Path, names: Sequence[str]) -> list[subprocess.Popen[bytes]]:
-    """A process for each writer."""
+def start_writers(
+    path: Path, names: Sequence[str], lock: Mapping[str, str] = SHARED, commits: int = COMMITS
+) -> list[subprocess.Popen[bytes]]:
+    """A process for each writer; *lock* are the options by which all writers exclude each other."""
     command = [sys.executable, "-m", "tests.racing", str(path)]
-    return [subprocess.Popen([*command, name, str(COMMITS)], cwd=ROOT) for name in names]
+    options = json.dumps({**lock, **RETRIES, "hudiformat.sync": "false"})
+    return [subprocess.Popen([*command, name, str(commits), options], cwd=ROOT) for name in names]
 
 
-def check(found: pa.Table, writers: Sequence[str]) -> None:
+def check(found: pa.Table, writers: Sequence[str], commits: int = COMMITS) -> None:
     """No row is lost or doubled, and each is the newest."""
     ids = found["id"].to_pylist()
-    added = {f"{writer}-{step}" for writer in writers for step in range(COMMITS)}
+    added = {f"{writer}-{step}" for writer in writers for step in range(commits)}
     assert sorted(ids) == sorted({*added, *(f"{writer}-own" for writer in writers), "fought for"})
     newest = dict(zip(ids, found["ts"].to_pylist(), strict=True))
-    assert {newest[name] for name in ids if name not in added} == {COMMITS - 1}
+    assert {newest[name] for name in ids if name not in added} == {commits - 1}
 
 
-def main(path: str, writer: str, commits: str) -> None:
-    table = open_table(path, options={**SHARED, **RETRIES, "hudiformat.sync": "false"})
+def main(path: str, writer: str, commits: str, options: str) -> None:
+    table = open_table(path, options=json.loads(options))
     for step in range(int(commits)):
         table.upsert(rows(writer, step))
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import hudiformat as hf
 from hudiformat.naming.file_names import WriteToken, fixed_bucket_file_id
-from hudiformat.table.options.values import Operation
+from hudiformat.table.options.values import LockProvider, Operation
 from hudiformat.timeline.timeline import Action
 from hudiformat.write.commit.transaction import begin_write
 from hudiformat.write.write import WriteTask
 from tests import racing
 from tests.conformance.hudi import RealHudi, RealHudiError
+from tests.conformance.java_locks import options_of
 from tests.conformance.test_timeline import ASK
 from tests.effort import LONG, only_long
 from tests.racing import SCHEMA, SHARED, rows
@@ -43,11 +47,14 @@ HUDI = {
     **SHARED,
 }
 
+SERVICE_COMMITS = int(os.environ.get("HUDIFORMAT_COMMITS", "40"))
+"""Of each writer under the lock of a service."""
 
-def commits(hudi: RealHudi, path: Path, step: int) -> bool:
+
+def commits(hudi: RealHudi, path: Path, step: int, writer: str = "hudi", options: Mapping[str, str] = HUDI) -> bool:
     """Whether Hudi's write went through; False where it met another one."""
     try:
-        hudi.write(rows("hudi", step), path, HUDI)
+        hudi.write(rows(writer, step), path, dict(options))
     except RealHudiError as error:
         if "HoodieWriteConflictException" not in error.trace:
             raise
@@ -70,6 +77,35 @@ def test_writers_of_both_kinds_lose_and_double_nothing(hudi: RealHudi, tmp_path:
     assert [process.wait(timeout=7200) for process in processes] == [0] * count
     for found in (table.snapshot(), hudi.read(path)):
         racing.check(found, [*ours, "hudi"])
+
+
+@only_long
+@pytest.mark.hudi
+@pytest.mark.servers
+@pytest.mark.parametrize("provider", [LockProvider.ZOOKEEPER, LockProvider.HIVE_METASTORE])
+def test_two_writers_of_each_kind_lose_and_double_nothing_by_a_service(
+    provider: LockProvider, hudi: RealHudi, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    path = tmp_path / "table"
+    lock = {**SHARED, **options_of(provider, request)}
+    table = racing.new_table(path, lock)
+    table.upsert(rows("", -1).slice(2))
+    ours, theirs = ["ours0", "ours1"], ["hudi0", "hudi1"]
+
+    def write(session: RealHudi, writer: str) -> None:
+        for step in range(SERVICE_COMMITS):
+            while not commits(session, path, step, writer, {**HUDI, **lock}):
+                pass
+
+    with RealHudi() as second, ThreadPoolExecutor(len(theirs)) as pool:
+        processes = racing.start_writers(path, ours, lock, SERVICE_COMMITS)
+        done = [pool.submit(write, *one) for one in zip((hudi, second), theirs, strict=True)]
+        assert [process.wait(timeout=7200) for process in processes] == [0] * len(ours)
+        for one in done:
+            one.result()
+    for found in (table.snapshot(), hudi.read(path)):
+        racing.check(found, [*ours, *theirs], SERVICE_COMMITS)
+    assert table.verify() == []
 
 
 @only_long

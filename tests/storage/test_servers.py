@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,19 +19,17 @@ from hudiformat.write.commit.lock_providers.dynamodb import DynamoDBLock, LockTa
 from hudiformat.write.commit.lock_providers.storage_based import storage_based_lock
 from hudiformat.write.commit.lock_providers.zookeeper import ZookeeperLock
 from hudiformat.write.commit.locks import Lock, hold_lock
-from tests.conftest import missing_part
+from tests.conftest import started
 from tests.effort import every, only_long
 from tests.faults import FaultyStorage
 from tools.store_servers import (
     AZURE_ACCOUNT,
     AZURE_KEY,
-    NoServerError,
     azure_server,
     gcs_server,
     hdfs_server,
     make_bucket,
     moto_server,
-    zookeeper_server,
 )
 
 T = TypeVar("T")
@@ -48,16 +45,6 @@ TOGETHER = {
 STORAGE_BASED = {"hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.StorageBasedLockProvider"}
 
 
-def started(server: AbstractContextManager[object], module: str) -> Iterator[object]:
-    try:
-        pytest.importorskip(module)
-        found = server.__enter__()
-    except (NoServerError, pytest.skip.Exception) as error:
-        missing_part(str(error))
-    yield found
-    server.__exit__(None, None, None)
-
-
 @pytest.fixture(scope="session")
 def gcs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     yield from started(gcs_server(tmp_path_factory.mktemp("gcs")), "gcsfs")
@@ -71,11 +58,6 @@ def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
 @pytest.fixture(scope="session")
 def hdfs(java: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     yield from started(hdfs_server(tmp_path_factory.mktemp("hdfs"), java), "hdfs_native")
-
-
-@pytest.fixture(scope="session")
-def zookeeper(java: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
-    yield from started(zookeeper_server(tmp_path_factory.mktemp("zookeeper"), java), "kazoo")
 
 
 @pytest.fixture(scope="session")
