@@ -13,11 +13,12 @@ from hudiformat import Table, open_table
 from hudiformat.services.cleaning import clean, plan_clean
 from hudiformat.services.savepoints import savepoint
 from hudiformat.storage.opening import open_storage
-from hudiformat.table.options.values import CleanPolicy
+from hudiformat.table.options.values import CleanPolicy, Operation
 from hudiformat.timeline.cleans import CleanMetadata
 from hudiformat.timeline.contents import read_content
 from hudiformat.timeline.table_config import TableType
 from hudiformat.timeline.timeline import Action, Instant
+from hudiformat.write.commit.transaction import begin_write
 from tests.effort import examples
 from tests.requests import RecordingStorage
 from tests.services.support import served
@@ -190,9 +191,28 @@ def test_a_partition_that_a_clean_empties_goes_with_its_folder(tmp_path: Path, c
     assert table.verify() == []
 
 
-def test_a_partition_stays_while_a_write_is_pending_or_something_else_is_in_its_folder(
-    tmp_path: Path, clock: Clock
-) -> None:
+def test_a_partition_stays_while_a_write_is_pending(tmp_path: Path, clock: Clock) -> None:
+    options = {
+        "hoodie.clean.commits.retained": "1",
+        "hoodie.clean.automatic": "false",
+        "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
+    }
+    table = new_table(tmp_path / "t", options=options, clock=clock)
+    table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
+    table.delete_partitions("x")
+    for step in range(3):
+        table.upsert(rows(("b", step + 2, "y", step)))
+    pending = begin_write(table._context, Operation.UPSERT)
+    assert table.clean()
+    assert [path.name for path in data_files(tmp_path / "t") if path.parent.name == "x"] == []
+    assert (tmp_path / "t" / "x" / ".hoodie_partition_metadata").exists()
+    pending.abandon()
+    table.insert(rows(("c", 1, "x", 1)))
+    assert sorted(table.snapshot()["k"].to_pylist()) == ["b", "c"]
+    assert table.verify() == []
+
+
+def test_a_partition_stays_if_something_else_is_in_its_folder(tmp_path: Path, clock: Clock) -> None:
     options = {"hoodie.clean.commits.retained": "1", "hoodie.clean.automatic": "false"}
     table = new_table(tmp_path / "t", options=options, clock=clock)
     table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))

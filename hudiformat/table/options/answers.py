@@ -167,7 +167,6 @@ _NO_EFFECT: tuple[tuple[str, str], ...] = (
     ("hoodie.meta_sync.global.*", "tables are not replicated"),
     ("hoodie.datasource.partition_extractor_class", "hoodie.datasource.hive_sync.partition_extractor_class says it"),
     ("hoodie.streamer.*", "it is a setting of Hudi's streamer"),
-    ("hoodie.write.lock.*", "it is a setting of a lock provider, or of how it waits"),
     ("hoodie.clustering.*", "it is a setting of Hudi's jobs for clustering"),
     ("hoodie.layout.optimize.*", "curves run through cells of about as many rows each"),
     ("hoodie.bootstrap.*", "tables are not bootstrapped"),
@@ -232,6 +231,7 @@ _NO_EFFECT: tuple[tuple[str, str], ...] = (
 )
 
 _SAME: tuple[tuple[str, str], ...] = (
+    ("hoodie.write.lock.app_id", "Hudi replaces it, too, by the name of the application that writes"),
     ("hoodie.datasource.hive_sync.*user*", _BY_THRIFT),
     ("hoodie.datasource.hive_sync.password", _BY_THRIFT),
     ("hoodie.datasource.hive_sync.*jdbc*", _BY_THRIFT),

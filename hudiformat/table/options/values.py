@@ -224,6 +224,9 @@ class ConcurrencyOptions:
     zookeeper_lock_key: str = ""
     zookeeper_session_ms: int = 60_000
     zookeeper_connection_ms: int = 15_000
+    zookeeper_retries: int = 15
+    zookeeper_retry_wait_ms: int = 1000
+    zookeeper_longest_retry_wait_ms: int = 16_000
     dynamodb_table: str = "hudi_locks"
     dynamodb_partition_key: str = ""
     dynamodb_region: str = ""
@@ -255,8 +258,12 @@ class ConcurrencyOptions:
 
     @property
     def lock_timeout(self) -> float:
-        """The seconds that a writer waits for the lock."""
-        return self.lock_retries * self.lock_retry_wait_ms / 1000
+        """The seconds that a writer waits for the lock: between its attempts, and in each if the provider waits there.
+
+        Source: LockManager, RetryHelper, Hudi 1.2.0.
+        """
+        in_attempts = (self.lock_retries + 1) * self.lock_wait_ms if self.lock_provider in _WAITING else 0
+        return (self.lock_retries * self.lock_retry_wait_ms + in_attempts) / 1000
 
     @property
     def zookeeper_hosts(self) -> str:
@@ -291,13 +298,22 @@ class ConcurrencyOptions:
             )
 
 
+_WAITING = frozenset(
+    {
+        LockProvider.IN_PROCESS,
+        LockProvider.STORAGE_BASED,
+        LockProvider.ZOOKEEPER,
+        LockProvider.ZOOKEEPER_IMPLICIT,
+        LockProvider.DYNAMODB,
+    }
+)
+"""The providers whose ``tryLock`` waits; that of a file and that of the metastore answer at once."""
 _LOCK = "hoodie.write.lock"
 _IN_ZOOKEEPER = {"zookeeper_url": f"{_LOCK}.zookeeper.url"}
 REQUIRED_BY_LOCKS: Mapping[LockProvider, Mapping[str, str]] = {
     LockProvider.ZOOKEEPER: {
         **_IN_ZOOKEEPER,
         "zookeeper_base_path": f"{_LOCK}.zookeeper.base_path",
-        "zookeeper_lock_key": f"{_LOCK}.zookeeper.lock_key",
     },
     LockProvider.ZOOKEEPER_IMPLICIT: _IN_ZOOKEEPER,
     LockProvider.HIVE_METASTORE: {

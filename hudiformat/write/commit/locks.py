@@ -31,7 +31,7 @@ from hudiformat.timeline.config_files import META_FOLDER, load_table_config
 from hudiformat.write.commit.lock_providers.dynamodb import DynamoDBLock, LockTable
 from hudiformat.write.commit.lock_providers.hive_metastore import HiveMetastoreLock
 from hudiformat.write.commit.lock_providers.storage_based import storage_based_lock
-from hudiformat.write.commit.lock_providers.zookeeper import ZookeeperLock, implicit_base_path
+from hudiformat.write.commit.lock_providers.zookeeper import Retries, ZookeeperLock, implicit_base_path
 from hudiformat.write.commit.ticking import Ticker
 
 _LOCK_FILE = "lock"
@@ -276,8 +276,9 @@ def _storage_based_lock(storage: Storage, options: ConcurrencyOptions) -> Lock:
     )
 
 
-def _zookeeper_lock(_storage: Storage, options: ConcurrencyOptions) -> Lock:
-    return _zookeeper(options, f"{options.zookeeper_base_path.rstrip('/')}/{options.zookeeper_lock_key}")
+def _zookeeper_lock(storage: Storage, options: ConcurrencyOptions) -> Lock:
+    key = options.zookeeper_lock_key or load_table_config(storage).name
+    return _zookeeper(options, f"{options.zookeeper_base_path.rstrip('/')}/{key}")
 
 
 def _zookeeper_implicit_lock(storage: Storage, options: ConcurrencyOptions) -> Lock:
@@ -290,6 +291,11 @@ def _zookeeper(options: ConcurrencyOptions, path: str) -> Lock:
         path,
         session_timeout=options.zookeeper_session_ms / 1000,
         connection_timeout=options.zookeeper_connection_ms / 1000,
+        retries=Retries(
+            options.zookeeper_retries,
+            options.zookeeper_retry_wait_ms / 1000,
+            options.zookeeper_longest_retry_wait_ms / 1000,
+        ),
     )
 
 

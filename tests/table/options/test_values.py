@@ -14,6 +14,7 @@ from hudiformat.table.options.values import (
     ConcurrencyOptions,
     FailedWritesPolicy,
     IndexType,
+    LockProvider,
     Operation,
     ServiceOptions,
     WriteOptions,
@@ -52,6 +53,24 @@ def test_a_single_writer_rolls_back_every_failed_write_unless_told_otherwise() -
 def test_times_are_seconds() -> None:
     options = ConcurrencyOptions(lock_retries=3, lock_retry_wait_ms=500, heartbeat_interval_ms=2000, heartbeat_misses=4)
     assert (options.lock_timeout, options.heartbeat_tolerance) == (1.5, 8.0)
+
+
+@pytest.mark.parametrize(
+    ("provider", "patience"),
+    [
+        (LockProvider.FILE_SYSTEM, 1.5),
+        (LockProvider.HIVE_METASTORE, 1.5),
+        (LockProvider.IN_PROCESS, 9.5),
+        (LockProvider.STORAGE_BASED, 9.5),
+        (LockProvider.ZOOKEEPER, 9.5),
+        (LockProvider.ZOOKEEPER_IMPLICIT, 9.5),
+        (LockProvider.DYNAMODB, 9.5),
+    ],
+)
+@pytest.mark.all_sets
+def test_each_attempt_at_a_lock_waits_if_that_of_hudis_provider_does(provider: LockProvider, patience: float) -> None:
+    options = ConcurrencyOptions(lock_provider=provider, lock_retries=3, lock_retry_wait_ms=500, lock_wait_ms=2000)
+    assert options.lock_timeout == patience
 
 
 def test_what_each_index_can_do() -> None:

@@ -17,12 +17,14 @@ from hudiformat import LockError, OptionError, StorageError, UnsupportedFeatureE
 from hudiformat.storage.local import LocalStorage
 from hudiformat.table.options.keys import parse_write_options
 from hudiformat.table.options.values import LockProvider
+from hudiformat.timeline.config_files import load_table_config
 from hudiformat.write.commit.lock_providers import dynamodb, hive_metastore, storage_based, zookeeper
 from hudiformat.write.commit.lock_providers.dynamodb import DynamoDBLock, LockTable
 from hudiformat.write.commit.lock_providers.hive_metastore import HiveMetastoreLock
 from hudiformat.write.commit.lock_providers.storage_based import LOCK_FILE, LockState, StorageBasedLock
-from hudiformat.write.commit.lock_providers.zookeeper import ZookeeperLock, implicit_base_path
+from hudiformat.write.commit.lock_providers.zookeeper import Retries, ZookeeperLock, implicit_base_path
 from hudiformat.write.commit.locks import Lock, hold_lock, lock_of
+from tests.tables import new_table
 from tests.write.commit.fake_services import (
     FakeDynamoDB,
     FakeMetastore,
@@ -344,6 +346,77 @@ def test_contenders_are_named_and_sorted_as_curators(
     assert not lock.is_own()
 
 
+def test_a_zookeeper_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("kazoo")
+    few = Retries(0, 0.01, 0.01)
+    lock = ZookeeperLock("127.0.0.1:1", "/locks/t", session_timeout=1, connection_timeout=0.2, retries=few)
+    with pytest.raises(LockError, match=r"the lock /locks/t in ZooKeeper at 127.0.0.1:1 TimeoutError: no answer after"):
+        hold_lock(lock, patience=0).__enter__()
+
+
+def test_retries_of_zookeepers_lock_are_those_of_the_options(tmp_path: Path) -> None:
+    more = {"num_retries": "3", "wait_time_ms_between_retry": "50", "max_wait_time_ms_between_retry": "200"}
+    given = options_of(LockProvider.ZOOKEEPER, **GIVEN[LockProvider.ZOOKEEPER], **more)
+    lock = lock_of(LocalStorage(tmp_path), parse_write_options(given).concurrency)
+    assert lock._retries == Retries(3, 0.05, 0.2)  # type: ignore[attr-defined]
+
+
+def test_the_key_in_zookeeper_is_the_tables_name_if_none_is_given(tmp_path: Path) -> None:
+    new_table(tmp_path / "t")
+    given = {name: value for name, value in GIVEN[LockProvider.ZOOKEEPER].items() if name != "zookeeper.lock_key"}
+    storage = open_storage(tmp_path / "t")
+    lock = lock_of(storage, parse_write_options(options_of(LockProvider.ZOOKEEPER, **given)).concurrency)
+    assert f"the lock /hudi/{load_table_config(storage).name} in ZooKeeper" in lock.describe()
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_an_answer_that_comes_after_the_lease_counts_for_nothing(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, is_done: bool
+) -> None:
+    """The request to renew comes, or its answer, when another writer may have taken the lock already."""
+    service = of_storage(tmp_path, clock, monkeypatch)
+    first, second = service.make(), service.make()
+    assert first.try_acquire()
+    versions: FakeVersions = first._versions  # type: ignore[attr-defined]
+    put = versions.put
+
+    def late(path: str, data: bytes, version: str | None) -> str | None:
+        monkeypatch.setattr(versions, "put", put)
+        found = put(path, data, version) if is_done else None
+        clock.passed += 20
+        assert second.try_acquire()
+        return found if is_done else put(path, data, version)
+
+    monkeypatch.setattr(versions, "put", late)
+    first.renew()
+    assert not first.is_own()
+    assert second.is_own()
+    first.release()
+    assert second.is_own()
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_a_lock_that_is_given_after_its_lease_is_not_held(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, is_done: bool
+) -> None:
+    service = of_storage(tmp_path, clock, monkeypatch)
+    first, second = service.make(), service.make()
+    versions: FakeVersions = first._versions  # type: ignore[attr-defined]
+    put = versions.put
+
+    def late(path: str, data: bytes, version: str | None) -> str | None:
+        monkeypatch.setattr(versions, "put", put)
+        found = put(path, data, version) if is_done else None
+        clock.passed += 20
+        assert second.try_acquire()
+        return found if is_done else put(path, data, version)
+
+    monkeypatch.setattr(versions, "put", late)
+    first.try_acquire()
+    assert not first.is_own()
+    assert second.is_own()
+
+
 def test_the_implicit_path_is_a_hash_of_the_tables() -> None:
     path = implicit_base_path("s3a://bucket/tables/trips")
     assert path == implicit_base_path("s3://bucket/tables/trips")
@@ -394,7 +467,7 @@ def test_the_options_of_a_provider_make_its_lock(tmp_path: Path, provider: LockP
     ("provider", "missing"),
     [
         (LockProvider.ZOOKEEPER, "zookeeper.url"),
-        (LockProvider.ZOOKEEPER, "zookeeper.lock_key"),
+        (LockProvider.ZOOKEEPER, "zookeeper.base_path"),
         (LockProvider.ZOOKEEPER_IMPLICIT, "zookeeper.url"),
         (LockProvider.HIVE_METASTORE, "hivemetastore.uris"),
         (LockProvider.HIVE_METASTORE, "hivemetastore.table"),
@@ -421,7 +494,7 @@ def test_a_lock_file_needs_a_store_with_versions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "call", "said"),
     [
-        ("kazoo.client", lambda: zookeeper._new_client("a", 1), r"hudiformat\[zookeeper\]"),
+        ("kazoo.client", lambda: zookeeper._new_client("a", 1, Retries()), r"hudiformat\[zookeeper\]"),
         ("botocore.session", lambda: dynamodb._new_client(LockTable("a", "b")), r"hudiformat\[dynamodb\]"),
         ("pymetastore.hive_metastore", hive_metastore._ttypes, r"hudiformat\[hive\]"),
     ],

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import uuid
+from dataclasses import dataclass
 from typing import Any
 
 from hudiformat.errors import StorageError, UnsupportedFeatureError
@@ -28,17 +29,41 @@ def implicit_base_path(base_path: str) -> str:
     return f"/tmp/{xxh64(path.encode(), _SEED):016X}"  # noqa: S108 - a path in ZooKeeper
 
 
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How often a lost connection is made again, and the seconds before the first time and at most before each.
+
+    The wait doubles each time, as in Curator's BoundedExponentialBackoffRetry.
+    """
+
+    count: int = 15
+    first_wait: float = 1.0
+    longest_wait: float = 16.0
+
+
+_RETRIES = Retries()
+
+
 class ZookeeperLock:
     """A lock in ZooKeeper at *path*; *hosts* are servers with ports, joined by commas.  Times are in seconds.
 
     Source: BaseZookeeperBasedLockProvider, HoodieInterProcessMutex, Hudi 1.2.0; LockInternals of Curator 5.
     """
 
-    def __init__(self, hosts: str, path: str, *, session_timeout: float, connection_timeout: float) -> None:
+    def __init__(
+        self,
+        hosts: str,
+        path: str,
+        *,
+        session_timeout: float,
+        connection_timeout: float,
+        retries: Retries = _RETRIES,
+    ) -> None:
         self._hosts = hosts
         self._path = path
         self._session_timeout = session_timeout
         self._connection_timeout = connection_timeout
+        self._retries = retries
         self._client: Any = None
         self._node: str | None = None
         self._is_lost = threading.Event()
@@ -119,10 +144,10 @@ class ZookeeperLock:
     def _connected(self) -> Any:
         if self._client is None or self._is_lost.is_set():
             self._forget()
-            self._client = _new_client(self._hosts, self._session_timeout)
+            self._client = _new_client(self._hosts, self._session_timeout, self._retries)
             self._is_lost.clear()
             self._client.add_listener(self._note_state)
-            self._client.start(timeout=self._connection_timeout)
+            _start(self._client, self._connection_timeout)
         return self._client
 
     def _note_state(self, state: str) -> None:
@@ -157,7 +182,17 @@ class ZookeeperLock:
         return StorageError(f"cannot {action} {self.describe()}: {type(error).__name__}: {error}", path=self._path)
 
 
-def _new_client(hosts: str, session_timeout: float) -> Any:
+def _start(client: Any, patience: float) -> None:
+    """Connect *client*; kazoo's error for too long a wait has no class in common with its others."""
+    from kazoo.handlers.threading import KazooTimeoutError  # noqa: PLC0415 - an extra
+
+    try:
+        client.start(timeout=patience)
+    except KazooTimeoutError as error:
+        raise TimeoutError(f"no answer after {patience:g} seconds") from error
+
+
+def _new_client(hosts: str, session_timeout: float, retries: Retries) -> Any:
     try:
         from kazoo.client import KazooClient  # noqa: PLC0415 - an extra
     except ImportError as error:
@@ -166,4 +201,5 @@ def _new_client(hosts: str, session_timeout: float) -> Any:
             "pip install 'hudiformat[zookeeper]'",
             feature="locks in ZooKeeper",
         ) from error
-    return KazooClient(hosts=hosts, timeout=session_timeout)
+    policy = {"max_tries": retries.count, "delay": retries.first_wait, "max_delay": retries.longest_wait, "backoff": 2}
+    return KazooClient(hosts=hosts, timeout=session_timeout, connection_retry=policy)
