@@ -204,7 +204,7 @@ def test_a_partition_stays_while_a_write_is_pending(tmp_path: Path, clock: Clock
         table.upsert(rows(("b", step + 2, "y", step)))
     pending = begin_write(table._context, Operation.UPSERT)
     assert table.clean()
-    assert [path.name for path in data_files(tmp_path / "t") if path.parent.name == "x"] == []
+    assert [path for path in data_files(tmp_path / "t") if path.startswith("x/")] == []
     assert (tmp_path / "t" / "x" / ".hoodie_partition_metadata").exists()
     pending.abandon()
     table.insert(rows(("c", 1, "x", 1)))
