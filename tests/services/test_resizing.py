@@ -31,8 +31,6 @@ from hudiformat.write.write import write_keyed
 from tests.effort import sample
 from tests.tables import Clock, content, new_table, rows
 
-pytestmark = pytest.mark.unmeasured
-
 RING = {
     "hoodie.index.type": "BUCKET",
     "hoodie.index.bucket.engine": "CONSISTENT_HASHING",

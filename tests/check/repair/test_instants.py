@@ -23,8 +23,6 @@ from tests.check.repair.breaking import age, own_rows
 from tests.effort import sample
 from tests.tables import content, new_table, rows, tree
 
-pytestmark = pytest.mark.unmeasured
-
 LATE = "99990101000000000"
 
 

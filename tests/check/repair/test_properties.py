@@ -16,8 +16,6 @@ from tests.check.repair.breaking import UNKNOWN, V6, V9, age, half_properties, l
 from tests.effort import sample
 from tests.tables import NAMES, new_table, rows, tree, unpack
 
-pytestmark = pytest.mark.unmeasured
-
 MERGING = ("hoodie.record.merge.mode", "hoodie.compaction.payload.class", "hoodie.table.ordering.fields")
 
 
