@@ -36,9 +36,10 @@ from tests.tables import Clock, GoldenTable, new_table, unpack
 from tools.browser import Browser
 from tools.chromium import NoChromiumError, installed_chromium
 from tools.environments import EnvironmentBuildError
-from tools.flink import NoFlinkError, flink_jars
+from tools.flink import flink_jars
 from tools.hive_metastore import HiveMetastore, NoMetastoreError, hive_metastore
 from tools.java import java_home
+from tools.maven import NoArtifactError
 from tools.s3_server import NoS3ServerError, S3Server, s3_server
 from tools.store_servers import NoServerError, zookeeper_server
 
@@ -310,7 +311,7 @@ def flink(hudi: RealHudi) -> JavaClass:
     """The classes of Flink's file sink, in the JVM of real Hudi; the jars are fetched on the first use."""
     try:
         jars = flink_jars()
-    except NoFlinkError as error:
+    except NoArtifactError as error:
         missing_part(f"no Flink: {error}")
     return JavaClass(hudi, "FlinkSink", ROOT / "tests" / "conformance" / "flink_sink.java", jars)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import chromium, environments, flink, install, java, s3_server, venv
+from tools import chromium, environments, flink, install, java, maven, s3_server, venv
 
 pytestmark = pytest.mark.unmeasured
 
@@ -265,10 +265,10 @@ def test_an_s3_server_that_does_not_answer_is_stopped(monkeypatch: pytest.Monkey
 def flink_central(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A Maven Central of one jar, with what is in it."""
     monkeypatch.setenv("HUDIFORMAT_CACHE", str(tmp_path / "cache"))
-    jar = tmp_path / "central" / "flink-a" / flink.VERSION / f"flink-a-{flink.VERSION}.jar"
+    jar = tmp_path / "central" / "org" / "apache" / "flink" / "flink-a" / flink.VERSION / f"flink-a-{flink.VERSION}.jar"
     jar.parent.mkdir(parents=True)
     jar.write_bytes(b"classes")
-    monkeypatch.setattr(flink, "CENTRAL", (tmp_path / "central").as_uri())
+    monkeypatch.setattr(maven, "CENTRAL", (tmp_path / "central").as_uri())
     monkeypatch.setattr(flink, "JARS", {"flink-a": hashlib.sha256(b"classes").hexdigest()})
     return jar
 
@@ -284,7 +284,7 @@ def test_flink_s_jars_are_fetched_once(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 def test_a_jar_that_is_not_the_one_expected_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     flink_central(monkeypatch, tmp_path).write_bytes(b"others")
-    with pytest.raises(flink.NoFlinkError, match="expected a jar with SHA-256"):
+    with pytest.raises(maven.NoArtifactError, match="expected a file with SHA-256"):
         flink.flink_jars()
 
 

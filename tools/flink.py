@@ -8,17 +8,14 @@ needs the network.  Only the standard library.
 
 from __future__ import annotations
 
-import hashlib
 import sys
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tools.environments import cache_folder, locked
+from tools.maven import NoArtifactError, fetched
 
 VERSION = "1.20.0"
-CENTRAL = "https://repo1.maven.org/maven2/org/apache/flink"
 JARS = {
     "flink-connector-files": "3668fc2c6454bd340e7c8078bb78eab14a9bb573f7c4f8f491a038835c7c4118",
     "flink-core": "a6d590ea4d66fa3f2e2fffeab4cfe1ec4d30cbdc30d73aea29453f0441946b82",
@@ -28,49 +25,25 @@ JARS = {
     "flink-table-common": "d930b44736fdd77143e1beafa5692ae3a8f40b83baf4c48181c02cd36f261d86",
 }
 """By their SHA-256."""
-_TIMEOUT = 60  # seconds without an answer
-
-
-class NoFlinkError(Exception):
-    """A jar cannot be fetched, or is not what was expected; the message says which."""
 
 
 def flink_jars() -> list[Path]:
     """The jars, fetched if they are not there yet.
 
     Raises:
-        NoFlinkError: Maven Central cannot be reached, or has something else.
+        NoArtifactError: Maven Central cannot be reached, or has something else.
     """
     folder = cache_folder() / f"flink-{VERSION}"
+    files = {f"org/apache/flink/{name}/{VERSION}/{name}-{VERSION}.jar": digest for name, digest in JARS.items()}
     with locked(folder.with_suffix(".lock")):
-        return [_jar(folder, name, digest) for name, digest in JARS.items()]
-
-
-def _jar(folder: Path, name: str, digest: str) -> Path:
-    file = f"{name}-{VERSION}.jar"
-    jar = folder / file
-    if jar.exists():
-        return jar
-    address = f"{CENTRAL}/{name}/{VERSION}/{file}"
-    try:
-        with urllib.request.urlopen(address, timeout=_TIMEOUT) as answer:  # noqa: S310 - https
-            data = answer.read()
-    except (urllib.error.URLError, TimeoutError) as error:
-        raise NoFlinkError(f"cannot fetch {address}: {error}") from error
-    if (found := hashlib.sha256(data).hexdigest()) != digest:
-        raise NoFlinkError(f"{address}: expected a jar with SHA-256 {digest}, found {found}")
-    folder.mkdir(parents=True, exist_ok=True)
-    part = jar.with_suffix(".part")
-    part.write_bytes(data)
-    part.replace(jar)
-    return jar
+        return fetched(folder, files)
 
 
 def main() -> int:
     """Print the folder of the jars; 1 when they cannot be fetched."""
     try:
         print(flink_jars()[0].parent)
-    except NoFlinkError as error:
+    except NoArtifactError as error:
         print(error, file=sys.stderr)
         return 1
     return 0

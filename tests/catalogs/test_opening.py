@@ -117,7 +117,9 @@ def test_a_table_that_another_process_drops_meanwhile_is_named(path: Path, metas
 
 
 def test_a_database_that_another_process_makes_meanwhile_is_fine(metastore_in_memory: FakeMetastore) -> None:
-    HiveCatalog(["metastore"]).create_database("default")
+    catalog = HiveCatalog(["metastore"])
+    catalog.create_database("default")
+    assert catalog.has_database("default")
 
 
 def test_a_table_that_another_process_makes_meanwhile_is_fine(path: Path) -> None:

@@ -369,14 +369,8 @@ def test_the_key_in_zookeeper_is_the_tables_name_if_none_is_given(tmp_path: Path
     assert f"the lock /hudi/{load_table_config(storage).name} in ZooKeeper" in lock.describe()
 
 
-@pytest.mark.parametrize("is_done", [True, False])
-def test_an_answer_that_comes_after_the_lease_counts_for_nothing(
-    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, is_done: bool
-) -> None:
-    """The request to renew comes, or its answer, when another writer may have taken the lock already."""
-    service = of_storage(tmp_path, clock, monkeypatch)
-    first, second = service.make(), service.make()
-    assert first.try_acquire()
+def answer_late(first: Lock, second: Lock, clock: Clock, monkeypatch: pytest.MonkeyPatch, *, is_done: bool) -> None:
+    """Let *second* take the lock during the next request of *first*, which is done before that (*is_done*), or after."""
     versions: FakeVersions = first._versions  # type: ignore[attr-defined]
     put = versions.put
 
@@ -388,6 +382,17 @@ def test_an_answer_that_comes_after_the_lease_counts_for_nothing(
         return found if is_done else put(path, data, version)
 
     monkeypatch.setattr(versions, "put", late)
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_an_answer_that_comes_after_the_lease_counts_for_nothing(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, is_done: bool
+) -> None:
+    """The request to renew comes, or its answer, when another writer may have taken the lock already."""
+    service = of_storage(tmp_path, clock, monkeypatch)
+    first, second = service.make(), service.make()
+    assert first.try_acquire()
+    answer_late(first, second, clock, monkeypatch, is_done=is_done)
     first.renew()
     assert not first.is_own()
     assert second.is_own()
@@ -401,17 +406,7 @@ def test_a_lock_that_is_given_after_its_lease_is_not_held(
 ) -> None:
     service = of_storage(tmp_path, clock, monkeypatch)
     first, second = service.make(), service.make()
-    versions: FakeVersions = first._versions  # type: ignore[attr-defined]
-    put = versions.put
-
-    def late(path: str, data: bytes, version: str | None) -> str | None:
-        monkeypatch.setattr(versions, "put", put)
-        found = put(path, data, version) if is_done else None
-        clock.passed += 20
-        assert second.try_acquire()
-        return found if is_done else put(path, data, version)
-
-    monkeypatch.setattr(versions, "put", late)
+    answer_late(first, second, clock, monkeypatch, is_done=is_done)
     first.try_acquire()
     assert not first.is_own()
     assert second.is_own()
