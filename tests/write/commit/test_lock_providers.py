@@ -370,7 +370,7 @@ def test_the_key_in_zookeeper_is_the_tables_name_if_none_is_given(tmp_path: Path
 
 
 def answer_late(first: Lock, second: Lock, clock: Clock, monkeypatch: pytest.MonkeyPatch, *, is_done: bool) -> None:
-    """Let *second* take the lock during the next request of *first*, which is done before that (*is_done*), or after."""
+    """Let *second* take the lock during the next request of *first*, which is done before (*is_done*) or after."""
     versions: FakeVersions = first._versions  # type: ignore[attr-defined]
     put = versions.put
 
