@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.effort import only_long
 from tools import site
 from tools.figures import PICTURE, RESULTS, picture, rate
 
@@ -18,6 +19,7 @@ pytestmark = pytest.mark.unmeasured
 ROOT = site.ROOT
 
 
+@only_long
 @pytest.mark.slow
 def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
     command = [

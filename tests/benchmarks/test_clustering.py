@@ -18,6 +18,7 @@ pytestmark = pytest.mark.unmeasured
 COUNT = 2_000
 
 
+@only_long
 @pytest.mark.parametrize("layout", ["Hilbert", *(["as they come"] if LONG else [])])
 @pytest.mark.slow
 def test_small_files_become_one_in_each_partition(tmp_path: Path, layout: str) -> None:

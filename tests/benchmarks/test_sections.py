@@ -192,6 +192,7 @@ def test_an_upsert_replaces_every_row(tmp_path: Path, kind: str, threads: None) 
     assert len(table.file_slices()) == (4 if kind == upserts.LOGS else 1)
 
 
+@only_long
 def test_a_process_of_its_own_tells_its_time_and_memory(tmp_path: Path) -> None:
     measured = slices.Measured("hudiformat", slices.make_table(tmp_path / "t", MIXED, 200))
     assert measured() > 0

@@ -173,7 +173,7 @@ def test_an_error_names_the_command_for_glue(tmp_path: Path, asked: Counter[str]
         table.upsert(rows(("a", 1, "x", 1)))
 
 
-@pytest.mark.parametrize("case", sample(sorted(cases()), of=9))
+@pytest.mark.parametrize("case", sample(sorted(cases()), of=14))
 def test_in_each_case_glue_has_what_a_metastore_has(
     case: str, tmp_path: Path, asked: Counter[str], metastore_in_memory: FakeMetastore
 ) -> None:

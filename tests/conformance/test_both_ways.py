@@ -362,6 +362,7 @@ main(spark, {path!r}, everything={everything})
 """Runs in the session of real Hudi, which is one of PySpark 3.5."""
 
 
+@only_long
 def test_the_functions_write_on_pyspark_3_too(hudi: RealHudi, tmp_path: Path) -> None:
     path = tmp_path / "t"
     hf.create_table(

@@ -96,6 +96,7 @@ def prepare(hudi: RealHudi) -> None:
     hudi.eval_(f"{calculator}.getInstance({RULES['hoodie.bucket.index.partition.expressions']!r}, 'regex', 2)")
 
 
+@only_long
 @pytest.mark.parametrize("maker", ["hudiformat", *(["hudi"] if LONG else [])])
 def test_partitions_have_as_many_buckets_as_their_rule_says(hudi: RealHudi, tmp_path: Path, maker: str) -> None:
     prepare(hudi)

@@ -38,6 +38,7 @@ def rows(step: int, ids: range) -> pa.Table:
     return pa.Table.from_pylist(made, SCHEMA)
 
 
+@only_long
 @pytest.mark.hudi
 @pytest.mark.parametrize(("version", "table_type", "layout"), EVERY if LONG else NEWEST)
 def test_each_runs_the_clustering_that_the_other_has_planned(

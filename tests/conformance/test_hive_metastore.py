@@ -74,6 +74,7 @@ def sync_by_hudi(hudi: RealHudi, path: Path, options: Mapping[str, str]) -> None
     )
 
 
+@only_long
 def test_hudi_finds_nothing_to_change_after_us_nor_we_after_hudi(
     tmp_path: Path, metastore: HiveMetastore, client: Any, hudi: RealHudi
 ) -> None:

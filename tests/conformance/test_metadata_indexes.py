@@ -354,6 +354,7 @@ BY_PARTITION = {
 }
 
 
+@only_long
 @pytest.mark.parametrize("maker", ["ours", *(["hudi", "built"] if LONG else [])])
 def test_both_look_keys_up_in_the_record_index_of_partitions(hudi: RealHudi, tmp_path: Path, maker: str) -> None:
     path, names = tmp_path / "t", ["k", "p", "ts"]

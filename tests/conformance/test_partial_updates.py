@@ -14,6 +14,7 @@ import pytest
 import hudiformat as hf
 from hudiformat.schema.evolution import PARTIAL_SCHEMA
 from tests.conformance.hudi import RealHudi
+from tests.effort import only_long
 
 COMPACT_NOW = "hoodie.compact.inline.max.delta.commits=1"
 ROW = ["id", "a", "b", "c", "ts"]
@@ -81,6 +82,7 @@ def test_a_partial_update_is_what_hudis_merge_into_writes(hudi: RealHudi, tmp_pa
     assert rows_of(hudi.read(ours, {"hoodie.datasource.query.type": "read_optimized"})) == expected
 
 
+@only_long
 def test_positions_are_those_that_hudi_writes_and_merges_by(hudi: RealHudi, tmp_path: Path) -> None:
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     options = {**WRITE, "hoodie.table.name": "positions", "hoodie.table.ordering.fields": "ts"}

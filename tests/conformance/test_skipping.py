@@ -80,6 +80,7 @@ def conditions(schema: pa.Schema) -> list[pc.Expression]:
     return found
 
 
+@only_long
 def test_values_that_statistics_do_not_show(hudi: RealHudi, tmp_path: Path) -> None:
     path = tmp_path / "t"
     text, x = ["a", LONG, None, LONG, LONG], [0.5, math.nan, None, math.nan, math.nan]

@@ -12,7 +12,7 @@ import pytest
 import hudiformat as hf
 from tests.conformance.hudi import RealHudi
 from tests.conformance.test_both_ways import WRITE, assert_reads_alike, create, kept_at, things, write_ours
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 
 NO_METADATA_TABLE = {"hoodie.metadata.enable": "false"}
 WORDS = {6: "SIX", 8: "EIGHT", 9: "NINE"}
@@ -48,6 +48,7 @@ def test_hudi_goes_on_in_each_version_that_we_make(hudi: RealHudi, tmp_path: Pat
         assert table.verify() == []
 
 
+@only_long
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", *(["MERGE_ON_READ"] if LONG else [])])
 def test_we_go_on_in_each_version_that_hudi_makes(hudi: RealHudi, tmp_path: Path, table_type: str) -> None:
     table = create(tmp_path / "t", {}, table_type=table_type, version=6)

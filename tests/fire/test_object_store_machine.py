@@ -169,6 +169,7 @@ def test_threads_share_an_open_table(tmp_path: Path) -> None:
     assert table.verify() == []
 
 
+@only_long
 @pytest.mark.slow
 def test_forked_processes_share_a_table_that_was_open_before(tmp_path: Path) -> None:
     path = tmp_path / "t"

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 from tests.hostile import jobs, running
 from tests.hostile.corpus import Source
 from tests.hostile.jobs import Result
@@ -96,6 +96,7 @@ def test_no_test_has_a_guard_in_its_own_process(path: Path) -> None:
     assert not {ast.unparse(one).rpartition(".")[2] for one in calls} & {"Guard", "Jobs"}
 
 
+@only_long
 @pytest.mark.slow
 def test_a_changed_canary_a_foreign_error_and_a_slow_file_are_findings(tmp_path: Path) -> None:
     foreign, violations = found_by(BAD, tmp_path)

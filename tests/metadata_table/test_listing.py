@@ -212,6 +212,7 @@ def rows(keys: range, number: int, *, partition: str | None = None) -> pa.Table:
     )
 
 
+@only_long
 def test_hudi_sees_no_stale_listing_after_any_of_our_actions(hudi: RealHudi, tmp_path: Path) -> None:
     path, name = tmp_path / "t", "kept_up"
     often = {"hoodie.metadata.compact.max.delta.commits": "4", "hoodie.clean.automatic": "false"}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.effort import only_long
 from tools import oldest, package
 
 pytestmark = pytest.mark.unmeasured
@@ -21,6 +22,7 @@ FOR_TOOLS = {".ci", ".gitignore", ".pre-commit-config.yaml", ".readthedocs.yaml"
 PROJECT = (package.ROOT / "pyproject.toml").read_text("utf-8")
 
 
+@only_long
 @pytest.mark.slow
 def test_the_wheel_is_whole_and_works_in_an_empty_environment(capsys: pytest.CaptureFixture[str]) -> None:
     assert package.main(["--python", sys.executable]) == 0, capsys.readouterr().err

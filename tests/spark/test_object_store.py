@@ -11,6 +11,7 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.storage.opening import open_storage
+from tests.effort import only_long
 
 pytest.importorskip("pyspark.sql.streaming.datasource")
 
@@ -47,6 +48,7 @@ def found(table: pa.Table) -> dict[str, int]:
     return dict(zip(table["id"].to_pylist(), table["ts"].to_pylist(), strict=True))
 
 
+@only_long
 def test_a_table_is_written_and_streamed_out_of_and_into(spark: SparkSession, place: str, tmp_path: Path) -> None:
     hudi_spark.register(spark)
     path, copy = f"{place}/table", f"{place}/copy"

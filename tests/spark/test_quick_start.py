@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("pyspark.sql.datasource")
 
 import hudiformat.spark as hudi_spark
+from tests.effort import only_long
 from tests.quick_start import KINDS, answers, run
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.unmeasured
 
 
+@only_long
 @pytest.mark.parametrize(("table_type", "has_key"), KINDS)
 def test_the_same_rows_are_there_after_each_statement(
     spark: SparkSession, tmp_path: Path, table_type: str, *, has_key: bool

@@ -203,6 +203,7 @@ def test_a_table_is_read_as_it_grows_commit_by_commit(spark: SparkSession, table
     assert stream_out(spark, table, tmp_path / "c") == []
 
 
+@only_long
 def test_changes_are_read_as_a_stream(spark: SparkSession, tmp_path: Path) -> None:
     hudi_spark.register(spark)
     golden = hf.open_table(unpack("v9-mor-cdc-h120", tmp_path).table)

@@ -14,6 +14,7 @@ from hudiformat.storage.folder import FolderStorage
 from hudiformat.storage.local import LocalStorage
 from hudiformat.storage.opening import open_storage
 from hudiformat.storage.protocol import Storage
+from tests.effort import LONG
 
 
 def of_arrow_files(request: pytest.FixtureRequest) -> Storage:
@@ -50,7 +51,7 @@ STORAGES = [
     pytest.param(of_folder, id="folder"),
     pytest.param(of_memory, id="memory"),
     pytest.param(of_s3, id="s3", marks=pytest.mark.s3),
-    pytest.param(of_s3fs, id="s3fs", marks=pytest.mark.s3),
+    *([pytest.param(of_s3fs, id="s3fs", marks=pytest.mark.s3)] if LONG else []),  # ten times the work of pyarrow
 ]
 
 

@@ -15,6 +15,7 @@ from hudiformat.storage.local import LocalStorage
 pytest.importorskip("pyspark")
 
 from hudiformat.spark import file_sink
+from tests.effort import only_long
 from tests.spark.files.test_sink import hidden, ids, shown
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def test_files_of_several_batches_are_merged_at_the_commit(spark: SparkSession, 
     assert hidden(out) == [f"{1:020d}.done"]
 
 
+@only_long
 @pytest.mark.spark
 def test_row_groups_of_spark_s_files_are_copied(spark: SparkSession, tmp_path: Path) -> None:
     """With bloom filters and indexes of pages, by which Spark's reader skips."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.unmeasured
 
 
+@only_long
 def test_an_earlier_commit_and_base_files_alone_can_be_read(spark: SparkSession, table: hf.Table) -> None:
     write(things(spark, 10), table)
     first = table.timeline.completed[0].time

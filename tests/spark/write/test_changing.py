@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 import hudiformat as hf
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 from tests.tables import content, make_partition, new_table, rows
 
 pytest.importorskip("pyspark.sql")
@@ -97,6 +97,7 @@ NO_TYPE_IN_SPARK = {
 }
 
 
+@only_long
 @pytest.mark.parametrize(
     ("table_type", "options", "by_source"),
     [(*kind, by_source) for kind in KINDS for by_source in (False, True)][:: 1 if LONG else 3],

@@ -10,7 +10,7 @@ import pytest
 from hudiformat import UnsupportedFeatureError, WriteConflictError, open_table
 from hudiformat.table.options.values import Operation
 from tests import racing
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 from tests.tables import content, new_table, rows, tree
 from tests.write.commit.support import SHARED, begun, shared_table
 
@@ -83,6 +83,7 @@ def test_a_bucket_that_was_removed_is_opened_under_another_id(tmp_path: Path) ->
         assert content(table) == []
 
 
+@only_long
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 4] if LONG else [2])
 def test_processes_lose_and_double_nothing(tmp_path: Path, count: int) -> None:
