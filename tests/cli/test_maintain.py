@@ -16,6 +16,7 @@ from hudiformat.table.options.values import Operation
 from hudiformat.write.commit.transaction import begin_write
 from tests.check.verify.support import grown
 from tests.cli.support import Command, start
+from tests.effort import sample
 from tests.tables import content
 
 INTERVALS = {"90": 90, "30s": 30, "5m": 300, "1.5h": 5400, "2 D": 172800}
@@ -121,7 +122,7 @@ def test_a_second_signal_interrupts(command: Command, table: Table, monkeypatch:
     assert command("maintain", table.path).code == 130
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", sample([signal.SIGTERM, signal.SIGINT], of=2))
 def test_a_process_ends_cleanly(table: Table, number: signal.Signals) -> None:
     process = start("maintain", "--every", "1h", "--json", table.path)
     assert process.stdout is not None

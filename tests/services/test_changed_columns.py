@@ -15,6 +15,7 @@ from hudiformat.file_group.finer_times import to_coarser_times
 from hudiformat.services.log_compaction import log_compaction_plan
 from hudiformat.timeline.timeline import Action
 from hudiformat.write.commit.publishing import announce
+from tests.effort import sample
 from tests.tables import new_table
 
 SCHEMA = pa.schema(
@@ -96,7 +97,7 @@ def run(table: hf.Table, service: str) -> None:
     assert table.compact() if service == "compaction" else table.cluster()
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("change", sample(CHANGES, of=2))
 @pytest.mark.parametrize(("service", "version"), list(product(["compaction", "clustering"], [6, 9])))
 def test_a_service_that_was_planned_before_a_change_and_runs_after_it_changes_no_row(
     tmp_path: Path, service: str, version: int, change: str
@@ -119,7 +120,7 @@ def test_a_service_that_was_planned_before_a_change_and_runs_after_it_changes_no
     ]
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("change", sample(CHANGES, of=2))
 @pytest.mark.parametrize("blocks", ["avro", "parquet"])
 def test_files_with_the_columns_of_later_are_read_as_of_any_moment(
     tmp_path: Path, change: str, blocks: str, monkeypatch: pytest.MonkeyPatch

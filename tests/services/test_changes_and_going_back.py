@@ -18,7 +18,7 @@ from tests.tables import new_table
 
 CDC = {"hoodie.table.cdc.enabled": "true"}
 KINDS = [("COPY_ON_WRITE", 6), ("COPY_ON_WRITE", 9), ("MERGE_ON_READ", 6), ("MERGE_ON_READ", 9)]
-each_change = pytest.mark.parametrize(("kind", "change"), sample(list(product(KINDS, CHANGES)), of=6), ids=str)
+each_change = pytest.mark.parametrize(("kind", "change"), sample(list(product(KINDS, CHANGES)), of=12), ids=str)
 
 
 @dataclass
@@ -79,7 +79,7 @@ def test_a_repair_goes_back_to_what_is_left(tmp_path: Path, kind: tuple[str, int
     assert again.verify() == []
 
 
-@pytest.mark.parametrize(("version", "change"), sample(list(product([6, 9], CHANGES)), of=6), ids=str)
+@pytest.mark.parametrize(("version", "change"), sample(list(product([6, 9], CHANGES)), of=12), ids=str)
 def test_changes_are_told_in_the_columns_of_now(tmp_path: Path, version: int, change: str) -> None:
     """Copy-on-write tables record the images of updates, merge-on-read tables of hudiformat make them of the rows."""
     told = [
