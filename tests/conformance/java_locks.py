@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from hudiformat.table.options.values import LockProvider
+from hudiformat.table.options.locks import LockProvider
 from tests.conformance.hudi import RealHudi
 from tools.hive_metastore import HiveMetastore
 

@@ -11,7 +11,8 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.naming.file_names import WriteToken, fixed_bucket_file_id
-from hudiformat.table.options.values import LockProvider, Operation
+from hudiformat.table.options.locks import LockProvider
+from hudiformat.table.options.values import Operation
 from hudiformat.timeline.timeline import Action
 from hudiformat.write.commit.transaction import begin_write
 from hudiformat.write.write import WriteTask

@@ -11,9 +11,10 @@ import pytest
 from hudiformat import LockError
 from hudiformat.storage.local import LocalStorage
 from hudiformat.table.options.keys import parse_write_options
-from hudiformat.table.options.values import LockProvider
+from hudiformat.table.options.locks import LockProvider
+from hudiformat.write.commit.lock_providers.lock import Lock
 from hudiformat.write.commit.lock_providers.zookeeper import implicit_base_path
-from hudiformat.write.commit.locks import Lock, hold_lock, lock_of
+from hudiformat.write.commit.locks import hold_lock, lock_of
 from tests.conformance.hudi import RealHudi
 from tests.conformance.java_locks import JavaLock, options_of
 from tests.effort import LONG, only_long
@@ -28,7 +29,7 @@ PROVIDERS = [
 
 
 def ours_of(path: Path, options: dict[str, str]) -> Lock:
-    return lock_of(LocalStorage(path), parse_write_options(options).concurrency)
+    return lock_of(LocalStorage(path), parse_write_options(options).concurrency.lock)
 
 
 def theirs_of(hudi: RealHudi, path: Path, options: dict[str, str]) -> JavaLock:

@@ -15,10 +15,12 @@ from hudiformat import HudiFormatError, StorageError, Table, create_table, open_
 from hudiformat.storage.checks import STORE_CHECKS
 from hudiformat.storage.folder import FolderStorage
 from hudiformat.storage.protocol import Storage
-from hudiformat.write.commit.lock_providers.dynamodb import DynamoDBLock, LockTable
+from hudiformat.table.options.locks import DynamoDBLockOptions, StorageLockOptions
+from hudiformat.write.commit.lock_providers.dynamodb import DynamoDBLock
+from hudiformat.write.commit.lock_providers.lock import Lock
 from hudiformat.write.commit.lock_providers.storage_based import storage_based_lock
 from hudiformat.write.commit.lock_providers.zookeeper import ZookeeperLock
-from hudiformat.write.commit.locks import Lock, hold_lock
+from hudiformat.write.commit.locks import hold_lock
 from tests.conftest import started
 from tests.effort import every, only_long
 from tests.faults import FaultyStorage
@@ -166,23 +168,23 @@ def of_dynamodb(request: pytest.FixtureRequest) -> Callable[[], Lock]:
     patch = request.getfixturevalue("monkeypatch")
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         patch.setenv(name, "tests")
-    table = LockTable("hudi_locks", "us-east-1", endpoint)
+    table = DynamoDBLockOptions(region="us-east-1", endpoint=endpoint)
     return lambda: DynamoDBLock(table, "t", lease_ms=9000)
 
 
 def of_gcs(request: pytest.FixtureRequest) -> Callable[[], Lock]:
     storage = on_gcs(request)
-    return lambda: storage_based_lock(storage, validity=10, renew_every=1)
+    return lambda: storage_based_lock(storage, StorageLockOptions(validity=10, renew_every=1))
 
 
 def of_azure(request: pytest.FixtureRequest) -> Callable[[], Lock]:
     storage = on_azure(request)
-    return lambda: storage_based_lock(storage, validity=10, renew_every=1)
+    return lambda: storage_based_lock(storage, StorageLockOptions(validity=10, renew_every=1))
 
 
 def of_s3(request: pytest.FixtureRequest) -> Callable[[], Lock]:
     storage = open_storage(f"{request.getfixturevalue('bucket')}/t")
-    return lambda: storage_based_lock(storage, validity=10, renew_every=1)
+    return lambda: storage_based_lock(storage, StorageLockOptions(validity=10, renew_every=1))
 
 
 @pytest.mark.parametrize(

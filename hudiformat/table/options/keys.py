@@ -17,6 +17,14 @@ from hudiformat.table.options.answers import Answer, asks_for_nothing, current_n
 from hudiformat.table.options.buckets import BUCKETING_KEYS, BucketEngine
 from hudiformat.table.options.clustering import CLUSTERING_KEYS
 from hudiformat.table.options.expiry import EXPIRY_KEYS
+from hudiformat.table.options.locks import (
+    DYNAMODB_KEYS,
+    FILE_KEYS,
+    HIVE_KEYS,
+    LOCK_KEYS,
+    STORAGE_KEYS,
+    ZOOKEEPER_KEYS,
+)
 from hudiformat.table.options.parsers import (
     Keys,
     member_of,
@@ -30,7 +38,7 @@ from hudiformat.table.options.parsers import (
     parse_text,
     parser_of_supported,
 )
-from hudiformat.table.options.sync import GLUE_KEYS, SYNC_KEYS, GlueOptions
+from hudiformat.table.options.sync import GLUE_KEYS, SYNC_KEYS
 from hudiformat.table.options.values import (
     FAILED_WRITES_POLICY,
     SUPPORTED_INDEX_TYPES,
@@ -39,7 +47,6 @@ from hudiformat.table.options.values import (
     DuplicatePolicy,
     FailedWritesPolicy,
     IndexType,
-    LockProvider,
     SizingEngine,
     SortMode,
     WriteOptions,
@@ -63,22 +70,25 @@ def parse_write_options(options: Mapping[str, str] | None) -> WriteOptions:
     for key, value in given.items():
         if not is_honoured(key):
             _judge(key, value)
-    defaults = WriteOptions()
-    parts = {name: replace(getattr(defaults, name), **_parse_values(keys, given)) for name, keys in _PARTS.items()}
-    parts["catalogs"] = replace(parts["catalogs"], glue=GlueOptions(**_parse_values(GLUE_KEYS, given)))
-    result = replace(defaults, **_parse_values(_KEYS, given), **parts)
+    result = WriteOptions()
+    for path, keys in OPTION_KEYS.items():
+        changes = {keys[key][0]: keys[key][1](key, value) for key, value in given.items() if key in keys}
+        result = _with(result, path, changes) if changes else result
     result.concurrency.check()
     result.catalogs.check(result.catalogs.after_commits)
     return result
 
 
-def _parse_values(keys: Keys, given: Mapping[str, str]) -> dict[str, Any]:
-    return {keys[key][0]: keys[key][1](key, value) for key, value in given.items() if key in keys}
+def _with(value: Any, path: tuple[str, ...], changes: Mapping[str, Any]) -> Any:
+    """Return *value* with *changes* to the value that the fields of *path* lead to."""
+    if not path:
+        return replace(value, **changes)
+    return replace(value, **{path[0]: _with(getattr(value, path[0]), path[1:], changes)})
 
 
 def is_honoured(key: str) -> bool:
     """Return whether a key sets an option, or is compared with the table's properties."""
-    return any(key in keys for keys in (*_PARTS.values(), GLUE_KEYS, _KEYS, TABLE_KEYS, FACT_KEYS))
+    return any(key in keys for keys in (*OPTION_KEYS.values(), TABLE_KEYS, FACT_KEYS))
 
 
 def _known_name(key: str) -> str:
@@ -89,7 +99,7 @@ def _known_name(key: str) -> str:
 def _judge(key: str, value: str) -> None:
     """Raise an error for an unknown or a refused key; warn once for a key of Hudi without effect here."""
     if key not in hudi_keys():
-        known = {*_KEYS, *GLUE_KEYS, *TABLE_KEYS}.union(*_PARTS.values())
+        known = set(TABLE_KEYS).union(*OPTION_KEYS.values())
         hint = suggest_names(key, known | hudi_keys().keys(), most=3) or _NOTHING_ALIKE
         raise OptionError(f"unknown option {key!r}{hint}", option=key, is_unknown=True)
     rule = rule_of(key)
@@ -233,50 +243,11 @@ PERSISTED_KEYS = (
 """Keys of writes in Hudi on which all writers of a table have to agree, so they are stored in its properties."""
 
 
-def _lock_provider(key: str, value: str) -> LockProvider:
-    try:
-        return LockProvider(value)
-    except ValueError:
-        supported = " or ".join(provider.value for provider in LockProvider)
-        raise UnsupportedFeatureError(
-            f"{key}: expected {supported}, found {value}; choose one of these", feature=f"lock provider {value}"
-        ) from None
-
-
 CONCURRENCY_KEYS: Keys = {
     "hoodie.write.concurrency.mode": ("mode", member_of(ConcurrencyMode)),
     FAILED_WRITES_POLICY: ("failed_writes", member_of(FailedWritesPolicy)),
     "hoodie.cleaner.policy.failed.writes": ("failed_writes", member_of(FailedWritesPolicy)),
     "hoodie.write.num.retries.on.conflict.failures": ("conflict_retries", parse_count),
-    "hoodie.write.lock.provider": ("lock_provider", _lock_provider),
-    "hoodie.write.lock.filesystem.path": ("lock_path", parse_text),
-    "hoodie.write.lock.filesystem.expire": ("lock_expire_minutes", parse_count),
-    "hoodie.write.lock.client.num_retries": ("lock_retries", parse_count),
-    "hoodie.write.lock.client.wait_time_ms_between_retry": ("lock_retry_wait_ms", parse_integer),
-    "hoodie.write.lock.wait_time_ms": ("lock_wait_ms", parse_integer),
-    "hoodie.write.lock.heartbeat_interval_ms": ("lock_heartbeat_ms", parse_integer),
-    "hoodie.write.lock.storage.validity.timeout.secs": ("storage_validity_seconds", parse_integer),
-    "hoodie.write.lock.storage.renew.interval.secs": ("storage_renew_seconds", parse_integer),
-    "hoodie.write.lock.zookeeper.url": ("zookeeper_url", parse_text),
-    "hoodie.write.lock.zookeeper.port": ("zookeeper_port", parse_text),
-    "hoodie.write.lock.zookeeper.base_path": ("zookeeper_base_path", parse_text),
-    "hoodie.write.lock.zookeeper.lock_key": ("zookeeper_lock_key", parse_text),
-    "hoodie.write.lock.zookeeper.session_timeout_ms": ("zookeeper_session_ms", parse_integer),
-    "hoodie.write.lock.zookeeper.connection_timeout_ms": ("zookeeper_connection_ms", parse_integer),
-    "hoodie.write.lock.num_retries": ("zookeeper_retries", parse_count),
-    "hoodie.write.lock.wait_time_ms_between_retry": ("zookeeper_retry_wait_ms", parse_integer),
-    "hoodie.write.lock.max_wait_time_ms_between_retry": ("zookeeper_longest_retry_wait_ms", parse_integer),
-    "hoodie.write.lock.dynamodb.table": ("dynamodb_table", parse_text),
-    "hoodie.write.lock.dynamodb.partition_key": ("dynamodb_partition_key", parse_text),
-    "hoodie.write.lock.dynamodb.region": ("dynamodb_region", parse_text),
-    "hoodie.write.lock.dynamodb.endpoint_url": ("dynamodb_endpoint", parse_text),
-    "hoodie.write.lock.dynamodb.billing_mode": ("dynamodb_billing_mode", one_of("PAY_PER_REQUEST", "PROVISIONED")),
-    "hoodie.write.lock.dynamodb.read_capacity": ("dynamodb_read_capacity", parse_integer),
-    "hoodie.write.lock.dynamodb.write_capacity": ("dynamodb_write_capacity", parse_integer),
-    "hoodie.write.lock.dynamodb.table_creation_timeout": ("dynamodb_creation_timeout_ms", parse_integer),
-    "hoodie.write.lock.hivemetastore.database": ("hive_database", parse_text),
-    "hoodie.write.lock.hivemetastore.table": ("hive_table", parse_text),
-    "hoodie.write.lock.hivemetastore.uris": ("hive_uris", parse_text),
     "hoodie.client.heartbeat.interval_in_ms": ("heartbeat_interval_ms", parse_integer),
     "hoodie.client.heartbeat.tolerable.misses": ("heartbeat_misses", parse_integer),
 }
@@ -331,15 +302,23 @@ _INDEXING_KEYS: Keys = {
     "hoodie.metadata.global.record.level.index.min.filegroup.count": ("record_groups", parse_integer),
 }
 
-_PARTS: Mapping[str, Keys] = {
-    "sizing": _SIZING_KEYS,
-    "concurrency": CONCURRENCY_KEYS,
-    "services": SERVICE_KEYS,
-    "evolution": _EVOLUTION_KEYS,
-    "indexing": _INDEXING_KEYS,
-    "bucketing": BUCKETING_KEYS,
-    "clustering": CLUSTERING_KEYS,
-    "expiry": EXPIRY_KEYS,
-    "catalogs": SYNC_KEYS,
+OPTION_KEYS: Mapping[tuple[str, ...], Keys] = {
+    (): _KEYS,
+    ("sizing",): _SIZING_KEYS,
+    ("concurrency",): CONCURRENCY_KEYS,
+    ("concurrency", "lock"): LOCK_KEYS,
+    ("concurrency", "lock", "file"): FILE_KEYS,
+    ("concurrency", "lock", "storage"): STORAGE_KEYS,
+    ("concurrency", "lock", "zookeeper"): ZOOKEEPER_KEYS,
+    ("concurrency", "lock", "dynamodb"): DYNAMODB_KEYS,
+    ("concurrency", "lock", "hive"): HIVE_KEYS,
+    ("services",): SERVICE_KEYS,
+    ("evolution",): _EVOLUTION_KEYS,
+    ("indexing",): _INDEXING_KEYS,
+    ("bucketing",): BUCKETING_KEYS,
+    ("clustering",): CLUSTERING_KEYS,
+    ("expiry",): EXPIRY_KEYS,
+    ("catalogs",): SYNC_KEYS,
+    ("catalogs", "glue"): GLUE_KEYS,
 }
-"""The parts of WriteOptions that are made of several options each."""
+"""All keys that set an option, by the fields of WriteOptions that lead to the value with that option."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -14,6 +13,7 @@ from hudiformat.sizing.record_size import SizingOptions
 from hudiformat.table.options.buckets import BucketEngine, BucketingOptions
 from hudiformat.table.options.clustering import ClusteringOptions
 from hudiformat.table.options.expiry import ExpiryOptions
+from hudiformat.table.options.locks import LockOptions
 from hudiformat.table.options.sync import SyncOptions
 
 
@@ -179,21 +179,6 @@ class SizingEngine(Enum):
     FLINK = "flink"
 
 
-class LockProvider(Enum):
-    """The kinds of locks that writers of a table can share; the values are Hudi's classes.
-
-    ``write/commit/locks.py`` has a factory for each.
-    """
-
-    FILE_SYSTEM = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
-    IN_PROCESS = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
-    STORAGE_BASED = "org.apache.hudi.client.transaction.lock.StorageBasedLockProvider"
-    ZOOKEEPER = "org.apache.hudi.client.transaction.lock.ZookeeperBasedLockProvider"
-    ZOOKEEPER_IMPLICIT = "org.apache.hudi.client.transaction.lock.ZookeeperBasedImplicitBasePathLockProvider"
-    DYNAMODB = "org.apache.hudi.aws.transaction.lock.DynamoDBBasedLockProvider"
-    HIVE_METASTORE = "org.apache.hudi.hive.transaction.lock.HiveMetastoreBasedLockProvider"
-
-
 FAILED_WRITES_POLICY = "hoodie.clean.failed.writes.policy"
 
 
@@ -209,37 +194,9 @@ class ConcurrencyOptions:
     mode: ConcurrencyMode = ConcurrencyMode.SINGLE_WRITER
     failed_writes: FailedWritesPolicy | None = None
     conflict_retries: int = 0
-    lock_provider: LockProvider = LockProvider.FILE_SYSTEM
-    lock_path: str = ""
-    lock_expire_minutes: int = 0
-    lock_retries: int = 50
-    lock_retry_wait_ms: int = 5000
-    lock_wait_ms: int = 60_000
-    lock_heartbeat_ms: int = 60_000
-    storage_validity_seconds: int = 300
-    storage_renew_seconds: int = 30
-    zookeeper_url: str = ""
-    zookeeper_port: str = ""
-    zookeeper_base_path: str = ""
-    zookeeper_lock_key: str = ""
-    zookeeper_session_ms: int = 60_000
-    zookeeper_connection_ms: int = 15_000
-    zookeeper_retries: int = 15
-    zookeeper_retry_wait_ms: int = 1000
-    zookeeper_longest_retry_wait_ms: int = 16_000
-    dynamodb_table: str = "hudi_locks"
-    dynamodb_partition_key: str = ""
-    dynamodb_region: str = ""
-    dynamodb_endpoint: str = ""
-    dynamodb_billing_mode: str = "PAY_PER_REQUEST"
-    dynamodb_read_capacity: int = 20
-    dynamodb_write_capacity: int = 10
-    dynamodb_creation_timeout_ms: int = 120_000
-    hive_database: str = ""
-    hive_table: str = ""
-    hive_uris: str = ""
     heartbeat_interval_ms: int = 60_000
     heartbeat_misses: int = 2
+    lock: LockOptions = field(default_factory=LockOptions)
 
     @property
     def is_non_blocking(self) -> bool:
@@ -257,23 +214,6 @@ class ConcurrencyOptions:
         return self.failed_writes or (FailedWritesPolicy.LAZY if self.has_other_writers else FailedWritesPolicy.EAGER)
 
     @property
-    def lock_timeout(self) -> float:
-        """The seconds that a writer waits for the lock: between its attempts, and in each if the provider waits there.
-
-        Source: LockManager, RetryHelper, Hudi 1.2.0.
-        """
-        in_attempts = (self.lock_retries + 1) * self.lock_wait_ms if self.lock_provider in _WAITING else 0
-        return (self.lock_retries * self.lock_retry_wait_ms + in_attempts) / 1000
-
-    @property
-    def zookeeper_hosts(self) -> str:
-        """The servers of ZooKeeper with ports; a server without one has ``hoodie.write.lock.zookeeper.port``."""
-        if not self.zookeeper_port:
-            return self.zookeeper_url
-        hosts = (one.strip() for one in self.zookeeper_url.split(","))
-        return ",".join(one if ":" in one else f"{one}:{self.zookeeper_port}" for one in hosts)
-
-    @property
     def heartbeat_tolerance(self) -> float:
         """The seconds without a heartbeat after which a writer is considered dead."""
         return self.heartbeat_interval_ms * self.heartbeat_misses / 1000
@@ -286,43 +226,7 @@ class ConcurrencyOptions:
                 "deletes what other writers are writing; set it to LAZY, or leave it out",
                 option=FAILED_WRITES_POLICY,
             )
-        for field_name, key in REQUIRED_BY_LOCKS.get(self.lock_provider, {}).items():
-            if not getattr(self, field_name):
-                raise OptionError(f"{key}: expected it with {self.lock_provider.value}, found none; set it", option=key)
-        if self.storage_validity_seconds < 10 * self.storage_renew_seconds:
-            key = f"{_LOCK}.storage.validity.timeout.secs"
-            raise OptionError(
-                f"{key}: expected at least ten times {_LOCK}.storage.renew.interval.secs, which is "
-                f"{self.storage_renew_seconds}, found {self.storage_validity_seconds}; raise it",
-                option=key,
-            )
-
-
-_WAITING = frozenset(
-    {
-        LockProvider.IN_PROCESS,
-        LockProvider.STORAGE_BASED,
-        LockProvider.ZOOKEEPER,
-        LockProvider.ZOOKEEPER_IMPLICIT,
-        LockProvider.DYNAMODB,
-    }
-)
-"""The providers whose ``tryLock`` waits; that of a file and that of the metastore answer at once."""
-_LOCK = "hoodie.write.lock"
-_IN_ZOOKEEPER = {"zookeeper_url": f"{_LOCK}.zookeeper.url"}
-REQUIRED_BY_LOCKS: Mapping[LockProvider, Mapping[str, str]] = {
-    LockProvider.ZOOKEEPER: {
-        **_IN_ZOOKEEPER,
-        "zookeeper_base_path": f"{_LOCK}.zookeeper.base_path",
-    },
-    LockProvider.ZOOKEEPER_IMPLICIT: _IN_ZOOKEEPER,
-    LockProvider.HIVE_METASTORE: {
-        "hive_uris": f"{_LOCK}.hivemetastore.uris",
-        "hive_database": f"{_LOCK}.hivemetastore.database",
-        "hive_table": f"{_LOCK}.hivemetastore.table",
-    },
-}
-"""The fields that a lock provider needs, with their keys."""
+        self.lock.check()
 
 
 @dataclass(frozen=True, slots=True)

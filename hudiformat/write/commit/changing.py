@@ -69,7 +69,7 @@ def hold_table_lock(context: TableContext) -> Iterator[TableContext]:
         with _in_process(context.storage.root).section:
             yield context
         return
-    with hold_lock(lock_of(context.storage, options), patience=options.lock_timeout) as hold:
+    with hold_lock(lock_of(context.storage, options.lock), patience=options.lock.patience) as hold:
         yield replace(context, confirm=hold.confirm)
 
 
@@ -109,7 +109,7 @@ def wait_for_threads(state: TableState) -> Iterator[TableState]:
         LockError: another thread has been writing for too long.
     """
     root, thread = state.storage.root, threading.get_ident()
-    patience = state.options.concurrency.lock_timeout
+    patience = state.options.concurrency.lock.patience
     deadline, writers = time.monotonic() + patience, _in_process(root)
     with _changed:
         while writers.of_others() or writers.beginning not in (None, thread):

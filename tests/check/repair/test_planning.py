@@ -12,7 +12,7 @@ from hudiformat import Repair, RepairKind, StepState
 from hudiformat.check.repair.planning import DEAD_AFTER
 from hudiformat.storage.local import LocalStorage
 from hudiformat.storage.protocol import FileInfo
-from hudiformat.table.options.values import LockProvider
+from hudiformat.table.options.locks import LockProvider
 from tests.check.repair.breaking import (
     BREAKS,
     V9,

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hudiformat import OptionError
+from hudiformat.table.options.locks import LockOptions, LockProvider
 from hudiformat.table.options.values import (
     REPLACING,
     CleanPolicy,
@@ -14,7 +15,6 @@ from hudiformat.table.options.values import (
     ConcurrencyOptions,
     FailedWritesPolicy,
     IndexType,
-    LockProvider,
     Operation,
     ServiceOptions,
     WriteOptions,
@@ -51,8 +51,8 @@ def test_a_single_writer_rolls_back_every_failed_write_unless_told_otherwise() -
 
 
 def test_times_are_seconds() -> None:
-    options = ConcurrencyOptions(lock_retries=3, lock_retry_wait_ms=500, heartbeat_interval_ms=2000, heartbeat_misses=4)
-    assert (options.lock_timeout, options.heartbeat_tolerance) == (1.5, 8.0)
+    options = ConcurrencyOptions(heartbeat_interval_ms=2000, heartbeat_misses=4)
+    assert options.heartbeat_tolerance == 8.0
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ def test_times_are_seconds() -> None:
 )
 @pytest.mark.all_sets
 def test_each_attempt_at_a_lock_waits_if_that_of_hudis_provider_does(provider: LockProvider, patience: float) -> None:
-    options = ConcurrencyOptions(lock_provider=provider, lock_retries=3, lock_retry_wait_ms=500, lock_wait_ms=2000)
-    assert options.lock_timeout == patience
+    options = LockOptions(provider=provider, retries=3, retry_wait_ms=500, wait_ms=2000)
+    assert options.patience == patience
 
 
 def test_what_each_index_can_do() -> None:

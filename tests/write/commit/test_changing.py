@@ -27,7 +27,8 @@ LOCK = Path(".hoodie") / "lock"
 def impatient(table: Table) -> TableContext:
     """*table*'s context, which waits for the lock for a tenth of a second."""
     context = table._context
-    options = replace(context.options.concurrency, lock_retries=1, lock_retry_wait_ms=100)
+    options = context.options.concurrency
+    options = replace(options, lock=replace(options.lock, retries=1, retry_wait_ms=100))
     return replace(context, options=replace(context.options, concurrency=options))
 
 
@@ -52,7 +53,7 @@ def test_the_lock_is_given_back_after_an_error(tmp_path: Path) -> None:
 
 
 def test_a_table_with_one_writer_has_no_lock(table: Table) -> None:
-    lock_of(table._context.storage, table._context.options.concurrency).try_acquire()  # somebody's
+    lock_of(table._context.storage, table._context.options.concurrency.lock).try_acquire()  # somebody's
     with hold_table_lock(table._context), change_timeline(impatient(table)) as state:
         assert state.timeline.instants == ()
 

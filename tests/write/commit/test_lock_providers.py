@@ -16,14 +16,15 @@ import pytest
 from hudiformat import LockError, OptionError, StorageError, UnsupportedFeatureError, open_storage
 from hudiformat.storage.local import LocalStorage
 from hudiformat.table.options.keys import parse_write_options
-from hudiformat.table.options.values import LockProvider
+from hudiformat.table.options.locks import DynamoDBLockOptions, HiveLockOptions, LockProvider, StorageLockOptions
 from hudiformat.timeline.config_files import load_table_config
 from hudiformat.write.commit.lock_providers import dynamodb, hive_metastore, storage_based, zookeeper
-from hudiformat.write.commit.lock_providers.dynamodb import DynamoDBLock, LockTable
+from hudiformat.write.commit.lock_providers.dynamodb import DynamoDBLock
 from hudiformat.write.commit.lock_providers.hive_metastore import HiveMetastoreLock
+from hudiformat.write.commit.lock_providers.lock import Lock
 from hudiformat.write.commit.lock_providers.storage_based import LOCK_FILE, LockState, StorageBasedLock
 from hudiformat.write.commit.lock_providers.zookeeper import Retries, ZookeeperLock, implicit_base_path
-from hudiformat.write.commit.locks import Lock, hold_lock, lock_of
+from hudiformat.write.commit.locks import hold_lock, lock_of
 from tests.tables import new_table
 from tests.write.commit.fake_services import (
     FakeDynamoDB,
@@ -75,14 +76,14 @@ def of_storage(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) ->
         assert make().try_acquire()
 
     def make() -> Lock:
-        return StorageBasedLock(storage, versions, validity=10, renew_every=1)
+        return StorageBasedLock(storage, versions, StorageLockOptions(validity=10, renew_every=1))
 
     return Service(versions.faults, make, lose)
 
 
 def of_dynamodb(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Service:
     client = FakeDynamoDB()
-    table = LockTable("hudi_locks", "us-east-1")
+    table = DynamoDBLockOptions(region="us-east-1")
 
     def lose(_lock: Lock) -> None:
         other = make()
@@ -143,7 +144,7 @@ def of_metastore(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) 
         assert make().try_acquire()
 
     def make() -> Lock:
-        return HiveMetastoreLock("thrift://nowhere:9083", "db", "t", heartbeat=60)
+        return HiveMetastoreLock(HiveLockOptions("thrift://nowhere:9083", "db", "t"), heartbeat=60)
 
     return Service(server.faults, make, lose)
 
@@ -260,7 +261,7 @@ def test_a_lease_that_ran_out_is_renewed_before_it_counts_if_nobody_has_taken_it
 
 def test_the_lock_file_has_hudis_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     versions = FakeVersions()
-    lock = StorageBasedLock(LocalStorage(tmp_path), versions, validity=300, renew_every=30)
+    lock = StorageBasedLock(LocalStorage(tmp_path), versions, StorageLockOptions())
     monkeypatch.setattr(storage_based, "_now", lambda: 1_700_000_000_000)
     assert lock.try_acquire()
     content = b'{"expired":false,"validUntil":1700000300000,"owner":"%s"}' % lock.token.encode()
@@ -279,7 +280,7 @@ def test_clocks_may_differ_by_half_a_second(late: int, free: bool) -> None:
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"expired":null,"validUntil":1,"owner":"a"}', b"\xff"])
 def test_a_lock_file_that_is_none_is_named_and_never_replaced(tmp_path: Path, content: bytes) -> None:
     versions = FakeVersions(objects={LOCK_FILE: (content, "7")})
-    lock = StorageBasedLock(LocalStorage(tmp_path), versions, validity=10, renew_every=1)
+    lock = StorageBasedLock(LocalStorage(tmp_path), versions, StorageLockOptions(validity=10, renew_every=1))
     assert not lock.try_acquire()
     assert "expected the lock file of StorageBasedLockProvider" in lock.describe()
     assert versions.objects[LOCK_FILE] == (content, "7")
@@ -299,7 +300,7 @@ def test_what_an_owner_does_is_recorded_if_the_table_wants_it(
     if switch is not None:
         (folder / "audit_enabled.json").write_text(switch)
     monkeypatch.setattr(storage_based, "_now", lambda: 1_700_000_000_000)
-    lock = StorageBasedLock(LocalStorage(tmp_path), FakeVersions(), validity=300, renew_every=30)
+    lock = StorageBasedLock(LocalStorage(tmp_path), FakeVersions(), StorageLockOptions())
     assert lock.try_acquire()
     lock.renew()
     lock.release()
@@ -319,7 +320,7 @@ def test_what_an_owner_does_is_recorded_if_the_table_wants_it(
 def test_a_table_of_locks_is_made_if_it_is_missing() -> None:
     client = FakeDynamoDB()
     client.exists = False
-    lock = DynamoDBLock(LockTable("hudi_locks", "us-east-1"), "t", lease_ms=9000, client=client)
+    lock = DynamoDBLock(DynamoDBLockOptions(region="us-east-1"), "t", lease_ms=9000, client=client)
     assert lock.try_acquire()
     assert client.items["t"]["leaseDuration"] == {"S": "9000"}
     assert lock.renew_every == 3
@@ -330,7 +331,7 @@ def test_an_item_that_java_has_released_is_free() -> None:
     client = FakeDynamoDB()
     item = {"key": "t", "ownerName": "java", "leaseDuration": "6000", "recordVersionNumber": "1", "isReleased": "1"}
     client.items["t"] = {name: {"S": value} for name, value in item.items()}
-    assert DynamoDBLock(LockTable("x", "y"), "t", lease_ms=9000, client=client).try_acquire()
+    assert DynamoDBLock(DynamoDBLockOptions("x", region="y"), "t", lease_ms=9000, client=client).try_acquire()
 
 
 def test_contenders_are_named_and_sorted_as_curators(
@@ -357,7 +358,7 @@ def test_a_zookeeper_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPat
 def test_retries_of_zookeepers_lock_are_those_of_the_options(tmp_path: Path) -> None:
     more = {"num_retries": "3", "wait_time_ms_between_retry": "50", "max_wait_time_ms_between_retry": "200"}
     given = options_of(LockProvider.ZOOKEEPER, **GIVEN[LockProvider.ZOOKEEPER], **more)
-    lock = lock_of(LocalStorage(tmp_path), parse_write_options(given).concurrency)
+    lock = lock_of(LocalStorage(tmp_path), parse_write_options(given).concurrency.lock)
     assert lock._retries == Retries(3, 0.05, 0.2)  # type: ignore[attr-defined]
 
 
@@ -365,7 +366,7 @@ def test_the_key_in_zookeeper_is_the_tables_name_if_none_is_given(tmp_path: Path
     new_table(tmp_path / "t")
     given = {name: value for name, value in GIVEN[LockProvider.ZOOKEEPER].items() if name != "zookeeper.lock_key"}
     storage = open_storage(tmp_path / "t")
-    lock = lock_of(storage, parse_write_options(options_of(LockProvider.ZOOKEEPER, **given)).concurrency)
+    lock = lock_of(storage, parse_write_options(options_of(LockProvider.ZOOKEEPER, **given)).concurrency.lock)
     assert f"the lock /hudi/{load_table_config(storage).name} in ZooKeeper" in lock.describe()
 
 
@@ -451,11 +452,11 @@ SAID = {
 
 @pytest.mark.parametrize("provider", GIVEN)
 def test_the_options_of_a_provider_make_its_lock(tmp_path: Path, provider: LockProvider) -> None:
-    options = parse_write_options(options_of(provider, **GIVEN[provider])).concurrency
+    options = parse_write_options(options_of(provider, **GIVEN[provider])).concurrency.lock
     lock = lock_of(LocalStorage(tmp_path), options)
     assert provider is LockProvider.DYNAMODB or lock.describe().startswith(SAID[provider])
     if provider is LockProvider.DYNAMODB:
-        assert lock.expires_after == 60
+        assert lock.renew_every == 20
 
 
 @pytest.mark.parametrize(
@@ -481,7 +482,7 @@ def test_a_lease_is_ten_times_as_long_as_the_time_between_renewals() -> None:
 
 
 def test_a_lock_file_needs_a_store_with_versions(tmp_path: Path) -> None:
-    options = parse_write_options(options_of(LockProvider.STORAGE_BASED)).concurrency
+    options = parse_write_options(options_of(LockProvider.STORAGE_BASED)).concurrency.lock
     with pytest.raises(UnsupportedFeatureError, match="expected a table on S3, Google Cloud Storage or Azure"):
         lock_of(open_storage(tmp_path), options)
 
@@ -490,7 +491,11 @@ def test_a_lock_file_needs_a_store_with_versions(tmp_path: Path) -> None:
     ("module", "call", "said"),
     [
         ("kazoo.client", lambda: zookeeper._new_client("a", 1, Retries()), r"hudiformat\[zookeeper\]"),
-        ("botocore.session", lambda: dynamodb._new_client(LockTable("a", "b")), r"hudiformat\[dynamodb\]"),
+        (
+            "botocore.session",
+            lambda: dynamodb._new_client(DynamoDBLockOptions("a", region="b")),
+            r"hudiformat\[dynamodb\]",
+        ),
         ("pymetastore.hive_metastore", hive_metastore._ttypes, r"hudiformat\[hive\]"),
     ],
 )

@@ -11,16 +11,11 @@ import pytest
 
 from hudiformat import HudiFormatWarning, LockError, StorageError, UnsupportedFeatureError, open_storage
 from hudiformat.storage.local import LocalStorage
-from hudiformat.table.options.values import ConcurrencyOptions, LockProvider
-from hudiformat.write.commit.locks import (
-    LOCK_FACTORIES,
-    FileSystemLock,
-    HeldLock,
-    InProcessLock,
-    Lock,
-    hold_lock,
-    lock_of,
-)
+from hudiformat.table.options.locks import FileLockOptions, LockOptions, LockProvider
+from hudiformat.write.commit.lock_providers.file_system import FileSystemLock
+from hudiformat.write.commit.lock_providers.in_process import InProcessLock
+from hudiformat.write.commit.lock_providers.lock import Lock
+from hudiformat.write.commit.locks import LOCKS, HeldLock, hold_lock, lock_of
 
 
 @pytest.fixture(params=["file system", "in process"])
@@ -62,7 +57,7 @@ def test_a_lock_is_given_back_after_an_error(lock: Lock) -> None:
 
 
 def test_the_lock_file_is_hudis_and_says_who_has_it(tmp_path: Path) -> None:
-    lock = lock_of(LocalStorage(tmp_path), ConcurrencyOptions())
+    lock = lock_of(LocalStorage(tmp_path), LockOptions())
     assert lock.try_acquire()
     assert (tmp_path / ".hoodie" / "lock").is_file()
     assert str(os.getpid()) in lock.describe()
@@ -71,13 +66,13 @@ def test_the_lock_file_is_hudis_and_says_who_has_it(tmp_path: Path) -> None:
 
 
 def test_a_lock_file_somewhere_else(tmp_path: Path) -> None:
-    lock = lock_of(LocalStorage(tmp_path / "table"), ConcurrencyOptions(lock_path=str(tmp_path / "locks")))
+    lock = lock_of(LocalStorage(tmp_path / "table"), LockOptions(file=FileLockOptions(path=str(tmp_path / "locks"))))
     assert lock.try_acquire()
     assert (tmp_path / "locks" / "lock").is_file()
 
 
 def test_a_lock_of_this_process_is_known_by_the_table(tmp_path: Path) -> None:
-    options = ConcurrencyOptions(lock_provider=LockProvider.IN_PROCESS)
+    options = LockOptions(provider=LockProvider.IN_PROCESS)
     first, second = (lock_of(LocalStorage(tmp_path), options) for _ in range(2))
     assert first.try_acquire()
     assert not second.try_acquire()
@@ -87,7 +82,7 @@ def test_a_lock_of_this_process_is_known_by_the_table(tmp_path: Path) -> None:
 
 def test_a_storage_on_which_two_could_have_the_lock() -> None:
     with pytest.raises(UnsupportedFeatureError, match="expected a storage that creates files atomically"):
-        lock_of(open_storage("memory://a/table"), ConcurrencyOptions())
+        lock_of(open_storage("memory://a/table"), LockOptions())
 
 
 @pytest.mark.parametrize(("minutes", "age", "free"), [(1, 61, True), (1, 30, False), (0, 10**6, False)])
@@ -227,8 +222,8 @@ def test_a_lock_whose_creation_succeeded_though_the_answer_was_lost(
 
 
 def test_every_provider_that_an_option_can_name_has_a_lock_of_its_own() -> None:
-    assert set(LOCK_FACTORIES) == set(LockProvider)
-    assert len(set(LOCK_FACTORIES.values())) == len(LockProvider)
+    assert set(LOCKS) == set(LockProvider)
+    assert len(set(LOCKS.values())) == len(LockProvider)
 
 
 def test_a_lock_in_this_process_is_its_owners_alone(tmp_path: Path) -> None:

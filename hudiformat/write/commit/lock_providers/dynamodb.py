@@ -6,42 +6,30 @@ writer may take the lock once it has seen one version for as long as the lease: 
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from hudiformat.errors import StorageError, UnsupportedFeatureError
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.options.locks import DynamoDBLockOptions
+from hudiformat.timeline.config_files import load_table_config
+from hudiformat.write.commit.lock_providers.lock import Lock
 
 _KEY = "key"
 _SURE_SECONDS = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class LockTable:
-    """A table in DynamoDB with locks; it is created if it is missing, as by Hudi.
-
-    Source: DynamoDbBasedLockConfig, Hudi 1.2.0.
-    """
-
-    name: str
-    region: str
-    endpoint: str = ""
-    billing_mode: str = "PAY_PER_REQUEST"
-    read_capacity: int = 20
-    write_capacity: int = 10
-    creation_timeout: float = 120.0
-
-
-class DynamoDBLock:
+class DynamoDBLock(Lock):
     """The lock *key* in *table*, with a lease of so many milliseconds.
 
     Source: AcquireLockOptions and LockItem of AWS's DynamoDBLockClient 1.2, DynamoDBBasedLockProvider, Hudi 1.2.0.
     """
 
-    def __init__(self, table: LockTable, key: str, *, lease_ms: int, client: Any = None) -> None:
+    def __init__(self, table: DynamoDBLockOptions, key: str, *, lease_ms: int, client: Any = None) -> None:
         self._table = table
         self._key = key
         self._lease_ms = lease_ms
@@ -54,13 +42,8 @@ class DynamoDBLock:
         self.token = f"hudiformat-{uuid.uuid4()}"
 
     @property
-    def expires_after(self) -> float:
-        """See :attr:`hudiformat.write.commit.locks.Lock.expires_after`."""
-        return self._lease_ms / 1000
-
-    @property
     def renew_every(self) -> float:
-        """See :attr:`hudiformat.write.commit.locks.Lock.renew_every`."""
+        """See :attr:`hudiformat.write.commit.lock_providers.lock.Lock.renew_every`."""
         return self._lease_ms / 3000
 
     def try_acquire(self) -> bool:
@@ -79,9 +62,6 @@ class DynamoDBLock:
             except StorageError as error:
                 self._problem = str(error)
             return False
-
-    def give_up(self) -> None:
-        """Do nothing: there is no queue."""
 
     def is_own(self) -> bool:
         """Return whether the item names this owner; a lease that is nearly over is renewed first.
@@ -123,7 +103,7 @@ class DynamoDBLock:
             self._version = None
 
     def describe(self) -> str:
-        """See :meth:`hudiformat.write.commit.locks.Lock.describe`."""
+        """See :meth:`hudiformat.write.commit.lock_providers.lock.Lock.describe`."""
         try:
             found = self._get()
         except StorageError as error:
@@ -133,7 +113,7 @@ class DynamoDBLock:
 
     @property
     def _named(self) -> str:
-        return f"the lock {self._key} in the table {self._table.name} of DynamoDB ({self._table.region})"
+        return f"the lock {self._key} in the table {self._table.name} of DynamoDB ({_region(self._table)})"
 
     def _is_over(self, found: Mapping[str, Any], version: str) -> bool:
         """Return whether one version has been seen for as long as the lease of the item, which its owner chose."""
@@ -218,14 +198,23 @@ class DynamoDBLock:
                     f"cannot create the table {table.name} in DynamoDB: {error}", path=table.name
                 ) from error
         try:
-            attempts = max(int(table.creation_timeout), 1)
+            attempts = max(table.creation_timeout_ms // 1000, 1)
             waiter = self._client.get_waiter("table_exists")
             waiter.wait(TableName=table.name, WaiterConfig={"Delay": 1, "MaxAttempts": attempts})
         except (BotoCoreError, ClientError, WaiterError) as error:
             raise StorageError(f"the table {table.name} in DynamoDB does not come: {error}", path=table.name) from error
 
 
-def _new_client(table: LockTable) -> Any:
+def dynamodb_lock(storage: Storage, options: DynamoDBLockOptions, *, lease_ms: int) -> DynamoDBLock:
+    """Return the lock of the table at the root of *storage*, in the table of *options*."""
+    return DynamoDBLock(options, options.key or load_table_config(storage).name, lease_ms=lease_ms)
+
+
+def _region(options: DynamoDBLockOptions) -> str:
+    return options.region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+
+
+def _new_client(table: DynamoDBLockOptions) -> Any:
     try:
         import botocore.session  # noqa: PLC0415 - an extra
         from botocore.config import Config  # noqa: PLC0415
@@ -238,5 +227,5 @@ def _new_client(table: LockTable) -> Any:
     config = Config(connect_timeout=10, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 3})
     session = botocore.session.get_session()
     return session.create_client(
-        "dynamodb", region_name=table.region, endpoint_url=table.endpoint or None, config=config
+        "dynamodb", region_name=_region(table), endpoint_url=table.endpoint or None, config=config
     )

@@ -15,24 +15,25 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hudiformat.errors import StorageError, UnsupportedFeatureError
+from hudiformat.table.options.locks import HiveLockOptions
+from hudiformat.write.commit.lock_providers.lock import Lock
 
 _ACQUIRED = 1
-_EXPIRES_AFTER = 300.0  # hive.txn.timeout, which only the server knows
 _PORT = 9083
 _TIMEOUT_MS = 20_000
 
 
-class HiveMetastoreLock:
-    """The lock of the table *database*.*table* in the metastore at *uris*; neither has to exist.
+class HiveMetastoreLock(Lock):
+    """The lock of a table in a metastore; neither the table nor its database has to exist.
 
     *heartbeat* is the number of seconds between two signs of life.
     Source: HiveMetastoreBasedLockProvider, Hudi 1.2.0.
     """
 
-    def __init__(self, uris: str, database: str, table: str, *, heartbeat: float) -> None:
-        self._uris = uris
-        self._database = database
-        self._name = table
+    def __init__(self, options: HiveLockOptions, *, heartbeat: float) -> None:
+        self._uris = options.uris
+        self._database = options.database
+        self._name = options.table
         self._heartbeat = heartbeat
         self._guard = threading.RLock()
         self._client: Any = None
@@ -43,13 +44,8 @@ class HiveMetastoreLock:
         self.token = f"hudiformat-{uuid.uuid4()}"
 
     @property
-    def expires_after(self) -> float:
-        """See :attr:`hudiformat.write.commit.locks.Lock.expires_after`."""
-        return _EXPIRES_AFTER
-
-    @property
     def renew_every(self) -> float:
-        """See :attr:`hudiformat.write.commit.locks.Lock.renew_every`."""
+        """See :attr:`hudiformat.write.commit.lock_providers.lock.Lock.renew_every`."""
         return self._heartbeat
 
     def try_acquire(self) -> bool:
@@ -112,7 +108,7 @@ class HiveMetastoreLock:
             self._close()
 
     def describe(self) -> str:
-        """See :meth:`hudiformat.write.commit.locks.Lock.describe`."""
+        """See :meth:`hudiformat.write.commit.lock_providers.lock.Lock.describe`."""
         named = f"the lock of {self._database}.{self._name} in the metastore at {self._uris}"
         return f"{named} {self._problem}".rstrip()
 

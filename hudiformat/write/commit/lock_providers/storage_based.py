@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from hudiformat.errors import StorageError, UnsupportedFeatureError
 from hudiformat.storage.protocol import Storage
 from hudiformat.storage.versions import Versions
+from hudiformat.table.options.locks import StorageLockOptions
 from hudiformat.timeline.config_files import META_FOLDER
+from hudiformat.write.commit.lock_providers.lock import Lock
 
 LOCK_FILE = f"{META_FOLDER}/.locks/table_lock.json"
 _AUDIT_SWITCH = f"{META_FOLDER}/.locks/audit_enabled.json"
@@ -58,19 +60,18 @@ class LockState:
         return self.expired or now > self.valid_until + _DRIFT_MS
 
 
-class StorageBasedLock:
+class StorageBasedLock(Lock):
     """A lock file on an object store.
 
-    It is valid for *validity* seconds, and its owner renews it every *renew_every* seconds.  A request whose answer is
-    lost may have succeeded: then the file names this owner, and counts as this owner's.
+    A request whose answer is lost may have succeeded: then the file names this owner, and counts as this owner's.
     Source: StorageBasedLockProvider, Hudi 1.2.0.
     """
 
-    def __init__(self, storage: Storage, versions: Versions, *, validity: int, renew_every: int) -> None:
+    def __init__(self, storage: Storage, versions: Versions, options: StorageLockOptions) -> None:
         self._storage = storage
         self._versions = versions
-        self._validity = validity
-        self._renew_every = renew_every
+        self._validity = options.validity
+        self._renew_every = options.renew_every
         self._guard = threading.RLock()
         self._held: tuple[LockState, str] | None = None
         self._problem = ""
@@ -78,13 +79,8 @@ class StorageBasedLock:
         self.token = str(uuid.uuid4())
 
     @property
-    def expires_after(self) -> float:
-        """See :attr:`hudiformat.write.commit.locks.Lock.expires_after`."""
-        return float(self._validity)
-
-    @property
     def renew_every(self) -> float:
-        """See :attr:`hudiformat.write.commit.locks.Lock.renew_every`."""
+        """See :attr:`hudiformat.write.commit.lock_providers.lock.Lock.renew_every`."""
         return float(self._renew_every)
 
     def try_acquire(self) -> bool:
@@ -108,9 +104,6 @@ class StorageBasedLock:
                 return False
             self._hold(held, now)
             return True
-
-    def give_up(self) -> None:
-        """Do nothing: there is no queue."""
 
     def is_own(self) -> bool:
         """Return whether the file names this owner; a lease that has run out is renewed first, if nobody has taken it.
@@ -153,7 +146,7 @@ class StorageBasedLock:
                 self._audit.record("END", _now(), held=True)
 
     def describe(self) -> str:
-        """See :meth:`hudiformat.write.commit.locks.Lock.describe`."""
+        """See :meth:`hudiformat.write.commit.lock_providers.lock.Lock.describe`."""
         try:
             data = self._get()
         except StorageError as error:
@@ -263,7 +256,7 @@ class _Audit:
             self._storage.create(path, self._lines.encode(), overwrite=True, sync=False)
 
 
-def storage_based_lock(storage: Storage, *, validity: int, renew_every: int) -> StorageBasedLock:
+def storage_based_lock(storage: Storage, options: StorageLockOptions) -> StorageBasedLock:
     """Return the lock of the table at the root of *storage*.
 
     Raises:
@@ -277,7 +270,7 @@ def storage_based_lock(storage: Storage, *, validity: int, renew_every: int) -> 
             "stores alone: use FileSystemBasedLockProvider here, or install hudiformat[s3], [gcs] or [azure]",
             feature="storage-based lock without versions of objects",
         )
-    return StorageBasedLock(storage, versions, validity=validity, renew_every=renew_every)
+    return StorageBasedLock(storage, versions, options)
 
 
 def _error(action: str, storage: Storage, error: OSError) -> StorageError:

@@ -14,6 +14,10 @@ from typing import Any
 
 from hudiformat.errors import StorageError, UnsupportedFeatureError
 from hudiformat.metadata_table.index_keys import xxh64
+from hudiformat.storage.protocol import Storage
+from hudiformat.table.options.locks import ZookeeperLockOptions
+from hudiformat.timeline.config_files import load_table_config
+from hudiformat.write.commit.lock_providers.lock import Lock
 
 _SEED = 0xDABADABA | 0xFFFFFFFF00000000
 _NODE_DATA = b"application_id=hudiformat"
@@ -44,8 +48,10 @@ class Retries:
 _RETRIES = Retries()
 
 
-class ZookeeperLock:
+class ZookeeperLock(Lock):
     """A lock in ZooKeeper at *path*; *hosts* are servers with ports, joined by commas.  Times are in seconds.
+
+    The session is kept by its own heartbeats, so the lock needs no renewal.
 
     Source: BaseZookeeperBasedLockProvider, HoodieInterProcessMutex, Hudi 1.2.0; LockInternals of Curator 5.
     """
@@ -70,16 +76,6 @@ class ZookeeperLock:
         self._problem = ""
         self.token = str(uuid.uuid4())
         """The id of this writer, by which it finds its node if the answer to its creation was lost."""
-
-    @property
-    def expires_after(self) -> float:
-        """See :attr:`hudiformat.write.commit.locks.Lock.expires_after`; the session is kept by its own heartbeats."""
-        return 0.0
-
-    @property
-    def renew_every(self) -> float:
-        """See :attr:`hudiformat.write.commit.locks.Lock.renew_every`."""
-        return 0.0
 
     def try_acquire(self) -> bool:
         """Put a node behind all others, and return whether it is the first; it stays in the queue until then."""
@@ -122,9 +118,6 @@ class ZookeeperLock:
         except (KazooException, OSError) as error:
             raise self._error("look at", error) from error
 
-    def renew(self) -> None:
-        """Do nothing: the session is kept by its own heartbeats."""
-
     def release(self, *, is_sure: bool = False) -> None:  # noqa: ARG002 - of the protocol
         """Delete the node, and end the session, with which a node goes that could not be deleted."""
         from kazoo.exceptions import KazooException  # noqa: PLC0415 - an extra
@@ -138,7 +131,7 @@ class ZookeeperLock:
             self._forget()
 
     def describe(self) -> str:
-        """See :meth:`hudiformat.write.commit.locks.Lock.describe`."""
+        """See :meth:`hudiformat.write.commit.lock_providers.lock.Lock.describe`."""
         return f"the lock {self._path} in ZooKeeper at {self._hosts} {self._problem}".rstrip()
 
     def _connected(self) -> Any:
@@ -180,6 +173,27 @@ class ZookeeperLock:
 
     def _error(self, action: str, error: Exception) -> StorageError:
         return StorageError(f"cannot {action} {self.describe()}: {type(error).__name__}: {error}", path=self._path)
+
+
+def zookeeper_lock(storage: Storage, options: ZookeeperLockOptions) -> ZookeeperLock:
+    """Return the lock below the path that *options* give."""
+    key = options.key or load_table_config(storage).name
+    return _lock_at(f"{options.base_path.rstrip('/')}/{key}", options)
+
+
+def implicit_zookeeper_lock(storage: Storage, options: ZookeeperLockOptions) -> ZookeeperLock:
+    """Return the lock below the path that follows from the path of the table."""
+    return _lock_at(f"{implicit_base_path(storage.root)}/{_IMPLICIT_KEY}", options)
+
+
+def _lock_at(path: str, options: ZookeeperLockOptions) -> ZookeeperLock:
+    return ZookeeperLock(
+        options.hosts,
+        path,
+        session_timeout=options.session_ms / 1000,
+        connection_timeout=options.connection_ms / 1000,
+        retries=Retries(options.retries, options.retry_wait_ms / 1000, options.longest_retry_wait_ms / 1000),
+    )
 
 
 def _start(client: Any, patience: float) -> None:
