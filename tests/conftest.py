@@ -41,7 +41,14 @@ from tools.hive_metastore import HiveMetastore, NoMetastoreError, hive_metastore
 from tools.java import java_home
 from tools.maven import NoArtifactError
 from tools.s3_server import NoS3ServerError, S3Server, s3_server
-from tools.store_servers import NoServerError, zookeeper_server
+from tools.store_servers import (
+    NoServerError,
+    azure_server,
+    gcs_server,
+    hdfs_server,
+    moto_server,
+    zookeeper_server,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -355,6 +362,30 @@ def started(server: AbstractContextManager[object], module: str) -> Iterator[obj
 def zookeeper(java: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """The host and port of a real ZooKeeper; its jars are fetched on the first use."""
     yield from started(zookeeper_server(tmp_path_factory.mktemp("zookeeper"), java), "kazoo")
+
+
+@pytest.fixture(scope="session")
+def gcs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    """The port of a server that speaks as Google Cloud Storage."""
+    yield from started(gcs_server(tmp_path_factory.mktemp("gcs")), "gcsfs")
+
+
+@pytest.fixture(scope="session")
+def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    """The port of Azurite, which is fetched on the first use."""
+    yield from started(azure_server(tmp_path_factory.mktemp("azure")), "azure.storage.blob")
+
+
+@pytest.fixture(scope="session")
+def hdfs(java: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    """The URI of a real HDFS; its jars are fetched on the first use."""
+    yield from started(hdfs_server(tmp_path_factory.mktemp("hdfs"), java), "hdfs_native")
+
+
+@pytest.fixture(scope="session")
+def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    """The address of moto, which has DynamoDB and Glue."""
+    yield from started(moto_server(tmp_path_factory.mktemp("moto")), "moto")
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from hudiformat.metadata_table.definitions import IndexDefinition, encode_defini
 from hudiformat.naming.file_names import LogFileName
 from hudiformat.storage.folder import FolderStorage
 from hudiformat.storage.local import LocalStorage
+from hudiformat.storage.protocol import Storage
 from hudiformat.timeline.config_files import load_table_config, update_table_config
 from hudiformat.timeline.table_config import parse_properties
 from hudiformat.timeline.timeline import load_timeline
@@ -72,12 +73,12 @@ def set_properties(path: Path, changes: Mapping[str, str]) -> None:
     update_table_config(LocalStorage(path), changes, saved_at=datetime(2024, 2, 29, tzinfo=timezone.utc))
 
 
-def set_up(path: Path, clock: Clock, options: Mapping[str, str]) -> None:
-    """Give the new table at *path* a metadata table as *options* say, at the time of *clock*."""
-    table = open_table(path, options=options)
+def set_up(place: Storage, clock: Clock, options: Mapping[str, str]) -> None:
+    """Give the new table at *place* a metadata table as *options* say, at the time of *clock*."""
+    table = open_table(place, options=options)
     state = table._context.state()
     changes = set_up_metadata_table(state.storage, state.config, state.options, state.schema, clock)
-    set_properties(path, changes)
+    update_table_config(place, changes, saved_at=datetime(2024, 2, 29, tzinfo=timezone.utc))
 
 
 def add_secondary_index(path: Path, column: str, *, groups: int = 3) -> str:

@@ -27,6 +27,8 @@ SCHEMA = pa.schema(
         pa.field("v", pa.int32()),
     ]
 )
+PARTITION_METADATA = b"commitTime=20200101000000000\npartitionDepth=1\n"
+"""What makes a folder a partition."""
 FLAGGED = SCHEMA.append(pa.field("_hoodie_is_deleted", pa.bool_()))
 Row = tuple[Any, ...]
 
@@ -79,7 +81,7 @@ def make_partition(table: Path, path: str) -> None:
     """Make the folder *path* a partition, as Hudi does with some that we do not begin."""
     if path:
         (table / path).mkdir(parents=True)
-        (table / path / ".hoodie_partition_metadata").write_text("commitTime=20200101000000000\npartitionDepth=1\n")
+        (table / path / ".hoodie_partition_metadata").write_bytes(PARTITION_METADATA)
 
 
 def new_table(path: Path, *, clock: Clock | None = None, sync: bool = False, **changes: Any) -> Table:

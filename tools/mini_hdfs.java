@@ -9,6 +9,9 @@ public class mini_hdfs {
     conf.set("dfs.permissions.enabled", "false");
     conf.set("dfs.namenode.http-address", "127.0.0.1:0");
     conf.setInt("dfs.namenode.handler.count", 4);
+    // A file is closed at once, although the data node has not yet told of its last block: the client asks again after
+    // half a second only.
+    conf.setInt("dfs.namenode.file.close.num-committed-allowed", 1);
     MiniDFSCluster cluster =
         new MiniDFSCluster.Builder(conf).nameNodePort(Integer.parseInt(arguments[1])).numDataNodes(1).build();
     cluster.waitActive();

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 from hypothesis import strategies as st
 
 from hudiformat import Table, create_table, open_table
+from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.keys import TABLE_KEYS
 from tests.metadata_tables import set_up
 from tests.model.expected import Rules
@@ -98,15 +98,15 @@ class Kind:
             ),
         }
 
-    def create(self, path: Path, clock: Clock) -> Table:
-        """A new table of this kind at *path*."""
+    def create(self, place: Storage, clock: Clock) -> Table:
+        """A new table of this kind."""
         properties = {
             "hoodie.record.merge.mode": "EVENT_TIME_ORDERING" if self.by_event_time else "COMMIT_TIME_ORDERING",
             "hoodie.table.cdc.enabled": str(self.has_changes).lower(),
         }
         assert set(properties) <= set(TABLE_KEYS)
         create_table(
-            path,
+            place,
             name="t",
             schema=SCHEMA,
             record_key=["k"],
@@ -117,8 +117,8 @@ class Kind:
             options={**self.options, **properties},
         )
         if self.has_metadata_table:
-            set_up(path, clock, {"hoodie.metadata.index.bloom.filter.enable": "true"})
-        return open_table(path, options=self.options, clock=clock)
+            set_up(place, clock, {"hoodie.metadata.index.bloom.filter.enable": "true"})
+        return open_table(place, options=self.options, clock=clock)
 
 
 @st.composite

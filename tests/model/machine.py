@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from hudiformat import Commit, CommitError, FileSlice, Insert, LockError, Table, TableError, Update, open_table
+from hudiformat.storage.local import LocalStorage
+from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.values import Operation
 from hudiformat.timeline.archive.archiving import ArchiveLimits, archive_instants
 from hudiformat.timeline.commit_metadata import WriteStat
@@ -28,7 +30,7 @@ from tests.model.expected import Change, Expected, Key, Row
 from tests.model.invariants import check_files, not_listed_yet
 from tests.model.kinds import SCHEMA, Kind, kinds
 from tests.model.slow_reader import WRITES, SlowTable
-from tests.tables import Clock, make_partition
+from tests.tables import PARTITION_METADATA, Clock
 
 STEPS: Counter[str] = Counter()
 """How often each rule was run."""
@@ -70,15 +72,20 @@ class Everything(RuleBasedStateMachine):
         self.kind = kind
         self.folder = Path(tempfile.mkdtemp(dir=_SHM if _SHM.is_dir() else None))
         self.clock = Clock()
-        self.table = kind.create(self.folder / "t", self.clock)
+        self.place = self.new_place()
+        self.table = kind.create(self.place, self.clock)
         if kind.is_partitioned:
-            make_partition(self.folder / "t", "q=1")
+            self.place.create("q=1/.hoodie_partition_metadata", PARTITION_METADATA)
         self.expected = Expected(kind.rules)
         self.readable_from = ""
         self.dead: set[str] = set()
         self.slow_writer: SlowWriter | None = None
         self.step = 0
         self.look()
+
+    def new_place(self) -> Storage:
+        """Where the table is made; the slow reader reads the folder ``t``."""
+        return LocalStorage(self.folder / "t")
 
     def look(self) -> None:
         """Read the table by the slow reader, and from its cleans what they keep."""
@@ -95,7 +102,7 @@ class Everything(RuleBasedStateMachine):
     def opened(self, **options: str) -> Table:
         """The table with further options; underscores stand for dots."""
         changed = {f"hoodie.{key.replace('_', '.')}": value for key, value in options.items()}
-        return open_table(self.folder / "t", options={**self.kind.options, **changed}, clock=self.clock)
+        return open_table(self.place, options={**self.kind.options, **changed}, clock=self.clock)
 
     # What is written
 
@@ -245,7 +252,8 @@ class Everything(RuleBasedStateMachine):
     def begun(self, rows: tuple[Row, ...]) -> tuple[Transaction, Sequence[WriteStat]]:
         state = self.table._context.state()
         write = begin_write(self.table._context, Operation.UPSERT, state, in_tasks=False)
-        return write, write_keyed(write.plan, prepare(state, Operation.UPSERT, self.data(rows))[0])
+        keyed = prepare(state, Operation.UPSERT, self.data(rows))[0]
+        return write, write_keyed(write.plan, keyed, storage=self.place)
 
     @rule(wishes=WISHES)
     def die(self, wishes: list[tuple[str, str, str]]) -> None:

@@ -13,8 +13,8 @@ _MOST_TABLES = 25
 """Tables of one run of Hypothesis, whose first one is the simplest that there is."""
 
 
-def run(*, steps: int, number: int, shrinks: bool = True) -> None:
-    """Run the machine with seeds from *number* on, until it has made *steps* steps.
+def run(*, steps: int, number: int, shrinks: bool = True, machine: type[Everything] = Everything) -> None:
+    """Run *machine* with seeds from *number* on, until it has made *steps* steps.
 
     What fails is shrunk first, which takes a minute or more.
     """
@@ -29,14 +29,14 @@ def run(*, steps: int, number: int, shrinks: bool = True) -> None:
             phases=(Phase.generate, Phase.shrink) if shrinks else (Phase.generate,),
             suppress_health_check=list(HealthCheck),
         )
-        run_state_machine_as_test(seeded(number), settings=effort)
+        run_state_machine_as_test(seeded(machine, number), settings=effort)
         number += 1
 
 
-def seeded(number: int) -> type[Everything]:
-    """The machine with its choices determined by *number*."""
+def seeded(machine: type[Everything], number: int) -> type[Everything]:
+    """*machine* with its choices determined by *number*."""
 
-    class Seeded(Everything):
+    class Seeded(machine):  # type: ignore[misc, valid-type]
         pass
 
     return seed(number)(Seeded)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import TypeVar
+from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
 
-from hudiformat import HudiFormatError, StorageError, Table, create_table, open_storage, open_table
+from hudiformat import create_table, open_storage, open_table
 from hudiformat.storage.checks import STORE_CHECKS
 from hudiformat.storage.folder import FolderStorage
 from hudiformat.storage.protocol import Storage
@@ -21,20 +19,11 @@ from hudiformat.write.commit.lock_providers.lock import Lock
 from hudiformat.write.commit.lock_providers.storage_based import storage_based_lock
 from hudiformat.write.commit.lock_providers.zookeeper import ZookeeperLock
 from hudiformat.write.commit.locks import hold_lock
-from tests.conftest import started
-from tests.effort import every, only_long
-from tests.faults import FaultyStorage
-from tools.store_servers import (
-    AZURE_ACCOUNT,
-    AZURE_KEY,
-    azure_server,
-    gcs_server,
-    hdfs_server,
-    make_bucket,
-    moto_server,
-)
-
-T = TypeVar("T")
+from tests.effort import LONG, only_long, steps
+from tests.fire.stores import try_faults
+from tests.model.on_stores import on_store
+from tests.model.run import run
+from tests.stores import STORES
 
 pytestmark = [
     pytest.mark.servers,
@@ -47,85 +36,21 @@ TOGETHER = {
 STORAGE_BASED = {"hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.StorageBasedLockProvider"}
 
 
-@pytest.fixture(scope="session")
-def gcs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
-    yield from started(gcs_server(tmp_path_factory.mktemp("gcs")), "gcsfs")
-
-
-@pytest.fixture(scope="session")
-def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
-    yield from started(azure_server(tmp_path_factory.mktemp("azure")), "azure.storage.blob")
-
-
-@pytest.fixture(scope="session")
-def hdfs(java: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
-    yield from started(hdfs_server(tmp_path_factory.mktemp("hdfs"), java), "hdfs_native")
-
-
-@pytest.fixture(scope="session")
-def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
-    yield from started(moto_server(tmp_path_factory.mktemp("moto")), "moto")
-
-
-def on_gcs(request: pytest.FixtureRequest) -> Storage:
-    port = request.getfixturevalue("gcs")
-    name = f"bucket-{uuid.uuid4()}"
-    make_bucket(port, name)
-    return open_storage(f"gs://anonymous@{name}/t?scheme=http&endpoint_override=127.0.0.1:{port}")
-
-
-def on_gcsfs(request: pytest.FixtureRequest) -> Storage:
-    port = request.getfixturevalue("gcs")
-    from gcsfs.core import GCSFileSystem  # noqa: PLC0415 - it starts a thread
-
-    name = f"bucket-{uuid.uuid4()}"
-    make_bucket(port, name)
-    files = GCSFileSystem(
-        token="anon",  # noqa: S106 - no credentials
-        endpoint_url=f"http://127.0.0.1:{port}",
-        project="tests",
-        skip_instance_cache=True,
-    )
-    return open_storage(f"{name}/t", filesystem=files)
-
-
-def _container(port: int) -> str:
-    from azure.storage.blob import BlobServiceClient  # noqa: PLC0415 - not everywhere
-
-    name = f"container-{uuid.uuid4()}"
-    credential = {"account_name": AZURE_ACCOUNT, "account_key": AZURE_KEY}
-    BlobServiceClient(f"http://127.0.0.1:{port}/{AZURE_ACCOUNT}", credential=credential).create_container(name)
-    return name
-
-
-def on_azure(request: pytest.FixtureRequest) -> Storage:
-    port = request.getfixturevalue("azure")
-    where = f"127.0.0.1:{port}"
-    options = {"blob_storage_authority": where, "dfs_storage_authority": where, "enable_tls": "false"}
-    options |= {"account_name": AZURE_ACCOUNT, "account_key": AZURE_KEY}
-    return open_storage(f"abfs://{_container(port)}/t", storage_options=options)
-
-
-def on_adlfs(request: pytest.FixtureRequest) -> Storage:
-    port = request.getfixturevalue("azure")
-    adlfs = pytest.importorskip("adlfs")
-    text = f"DefaultEndpointsProtocol=http;AccountName={AZURE_ACCOUNT};AccountKey={AZURE_KEY};"
-    text += f"BlobEndpoint=http://127.0.0.1:{port}/{AZURE_ACCOUNT};"
-    return open_storage(f"{_container(port)}/t", filesystem=adlfs.AzureBlobFileSystem(connection_string=text))
-
-
-def on_hdfs(request: pytest.FixtureRequest) -> Storage:
-    return open_storage(f"{request.getfixturevalue('hdfs')}/{uuid.uuid4()}")
-
-
 Service = Callable[[pytest.FixtureRequest], Callable[[], Lock]]
-STORES = {"gs": on_gcs, "gcsfs": on_gcsfs, "azure": on_azure, "adlfs": on_adlfs, "hdfs": on_hdfs}
 SHORT = [pytest.param("gs"), *(pytest.param(name, marks=only_long) for name in STORES if name != "gs")]
+
+
+def opened(name: str, request: pytest.FixtureRequest) -> Storage:
+    """A new folder of a store."""
+    store = STORES[name]
+    if store.fixture == "s3":
+        request.getfixturevalue("bucket")  # it sets the environment back after the test
+    return store.open(request.getfixturevalue(store.fixture))
 
 
 @pytest.fixture
 def storage(request: pytest.FixtureRequest) -> Storage:
-    return STORES[request.param](request)
+    return opened(request.param, request)
 
 
 @pytest.mark.parametrize("storage", SHORT, indirect=True)
@@ -173,12 +98,12 @@ def of_dynamodb(request: pytest.FixtureRequest) -> Callable[[], Lock]:
 
 
 def of_gcs(request: pytest.FixtureRequest) -> Callable[[], Lock]:
-    storage = on_gcs(request)
+    storage = opened("gs", request)
     return lambda: storage_based_lock(storage, StorageLockOptions(validity=10, renew_every=1))
 
 
 def of_azure(request: pytest.FixtureRequest) -> Callable[[], Lock]:
-    storage = on_azure(request)
+    storage = opened("azure", request)
     return lambda: storage_based_lock(storage, StorageLockOptions(validity=10, renew_every=1))
 
 
@@ -221,81 +146,14 @@ def test_a_lock_has_one_holder(
     assert (most, count) == (1, 9)
 
 
-class OneFault:
-    """Lets the request of one number fail, before it is done or after, and counts all."""
-
-    def __init__(self, number: int, *, is_done: bool) -> None:
-        self.number = number
-        self.is_done = is_done
-        self.count = 0
-
-    def run(self, what: str, action: Callable[[], T]) -> T:
-        self.count += 1
-        if self.count != self.number:
-            return action()
-        if self.is_done:
-            action()
-        raise StorageError(f"the store fails at request {self.count}: {what}")
-
-
-FAULT_SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("p", pa.string())])
-
-
-def rows_at(ts: int, *ids: str) -> pa.Table:
-    return pa.table({"id": ids, "ts": [ts] * len(ids), "p": ["x"] * len(ids)}, FAULT_SCHEMA)
-
-
-FAULTY: dict[str, tuple[Callable[[Table], object], dict[str, int]]] = {
-    "upsert": (lambda table: table.upsert(rows_at(3, "b", "c")), {"a": 1, "b": 3, "c": 3}),
-    "delete": (lambda table: table.delete(rows_at(3, "b").select(["id", "p"])), {"a": 1}),
-    "compact": (lambda table: table.compact(), {"a": 1, "b": 2}),
-    "overwrite": (lambda table: table.insert_overwrite(rows_at(3, "d")), {"d": 3}),
-}
-BEFORE = {"a": 1, "b": 2}
-
-
-def content(storage: Storage) -> dict[str, int]:
-    found = open_table(storage).snapshot()
-    assert len(set(found["id"].to_pylist())) == found.num_rows
-    return dict(zip(found["id"].to_pylist(), found["ts"].to_pylist(), strict=True))
-
-
-def with_one_fault(folder: Storage, operation: str, fault: OneFault) -> None:
-    """Run *operation* on a new table in *folder*, and check what is there after *fault*, and after another write."""
-    act, after = FAULTY[operation]
-    made = create_table(
-        folder,
-        name="t",
-        schema=FAULT_SCHEMA,
-        record_key="id",
-        ordering="ts",
-        partition_by="p",
-        table_type="MERGE_ON_READ",
-    )
-    made.insert(rows_at(1, "a", "b"))
-    made.upsert(rows_at(2, "b"))
-    try:
-        act(open_table(FaultyStorage(folder, fault)))
-    except HudiFormatError:
-        assert content(folder) in (BEFORE, after), f"{operation}, request {fault.number}"
-    else:
-        assert content(folder) == after, f"{operation}, request {fault.number}"
-    known = content(folder)
-    open_table(folder).upsert(rows_at(9, "z"))
-    assert content(folder) == known | {"z": 9}, f"{operation}, request {fault.number}"
-    assert open_table(folder).verify() == []
+@pytest.mark.filterwarnings("ignore::hudiformat.HudiFormatWarning")
+@pytest.mark.parametrize("storage", SHORT, indirect=True)
+def test_a_fault_at_any_request_loses_and_doubles_nothing(storage: Storage) -> None:
+    count = 60 if LONG else 10
+    assert try_faults(storage, count, say=print) == count
 
 
 @pytest.mark.filterwarnings("ignore::hudiformat.HudiFormatWarning")
 @pytest.mark.parametrize("storage", SHORT, indirect=True)
-def test_a_fault_at_any_request_loses_and_doubles_nothing(storage: Storage) -> None:
-    tried = 0
-    for operation in FAULTY:
-        counting = OneFault(0, is_done=False)
-        with_one_fault(FolderStorage(storage, f"{operation}-0"), operation, counting)
-        for number in range(1, counting.count + 1, every(60, long=4)):
-            for is_done in (False, True):
-                folder = FolderStorage(storage, f"{operation}-{number}-{is_done}")
-                with_one_fault(folder, operation, OneFault(number, is_done=is_done))
-                tried += 1
-    print(f"{tried} faults")  # noqa: T201 - shown with -s
+def test_whatever_is_done_to_a_table_on_a_store_it_has_the_rows_that_it_should_have(storage: Storage) -> None:
+    run(steps=steps(long=40, short=5), number=1, shrinks=False, machine=on_store(storage))
