@@ -9,7 +9,8 @@ from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
-from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile, Storage, SyncsTogether
+from hudiformat.errors import StorageError
+from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile, Storage, SyncsTogether, reopen
 
 T = TypeVar("T")
 READS = ("list", "read", "map", "open_input")
@@ -60,6 +61,9 @@ class FaultyStorage:
     def open_new(self, path: str) -> OutputFile:
         return FaultyFile(self.fault.run(f"open_new {path}", lambda: self.storage.open_new(path)), self.fault)
 
+    def reopen(self, path: str) -> OutputFile:
+        return FaultyFile(self.fault.run(f"open_new {path}", lambda: reopen(self.storage, path)), self.fault)
+
     def rename(self, source: str, target: str) -> None:
         """Where the storage cannot, a copy and a deletion."""
         if self.capabilities.rename:
@@ -105,13 +109,21 @@ class FaultyFile:
         return self.file.size
 
     def write(self, *parts: bytes | memoryview) -> None:
-        self.fault.run("write", lambda: self.file.write(*parts))
+        self._end_after_a_fault("write", lambda: self.file.write(*parts))
 
     def sync(self) -> None:
         self.fault.run("sync", self.file.sync)
 
     def close(self) -> None:
-        self.fault.run("close", self.file.close)
+        self._end_after_a_fault("close", self.file.close)
+
+    def _end_after_a_fault(self, what: str, action: Callable[[], None]) -> None:
+        """As any file does: else the upload, which has begun, would be finished when the file is collected."""
+        try:
+            self.fault.run(what, action)
+        except StorageError:
+            self.file.abandon()
+            raise
 
     def abandon(self) -> None:
         self.fault.run("close", self.file.abandon)
