@@ -24,6 +24,7 @@ OWN = {
     "hudiformat.damage": "what reads do about damaged or missing files: `hudi`, as Hudi; `fail`; `skip` it and warn",
     "hudiformat.sizing": "whose rules say which file groups take new rows: `spark` or `flink`",
     "hudiformat.sizing.tasks": "among how many tasks Flink's rules divide new rows",
+    "hudiformat.logfile.append": "whether log files of table version 6 are appended to where that is possible",
     "hudiformat.spark.driver.rows": "the most rows that Spark's driver writes by itself",
     "hudiformat.spark.driver.bytes": "the most bytes of rows and their files that Spark's driver writes",
     "hudiformat.decimals.widen": "whether rows whose decimals have more digits widen the column, with a warning",

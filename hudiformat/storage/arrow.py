@@ -27,8 +27,8 @@ from hudiformat.storage.versions import Versions, VersionsBelow
 
 _OBJECT_STORE = Capabilities()  # of fsspec: a listing may leave out what it has cached, or does not understand
 _LISTED = Capabilities(lists_all=True)
-_FILES = Capabilities(append=True, rename=True, lists_all=True)
-_HDFS = Capabilities(rename=True, lists_all=True)  # its clients show the content of an open file when it is closed
+_FILES = Capabilities(append=True, rename=True, reopen=True, lists_all=True)
+_HDFS = Capabilities(rename=True, reopen=True, lists_all=True)  # what an open file has is seen once it is closed
 _KNOWN = {
     "s3": _LISTED,
     "gs": _LISTED,
@@ -183,6 +183,18 @@ class ArrowStorage:
                 file.open()
             return file
 
+    def reopen(self, path: str) -> OutputFile:
+        target = self._path(path)
+        with self._errors("append to", path):
+            size = self._filesystem.get_file_info(target).size or 0
+            if self._fsspec is None:
+                open_stream = partial(self._filesystem.open_append_stream, target, compression=None)
+            else:
+                open_stream = partial(self._fsspec.open, target, mode="ab")
+            file = ArrowOutputFile(open_stream, self._name(path), size=size)
+            file.open()  # now, so that another writer who has it open is found out
+            return file
+
     def rename(self, source: str, target: str) -> None:
         if self._capabilities.append and not self._capabilities.rename:
             raise self._not_atomic_error("rename", source)
@@ -292,14 +304,14 @@ class ArrowStorage:
 class ArrowOutputFile:
     """A file that is written front to back; see :class:`~hudiformat.storage.protocol.OutputFile`."""
 
-    def __init__(self, open_stream: Callable[[], Any], name: str) -> None:
+    def __init__(self, open_stream: Callable[[], Any], name: str, *, size: int = 0) -> None:
         # An upload that has begun is finished when the stream is destroyed, whatever has failed.  So it begins with the
         # first bytes, and the stream is dropped as soon as it fails: no object appears after the caller has cleaned up.
         self._open = open_stream
         self._stream: Any = None  # of pyarrow, or a file of fsspec
         self._is_closed = False
         self._name = name
-        self._size = 0
+        self._size = size
 
     def open(self) -> None:
         """Open the stream, if it is not open; on an object store that begins the upload."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile, Storage, check_path
+from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile, Storage, check_path, reopen
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,10 @@ class FolderStorage:
     def open_new(self, path: str) -> OutputFile:
         """Open a new file, which is written piece by piece."""
         return self.storage.open_new(self._below(path))
+
+    def reopen(self, path: str) -> OutputFile:
+        """Open a file that is there, to write on at its end."""
+        return reopen(self.storage, self._below(path))
 
     def rename(self, source: str, target: str) -> None:
         """Rename a file."""

@@ -66,6 +66,7 @@ class LocalStorage:
             sync=True,
             sync_together=together,
             rename=True,
+            reopen=True,
             map=True,
             lists_all=True,
         )
@@ -155,6 +156,9 @@ class LocalStorage:
     def open_new(self, path: str) -> OutputFile:
         return LocalOutputFile(self._path(path, itself=True), self._root)
 
+    def reopen(self, path: str) -> OutputFile:
+        return LocalOutputFile(self._path(path, itself=True), self._root, is_new=False)
+
     def rename(self, source: str, target: str) -> None:
         old, new = self._path(source, itself=True), self._path(target, itself=True)
         try:
@@ -240,15 +244,19 @@ class LocalStorage:
 class LocalOutputFile:
     """A local file that is written front to back; see :class:`~hudiformat.storage.protocol.OutputFile`."""
 
-    def __init__(self, path: Path, root: Path) -> None:
+    def __init__(self, path: Path, root: Path, *, is_new: bool = True) -> None:
         self._path = path
         self._root = root
         self._size = 0
         self._closed = False
         self._folder_synced = False
         try:
-            _checksum_file(path).unlink(missing_ok=True)
-            self._handle = _create_in(path.parent, root, lambda: os.open(path, _NEW_FILE | os.O_APPEND, _FILE_MODE))
+            _checksum_file(path).unlink(missing_ok=True)  # the checksums are of what Hadoop wrote
+            if is_new:
+                self._handle = _create_in(path.parent, root, lambda: os.open(path, _NEW_FILE | os.O_APPEND, _FILE_MODE))
+            else:
+                self._handle = os.open(path, _OLD_FILE | os.O_APPEND)
+                self._size = os.fstat(self._handle).st_size
         except OSError as error:
             raise _storage_error("create", path, error) from error
 
@@ -409,6 +417,7 @@ def _write_new(path: Path, data: bytes, *, sync: bool) -> None:
 
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_OLD_FILE = os.O_WRONLY | os.O_CLOEXEC
 _FILE_MODE = 0o666  # less the umask
 
 

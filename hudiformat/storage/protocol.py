@@ -75,6 +75,8 @@ class Capabilities:
     """A file takes another name in one step."""
     map: bool = False
     """Only the used parts of a mapped file are read; without it, the whole file is fetched first."""
+    reopen: bool = False
+    """The storage :class:`Reopens` files: a closed file can be written on at its end."""
     lists_all: bool = False
     """The listing of a folder is known to have all its files; without it, a query compares it with all commits."""
 
@@ -246,6 +248,33 @@ class Storage(Protocol):
             StorageError: the path is a folder, or the file cannot be deleted.
         """
         ...
+
+
+@runtime_checkable
+class Reopens(Protocol):
+    """A storage on which a closed file can be written on at its end, if its capabilities say so."""
+
+    def reopen(self, path: str) -> OutputFile:
+        """Open a file that is there, to write on at its end; the size of what is returned includes what it has.
+
+        On HDFS only one writer at a time has a file open; on a local file system several can, and what each writes in
+        one call stays together.
+
+        Raises:
+            StorageError: there is no such file, another writer has it open, or it cannot be opened.
+        """
+        ...
+
+
+def reopen(storage: Storage, path: str) -> OutputFile:
+    """Open a file of *storage*, to write on at its end; see :meth:`Reopens.reopen`.
+
+    Raises:
+        StorageError: the storage cannot do that, or not with this file.
+    """
+    if not (storage.capabilities.reopen and isinstance(storage, Reopens)):
+        raise StorageError(f"cannot append to {storage.root}/{path}: files of this storage are written once", path=path)
+    return storage.reopen(path)
 
 
 @runtime_checkable

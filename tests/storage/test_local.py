@@ -48,6 +48,7 @@ def test_the_local_file_system_can_do_everything(storage: LocalStorage) -> None:
         append=True,
         sync=True,
         sync_together=sys.platform == "linux",
+        reopen=True,
         rename=True,
         map=True,
         lists_all=True,

@@ -63,7 +63,7 @@ def test_a_uri_opens_and_its_secrets_are_not_in_the_root(uri: str, root: str) ->
 @pytest.mark.parametrize(
     ("filesystem", "root", "capabilities"),
     [
-        (fs.LocalFileSystem, "/a/table", Capabilities(append=True, rename=True, lists_all=True)),
+        (fs.LocalFileSystem, "/a/table", Capabilities(append=True, rename=True, reopen=True, lists_all=True)),
         (
             partial(fs.S3FileSystem, region="us-east-1"),
             "s3://a/table",

@@ -14,7 +14,7 @@ from hudiformat.codec.log.block import LogBlock, encode_block_parts
 from hudiformat.errors import OptionError, StorageError
 from hudiformat.naming.file_names import LogFileName, join_path
 from hudiformat.storage.opening import open_storage
-from hudiformat.storage.protocol import OutputFile, Storage
+from hudiformat.storage.protocol import OutputFile, Storage, reopen
 
 DEFAULT_LOG_MAX_SIZE = 1024 * 1024 * 1024
 """The default size in bytes above which a writer rolls over to a new file.
@@ -47,9 +47,10 @@ class LogWriter:
     """Append blocks to a log file of *directory*, and roll over to the next version when the file is too large.
 
     *name* is the first file's name.  The size is checked after each append, so a file may exceed *max_size* (bytes) by
-    one append; the next file has the next version and the same write token.  The writer never appends to a file that
-    exists already, but skips its version, as Hudi 1.x does.  With *sync*, the data is on disk when ``append`` returns;
-    on an object store a file appears, and is safe, when the writer closes it or rolls over.
+    one append; the next file has the next version and the same write token.  A file that exists already is left alone,
+    and its version skipped, as Hudi 1.x does; with *appends*, blocks are appended to it, as Hudi 0.x does, unless it is
+    too large, another writer has it open, or the storage cannot do that.  With *sync*, the data is on disk when
+    ``append`` returns; on an object store a file appears, and is safe, when the writer closes it or rolls over.
 
     A file is created with its first block.  Before that, *on_create* is called with its path, relative to the root of
     the storage.  *is_own_name* says that no file has this name or a later version of it, which saves a request per
@@ -73,6 +74,7 @@ class LogWriter:
         storage: Storage | None = None,
         on_create: Callable[[str], None] | None = None,
         is_own_name: bool = False,
+        appends: bool = False,
         deletes_failed: bool = False,
         on_complete: Callable[[OutputFile], None] | None = None,
     ) -> None:
@@ -85,6 +87,7 @@ class LogWriter:
         self._sync = sync
         self._on_create = on_create
         self._is_own_name = is_own_name
+        self._appends = appends
         self._deletes_failed = deletes_failed
         self._on_complete = on_complete or _close
         self._file: OutputFile | None = None
@@ -169,11 +172,15 @@ class LogWriter:
         return join_path(self._folder, str(self._name))
 
     def _open(self) -> OutputFile:
-        """Create the file with the first version that does not exist yet."""
+        """Create the file with the first version that does not exist yet, or reopen one that does."""
         attempts = 0
         while True:
             path = self._relative_path()
-            if self._is_own_name or not self._storage.exists(path):
+            is_there = not self._is_own_name and self._storage.exists(path)
+            if is_there and self._appends and (file := self._reopened(path)) is not None:
+                self._file, self._opened = file, self.path
+                return file
+            if not is_there:
                 if self._on_create is not None:
                     self._on_create(path)
                 try:
@@ -187,6 +194,21 @@ class LogWriter:
                     self._opened = self.path
                     return self._file
             self._name = self._name.next_version()
+
+    def _reopened(self, path: str) -> OutputFile | None:
+        """Reopen a file to append to it; None if it has its size, or cannot be reopened."""
+        if not self._storage.capabilities.reopen:
+            return None
+        if self._on_create is not None:
+            self._on_create(path)
+        try:
+            file = reopen(self._storage, path)
+        except StorageError:
+            return None
+        if file.size <= self._max_size:
+            return file
+        file.close()
+        return None
 
     def _next_file(self) -> None:
         self._file = None

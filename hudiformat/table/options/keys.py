@@ -177,6 +177,7 @@ _KEYS: Keys = {
     "hudiformat.spark.driver.rows": ("driver_rows", parse_count),
     "hudiformat.spark.driver.bytes": ("driver_bytes", parse_integer),
     WIDEN_DECIMALS: ("widen_decimals", parse_boolean),
+    "hudiformat.logfile.append": ("log_append", parse_boolean),
     "hudiformat.sync": ("sync", parse_boolean),
 }
 

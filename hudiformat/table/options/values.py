@@ -292,6 +292,7 @@ class WriteOptions:
     """The options of a write.  Sizes are bytes.
 
     ``sync`` makes every append return only once its data is on disk.  ``num_buckets`` is per partition.
+    With ``log_append``, log files of table version 6 are appended to where the storage can do that.
     ``parquet_compression`` is for base files and for Parquet blocks in log files; Hudi's default is gzip, which takes
     three to four times as long.  ``sizing_engine`` chooses whose rules assign new rows, Spark's or Flink's, and
     ``sizing_tasks`` among how many tasks Flink's divide them.  ``simple_moves``, ``bloom_moves``, ``record_moves``:
@@ -313,6 +314,7 @@ class WriteOptions:
     record_moves: bool = False
     log_max_size: int = 1024 * _MIB
     block_max_size: int = 256 * _MIB
+    log_append: bool = False
     block_format: str = "avro"
     sizing: SizingOptions = field(default_factory=SizingOptions)
     sizing_engine: SizingEngine = SizingEngine.SPARK

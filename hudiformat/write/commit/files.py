@@ -233,6 +233,7 @@ class GroupTarget:
             is_own_name=not plan.logs_name_slices,  # from table version 8 on, the instant makes the name unique
             # A file without a whole block could not be attributed to its write later, so it is deleted at once.
             deletes_failed=plan.logs_name_slices,
+            appends=plan.logs_name_slices and plan.options.log_append,
             on_complete=None if self.complete is None else self.complete.add,
         )
 
@@ -289,7 +290,7 @@ class LogFileStats:
     @property
     def logs(self) -> list[LogFile]:
         """The log files, in the order in which they were begun."""
-        return [LogFile(LogFileName.parse(name), size) for name, (_, _, size) in self._files.items()]
+        return [LogFile(LogFileName.parse(name), offset + size) for name, (_, offset, size) in self._files.items()]
 
     def index(self, indexer: FileIndexer) -> None:
         """Add *indexer* to what the metadata table keeps of the last log file."""
@@ -314,11 +315,11 @@ class LogFileStats:
             num_inserts=counts.inserts,
             num_deletes=counts.deletes,
             total_write_bytes=size,
-            file_size_in_bytes=size,
+            file_size_in_bytes=offset + size,
             log_version=LogFileName.parse(name).version,
             log_offset=offset,
             base_file=base,
-            log_files=(*logs, name),
+            log_files=logs if name in logs else (*logs, name),
             indexed=self._indexed[name].finish() if name in self._indexed else None,
         )
 

@@ -334,7 +334,11 @@ def first_log(target: GroupTarget, below: FileSlice | None) -> LogFileName:
     if plan.logs_name_slices and below is not None:
         newest = below.log_files[-1].name.instant if below.log_files else below.base_instant
         instant = plan.compactions.get((target.partition_path, target.file_id), newest)
-        version = max((log.name.version for log in below.log_files if log.name.instant == instant), default=0)
+        logs = [log.name for log in below.log_files if log.name.instant == instant]
+        last = max(logs, key=lambda name: name.version, default=None)
+        if last is not None and plan.options.log_append and not last.suffix:
+            return last
+        version = 0 if last is None else last.version
     return LogFileName(target.file_id, instant, version + 1, str(target.token))
 
 
