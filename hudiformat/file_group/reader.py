@@ -5,11 +5,12 @@ The option ``hudiformat.damage`` decides whether a damaged file is handled as in
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -32,6 +33,8 @@ from hudiformat.file_group.base_file.filters import FileFilter, KeyFilter
 from hudiformat.file_group.base_file.format import FORMATS
 from hudiformat.file_group.base_file.read import (
     BaseRows,
+    LogsWin,
+    count_and_highest,
     count_row_groups,
     count_rows,
     read_columns,
@@ -43,8 +46,9 @@ from hudiformat.file_group.deleted_files import explain_missing_files, files_of
 from hudiformat.file_group.finer_times import FinerTimes
 from hudiformat.file_group.key_filter import key_filter, plain_comparisons
 from hudiformat.file_group.merging.candidates import blocks_to_merge, read_candidates
+from hudiformat.file_group.merging.counting import count_by_position
 from hudiformat.file_group.merging.rule import MergeRule, RecordMerger, merge_rule
-from hudiformat.file_group.merging.slice import merge_log_entries, merge_slice
+from hudiformat.file_group.merging.slice import MergedLog, merge_log_entries, merge_slice
 from hudiformat.file_group.merging.spill import merge_on_disk
 from hudiformat.file_group.renamed_columns import block_of_query, scan_batches, scan_rows, stored_schema_of
 from hudiformat.file_group.slices import FileSlice, Visibility
@@ -324,10 +328,7 @@ class SliceReader:
         """
         rule = self.merge_rule()
         needed = self._schema_to_read(shown, rule)
-        # From table version 8 on, the name of a log file decides whether its blocks are merged.  But a log file written
-        # in version 6, before an upgrade, may have blocks that are later than the moment of the query.
-        counts = self._counts if self.visibility.logs_name_slices or self.as_of is not None else None
-        blocks = blocks_to_merge(self._blocks(storage, file_slice, needed), counts=counts)
+        blocks = blocks_to_merge(self._blocks(storage, file_slice, needed), counts=self._counted)
         if self.damage is DamageMode.SKIP:
             blocks = sound_blocks(blocks, storage, join_path(file_slice.partition_path, file_slice.file_id))
         if rule.operation_column is None and rule.merger is None and _have_operations(blocks):
@@ -348,10 +349,63 @@ class SliceReader:
             tested = None if rule.merger is not None or may_hold is None else may_hold
             if tested is not None and any(needed.get_field_index(name) < 0 for name in tested.columns.names):
                 tested = None
-            base = self._base_rows(storage, file_slice, needed, rule, where, replaced=len(logs), tested=tested)
+            won = self._won(logs, rule, shown, tested, may_hold)
+            base = self._base_rows(storage, file_slice, needed, rule, where, replaced=len(logs), tested=tested, won=won)
             merged = merge_slice(base, logs, rule, chosen=None if tested is None else tested.matches)
         for batch in merged:
-            yield batch if needed.names == shown.names else batch.select(shown.names)
+            yield batch if batch.schema.names == shown.names else batch.select(shown.names)
+
+    def _won(
+        self, logs: MergedLog, rule: MergeRule, shown: pa.Schema, tested: FileFilter | None, may_hold: FileFilter | None
+    ) -> LogsWin | None:
+        """Return where the entries of *logs* win over all rows of the base file; None if that is not told by bounds.
+
+        By position, a row group without rows that the query wants is not read at all.  By key its rows have to be
+        known: of several rows with one key the logs replace only the first.
+        """
+        if rule.merger is not None or logs.set is not None:
+            return None
+        ordering = [self._stored_schema.field(name) for name in rule.ordering_fields] if logs.ordering else []
+        lowest = logs.lowest_ordering(np.ones(len(logs), np.bool_))
+        if lowest is None:
+            return None
+        keys = [] if logs.by_position else [one for one in self._columns_for_merging(rule) if one not in rule.columns]
+        tests = [] if tested is None else tested.columns.names
+        return LogsWin(
+            field=ordering[0] if ordering else None,
+            lowest=lowest,
+            head=self._select_stored(dict.fromkeys([*keys, *tests])),
+            columns=self._select_stored(dict.fromkeys([*shown.names, *keys])),
+            may_hold=may_hold if logs.by_position else None,
+        )
+
+    def count_merged(self, storage: Storage, file_slice: FileSlice) -> int | None:
+        """Return the number of rows of a slice with a base file and log files; None if its records have to be merged.
+
+        Raises:
+            CorruptTableError, DecodeError, StorageError: a file of the slice is missing or damaged.
+        """
+        base, rule = file_slice.base_file, self.merge_rule()
+        if base is None or self.history is not None or self.finer is not None or len(rule.ordering_fields) > 1:
+            return None
+        schema = self._schema_to_read(pa.schema([]), rule)
+        blocks = blocks_to_merge(self._blocks(storage, file_slice, schema), counts=self._counted)
+        if memory_of(blocks) > self.merge_memory or _have_operations(blocks):
+            return None
+        path = join_path(file_slice.partition_path, str(base.name))
+        rows, highest = count_and_highest(
+            storage, path, schema.field(rule.ordering_fields[0]) if rule.ordering_fields else None
+        )
+        return count_by_position(blocks, schema, rule, base_instant=str(base.name.instant), rows=rows, highest=highest)
+
+    @property
+    def _counted(self) -> Callable[[str], bool] | None:
+        """Which instants count, if their blocks have to be asked.
+
+        From table version 8 on, the name of a log file decides whether its blocks are merged.  But a log file written
+        in version 6, before an upgrade, may have blocks that are later than the moment of the query.
+        """
+        return self._counts if self.visibility.logs_name_slices or self.as_of is not None else None
 
     def _blocks(self, storage: Storage, file_slice: FileSlice, needed: pa.Schema) -> Iterator[LogBlock]:
         columns = frozenset(needed.names)
@@ -402,10 +456,11 @@ class SliceReader:
         *,
         replaced: int | None = None,
         tested: FileFilter | None = None,
+        won: LogsWin | None = None,
     ) -> Iterator[BaseRows]:
         """Yield the rows of the base file, whose heads have the columns of merging and those of *tested*.
 
-        Merging may replace *replaced* of the rows, any if it is None.
+        Merging may replace *replaced* of the rows, any if it is None.  *won* says which row groups need less.
         """
         if file_slice.base_file is None:
             return
@@ -417,7 +472,9 @@ class SliceReader:
         head = pa.schema([field for field in schema if field.name in first])
         few = replaced if tested is None else None
         history, finer = self.history, self.finer
-        yield from scan_rows(storage, path, schema, head, history=history, finer=finer, where=where, replaced=few)
+        yield from scan_rows(
+            storage, path, schema, head, history=history, finer=finer, where=where, replaced=few, won=won
+        )
 
     def _counts(self, instant: str) -> bool:
         """Return whether the blocks of *instant* are merged: it has completed, and is not later than ``as_of``.
@@ -460,8 +517,7 @@ class SliceScan:
         else:
             batches = reader.base_batches(storage, file_slice, self.base_schema, self.where, may_hold=self.pushed)
         absent: list[frozenset[str]] = []
-        named = add_log_file_to_errors(storage, file_slice.log_paths) if file_slice.log_files else nullcontext()
-        with explain_missing_files(storage, reader.config, partial(files_of, file_slice)), named:
+        with self._named_errors(storage, file_slice):
             for batch in batches:
                 rows = batch if batch.schema.names == names else batch.select(names)
                 if self.partition_fields:
@@ -470,17 +526,28 @@ class SliceScan:
                     rows = rows.append_column(f"\0{name}", batch[name])  # cannot collide: Avro allows no such name
                 yield rows
 
+    @contextmanager
+    def _named_errors(self, storage: Storage, file_slice: FileSlice) -> Iterator[None]:
+        """Have errors of the body name the log file of the slice, and the clean that has deleted its files."""
+        named = add_log_file_to_errors(storage, file_slice.log_paths) if file_slice.log_files else nullcontext()
+        with explain_missing_files(storage, self.reader.config, partial(files_of, file_slice)), named:
+            yield
+
     def count(self, storage: Storage, file_slice: FileSlice) -> int:
-        """Return the number of rows that :meth:`rows` yields, without reading those of a base file alone.
+        """Return the number of rows that :meth:`rows` yields, without reading those of a base file where it is told.
 
         Raises:
             HudiFormatError: as :meth:`rows`.
         """
         base, is_filtered = file_slice.base_file, self.where is not None or self.pushed is not None
-        if base is None or self.is_merged(file_slice) or is_filtered or self.reader.damage is DamageMode.SKIP:
-            return sum(rows.num_rows for rows in self.rows(storage, file_slice))
-        with explain_missing_files(storage, self.reader.config, partial(files_of, file_slice)):
-            return count_rows(storage, join_path(file_slice.partition_path, str(base.name)))
+        count: int | None = None
+        if base is not None and not is_filtered and self.reader.damage is not DamageMode.SKIP:
+            with self._named_errors(storage, file_slice):
+                if self.is_merged(file_slice):
+                    count = self.reader.count_merged(storage, file_slice)
+                else:
+                    count = count_rows(storage, join_path(file_slice.partition_path, str(base.name)))
+        return sum(rows.num_rows for rows in self.rows(storage, file_slice)) if count is None else count
 
     def row_groups(self, storage: Storage, file_slice: FileSlice) -> tuple[int, int]:
         """Return how many row groups of the base file :meth:`rows` would read, and how many the file has.

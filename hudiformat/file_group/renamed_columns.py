@@ -19,7 +19,7 @@ from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.build import data_block
 from hudiformat.codec.log.frame import BlockHeader, BlockType, HeaderKey
 from hudiformat.file_group.base_file.filters import FileFilter, KeyFilter
-from hudiformat.file_group.base_file.read import BaseRows, read_columns, scan_base_file, scan_base_rows
+from hudiformat.file_group.base_file.read import BaseRows, LogsWin, read_columns, scan_base_file, scan_base_rows
 from hudiformat.file_group.emptied_keys import EMPTIED, may_lack_key, restore_emptied_keys
 from hudiformat.file_group.finer_times import FinerTimes, to_coarser_times
 from hudiformat.naming.file_names import BaseFileName, base_name
@@ -63,6 +63,7 @@ def scan_rows(
     where: KeyFilter | None = None,
     may_hold: FileFilter | None = None,
     replaced: int | None = None,
+    won: LogsWin | None = None,
 ) -> Iterator[BaseRows]:
     """Scan a base file as ``scan_base_rows`` does, by the column names and times that the file has.
 
@@ -71,7 +72,9 @@ def scan_rows(
     """
     form, first = _forms_of(storage, path, (schema, head), history, finer)
     if form.is_of_query and first.is_of_query:
-        yield from scan_base_rows(storage, path, schema, head, where=where, may_hold=may_hold, replaced=replaced)
+        yield from scan_base_rows(
+            storage, path, schema, head, where=where, may_hold=may_hold, replaced=replaced, won=won
+        )
         return
     for rows in scan_base_rows(storage, path, form.stored, first.stored, where=where):
         shown = pa.schema([*head, *list(rows.head.schema)[len(head) :]])  # the key may have been added

@@ -25,7 +25,7 @@ from hudiformat.errors import DataError, DecodeError
 _NAMES = ("record_key", "partition_path", "ordering")
 _KEY, _PATH, _ORDERING = (node for _, node in SINGLE_ORDERING_RECORD.fields)
 _CHUNK = 16384
-GUESS_FROM = 2048
+GUESS_FROM = 64
 """From this many deletes on, a list is decoded by guessing where each begins; with fewer, a plain loop is as fast."""
 
 

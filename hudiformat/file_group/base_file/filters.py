@@ -131,6 +131,9 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
+HIGHEST = (1 << 63) - 1
+"""The highest ordering value of all: no row has a higher one."""
+
 _KEY_COLUMN = pa.schema([(RECORD_KEY, pa.string())])
 
 

@@ -47,6 +47,12 @@ class StoredFile(Protocol):
         None if they rule out none.
         """
 
+    def highest(self, group: int, field: pa.Field) -> int:
+        """Return the highest value of the column *field* in a row group, as the number that the file stores.
+
+        HIGHEST if it is not known: the column has nulls or another type in the file, or numbers do not order it.
+        """
+
     def statistics(
         self, schema: pa.Schema, columns: Sequence[str]
     ) -> tuple[Mapping[str, ColumnStatistics], tuple[str, ...]]:

@@ -19,7 +19,7 @@ from hudiformat.codec.parquet.dates import StoredDates, open_parquet
 from hudiformat.codec.parquet.rows import read_batches
 from hudiformat.codec.statistics import ColumnStatistics, kind_of, loosen_ancient, shorten_bounds
 from hudiformat.errors import CorruptTableError, HudiFormatError
-from hudiformat.file_group.base_file.filters import FileFilter
+from hudiformat.file_group.base_file.filters import HIGHEST, FileFilter
 from hudiformat.file_group.base_file.parquet_writer import NEVER_FULL, ParquetBaseFileWriter
 from hudiformat.storage.protocol import OutputFile, Storage
 from hudiformat.wire import check_row_count
@@ -135,14 +135,28 @@ class ParquetBaseFile:
 
     def _bounds(self, group: int, name: str) -> tuple[Any, Any] | None:
         """Return the lowest and the highest value of a column in a row group; None if they are not known."""
-        metadata, position = self.file.metadata, self.schema.get_field_index(name)
-        if position < 0 or metadata.num_columns != len(self.schema):  # with nested columns, leaves have other numbers
+        kind, found = self._chunk_statistics(group, name)
+        if kind is None or found is None or not (pat.is_signed_integer(kind) or pat.is_string(kind)):
             return None
-        kind = self.schema.field(position).type
-        if not (pat.is_signed_integer(kind) or pat.is_string(kind)):
-            return None
-        found = metadata.row_group(group).column(position).statistics
-        return (found.min, found.max) if found is not None and found.has_min_max else None
+        return (found.min, found.max) if found.has_min_max else None
+
+    def highest(self, group: int, field: pa.Field) -> int:
+        """See ``StoredFile``."""
+        kind, found = self._chunk_statistics(group, field.name)
+        if kind is None or found is None or not (found.has_min_max and found.has_null_count) or found.null_count:
+            return HIGHEST
+        is_integer = pat.is_signed_integer(kind) and pat.is_signed_integer(field.type)
+        is_time = kind == field.type and (pat.is_timestamp(kind) or pat.is_date32(kind))
+        return int(found.max_raw) if is_integer or (is_time and field.name not in self.dates.columns) else HIGHEST
+
+    def _chunk_statistics(self, group: int, name: str) -> tuple[pa.DataType | None, Any]:
+        """Return the type of a column and its statistics in a row group, None if there are none."""
+        # Not self.schema: the texts of the footer, which it asks for, take as long as the whole footer.
+        metadata, schema = self.file.metadata, self.file.schema_arrow
+        position = schema.get_field_index(name)
+        if position < 0 or metadata.num_columns != len(schema):  # with nested columns, leaves have other numbers
+            return None, None
+        return schema.field(position).type, metadata.row_group(group).column(position).statistics
 
     def statistics(
         self, schema: pa.Schema, columns: Sequence[str]

@@ -16,13 +16,15 @@ import pyarrow as pa
 from hudiformat.codec.avro.schema import batch_of, convert_to_schema
 from hudiformat.errors import CorruptTableError
 from hudiformat.file_group.base_file.file_indexes import FileKeys
-from hudiformat.file_group.base_file.filters import FileFilter, KeyFilter
+from hudiformat.file_group.base_file.filters import HIGHEST, FileFilter, KeyFilter
 from hudiformat.file_group.base_file.format import StoredFile, format_of
 from hudiformat.schema.meta_fields import RECORD_KEY
 from hudiformat.storage.protocol import Storage
 
 BATCH_ROWS = 65_536
 """The number of rows that are decoded at once."""
+_MERGED_ROWS = 131_072
+"""The number of rows that are decoded at once to be merged, which costs some milliseconds for each batch."""
 
 _FEW_REPLACED = 2
 """All columns of a row group are read at once if it has at least so many times the rows that are left out."""
@@ -98,6 +100,18 @@ def count_row_groups(
         return len(_row_groups(file, may_hold=may_hold, where=where)), len(file.group_rows)
 
 
+def count_and_highest(storage: Storage, path: str, field: pa.Field | None) -> tuple[int, int]:
+    """Return the number of rows of the base file at *path*, and the highest value of *field*, HIGHEST without a field.
+
+    Raises:
+        CorruptTableError: the file is not of the format that its name says.
+        StorageError: the file cannot be read.
+    """
+    with format_of(path).open(storage, path) as file:
+        known = [] if field is None else [file.highest(group, field) for group in range(len(file.group_rows))]
+        return sum(file.group_rows), max(known, default=HIGHEST)
+
+
 def count_rows(storage: Storage, path: str) -> int:
     """Return the number of rows of the base file at *path*, from its footer.
 
@@ -152,6 +166,22 @@ def to_base_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[BaseRows]:
         start += batch.num_rows
 
 
+@dataclass(frozen=True, slots=True)
+class LogsWin:
+    """In which row groups each entry of the log files wins over its row, so that no ordering values are compared.
+
+    These are the row groups whose values of the ordering *field* are at most *lowest*, the lowest value of an entry;
+    all row groups if there is no field.  Of them only ``columns`` are read, those of ``head`` first, and none at all if
+    no row can match ``may_hold``.
+    """
+
+    field: pa.Field | None
+    lowest: int
+    head: pa.Schema
+    columns: pa.Schema
+    may_hold: FileFilter | None = None
+
+
 def scan_base_rows(
     storage: Storage,
     path: str,
@@ -161,12 +191,15 @@ def scan_base_rows(
     where: KeyFilter | None = None,
     may_hold: FileFilter | None = None,
     replaced: int | None = None,
-    batch_rows: int = BATCH_ROWS,
+    won: LogsWin | None = None,
+    batch_rows: int = _MERGED_ROWS,
 ) -> Iterator[BaseRows]:
     """Yield the rows of a base file with the columns of *schema*; the columns of *head* are read first.
 
     If *replaced*, the number of rows that the caller leaves out, is given, all columns of a row group that has many
     more rows are read at once.
+
+    *won* tells what is read instead of the row groups of which the log files win every row.
 
     *may_hold* skips row groups as in :func:`scan_base_file`.  With *where* only rows whose keys match it are returned,
     and files and row groups are skipped by the bloom filter and the statistics of the keys too.  The other columns of a
@@ -185,16 +218,24 @@ def scan_base_rows(
             where = None  # a file without record keys cannot be filtered by key
         starts = np.cumsum([0, *file.group_rows])
         tested = [] if where is None else [pa.field(RECORD_KEY, pa.string())]
+        ruled_out: frozenset[int] | None = None
         for group in _row_groups(file, may_hold=may_hold, where=where):
-            at_once = replaced is not None and _FEW_REPLACED * replaced <= file.group_rows[group]
-            early = schema if at_once else head
+            columns, early = schema, head
+            if won is not None and (won.field is None or file.highest(group, won.field) <= won.lowest):
+                if ruled_out is None:
+                    ruled_out = _ruled_out(file, won.may_hold)
+                if group in ruled_out:
+                    continue
+                columns, early = won.columns, won.head
+            if replaced is not None and _FEW_REPLACED * replaced <= file.group_rows[group]:
+                early = columns
             first = pa.schema([*early, *(one for one in tested if early.get_field_index(one.name) < 0)])
-            rest = pa.schema([field for field in schema if first.get_field_index(field.name) < 0])
+            rest = pa.schema([field for field in columns if first.get_field_index(field.name) < 0])
             later = _LaterColumns(path, _batches(file, [group], rest, batch_rows=batch_rows), rest)
             start = int(starts[group])
             for batch in _batches(file, [group], first, batch_rows=batch_rows):
                 rows = _base_rows(
-                    convert_to_schema(batch, first, relabel=True), later.next_rows(batch.num_rows), schema, start
+                    convert_to_schema(batch, first, relabel=True), later.next_rows(batch.num_rows), columns, start
                 )
                 start += batch.num_rows
                 if where is not None:
@@ -326,6 +367,13 @@ def _row_groups(
         return groups
     keys = pa.array(sorted(where.keys), pa.string())
     return groups if FileKeys.of(file.footer).might_contain(keys) else []
+
+
+def _ruled_out(file: StoredFile, may_hold: FileFilter | None) -> frozenset[int]:
+    """Return the row groups in which no row can match *may_hold*."""
+    if may_hold is None:
+        return frozenset()
+    return frozenset(range(len(file.group_rows))).difference(_row_groups(file, may_hold=may_hold))
 
 
 def _batches(

@@ -192,12 +192,22 @@ def _positions(
     """Return each entry's row number in the base file, or None unless all blocks have positions in that file."""
     if base_instant is None or any(not _has_positions(block, base_instant) for block in blocks):
         return None
-    by_block = [block.positions() for block in blocks]
+    by_block = [positions_of(block, base_instant) for block in blocks]
     if any(part is None or len(part) != count for part, count in zip(by_block, counts, strict=True)):
         return None
     order = np.argsort(is_delete, kind="stable")  # data blocks first, as in _ages
     parts = [by_block[i] for i in order.tolist()]
-    return np.concatenate([np.empty(0, np.uint64), *(part for part in parts if part is not None)]).astype(np.int64)
+    return np.concatenate([np.empty(0, np.int64), *(part for part in parts if part is not None)])
+
+
+def positions_of(block: LogBlock, base_instant: str) -> Integers | None:
+    """Return the row numbers of the entries of *block* in the base file *base_instant*; None if it has none.
+
+    Raises:
+        DecodeError: the positions are damaged.
+    """
+    found = block.positions() if _has_positions(block, base_instant) else None
+    return None if found is None else found.astype(np.int64)
 
 
 def _has_positions(block: LogBlock, base_instant: str) -> bool:

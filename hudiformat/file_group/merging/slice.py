@@ -15,7 +15,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.types as pat
 
+from hudiformat.file_group.base_file.filters import HIGHEST
 from hudiformat.file_group.base_file.read import BaseRows
 from hudiformat.file_group.merging.candidates import Candidates
 from hudiformat.file_group.merging.custom import call_merger, fold_custom
@@ -57,6 +59,19 @@ class MergedLog:
     def by_position(self) -> bool:
         """Whether the keys are row numbers in the base file."""
         return isinstance(self.keys, np.ndarray)
+
+    def lowest_ordering(self, chosen: Booleans) -> int | None:
+        """Return the lowest ordering value among the *chosen* keys whose entry needs one to win over a base row.
+
+        It is an integer that compares as ``StoredFile.highest``; HIGHEST if no entry needs one, None if the values are
+        no integers.
+        """
+        if len(self.ordering) > 1 or not all(_is_counted(column.type) for column in self.ordering):
+            return None
+        compared = tuple(column.take(pa.array(self.entry[chosen & ~self.resets])) for column in self.ordering)
+        return int(
+            min((comparable_integers((one,), len(one)).min(initial=HIGHEST) for one in compared), default=HIGHEST)
+        )
 
     def select(self, names: Sequence[str]) -> MergedLog:
         """Return the same entries with only the columns *names*."""
@@ -121,6 +136,11 @@ def merge_slice(
     yield from _log_rows(logs, ~dropped)
 
 
+def _is_counted(kind: pa.DataType) -> bool:
+    """Return whether values of the type are the integers that the statistics of a file have for them."""
+    return bool(pat.is_signed_integer(kind) or pat.is_timestamp(kind) or pat.is_date32(kind))
+
+
 def _matching_rows(part: BaseRows, logs: MergedLog, rule: MergeRule) -> tuple[Integers, Integers]:
     """Return the rows of *part* whose keys are in the logs, and the number of each key.
 
@@ -178,12 +198,14 @@ def _merge_base_rows(
 def _not_lower(matches: _Matches, logs: MergedLog, rule: MergeRule) -> Booleans:
     """Return for each match whether the ordering value of the log entry is at least that of the base row.
 
+    Base rows come without ordering values where bounds have shown that it is (``LogsWin``).
+
     Both are compared in one column, first all log entries, then all base rows.  With the values 6, 4 and 5 in the log
     and 5, 5 and 5 in the base file::
 
         ranks = [6, 4, 5, 5, 5, 5]   ranks[:3] >= ranks[3:] = [T, F, T]
     """
-    if not logs.ordering:
+    if not logs.ordering or any(matches.batch.schema.get_field_index(name) < 0 for name in rule.ordering_fields):
         return np.ones(len(matches.rows), np.bool_)
     columns = []
     entries = pa.array(logs.entry[matches.keys])

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from hudiformat.codec.log.block import LogBlock, encode_positions
+from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.build import rollback_block
 from hudiformat.codec.log.frame import BlockHeader, BlockType, HeaderKey
 from hudiformat.errors import DataError, DecodeError, SchemaError, UnsupportedFeatureError
@@ -18,7 +16,7 @@ from hudiformat.file_group.merging.candidates import blocks_to_merge, read_candi
 from hudiformat.file_group.merging.rule import MergeRule
 from hudiformat.file_group.merging.slice import merge_log_entries, merge_slice
 from hudiformat.timeline.table_config import MergeMode
-from tests.file_group.merging.blocks import KEY, data, deletes, keys_of
+from tests.file_group.merging.blocks import KEY, at, data, deletes, keys_of
 
 SCHEMA = pa.schema([KEY, ("o", pa.int64()), ("row", pa.int64())])
 RULE = MergeRule(MergeMode.EVENT_TIME_ORDERING, keys_of, ("o",))
@@ -175,15 +173,6 @@ def test_damaged_block_content_is_a_decode_error() -> None:
     block = data([("a", 1, 1)], SCHEMA)
     with pytest.raises(DecodeError):
         read_candidates([block._replace(content=bytes(block.content)[:-1])], SCHEMA, RULE)
-
-
-def at(block: LogBlock, positions: Iterable[int], instant: str = "7") -> LogBlock:
-    header = {
-        **block.header,
-        HeaderKey.RECORD_POSITIONS: encode_positions(positions),
-        HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS: instant,
-    }
-    return block._replace(header=BlockHeader(header))
 
 
 def rows(blocks: list[LogBlock], *, base_instant: str | None = "7") -> list[int]:
