@@ -99,16 +99,22 @@ class LocalStorage:
                 break
         return target
 
-    def list(self, path: str) -> list[FileInfo]:
+    def list_names(self, path: str) -> list[str]:
+        return self._entries(path, _name_of_file)
+
+    def _entries(self, path: str, take: Callable[[os.DirEntry[str]], T | None]) -> list[T]:
+        """Return what *take* returns for the entries of a folder, but None."""
         folder = self._resolve(path)
         try:
             with os.scandir(folder) as entries:
-                infos = [info for entry in entries if (info := _file_info(entry))]
+                return [taken for entry in entries if (taken := take(entry)) is not None]
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             raise _storage_error("list", folder, error) from error
-        return sorted(infos, key=attrgetter("name"))
+
+    def list(self, path: str) -> list[FileInfo]:
+        return sorted(self._entries(path, _file_info), key=attrgetter("name"))
 
     def exists(self, path: str) -> bool:
         target = self._path(path)
@@ -345,6 +351,15 @@ def _sync_file_system() -> Callable[[int], None] | None:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
     return sync
+
+
+def _name_of_file(entry: os.DirEntry[str]) -> str | None:
+    """Return the name of an entry that is a file, which its folder tells; None for a name whose bytes are no text."""
+    try:
+        entry.name.encode()
+    except UnicodeEncodeError:
+        return None
+    return None if entry.is_dir() else entry.name
 
 
 def _file_info(entry: os.DirEntry[str]) -> FileInfo | None:

@@ -278,6 +278,22 @@ def reopen(storage: Storage, path: str) -> OutputFile:
 
 
 @runtime_checkable
+class ListsNames(Protocol):
+    """A storage whose listings cost less if nobody asks for the sizes and times of files."""
+
+    def list_names(self, path: str) -> list[str]:
+        """Return the names of the files in a folder; none if the folder does not exist."""
+        ...
+
+
+def list_names(storage: Storage, path: str) -> list[str]:
+    """Return the names of the files in a folder of *storage*; none if the folder does not exist."""
+    if isinstance(storage, ListsNames):
+        return storage.list_names(path)
+    return [info.name for info in storage.list(path) if not info.is_dir]
+
+
+@runtime_checkable
 class SyncsTogether(Protocol):
     """A storage that syncs any number of files in the time of a few, with all else that was written to it before."""
 

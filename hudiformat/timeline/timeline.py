@@ -17,7 +17,7 @@ from operator import attrgetter
 
 from hudiformat.errors import NameFormatError
 from hudiformat.naming.instants import is_instant
-from hudiformat.storage.protocol import Storage
+from hudiformat.storage.protocol import Storage, list_names
 from hudiformat.timeline.commit_metadata import CommitMetadata, decode_commit_metadata
 from hudiformat.timeline.table_config import TableConfig
 
@@ -267,12 +267,10 @@ def load_timeline(storage: Storage, config: TableConfig) -> Timeline:
 def list_instants(storage: Storage, folder: str, *, layout: int) -> list[Instant]:
     """List the instants in *folder* in all states that have a file, in the order of the timeline."""
     instants = []
-    for info in storage.list(folder):
-        if info.is_dir:
-            continue
+    for name in list_names(storage, folder):
         try:
-            instants.append(parse_instant_name(info.name, layout=layout))
-        except NameFormatError:
+            instants.append(parse_instant_name(name, layout=layout))
+        except NameFormatError:  # noqa: PERF203 - nearly all names are those of instants
             continue  # hoodie.properties, checksums, temporary files
     return sorted(instants, key=attrgetter("sort_key"))
 

@@ -16,7 +16,7 @@ import pytest
 from hudiformat.errors import StorageError
 from hudiformat.storage import local
 from hudiformat.storage.local import LocalOutputFile, LocalStorage
-from hudiformat.storage.protocol import Capabilities, FileInfo, Storage
+from hudiformat.storage.protocol import Capabilities, FileInfo, Storage, list_names
 
 PAGE = mmap.PAGESIZE
 
@@ -497,3 +497,15 @@ def test_deletions_that_cannot_be_synced_are_an_error_unless_the_folder_is_gone(
 def test_forgetting_what_was_never_synced_does_nothing(tmp_path: Path) -> None:
     local._forget_synced(tmp_path / "nowhere/at/all")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_names_of_files_are_listed_without_asking_for_each_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = LocalStorage(tmp_path)
+    for name in ("b", "a", "folder/inner"):
+        storage.create(name, b"x", sync=False)
+    os.close(os.open(os.fsencode(tmp_path) + b"/\xff", os.O_CREAT))
+    monkeypatch.setattr("hudiformat.storage.local._file_info", pytest.fail)
+    assert sorted(list_names(storage, "")) == ["a", "b"]
+    assert list_names(storage, "nowhere") == list_names(storage, "a") == []
