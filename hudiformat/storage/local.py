@@ -137,6 +137,16 @@ class LocalStorage:
         except OSError as error:
             raise _storage_error("read", target, error) from error
 
+    def size(self, path: str) -> int:
+        target = self._resolve(path)
+        try:
+            found = os.stat(target)  # noqa: PTH116 - a Path is made for nothing
+        except OSError as error:
+            raise _storage_error("read", target, error) from error
+        if stat.S_ISDIR(found.st_mode):
+            raise _storage_error("read", target, IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)))
+        return found.st_size
+
     def open_input(self, path: str) -> pa.NativeFile:
         return pa.BufferReader(self.map(path))
 
@@ -424,11 +434,15 @@ def _refuse_outside(target: str, root: str) -> None:
 
 
 def _write_new(path: Path, data: bytes, *, sync: bool) -> None:
-    with os.fdopen(os.open(path, _NEW_FILE, _FILE_MODE), "wb") as file:
-        file.write(data)
+    handle = os.open(path, _NEW_FILE, _FILE_MODE)
+    try:
+        rest = memoryview(data)
+        while rest:  # a write may be partial
+            rest = rest[os.write(handle, rest) :]
         if sync and data:  # of an empty file only the name counts, which is synced with its folder
-            file.flush()
-            os.fsync(file.fileno())
+            os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC

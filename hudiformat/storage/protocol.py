@@ -278,19 +278,20 @@ def reopen(storage: Storage, path: str) -> OutputFile:
 
 
 @runtime_checkable
-class ListsNames(Protocol):
-    """A storage whose listings cost less if nobody asks for the sizes and times of files."""
+class TellsOneThing(Protocol):
+    """A storage that tells the names of files without their sizes, or the size of a file without opening it."""
 
     def list_names(self, path: str) -> list[str]:
         """Return the names of the files in a folder; none if the folder does not exist."""
         ...
 
+    def size(self, path: str) -> int:
+        """Return the bytes of the file at *path*.
 
-def list_names(storage: Storage, path: str) -> list[str]:
-    """Return the names of the files in a folder of *storage*; none if the folder does not exist."""
-    if isinstance(storage, ListsNames):
-        return storage.list_names(path)
-    return [info.name for info in storage.list(path) if not info.is_dir]
+        Raises:
+            StorageError: there is no such file.
+        """
+        ...
 
 
 @runtime_checkable

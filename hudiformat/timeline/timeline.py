@@ -17,7 +17,7 @@ from operator import attrgetter
 
 from hudiformat.errors import NameFormatError
 from hudiformat.naming.instants import is_instant
-from hudiformat.storage.protocol import Storage, list_names
+from hudiformat.storage.protocol import Storage, TellsOneThing
 from hudiformat.timeline.commit_metadata import CommitMetadata, decode_commit_metadata
 from hudiformat.timeline.table_config import TableConfig
 
@@ -267,7 +267,11 @@ def load_timeline(storage: Storage, config: TableConfig) -> Timeline:
 def list_instants(storage: Storage, folder: str, *, layout: int) -> list[Instant]:
     """List the instants in *folder* in all states that have a file, in the order of the timeline."""
     instants = []
-    for name in list_names(storage, folder):
+    if isinstance(storage, TellsOneThing):
+        names = storage.list_names(folder)
+    else:
+        names = [info.name for info in storage.list(folder) if not info.is_dir]
+    for name in names:
         try:
             instants.append(parse_instant_name(name, layout=layout))
         except NameFormatError:  # noqa: PERF203 - nearly all names are those of instants

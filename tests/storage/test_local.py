@@ -16,7 +16,7 @@ import pytest
 from hudiformat.errors import StorageError
 from hudiformat.storage import local
 from hudiformat.storage.local import LocalOutputFile, LocalStorage
-from hudiformat.storage.protocol import Capabilities, FileInfo, Storage, list_names
+from hudiformat.storage.protocol import Capabilities, FileInfo, Storage, TellsOneThing
 
 PAGE = mmap.PAGESIZE
 
@@ -507,5 +507,16 @@ def test_names_of_files_are_listed_without_asking_for_each_file(
         storage.create(name, b"x", sync=False)
     os.close(os.open(os.fsencode(tmp_path) + b"/\xff", os.O_CREAT))
     monkeypatch.setattr("hudiformat.storage.local._file_info", pytest.fail)
-    assert sorted(list_names(storage, "")) == ["a", "b"]
-    assert list_names(storage, "nowhere") == list_names(storage, "a") == []
+    assert isinstance(storage, TellsOneThing)
+    assert sorted(storage.list_names("")) == ["a", "b"]
+    assert storage.list_names("nowhere") == storage.list_names("a") == []
+
+
+def test_the_size_of_a_file_is_told_without_opening_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = LocalStorage(tmp_path)
+    storage.create("folder/file", b"12345", sync=False)
+    monkeypatch.setattr("hudiformat.storage.local.map_file", pytest.fail)
+    assert storage.size("folder/file") == 5
+    for path in ("nothing", "folder", "folder/file/inner"):
+        with pytest.raises(StorageError, match=path):
+            storage.size(path)

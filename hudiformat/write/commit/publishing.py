@@ -20,7 +20,7 @@ from hudiformat.errors import (
 from hudiformat.metadata_table.kinds.files import FILES
 from hudiformat.naming.instants import next_instant
 from hudiformat.schema.table_schema import TableSchema
-from hudiformat.storage.protocol import Storage
+from hudiformat.storage.protocol import Storage, TellsOneThing
 from hudiformat.table.options.values import Operation
 from hudiformat.table.state import TableState
 from hudiformat.timeline.commit_metadata import CommitMetadata
@@ -303,6 +303,8 @@ def _sizes(storage: Storage, named: Iterator[tuple[str, int]]) -> Iterator[tuple
 
 def _size(storage: Storage, path: str) -> int | None:
     try:
+        if isinstance(storage, TellsOneThing):
+            return storage.size(path)
         with storage.open_input(path) as file:  # opening a file costs one request, which returns its size
             return int(file.size())
     except StorageError:
