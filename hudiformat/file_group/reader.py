@@ -6,7 +6,7 @@ The option ``hudiformat.damage`` decides whether a damaged file is handled as in
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -389,14 +389,14 @@ class SliceReader:
         if base is None or self.history is not None or self.finer is not None or len(rule.ordering_fields) > 1:
             return None
         schema = self._schema_to_read(pa.schema([]), rule)
-        blocks = blocks_to_merge(self._blocks(storage, file_slice, schema), counts=self._counted)
-        if memory_of(blocks) > self.merge_memory or _have_operations(blocks):
-            return None
-        path = join_path(file_slice.partition_path, str(base.name))
-        rows, highest = count_and_highest(
-            storage, path, schema.field(rule.ordering_fields[0]) if rule.ordering_fields else None
-        )
-        return count_by_position(blocks, schema, rule, base_instant=str(base.name.instant), rows=rows, highest=highest)
+        ordering = schema.field(rule.ordering_fields[0]) if rule.ordering_fields else None
+        with add_log_file_to_errors(storage, file_slice.log_paths):
+            blocks = blocks_to_merge(self._blocks(storage, file_slice, schema), counts=self._counted)
+            if memory_of(blocks) > self.merge_memory or _have_operations(blocks):
+                return None
+            rows, highest = count_and_highest(storage, join_path(file_slice.partition_path, str(base.name)), ordering)
+            instant = str(base.name.instant)
+            return count_by_position(blocks, schema, rule, base_instant=instant, rows=rows, highest=highest)
 
     @property
     def _counted(self) -> Callable[[str], bool] | None:
@@ -517,7 +517,8 @@ class SliceScan:
         else:
             batches = reader.base_batches(storage, file_slice, self.base_schema, self.where, may_hold=self.pushed)
         absent: list[frozenset[str]] = []
-        with self._named_errors(storage, file_slice):
+        named = add_log_file_to_errors(storage, file_slice.log_paths) if file_slice.log_files else nullcontext()
+        with explain_missing_files(storage, reader.config, partial(files_of, file_slice)), named:
             for batch in batches:
                 rows = batch if batch.schema.names == names else batch.select(names)
                 if self.partition_fields:
@@ -525,13 +526,6 @@ class SliceScan:
                 for name in self.stored:
                     rows = rows.append_column(f"\0{name}", batch[name])  # cannot collide: Avro allows no such name
                 yield rows
-
-    @contextmanager
-    def _named_errors(self, storage: Storage, file_slice: FileSlice) -> Iterator[None]:
-        """Have errors of the body name the log file of the slice, and the clean that has deleted its files."""
-        named = add_log_file_to_errors(storage, file_slice.log_paths) if file_slice.log_files else nullcontext()
-        with explain_missing_files(storage, self.reader.config, partial(files_of, file_slice)), named:
-            yield
 
     def count(self, storage: Storage, file_slice: FileSlice) -> int:
         """Return the number of rows that :meth:`rows` yields, without reading those of a base file where it is told.
@@ -542,7 +536,7 @@ class SliceScan:
         base, is_filtered = file_slice.base_file, self.where is not None or self.pushed is not None
         count: int | None = None
         if base is not None and not is_filtered and self.reader.damage is not DamageMode.SKIP:
-            with self._named_errors(storage, file_slice):
+            with explain_missing_files(storage, self.reader.config, partial(files_of, file_slice)):
                 if self.is_merged(file_slice):
                     count = self.reader.count_merged(storage, file_slice)
                 else:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -48,6 +49,7 @@ unless ``spark.sql.parquet.datetimeRebaseModeInRead`` is set); it reads those of
 
 _ARROW = b"ARROW:schema"
 _INT96 = "INT96"
+_TIMESTAMP = pa.timestamp("us").id
 _PER_SECOND = {"ms": 1000, "us": 1_000_000}
 
 
@@ -180,8 +182,13 @@ def _legacy_marks(footer: Mapping[bytes, bytes]) -> tuple[bool, bool]:
     version = footer.get(VERSION, b"").decode("utf-8", "replace")
     if not version:
         return False, False
-    number = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    number = _release(version)
     return LEGACY_DATES in footer or number < (3, 0), LEGACY_INT96 in footer or number < (3, 1)
+
+
+@lru_cache(maxsize=8)
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
 
 
 def is_legacy(footer: Mapping[bytes, bytes]) -> bool:
@@ -191,7 +198,7 @@ def is_legacy(footer: Mapping[bytes, bytes]) -> bool:
 
 def _may_have_int96(schema: pa.Schema) -> bool:
     """Return whether a column can be of INT96, which Arrow reads as a time; at some depth for a nested one."""
-    return any(pat.is_timestamp(kind) or pat.is_nested(kind) for kind in schema.types)
+    return any(kind.id == _TIMESTAMP or kind.num_fields for kind in schema.types)  # a table may have many files
 
 
 def _int96_leaves(file: pq.ParquetFile) -> frozenset[int]:
