@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudiformat import Table
+from hudiformat import Table, open_table
 from hudiformat.api.reading import context_of
 from hudiformat.file_group.base_file.parquet import ParquetBaseFile
 from hudiformat.read.plan import plan_snapshot
 from tests.effort import examples
-from tests.tables import SCHEMA, content, new_table, rows
+from tests.tables import SCHEMA, content, new_table, rows, unpack
 
 BY_COMMIT: dict[str, Any] = {"options": {"hoodie.record.merge.mode": "COMMIT_TIME_ORDERING"}}
 BY_KEY: dict[str, Any] = {"options": {"hoodie.write.record.positions": "false"}}
@@ -71,6 +71,18 @@ def test_counts_and_filtered_rows_are_those_of_merged_rows(
     for value in (3, 100, 999):
         assert content(table, filter=[("v", "=", value)]) == [row for row in merged if row[3] == value]
         assert content(table, ["k"], filter=[("v", ">", value)]) == [row[:1] for row in merged if row[3] > value]
+
+
+@pytest.mark.parametrize("name", ["v9-mor-event-time-h120", "v9-mor-commit-time-h120", "v8-mor-avro-h102"])
+def test_log_files_of_hudi_are_counted_as_they_are_merged(name: str, tmp_path: Path) -> None:
+    table = open_table(unpack(name, tmp_path).table)
+    context = context_of(table)
+    plan = plan_snapshot(context)
+    merged = [one for one in plan.slices if one.log_files]
+    told = [plan.query.reader.count_merged(context.storage, one) for one in merged]
+    rows = [plan.query.reader.read(context.storage, one).num_rows for one in merged]
+    assert all(count in (None, found) for count, found in zip(told, rows, strict=True))
+    assert table.count() == table.snapshot().num_rows
 
 
 @pytest.fixture
