@@ -1,4 +1,7 @@
-"""All of the harness, or a part: ``python -m tests.fire [--every N] [--seed N] [--attack NAME] [--about TEXT]``."""
+"""All of the harness, or a part: ``python -m tests.fire [--every N] [--seed N] [--attack NAME] [--about TEXT]``.
+
+Pairs of faults are millions: ``python -m tests.fire --minutes 60 --seed 3 --log pairs.log`` tries as many as it can.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,13 @@ import argparse
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 
-from tests.fire.harness import ATTACKS, Result, run
+from tests.fire.harness import ATTACKS, Result, run, works
+from tests.fire.pairs_by_time import Tally, take_turns
+
+_SAYS_EVERY = 30
+"""Seconds after which a run of minutes says how far it is."""
 
 
 def main() -> int:
@@ -18,7 +26,11 @@ def main() -> int:
     parser.add_argument("--about", default="", help="only kinds of tables and operations whose names contain this text")
     parser.add_argument("--seed", type=int, default=1, help="another seed draws other pairs of faults")
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--minutes", type=float, help="try pairs of faults for so long, and nothing else")
+    parser.add_argument("--log", type=Path, help="a file of the pairs that were tried, to which later runs add")
     chosen = parser.parse_args()
+    if chosen.minutes is not None:
+        return _pairs_by_time(chosen)
     lines, violations = [], 0
     for attack in chosen.attack or ATTACKS:
         began, results = time.monotonic(), []
@@ -33,6 +45,25 @@ def main() -> int:
     head = ["| attack | operation | kinds of table | cases | violations |", "|---|---|---|---|---|"]
     sys.stdout.write("\n".join([*head, *lines, ""]))
     return 1 if violations else 0
+
+
+def _pairs_by_time(chosen: argparse.Namespace) -> int:
+    tally, said = Tally(chosen.log), time.monotonic()
+    of_interest = [work for work in works("pairs of faults") if chosen.about in str(work)]
+    until = time.time() + 60 * chosen.minutes
+    for turn in take_turns(of_interest, until=until, seed=chosen.seed, processes=chosen.processes):
+        for name, wrong in tally.add(turn):
+            sys.stdout.write(f"{name}\n    {wrong}\n")
+        if time.monotonic() - said > _SAYS_EVERY:
+            said = time.monotonic()
+            sys.stdout.write(f"{tally.sum()}\n")
+        sys.stdout.flush()
+    head = [
+        "| operation | kinds of table | pairs possible, about | pairs tried | violations |",
+        "|---|---|---|---|---|",
+    ]
+    sys.stdout.write("\n".join([*head, *tally.lines(), tally.sum(), ""]))
+    return 1 if any(tally.wrong.values()) else 0
 
 
 def _lines(attack: str, results: list[Result], seconds: float) -> list[str]:

@@ -88,6 +88,10 @@ class MemoryStorage:
     def copy(self) -> MemoryStorage:
         return MemoryStorage(dict(self.files), FakeTime(self.time.now), appends=self.appends)
 
+    def fingerprint(self) -> int:
+        """Return a number that tells the paths and the contents of the files, whenever they were written."""
+        return hash(frozenset((path, file.data) for path, file in self.files.items()))
+
     def lose_unsynced(self) -> None:
         """A power cut: what was not synced is gone, and what was deleted is back."""
         for path, file in list(self.files.items()):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
 
@@ -18,6 +19,17 @@ from tests.fire.scenes import Kind, table_in
 
 T = TypeVar("T")
 Strike = tuple[int, How]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Pairs of an operation, and of how many they are: each first fault has to be tried to know what can follow."""
+
+    cases: tuple[Case, ...]
+    possible_firsts: int
+    firsts: int
+    followers: int
+    """Faults that can follow those of the first faults that were drawn."""
 
 
 def cases(kind: Kind, operation: str, *, every: int = 1, seed: int = 1) -> Iterator[Case]:
@@ -37,6 +49,21 @@ def _pairs(kind: Kind, operation: str, first: Strike, every: int, random: Random
     """The first fault, and each of those drawn among the requests that come after it."""
     count, changed = requests_after(kind, operation, first)
     return [(first, second) for second in _draw(_strikes(first[0] + 1, count, changed), every, random)]
+
+
+def draw(kind: Kind, operation: str, random: Random, *, firsts: int, seconds: int) -> Drawn:
+    """Some pairs: a few first faults, and for each a few of those that can follow it, all as likely as each other."""
+    _, _, requests, changes = undisturbed(kind, operation)
+    possible = _strikes(1, requests, changes)
+    pairs: list[tuple[Strike, Strike]] = []
+    followers = 0
+    chosen = random.sample(possible, min(firsts, len(possible)))
+    for first in chosen:
+        count, changed = requests_after(kind, operation, first)
+        following = _strikes(first[0] + 1, count, changed)
+        followers += len(following)
+        pairs += [(first, second) for second in random.sample(following, min(seconds, len(following)))]
+    return Drawn(tuple(Case(kind, operation, pair) for pair in pairs), len(possible), len(chosen), followers)
 
 
 def _strikes(first: int, last: int, changes: Sequence[int]) -> list[Strike]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
+
 import pytest
 
 from tests.effort import every, sample
 from tests.fire.crashes import Case, How, check
 from tests.fire.harness import Work, run_work, works
 from tests.fire.pairs import completing_request, requests_after
+from tests.fire.pairs_by_time import Tally, take_turn
 from tests.fire.scenes import Kind
 
 pytestmark = pytest.mark.unmeasured
@@ -31,6 +35,20 @@ def test_nothing_is_lost_doubled_or_mixed(job: tuple[Work, int]) -> None:
     result = run_work(job)
     assert result.violations == ()
     assert result.count
+
+
+def test_pairs_of_two_runs_are_counted_once(tmp_path: Path) -> None:
+    log, work = tmp_path / "pairs.log", Work("pairs of faults", Kind(), "savepoint")
+    turn = take_turn(work, seed="1", until=math.inf)
+    assert turn is not None
+    first = Tally(log)
+    assert first.add(turn) == []
+    assert len(first.wrong) == len(turn.tried) > 1
+    again = Tally(log)
+    again.add(turn)
+    assert again.lines() == first.lines()
+    assert len(log.read_text().splitlines()) == len(turn.tried)
+    assert take_turn(work, seed="1", until=0) is None
 
 
 SERVED = (Kind(), Kind(6), Kind(mode="OPTIMISTIC_CONCURRENCY_CONTROL"), Kind(has_metadata_table=True))
