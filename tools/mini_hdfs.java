@@ -1,7 +1,10 @@
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hdfs.MiniDFSCluster;
 
-/** A name node on a port, and a data node, with their files in a folder, until standard input ends. */
+/**
+ * A name node on a port, and data nodes, with their files in a folder, until standard input ends; each line that comes
+ * there kills a data node.
+ */
 public class mini_hdfs {
   public static void main(String[] arguments) throws Exception {
     Configuration conf = new Configuration();
@@ -12,12 +15,24 @@ public class mini_hdfs {
     // A file is closed at once, although the data node has not yet told of its last block: the client asks again after
     // half a second only.
     conf.setInt("dfs.namenode.file.close.num-committed-allowed", 1);
+    // A data node that has died is left alone after three seconds, as clusters are configured, but in half a minute.
+    conf.setInt("dfs.heartbeat.interval", 1);
+    conf.setBoolean("dfs.namenode.avoid.write.stale.datanode", true);
+    conf.setInt("dfs.namenode.stale.datanode.interval", 3000);
+    conf.setFloat("dfs.namenode.write.stale.datanode.ratio", 1.0f);
+    int nodes = Integer.parseInt(arguments[2]);
     MiniDFSCluster cluster =
-        new MiniDFSCluster.Builder(conf).nameNodePort(Integer.parseInt(arguments[1])).numDataNodes(1).build();
+        new MiniDFSCluster.Builder(conf).nameNodePort(Integer.parseInt(arguments[1])).numDataNodes(nodes).build();
     cluster.waitActive();
     System.out.println("ready");
     System.out.flush();
-    while (System.in.read() >= 0) {}
+    for (int read = System.in.read(); read >= 0; read = System.in.read()) {
+      if (read == '\n') {
+        cluster.stopDataNode(0);
+        System.out.println("killed");
+        System.out.flush();
+      }
+    }
     cluster.shutdown();
     System.exit(0);
   }

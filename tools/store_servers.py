@@ -17,7 +17,7 @@ import sys
 import sysconfig
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -86,11 +86,25 @@ def zookeeper_server(folder: Path, java: Path) -> Iterator[str]:
 @contextlib.contextmanager
 def hdfs_server(folder: Path, java: Path) -> Iterator[str]:
     """Run a name node and a data node with their files in *folder*, and yield the URI of the root."""
+    with hdfs_cluster(folder, java, nodes=1) as (uri, _):
+        yield uri
+
+
+@contextlib.contextmanager
+def hdfs_cluster(folder: Path, java: Path, *, nodes: int) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Run a name node and *nodes* data nodes, and yield the URI of the root, and what kills a data node."""
     home, port = _jars("hdfs-3.4.1", HDFS), _free_port()
     program = str(Path(__file__).with_name("mini_hdfs.java"))
-    command = [str(java / "bin" / "java"), *_SMALL, "-cp", f"{home}/*", program, str(folder / "data"), str(port)]
-    with _running(command, folder, port, says="ready"):
-        yield f"hdfs://127.0.0.1:{port}"
+    command = [str(java / "bin" / "java"), *_SMALL, "-cp", f"{home}/*", program, str(folder / "data")]
+    with _running([*command, str(port), str(nodes)], folder, port, says="ready") as process:
+
+        def kill() -> None:
+            if process.stdin is not None:
+                process.stdin.write(b"\n")
+                process.stdin.flush()
+            _wait_for(process, folder / "log", lambda said: "killed" in said)
+
+        yield f"hdfs://127.0.0.1:{port}", kill
 
 
 @contextlib.contextmanager
@@ -158,23 +172,28 @@ def _jars(name: str, files: dict[str, str]) -> Path:
 
 
 @contextlib.contextmanager
-def _running(command: Sequence[str], folder: Path, port: int, *, says: str = "") -> Iterator[None]:
+def _running(command: Sequence[str], folder: Path, port: int, *, says: str = "") -> Iterator[subprocess.Popen[bytes]]:
     """Run a server until the block ends; it has started when it listens, and has said *says*."""
     log = folder / "log"
     with log.open("wb") as file:
         process = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=file, stderr=file)
     try:
-        end = time.monotonic() + _PATIENCE
-        while not (_listens(port) and says in log.read_text(errors="replace")):
-            if process.poll() is not None or time.monotonic() > end:
-                raise NoServerError(f"{command[0]} does not start: {log.read_text(errors='replace')[-1000:]}")
-            time.sleep(0.05)
-        yield
+        _wait_for(process, log, lambda said: _listens(port) and says in said)
+        yield process
     finally:
         process.kill()  # what it has in its folder is of no use any more
         process.wait()
         if process.stdin is not None:
             process.stdin.close()
+
+
+def _wait_for(process: subprocess.Popen[bytes], log: Path, is_so: Callable[[str], bool]) -> None:
+    """Wait until *is_so* of what a server has said."""
+    end = time.monotonic() + _PATIENCE
+    while not is_so(log.read_text(errors="replace")):
+        if process.poll() is not None or time.monotonic() > end:
+            raise NoServerError(f"{process.args!r} does not start: {log.read_text(errors='replace')[-1000:]}")
+        time.sleep(0.05)
 
 
 def _listens(port: int) -> bool:

@@ -191,7 +191,7 @@ class ArrowStorage:
                 open_stream = partial(self._filesystem.open_append_stream, target, compression=None)
             else:
                 open_stream = partial(self._fsspec.open, target, mode="ab")
-            file = ArrowOutputFile(open_stream, self._name(path), size=size)
+            file = ArrowOutputFile(open_stream, self._name(path), size=size, opening="append to")
             file.open()  # now, so that another writer who has it open is found out
             return file
 
@@ -304,7 +304,7 @@ class ArrowStorage:
 class ArrowOutputFile:
     """A file that is written front to back; see :class:`~hudiformat.storage.protocol.OutputFile`."""
 
-    def __init__(self, open_stream: Callable[[], Any], name: str, *, size: int = 0) -> None:
+    def __init__(self, open_stream: Callable[[], Any], name: str, *, size: int = 0, opening: str = "create") -> None:
         # An upload that has begun is finished when the stream is destroyed, whatever has failed.  So it begins with the
         # first bytes, and the stream is dropped as soon as it fails: no object appears after the caller has cleaned up.
         self._open = open_stream
@@ -312,11 +312,12 @@ class ArrowOutputFile:
         self._is_closed = False
         self._name = name
         self._size = size
+        self._opening = opening
 
     def open(self) -> None:
         """Open the stream, if it is not open; on an object store that begins the upload."""
         if self._stream is None:
-            with _storage_errors("create", self._name):
+            with _storage_errors(self._opening, self._name):
                 self._stream = self._open()
 
     @property
@@ -338,7 +339,9 @@ class ArrowOutputFile:
 
     def sync(self) -> None:
         with _storage_errors("sync", self._name):
-            self._open_stream("sync").flush()
+            stream = self._open_stream("sync")
+            # HDFS: without it a file that is closed is in the memory of the data nodes; a flush does nothing there.
+            getattr(stream, "hsync", stream.flush)()
 
     def _open_stream(self, action: str) -> Any:
         if self._is_closed:
@@ -383,7 +386,8 @@ def _storage_errors(action: str, name: str) -> Iterator[None]:
     except (StorageError, UnsupportedFeatureError):
         raise
     except Exception as error:  # file systems of others raise errors of their own
-        raise StorageError(f"cannot {action} {name}: {error}", path=name) from error
+        said = str(error).partition("\n\tat ")[0]  # without Java's trace, which the cause has
+        raise StorageError(f"cannot {action} {name}: {said}", path=name) from error
 
 
 def _file_info(entry: fs.FileInfo) -> FileInfo:

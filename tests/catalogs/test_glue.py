@@ -49,7 +49,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
     with moto.mock_aws():
         client = boto3.client("glue")
         client.meta.events.register("before-call.glue.*", lambda model, **_: found.update([model.name]))
-        monkeypatch.setattr("hudiformat.catalogs.glue._open_client", lambda: client)
+        monkeypatch.setattr("hudiformat.catalogs.glue._open_client", lambda _aws: client)
         monkeypatch.setattr(client, "close", lambda: None)
         yield found
 

@@ -99,3 +99,15 @@ def test_the_class_is_that_of_the_table_or_the_one_that_hudi_infers(
     config = hf.open_table(tmp_path / "t").config
     assert extractor_of(config, None, fields) is expected
     assert extractor_of(config, Extractor.HOUR, fields) is Extractor.HOUR
+
+
+def test_a_table_that_is_synced_without_partitions_has_no_values() -> None:
+    rule = PartitionValues((), Extractor.NONE, hive_style=False)
+    assert rule.of("a/b") == ()
+    assert rule.by_values(["a", "b"]) == {}
+
+
+def test_slash_separated_dates_are_days(tmp_path: Path) -> None:
+    new_table(tmp_path / "t")
+    edit(tmp_path / "t", "hoodie.datasource.write.slash.separated.date.partitioning", "true")
+    assert extractor_of(hf.open_table(tmp_path / "t").config, None, ("d",)) is Extractor.DAY

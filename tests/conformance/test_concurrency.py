@@ -48,8 +48,15 @@ HUDI = {
     **SHARED,
 }
 
-MET_ANOTHER = ("HoodieWriteConflictException", "due to heartbeat by concurrent writer/job")
-"""What Hudi says of another writer: of its rows, and of a service that both of Hudi's writers want to run."""
+MET_ANOTHER = (
+    "HoodieWriteConflictException",
+    "due to heartbeat by concurrent writer/job",
+    "is not present as pending or already completed in the active timeline",
+)
+"""What Hudi says of another writer: of its rows, and of a service that both of Hudi's writers want to run.
+
+One has planned a compaction and waits for the lock; meanwhile others run it, and archive it thirty commits later.
+"""
 SERVICE_COMMITS = int(os.environ.get("HUDIFORMAT_COMMITS", "40"))
 """Of each writer under the lock of a service."""
 

@@ -32,6 +32,8 @@ def on_store(store: Storage) -> type[Everything]:
             for path in (self.folder / "t").rglob("*"):
                 if path.is_file() and path not in there:
                     path.unlink()
+            if self.kind.version > 6:
+                (self.folder / "t/.hoodie/timeline").mkdir(exist_ok=True)
             super().look()
 
     return OnStore

@@ -14,6 +14,7 @@ from hudiformat.errors import OptionError, UnsupportedFeatureError, suggest_name
 from hudiformat.file_group.damage import DamageMode
 from hudiformat.schema.evolution import MAY_DROP, PARTIAL_SCHEMA, SCHEMA_ON_READ, SET_NULL, WIDEN_DECIMALS
 from hudiformat.table.options.answers import Answer, asks_for_nothing, current_name, hudi_keys, rule_of
+from hudiformat.table.options.aws import AWS_KEYS
 from hudiformat.table.options.buckets import BUCKETING_KEYS, BucketEngine
 from hudiformat.table.options.clustering import CLUSTERING_KEYS
 from hudiformat.table.options.expiry import EXPIRY_KEYS
@@ -312,6 +313,7 @@ OPTION_KEYS: Mapping[tuple[str, ...], Keys] = {
     ("concurrency", "lock", "storage"): STORAGE_KEYS,
     ("concurrency", "lock", "zookeeper"): ZOOKEEPER_KEYS,
     ("concurrency", "lock", "dynamodb"): DYNAMODB_KEYS,
+    ("concurrency", "lock", "dynamodb", "aws"): AWS_KEYS,
     ("concurrency", "lock", "hive"): HIVE_KEYS,
     ("services",): SERVICE_KEYS,
     ("evolution",): _EVOLUTION_KEYS,
@@ -321,5 +323,6 @@ OPTION_KEYS: Mapping[tuple[str, ...], Keys] = {
     ("expiry",): EXPIRY_KEYS,
     ("catalogs",): SYNC_KEYS,
     ("catalogs", "glue"): GLUE_KEYS,
+    ("catalogs", "glue", "aws"): AWS_KEYS,
 }
 """All keys that set an option, by the fields of WriteOptions that lead to the value with that option."""

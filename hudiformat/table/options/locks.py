@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from hudiformat.errors import OptionError, UnsupportedFeatureError
+from hudiformat.table.options.aws import AwsOptions
 from hudiformat.table.options.parsers import Keys, one_of, parse_count, parse_integer, parse_text
 
 _LOCK = "hoodie.write.lock."
@@ -128,6 +129,7 @@ class DynamoDBLockOptions:
     read_capacity: int = 20
     write_capacity: int = 10
     creation_timeout_ms: int = 120_000
+    aws: AwsOptions = field(default_factory=AwsOptions)
 
 
 DYNAMODB_KEYS: Keys = {
@@ -204,6 +206,7 @@ class LockOptions:
             if not needed[key]:
                 raise OptionError(f"{key}: expected it with {self.provider.value}, found none; set it", option=key)
         self.storage.check()
+        self.dynamodb.aws.arguments()  # it checks them
 
 
 _WAITING = frozenset(LockProvider) - {LockProvider.FILE_SYSTEM, LockProvider.HIVE_METASTORE}

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import TypeVar
 
 from hudiformat.errors import OptionError, UnsupportedFeatureError
+from hudiformat.table.options.aws import AwsOptions
 from hudiformat.table.options.parsers import Keys, member_of, parse_boolean, parse_fields, parse_integer
 
 _HIVE = "hoodie.datasource.hive_sync."
@@ -102,6 +103,7 @@ class GlueOptions:
     index: bool = False
     index_fields: tuple[tuple[str, ...], ...] = ()
     recreate: bool = False
+    aws: AwsOptions = field(default_factory=AwsOptions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,5 +227,9 @@ def _new_client(table: DynamoDBLockOptions) -> Any:
     config = Config(connect_timeout=10, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 3})
     session = botocore.session.get_session()
     return session.create_client(
-        "dynamodb", region_name=_region(table), endpoint_url=table.endpoint or None, config=config
+        "dynamodb",
+        **table.aws.arguments(),
+        region_name=_region(table),
+        endpoint_url=table.endpoint or None,
+        config=config,
     )
