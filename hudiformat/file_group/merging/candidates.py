@@ -297,7 +297,7 @@ def _ordering_values(values: pa.Array, kind: pa.DataType, name: str) -> pa.Array
     """
     is_missing = bool(lacks_ordering_value([values], len(values)).all())
     try:
-        if keeps_order(values.type, kind):
+        if _are_comparable(values.type, kind):
             return values.cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         if not is_missing:
@@ -305,6 +305,14 @@ def _ordering_values(values: pa.Array, kind: pa.DataType, name: str) -> pa.Array
     if not is_missing:
         raise _incomparable(values, kind, name)
     return pa.nulls(len(values), kind)  # Hudi's placeholder is an int, whatever the type of the field
+
+
+def _are_comparable(given: pa.DataType, kind: pa.DataType) -> bool:
+    """Return whether values of the two types have one order; pyarrow casts more: true to 1, a day to its midnight."""
+    of_days = pa.types.is_date(given) and pa.types.is_timestamp(kind)
+    of_times = pa.types.is_timestamp(given) and pa.types.is_date(kind)
+    is_mixed = pa.types.is_boolean(given) != pa.types.is_boolean(kind) or of_days or of_times
+    return keeps_order(given, kind) and not is_mixed
 
 
 def _incomparable(values: pa.Array, kind: pa.DataType, name: str) -> DataError:

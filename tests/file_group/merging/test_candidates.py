@@ -143,6 +143,26 @@ def test_an_ordering_value_that_cannot_be_compared_is_refused_by_name(text: str)
         read_candidates([deletes(["a"], pa.array([10], pa.int64()))], schema, RULE)
 
 
+NUMBERS = (pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.decimal128(12, 1))
+DAY, MOMENTS = pa.date32(), (pa.timestamp("us"), pa.timestamp("ms", "UTC"))
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        *[pair for kind in (*NUMBERS, DAY, *MOMENTS) for pair in ((pa.bool_(), kind), (kind, pa.bool_()))],
+        *[pair for kind in MOMENTS for pair in ((DAY, kind), (kind, DAY))],
+    ],
+    ids=str,
+)
+def test_booleans_with_numbers_and_days_with_moments_are_not_compared(given: pa.DataType, kind: pa.DataType) -> None:
+    """Hudi fails to compare them; pyarrow would cast them."""
+    value = pa.array([1], pa.int64() if pa.types.is_timestamp(given) else pa.int32()).cast(given)
+    schema = pa.schema([KEY, ("o", kind), ("row", pa.int64())])
+    with pytest.raises(DataError, match="which cannot be compared with the column o"):
+        read_candidates([deletes(["a"], value)], schema, RULE)
+
+
 def test_hudis_placeholder_of_an_ordering_value_fits_every_type() -> None:
     schema = pa.schema([KEY, ("o", pa.decimal128(4, 1)), ("row", pa.int64())])
     for kind in (pa.decimal128(4, 1), pa.bool_(), pa.binary()):
