@@ -152,6 +152,8 @@ def literal_scalar(value: Any, kind: pa.DataType, zone: tzinfo = timezone.utc) -
         raise FilterError(f"{_format_value(value)} is not compared with a column of type {kind}")
     if isinstance(value, Decimal):
         return _number_scalar(value, kind)
+    if isinstance(value, datetime) and isinstance(kind, pa.TimestampType):
+        return _moment_scalar(value, kind)
     return pa.scalar(value, kind)
 
 
@@ -189,6 +191,13 @@ def _python_type(kind: pa.DataType) -> type | tuple[type, ...] | None:
     if pat.is_timestamp(kind):
         return datetime
     return date if pat.is_date(kind) else None
+
+
+def _moment_scalar(value: datetime, kind: pa.TimestampType) -> pa.Scalar:
+    """Return a moment as a scalar of *kind*, or in microseconds where the column's unit, such as ms, cuts it off."""
+    if value.microsecond % (1000 if kind.unit == "ms" else 1_000_000 if kind.unit == "s" else 1):
+        return pa.scalar(value, pa.timestamp("us", kind.tz))
+    return pa.scalar(value, kind)
 
 
 def _number_scalar(value: Decimal, kind: pa.DataType) -> pa.Scalar:

@@ -50,6 +50,25 @@ def test_each_form_finds_its_rows(given: Any, ids: list[str | None]) -> None:
     assert found(given) == ids
 
 
+@pytest.mark.parametrize("zone", [None, "UTC"])
+@pytest.mark.parametrize("unit", ["s", "ms"])
+@pytest.mark.parametrize(
+    ("op", "after"), [("=", []), ("!=", [0, 1]), ("<", [0]), ("<=", [0]), (">", [1]), (">=", [1])], ids=str
+)
+def test_a_moment_between_two_of_the_columns_unit_is_none_of_them(
+    unit: str, zone: str | None, op: str, after: list[int]
+) -> None:
+    """A column of milliseconds has nothing at half a millisecond: the literal is not cut off to the one before."""
+    kind = pa.timestamp(unit, zone)
+    rows = pa.table({"at": pa.array([-1, 0], kind), "n": [0, 1]})
+    between = {"s": "23:59:59.5", "ms": "23:59:59.9995"}[unit]
+    text = f"1969-12-31 {between}"
+    for given in ([("at", op, text)], f"at {op} timestamp '{text}'"):
+        expression = as_filter(given, rows.schema)
+        assert expression is not None
+        assert rows.filter(expression)["n"].to_pylist() == after
+
+
 def test_none_asks_for_nothing() -> None:
     assert as_filter(None, ROWS.schema) is None
 
