@@ -54,10 +54,12 @@ class Loss:
         return self.found != self.plain
 
 
-def losses(hudi: RealHudi, folder: Path, kind: Kind, seed: int, *, count: int) -> Iterator[Loss]:
-    """Write the table of *kind* and *seed* in *folder*, and try *count* conditions on it."""
+def losses(
+    hudi: RealHudi, folder: Path, kind: Kind, seed: int, *, count: int, without: Sequence[str] = ()
+) -> Iterator[Loss]:
+    """Write the table of *kind* and *seed* in *folder*, but for the columns *without*, and try *count* conditions."""
     chance = Random(seed)  # noqa: S311 - values of a test
-    written = write_table(folder / f"t{seed}", kind, chance)
+    written = write_table(folder / f"t{seed}", kind, chance, without=without)
     tried = conditions(written.columns, written.keys, written.stored, chance, count)
     for condition, right, found, plain in compare(hudi, written.table.path, tried):
         yield Loss(kind, seed, condition, right, found, plain)

@@ -49,12 +49,12 @@ class Written:
     stored: dict[str, list[Any]] = field(default_factory=dict)
 
 
-def write_table(path: Path, kind: Kind, chance: Random) -> Written:
-    """Make a table of some columns and write to it: inserts, updates, deletes, a compaction, a new column.
+def write_table(path: Path, kind: Kind, chance: Random, *, without: Sequence[str] = ()) -> Written:
+    """Make a table of some columns, none of those *without*, and write to it: inserts, updates, deletes, a new column.
 
     Some have a record index, without which Hudi finds keys by bloom filters, and some of these secondary indexes.
     """
-    columns = tuple(chance.sample(_NAMES, 5))
+    columns = tuple(chance.sample([name for name in _NAMES if name not in without], 5))
     first = columns[:-1]
     indexes = Random(path.name)  # noqa: S311 - of its own, so that indexes change no value
     by_record = indexes.random() < 0.7
