@@ -97,7 +97,7 @@ def bytes_read(path: Path, asked: list[pc.Expression], expected: list[int]) -> f
 
 def _data_bytes(path: Path, file_slice: FileSlice) -> int:
     """The bytes of the row groups of a base file; the footer with its bloom filter is not counted."""
-    assert file_slice.base_file is not None  # noqa: S101 - the table has no log files
+    assert file_slice.base_file is not None
     metadata = pq.read_metadata(path / file_slice.partition_path / str(file_slice.base_file.name))
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     return sum(group.column(column).total_compressed_size for group in groups for column in range(group.num_columns))

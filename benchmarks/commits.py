@@ -110,7 +110,7 @@ def _ours(workload: Workload, folder: Path) -> Callable[[pa.Table], object]:
 
 
 def _delta(folder: Path, *, merges: bool) -> Callable[[pa.Table], object]:
-    from deltalake import DeltaTable, write_deltalake  # noqa: PLC0415 - a peer, which may be missing
+    from deltalake import DeltaTable, write_deltalake
 
     write_deltalake(folder, pa.table([pa.array([], field.type) for field in SCHEMA], schema=SCHEMA), partition_by=["p"])
     table = DeltaTable(folder)

@@ -24,7 +24,7 @@ from hudiformat.storage.local import LocalStorage
 
 BATCHES = 8 * 60
 TASKS = 4
-START = datetime(2024, 5, 6, 8)  # noqa: DTZ001 - partitions have no zone
+START = datetime(2024, 5, 6, 8)
 SCHEMA = pa.schema([("id", pa.int64()), ("hour", pa.string()), ("payload", pa.binary())])
 PAYLOAD = 200  # bytes, which do not compress
 LATE = 0.1
@@ -81,7 +81,7 @@ def batch_rows(batch: int, count: int, chance: np.random.Generator) -> pa.Record
 
 def watermark(batch: int) -> int:
     """The end of the batch's minute, less a quarter of an hour: rows that are later come after their hour's commit."""
-    return int((START - datetime(1970, 1, 1)).total_seconds()) * 1000 + (batch + 1 - 15) * MINUTE  # noqa: DTZ001
+    return int((START - datetime(1970, 1, 1)).total_seconds()) * 1000 + (batch + 1 - 15) * MINUTE
 
 
 def _sizes(storage: LocalStorage, partition: str) -> list[int]:
@@ -107,7 +107,7 @@ def _cell(sizes: Sequence[int]) -> str:
 
 def plot(outcomes: dict[str, Outcome], path: Path) -> None:
     """Draw the files of each partition as bars."""
-    import matplotlib.pyplot as plt  # noqa: PLC0415 - an extra
+    import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(9, 4))
     width = 0.8 / len(outcomes)

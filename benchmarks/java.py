@@ -64,8 +64,8 @@ class Jvm:
 
     def ask(self, *words: object) -> tuple[float, int]:
         """The seconds and the count that LogBench answers to a command."""
-        assert self._process.stdin is not None  # noqa: S101 - both are pipes
-        assert self._process.stdout is not None  # noqa: S101
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._process.stdin.write("\t".join(map(str, words)) + "\n")
         self._process.stdin.flush()
         for line in self._process.stdout:

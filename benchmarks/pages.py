@@ -147,8 +147,8 @@ def draw(results: Data, sizes: Sequence[Data]) -> None:
     Raises:
         ImportError: matplotlib is not installed; it is the extra ``bench``.
     """
-    import matplotlib as mpl  # noqa: PLC0415 - an extra
-    from matplotlib.figure import Figure  # noqa: PLC0415
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
 
     plain: Any = {"svg.fonttype": "none", "svg.hashsalt": "hudiformat", "text.color": _TEXT, "axes.labelcolor": _TEXT}
     plain |= {"xtick.color": _TEXT, "ytick.color": _TEXT, "axes.edgecolor": _TEXT, "font.size": 9}

@@ -66,7 +66,7 @@ def writer_of(engine: str) -> Write:
         rows.write.format(name).mode("append").options(**options).save(path)
 
     def by_functions(rows: DataFrame, path: str, operation: str, keys: Mapping[str, str]) -> None:
-        import hudiformat.spark as hudi_spark  # noqa: PLC0415 - Hudi's environment is without
+        import hudiformat.spark as hudi_spark
 
         hudi_spark.write(rows, path, options={**keys, "hoodie.datasource.write.operation": operation})
 
@@ -81,7 +81,7 @@ def reader_of(engine: str, spark: SparkSession) -> Callable[..., DataFrame]:
 
     def read(path: str, where: str | None, columns: list[str] | None) -> DataFrame:
         if engine == "functions":
-            import hudiformat.spark as hudi_spark  # noqa: PLC0415
+            import hudiformat.spark as hudi_spark
 
             return hudi_spark.read(spark, path, columns=columns, filter=where)
         if engine == "parquet":
@@ -177,7 +177,7 @@ class Job:
 
 def main(engine: str, folder: str, rounds: str) -> None:
     """Print what everything took."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - the module is imported without Spark too
+    from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(f"local[{CORES}]")
     settings: Mapping[str, str] = SETTINGS
@@ -186,7 +186,7 @@ def main(engine: str, folder: str, rounds: str) -> None:
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     if engine in ("functions", "source"):
-        import hudiformat.spark as hudi_spark  # noqa: PLC0415
+        import hudiformat.spark as hudi_spark
 
         hudi_spark.register(spark)
     job = Job(spark, engine, Path(folder), int(rounds))

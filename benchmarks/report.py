@@ -107,7 +107,7 @@ def plot(results: Results, path: Path) -> None:
     Raises:
         ImportError: matplotlib is not installed; it is the extra ``bench``.
     """
-    from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
+    from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 4 + 0.25 * len(results.comparisons)), layout="constrained")
     bars, lines = figure.subplots(2, height_ratios=[max(len(results.comparisons), 1), 10])

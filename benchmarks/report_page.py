@@ -36,7 +36,7 @@ _SCHEMA = pa.schema([("k", pa.string()), ("p", pa.string())])
 
 def made_up_slices(groups: int, partitions: int) -> Iterator[FileSlice]:
     """So many file slices, from a fixed seed; sizes are spread as those of a table that many small inserts fill."""
-    chance = random.Random(7)  # noqa: S311 - figures
+    chance = random.Random(7)
     weights = [chance.paretovariate(1.2) for _ in range(partitions)]
     for number, partition in enumerate(chance.choices(range(partitions), weights, k=groups)):
         instant = f"202601{1 + number % 28:02d}120000000"

@@ -39,7 +39,7 @@ from benchmarks.timing import peak_mb
 
 PEER = "deltalake"
 KINDS = ("COPY_ON_WRITE", "MERGE_ON_READ")
-IN_MEMORY = Path("/dev/shm")  # noqa: S108 - on purpose
+IN_MEMORY = Path("/dev/shm")
 CODEC, ZSTD = "hoodie.parquet.compression.codec", "zstd"
 _TIMEOUT = 600
 _WIDTH = 130
@@ -259,7 +259,7 @@ def _peak_apart(contender: Contender, step: int, folder: Path) -> float | None:
 
 def peak_of(contender: Contender, step: int, folder: Path) -> float | None:
     """Run one step of a table that has been through the steps before it; return the MB that it takes at its peak."""
-    import pyarrow.dataset  # noqa: F401, PLC0415 - the libraries do not count, and both need it sooner or later
+    import pyarrow.dataset  # noqa: F401 - the libraries do not count, and both need it sooner or later
 
     shape = SHAPES[contender.shape](contender.size)
     table = contender.table(folder, shape)

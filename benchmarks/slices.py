@@ -61,7 +61,7 @@ def readers() -> dict[str, Callable[[str], pa.Table]]:
     """How a table is read, by the name of the reader."""
 
     def with_hudi(path: str) -> pa.Table:
-        import hudi  # noqa: PLC0415 - an extra
+        import hudi
 
         return pa.Table.from_batches(hudi.HudiTable(path).read())
 
@@ -74,7 +74,7 @@ def peer_name() -> str:
     Raises:
         ImportError: it is not installed.
     """
-    import hudi  # noqa: F401, PLC0415 - an extra
+    import hudi  # noqa: F401 - an extra
 
     return f"hudi {importlib.metadata.version('hudi')}"
 

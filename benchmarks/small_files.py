@@ -103,7 +103,7 @@ def show(found: Mapping[str, list[list[int]]], ideal: int, console: Console) -> 
 
 def plot(found: Mapping[str, list[list[int]]], path: Path) -> None:
     """Draw the size of every file after every commit, a panel for each variant."""
-    import matplotlib.pyplot as plt  # noqa: PLC0415 - an extra
+    import matplotlib.pyplot as plt
 
     figure, panels = plt.subplots(1, len(found), figsize=(3 * len(found), 3.2), sharey=True)
     for panel, (name, commits) in zip(panels, found.items(), strict=True):

@@ -127,9 +127,9 @@ def _by_hudi(rows: DataFrame, path: str, operation: str, options: Mapping[str, s
 
 
 def _by_hudiformat(rows: DataFrame, path: str, operation: str, options: Mapping[str, str]) -> None:
-    import hudiformat as hf  # noqa: PLC0415 - Hudi's environment is without
-    import hudiformat.spark as hudi_spark  # noqa: PLC0415
-    from hudiformat.spark.write.schema import arrow_schema  # noqa: PLC0415
+    import hudiformat as hf
+    import hudiformat.spark as hudi_spark
+    from hudiformat.spark.write.schema import arrow_schema
 
     if not Path(path).exists():
         schema = arrow_schema(rows.schema)
@@ -183,8 +183,8 @@ class Job:
             reader = reader.schema(f"{SUMMED} int")
         rows = reader.load(str(self._folder / READ))
         found = rows.selectExpr("count(1)", f"sum({SUMMED})").first()
-        assert found is not None  # noqa: S101 - there is always one row
-        assert found[0] == self._count  # noqa: S101 - else it is no measurement
+        assert found is not None
+        assert found[0] == self._count
 
 
 def whole(spark: SparkSession, table: str) -> Works:
@@ -225,7 +225,7 @@ def clusterings(spark: SparkSession, folder: Path) -> Works:
 
         def action(path: Path = path, order: str = order) -> None:
             found = spark.sql(f"call run_clustering(path => '{path}'{order})").collect()
-            assert len(found) == 1  # noqa: S101 - else it is no measurement
+            assert len(found) == 1
 
         works[layout] = before, action
     return works
@@ -251,7 +251,7 @@ def measure(works: Works, rounds: int, only: str | None = None) -> dict[str, dic
 
 def main(engine: str, folder: str, rounds: str, only: str | None = None) -> None:
     """Print what each work took, or *only* one."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - the other sections of the benchmarks need no Spark
+    from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(f"local[{CORES}]")
     for key, value in SETTINGS.items():
@@ -261,7 +261,7 @@ def main(engine: str, folder: str, rounds: str, only: str | None = None) -> None
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     if engine in ("hudiformat", f"{SMALL}hudiformat"):
-        import hudiformat.spark as hudi_spark  # noqa: PLC0415 - Hudi's environment is without
+        import hudiformat.spark as hudi_spark
 
         hudi_spark.register(spark)
     if engine == CLUSTER:

@@ -162,7 +162,7 @@ def show(found: Mapping[str, Course], console: Console) -> None:
 
 def plot(found: Mapping[str, Course], path: Path) -> None:
     """Draw the number of files over time, a panel for plain files and one for tables."""
-    import matplotlib.pyplot as plt  # noqa: PLC0415 - an extra
+    import matplotlib.pyplot as plt
 
     figure, panels = plt.subplots(1, 2, figsize=(11, 4))
     for name, course in found.items():

@@ -11,6 +11,6 @@ def by_tasks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     if request.node.path.name == "test_by_driver.py":
         return
     pytest.importorskip("pyspark.sql")
-    from hudiformat.spark.write import by_driver  # noqa: PLC0415 - there may be no PySpark
+    from hudiformat.spark.write import by_driver
 
     monkeypatch.setattr(by_driver, "few_rows", lambda *_: None)

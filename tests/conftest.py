@@ -124,7 +124,7 @@ def _measure_some(items: list[pytest.Item]) -> None:
         is_by_hypothesis = getattr(getattr(alike[0], "obj", None), "is_hypothesis_test", False)
         is_by_hypothesis = is_by_hypothesis and not alike[0].nodeid.startswith("tests/testing/")
         count = len(alike) if is_by_hypothesis else max(len(alike) - MEASURED, 0)
-        for item in Random(len(alike)).sample(alike, count):  # noqa: S311 - no secret
+        for item in Random(len(alike)).sample(alike, count):
             item.add_marker("unmeasured")
 
 
@@ -271,7 +271,7 @@ def java() -> Path:
 def spark(java: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session of PySpark 4 with two cores."""
     sql = pytest.importorskip("pyspark.sql")
-    from tests.conformance.java_names import keep_java_names  # noqa: PLC0415 - only where PySpark is there
+    from tests.conformance.java_names import keep_java_names
 
     keep_java_names()
     scratch = tmp_path_factory.mktemp("spark")

@@ -37,7 +37,7 @@ def sample(values: Iterable[T], *, of: int) -> list[T]:
     They are drawn: in lists of combinations each n-th would be of one kind.
     """
     found = list(values)
-    drawn = Random(len(found)).sample(range(len(found)), -(-len(found) // every(of)))  # noqa: S311 - no secret
+    drawn = Random(len(found)).sample(range(len(found)), -(-len(found) // every(of)))
     return [found[place] for place in sorted(drawn)]
 
 
@@ -59,7 +59,7 @@ def some_sets(test: str, items: Sequence[pytest.Item]) -> list[pytest.Item]:
 
 def _with_each_value(test: str, items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
     seen: set[tuple[int, str]] = set()
-    for item in Random(test).sample(items, len(items)):  # noqa: S311 - no secret
+    for item in Random(test).sample(items, len(items)):
         assert isinstance(item, pytest.Function)
         values = set(enumerate(item.callspec._idlist))
         if not values <= seen:

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-_MEMORY = Path("/dev/shm")  # noqa: S108 - the file system, in which the folder is this process's own
+_MEMORY = Path("/dev/shm")
 _NAME = "hudiformat-tests-"
 
 

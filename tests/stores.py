@@ -39,7 +39,7 @@ def _on_s3(server: S3Server) -> Storage:
 
 
 def _on_s3fs(server: S3Server) -> Storage:
-    from s3fs import S3FileSystem  # noqa: PLC0415 - it starts a thread
+    from s3fs import S3FileSystem
 
     return open_storage(_on_s3(server).root, filesystem=S3FileSystem(skip_instance_cache=True))
 
@@ -51,7 +51,7 @@ def _on_gcs(port: int) -> Storage:
 
 
 def _on_gcsfs(port: int) -> Storage:
-    from gcsfs.core import GCSFileSystem  # noqa: PLC0415 - it starts a thread
+    from gcsfs.core import GCSFileSystem
 
     name = _new_name()
     make_bucket(port, name)
@@ -61,7 +61,7 @@ def _on_gcsfs(port: int) -> Storage:
 
 
 def _container(port: int) -> str:
-    from azure.storage.blob import BlobServiceClient  # noqa: PLC0415 - not everywhere
+    from azure.storage.blob import BlobServiceClient
 
     name = _new_name()
     credential = {"account_name": AZURE_ACCOUNT, "account_key": AZURE_KEY}
@@ -77,7 +77,7 @@ def _on_azure(port: int) -> Storage:
 
 
 def _on_adlfs(port: int) -> Storage:
-    from adlfs import AzureBlobFileSystem  # noqa: PLC0415 - it starts a thread
+    from adlfs import AzureBlobFileSystem
 
     text = f"DefaultEndpointsProtocol=http;AccountName={AZURE_ACCOUNT};AccountKey={AZURE_KEY};"
     text += f"BlobEndpoint=http://127.0.0.1:{port}/{AZURE_ACCOUNT};"

@@ -49,7 +49,7 @@ class Clock:
     """A clock that goes on by ten milliseconds whenever somebody looks at it."""
 
     def __init__(self) -> None:
-        self.now = datetime(2024, 2, 29, 12)  # noqa: DTZ001 - instants have no zone
+        self.now = datetime(2024, 2, 29, 12)
 
     def __call__(self) -> datetime:
         self.now += timedelta(milliseconds=10)

@@ -84,7 +84,7 @@ def test_what_arrow_itself_asks_of_a_dataset(table: Asked) -> None:
     assert sum(batch.num_rows for batch in found.to_batches(filter=pc.field("p") == "y")) == 2
     assert pa.Table.from_batches(found.scanner(columns=["v"]).to_batches())["v"].to_pylist() == [1, 2, 3]
     assert repr(found).startswith("<TableDataset of <Table")
-    again = pickle.loads(pickle.dumps(found))  # noqa: S301
+    again = pickle.loads(pickle.dumps(found))
     assert isinstance(again, TableDataset)
     assert again.count_rows() == 3
     with pytest.raises(NotImplementedError, match="has no fragments"):

@@ -33,7 +33,7 @@ def took(seconds: float, megabytes: float) -> spark_tables.Found:
 
 @only_long
 def test_a_table_is_written_and_read(spark: SparkSession, tmp_path: Path) -> None:
-    import hudiformat.spark as hudi_spark  # noqa: PLC0415 - needs PySpark
+    import hudiformat.spark as hudi_spark
 
     hudi_spark.register(spark)
     spark_tables.prepare(tmp_path, 200)

@@ -225,7 +225,7 @@ class Pages:
 
 
 def client_error(code: str) -> Exception:
-    from botocore.exceptions import ClientError  # noqa: PLC0415 - boto3 may not be there
+    from botocore.exceptions import ClientError
 
     return ClientError(  # type: ignore[no-any-return]  # its types are unknown
         {"Error": {"Code": code, "Message": "no"}}, "call"

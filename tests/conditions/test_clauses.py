@@ -9,5 +9,5 @@ from hudiformat.conditions.clauses import Clause, Delete, Insert, Update
 
 @pytest.mark.parametrize("clause", [Update({"v": 1}, "source.v > 1"), Delete(), Insert(condition="source.v > 1")])
 def test_clauses_are_values(clause: Clause) -> None:
-    assert pickle.loads(pickle.dumps(clause)) == clause  # noqa: S301
+    assert pickle.loads(pickle.dumps(clause)) == clause
     assert clause != Update()

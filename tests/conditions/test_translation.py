@@ -167,7 +167,7 @@ def test_what_is_not_understood_rules_out_nothing_that_spark_finds(spark: SparkS
 
 def found_by(spark: SparkSession, conditions: Sequence[str]) -> dict[str, list[int]]:
     """The rows that each of *conditions* is true of, by one query of Spark for all of them."""
-    from pyspark.sql import functions  # noqa: PLC0415 - only where PySpark is there
+    from pyspark.sql import functions
 
     columns = [functions.expr(condition).alias(f"c{number}") for number, condition in enumerate(conditions)]
     answers = spark.createDataFrame(ROWS).select("row", *columns).collect()
@@ -218,7 +218,7 @@ def test_times_are_in_the_zone_that_is_given() -> None:
     expression = implied_condition("t = '2024-01-01 13:00:00'", ROWS.schema, timezone(timedelta(hours=1)))
     assert expression is not None
     assert ROWS.filter(expression)["row"].to_pylist() == [0, 2, 4]
-    naive = pa.table({"t": pa.array([datetime(2024, 1, 1)], pa.timestamp("ms"))})  # noqa: DTZ001 - it has no zone
+    naive = pa.table({"t": pa.array([datetime(2024, 1, 1)], pa.timestamp("ms"))})
     assert naive.filter(as_expression("t = '2024-01-01'", naive.schema)).num_rows == 1
     with pytest.raises(FilterError, match="has a time zone, and the column has none"):
         as_expression("t = '2024-01-01T00:00:00Z'", naive.schema)

@@ -27,7 +27,7 @@ class LogFile:
 
 def log_files(seed: int, count: int) -> list[LogFile]:
     """*count* files; every tenth is sound."""
-    chance = random.Random(seed)  # noqa: S311 - the same files every time are what is wanted
+    chance = random.Random(seed)
     return [_sound(chance) if number % 10 == 0 else _mutant(chance) for number in range(count)]
 
 

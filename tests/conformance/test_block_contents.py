@@ -183,7 +183,7 @@ def test_every_header_key_is_the_same_for_both(java: JavaClass, tmp_path: Path, 
 
 
 def test_record_positions_have_the_bytes_that_hudi_gives_them(java: JavaClass) -> None:
-    rng = random.Random(7)  # noqa: S311 - the same sets each time
+    rng = random.Random(7)
     sets = [{0}, {2**63 - 1}, set(range(100_000)), {2**16 - 1, 2**16, 2**32 - 1, 2**32}]
     for highest in (100, 70_000, 2**20, 2**34, 2**62):
         sets += [{rng.randrange(highest) for _ in range(rng.choice([1, 50, 3000]))} for _ in range(12)]

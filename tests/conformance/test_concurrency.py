@@ -53,9 +53,10 @@ MET_ANOTHER = (
     "due to heartbeat by concurrent writer/job",
     "is not present as pending or already completed in the active timeline",
 )
-"""What Hudi says of another writer: of its rows, and of a service that both of Hudi's writers want to run.
+"""What Hudi says of another writer: of its rows, and of a compaction that both of Hudi's writers want to run.
 
-One has planned a compaction and waits for the lock; meanwhile others run it, and archive it thirty commits later.
+Under the lock Hudi asks for the heartbeat of the other, who runs it now, and then for the compaction among the pending
+ones, where it is no more once the other has run it (``BaseHoodieTableServiceClient.compact``).
 """
 SERVICE_COMMITS = int(os.environ.get("HUDIFORMAT_COMMITS", "40"))
 """Of each writer under the lock of a service."""

@@ -207,7 +207,7 @@ WEIGHTS = {
 @only_long
 @pytest.mark.parametrize("seed", range(SEED, SEED + max(STEPS // STEPS_PER_TABLE, 1)))
 def test_our_rows_are_hudis_after_every_step(hudi: RealHudi, tmp_path: Path, seed: int) -> None:
-    chance = random.Random(seed)  # noqa: S311 - a seed that can be told
+    chance = random.Random(seed)
     kind = sorted(KINDS)[seed % len(KINDS)]
     garden = Garden(hudi, str(tmp_path / "t"), KINDS[kind], chance, chance.choice(["8", "9", "9"]))
     garden.indexed = seed % 4 == 0

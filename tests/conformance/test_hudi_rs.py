@@ -156,7 +156,7 @@ ORDERING: dict[str, tuple[pa.DataType, Any, Any]] = {
 }
 REFUSED: dict[str, tuple[pa.DataType, Any, Any, str]] = {
     "bytes": (pa.binary(), b"a", b"b", "unsupported type Binary"),
-    "local timestamp": (pa.timestamp("us"), datetime(1969, 1, 1), datetime(2024, 1, 2), "not yet implemented"),  # noqa: DTZ001
+    "local timestamp": (pa.timestamp("us"), datetime(1969, 1, 1), datetime(2024, 1, 2), "not yet implemented"),
 }
 
 

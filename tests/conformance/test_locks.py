@@ -85,7 +85,7 @@ def test_who_waits_longest_gets_the_lock_in_zookeeper(
 def test_the_lock_of_a_session_that_has_died_is_free(
     hudi: RealHudi, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    from kazoo.client import KazooClient  # noqa: PLC0415 - not everywhere
+    from kazoo.client import KazooClient
 
     options = options_of(LockProvider.ZOOKEEPER, request)
     ours, theirs = ours_of(tmp_path, options), theirs_of(hudi, tmp_path, options)

@@ -163,7 +163,7 @@ def test_the_same_blocks_as_hudi_wherever_it_goes_on_and_more_where_it_does_not(
             figures["blocks found behind"] += sum(block.type is not BlockType.CORRUPT for block in found[agreed:])
         assert missed(file, found) == [], label
         assert file.damage or (java.outcome == "ends" and len(found) == len(file.blocks)), label
-    print(dict(figures))  # noqa: T201
+    print(dict(figures))
     if COUNT >= 300:
         assert {"agreed", "Hudi throws", "Hudi swallows", "Hudi loops"} <= figures.keys()
 
@@ -189,7 +189,7 @@ def test_what_is_salvaged_is_read_by_hudi_to_its_end(read_with_hudi: ReadWithHud
             assert FindingKind.CONTENT in {finding.kind for finding in verify_log(data)}, label
         else:
             assert ours == java.blocks, label
-    print(dict(figures))  # noqa: T201
+    print(dict(figures))
 
 
 def test_every_golden_log_file_is_read_by_hudi_to_the_same_blocks(read_with_hudi: ReadWithHudi) -> None:

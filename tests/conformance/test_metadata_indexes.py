@@ -192,7 +192,7 @@ class TasksTurns(Turns):
     """As :class:`Turns`, with hudiformat's writes by the tasks of a Spark job."""
 
     def __init__(self, spark: SparkSession, hudi: RealHudi, path: Path, *, table_type: str) -> None:
-        super().__init__(hudi, path, table_type=table_type, version=9, random=Random(9))  # noqa: S311 - of a test
+        super().__init__(hudi, path, table_type=table_type, version=9, random=Random(9))
         self._spark = spark
 
     def by_tasks(self, operation: str) -> None:
@@ -230,7 +230,7 @@ KINDS = [("MERGE_ON_READ", 9), ("COPY_ON_WRITE", 8), *OLD, ("MERGE_ON_READ", 8),
 @pytest.mark.parametrize(("table_type", "version"), KINDS if LONG else KINDS[2:3])
 def test_they_take_turns(hudi: RealHudi, tmp_path: Path, table_type: str, version: int) -> None:
     path = tmp_path / "t"
-    random = Random(version)  # noqa: S311 - steps of a test
+    random = Random(version)
     turns = Turns(hudi, path, table_type=table_type, version=version, random=random)
     if table_type == "COPY_ON_WRITE":
         create_table(
@@ -258,7 +258,7 @@ def test_an_older_hudi_takes_turns(java: Path, tmp_path: Path, table_type: str, 
     path = tmp_path / "t"
     assert java
     with RealHudi("0.15.0") as hudi:
-        random = Random(version)  # noqa: S311 - steps of a test
+        random = Random(version)
         turns = Turns(hudi, path, table_type=table_type, version=version, random=random)
         hudi.write(rows(range(30), 0), path, turns.options)
         partitions = open_table(path).config.metadata_partitions
@@ -305,7 +305,7 @@ SERVED = {"hoodie.embed.timeline.server": "true"}
 @pytest.mark.parametrize(("table_type", "version"), KINDS if LONG else KINDS[1:2])
 def test_they_take_turns_with_a_secondary_index(hudi: RealHudi, tmp_path: Path, table_type: str, version: int) -> None:
     path = tmp_path / "t"
-    random = Random(version)  # noqa: S311 - steps of a test
+    random = Random(version)
     turns = Turns(hudi, path, table_type=table_type, version=version, random=random, options=SERVED | LOCKED)
     hudi.write(rows(range(0, 40, 2), 0), path, {**turns.options, "hoodie.datasource.write.operation": "insert"})
     create_index(hudi, path, f"by_s_{version}", "(s)", version=version)
@@ -333,7 +333,7 @@ def test_they_take_turns_with_a_partitioned_record_index(
     hudi: RealHudi, tmp_path: Path, table_type: str, version: int
 ) -> None:
     path = tmp_path / "t"
-    random = Random(version)  # noqa: S311 - steps of a test
+    random = Random(version)
     turns = Turns(hudi, path, table_type=table_type, version=version, random=random, options=PARTITIONED)
     hudi.write(rows([1, 4, 7], 0), path, {**turns.options, "hoodie.datasource.write.operation": "insert"})
     partitions = ALWAYS

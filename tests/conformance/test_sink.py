@@ -18,11 +18,11 @@ pytestmark = pytest.mark.hudi
 ZONES = ["UTC", "Europe/Berlin", "America/Los_Angeles", "Asia/Shanghai", "Australia/Lord_Howe", "GMT-08:00", "+05:45"]
 DELAYS = ["0 s", "1 ms", "90 min", "1 h", "1 d"]
 HOUR = 3_600_000
-AROUND = datetime(2024, 3, 30, 20)  # noqa: DTZ001 - clocks change in Berlin, and a week later on Lord Howe
+AROUND = datetime(2024, 3, 30, 20)
 
 
 def test_first_fit_is_flink_s_packing(flink: JavaClass) -> None:
-    chance = random.Random(1)  # noqa: S311
+    chance = random.Random(1)
     cases = [([5, 4, 7, 11, 2, 3, 4], 10)]
     for _ in range(1000):
         target = chance.choice([1, 10, 100, 1 << 27, 1 << 40])
@@ -124,7 +124,7 @@ def flinks(
 
 @pytest.mark.parametrize("trigger", ["process-time", "partition-time"])
 def test_partitions_are_committed_when_flink_commits_them(flink: JavaClass, trigger: str) -> None:
-    chance = random.Random(2)  # noqa: S311
+    chance = random.Random(2)
     committed = 0
     for number in range(90):
         partition, columns, extraction = KINDS[number % len(KINDS)]
@@ -135,7 +135,7 @@ def test_partitions_are_committed_when_flink_commits_them(flink: JavaClass, trig
             **extraction,
         }
         start = AROUND + timedelta(days=chance.choice([0, 7, 210, 217]))
-        now, watermark, events = 0, int((start - datetime(1970, 1, 1)).total_seconds()) * 1000, []  # noqa: DTZ001
+        now, watermark, events = 0, int((start - datetime(1970, 1, 1)).total_seconds()) * 1000, []
         for _ in range(40):
             now += chance.choice([0, 1, 10 * 60_000, HOUR])
             watermark += chance.choice([0, 1, 15 * 60_000, HOUR, HOUR])

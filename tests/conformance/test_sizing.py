@@ -84,7 +84,7 @@ def decide(path, kind, options, inserts, updates):
 
 def rows(keys: Sequence[str], ts: int, partition: str = "x") -> pa.Table:
     """Rows of about 400 bytes."""
-    chance = random.Random(str(keys))  # noqa: S311 - rows that do not compress
+    chance = random.Random(str(keys))
     values = [chance.randbytes(200).hex() for _ in keys]
     return pa.table({"id": list(keys), "ts": [ts] * len(keys), "p": [partition] * len(keys), "v": values})
 

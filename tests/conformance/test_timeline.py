@@ -307,7 +307,7 @@ def test_archiving_any_timeline_does_what_hudis_does(
         made = Table(ours, version, table_type)
         made.storage.create(".hoodie/hoodie.properties", format_table_config(made.config, saved_at=SAVED))
         (ours / made.config.history_folder).mkdir(parents=True)
-        happen(made, random.Random(seed))  # noqa: S311 - the same every time
+        happen(made, random.Random(seed))
         aged(ours)
         shutil.copytree(ours, theirs)
         gone.append(len(archive_instants(made.storage, made.config, FEW)))

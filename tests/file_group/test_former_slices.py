@@ -144,7 +144,7 @@ def test_it_can_be_pickled(tmp_path: Path) -> None:
     past = Past(tmp_path, compaction("10", LOG_20))
     name = LogFileName("f", "20", 1, "0-0-0")
     for _ in range(2):
-        past.former = pickle.loads(pickle.dumps(past.former))  # noqa: S301 - its own
+        past.former = pickle.loads(pickle.dumps(past.former))
         assert past.former.of("p", name, ["10", "30"]) == "10"
 
 

@@ -94,7 +94,7 @@ class Interruption:
         self.act = act
         self.count = 0
 
-    def run(self, what: str, action: Callable[[], T]) -> T:  # noqa: ARG002 - of the protocol
+    def run(self, what: str, action: Callable[[], T]) -> T:
         self.count += 1
         if self.count == self.at:
             self.act()

@@ -161,7 +161,7 @@ class MemoryStorage:
     def make_folder(self, path: str) -> None:
         """Folders are only parts of names here."""
 
-    def set_modified(self, path: str, milliseconds: int) -> bool:  # noqa: ARG002 - of the protocol
+    def set_modified(self, path: str, milliseconds: int) -> bool:
         return False
 
     def sync_together(self, files: Sequence[OutputFile]) -> None:
@@ -173,7 +173,7 @@ class MemoryStorage:
     def sync_deletions(self, path: str) -> None:
         self.deleted = {name: file for name, file in self.deleted.items() if name.rpartition("/")[0] != path}
 
-    def delete_empty_folder(self, path: str) -> bool:  # noqa: ARG002 - of the protocol
+    def delete_empty_folder(self, path: str) -> bool:
         """Folders are only parts of names here."""
         return False
 

@@ -172,7 +172,7 @@ def _template(case: Case) -> str:
 
 def chosen(expected: dict[str, Expected], faults: int, seed: int) -> list[tuple[str, Fault]]:
     """So many faults, spread over all cases, kinds and requests, single ones and outages that do not end."""
-    chance, by_case = random.Random(seed), {}  # noqa: S311
+    chance, by_case = random.Random(seed), {}
     for name, known in expected.items():
         every = [
             Fault(kind, at, count) for at, kind, count in product(range(known.requests), Kind, (1, 2, 3, 4, 6, OUTAGE))

@@ -140,7 +140,7 @@ class PlainFiles(Case):
         """The ids of all rows that are visible, once; of a batch that is being made visible, some may be."""
         return self._ids(storage)
 
-    def is_sound(self, found: object, before: object, after: object) -> bool:  # noqa: ARG002
+    def is_sound(self, found: object, before: object, after: object) -> bool:
         """Whether each row is there once at most, and those of finished batches are."""
         ids = cast("list[int]", found)
         return len(set(ids)) == len(ids) and {0, 1, 2, 3} <= set(ids) <= set(range(8))
@@ -165,7 +165,7 @@ class PlainFiles(Case):
         FileSink(storage, self.OPTIONS).commit(messages)
 
     def _ids(self, storage: Storage) -> list[int]:
-        import pyarrow.parquet as pq  # noqa: PLC0415
+        import pyarrow.parquet as pq
 
         found: list[int] = []
         for partition in ("p=x", "p=y"):

@@ -34,7 +34,7 @@ class Drawn:
 
 def cases(kind: Kind, operation: str, *, every: int = 1, seed: int = 1) -> Iterator[Case]:
     """All pairs; or one of *every* so many, drawn by *seed*: of the first faults one of so many, and of the second."""
-    random = Random(f"{kind} {operation} {seed}")  # noqa: S311 - no secret
+    random = Random(f"{kind} {operation} {seed}")
     _, _, requests, changes = undisturbed(kind, operation)
     firsts = _strikes(1, requests, changes)
     pairs = [pair for first in _draw(firsts, every, random) for pair in _pairs(kind, operation, first, every, random)]

@@ -38,7 +38,7 @@ def take_turns(works: Sequence[Work], *, until: float, seed: int, processes: int
     number = 0
     with get_context("spawn").Pool(processes) as pool:
         while time.time() < until:
-            order = Random(f"{seed} {number}").sample(works, len(works))  # noqa: S311 - no secret
+            order = Random(f"{seed} {number}").sample(works, len(works))
             turns = pool.imap_unordered(partial(take_turn, seed=f"{seed} {number}", until=until), order)
             yield from (turn for turn in turns if turn is not None)
             number += 1
@@ -48,7 +48,7 @@ def take_turn(work: Work, *, seed: str, until: float) -> Turn | None:
     """Try some pairs of a piece of work; None where the time is over."""
     if time.time() >= until:
         return None
-    random = Random(f"{work} {seed}")  # noqa: S311 - no secret
+    random = Random(f"{work} {seed}")
     drawn = pairs.draw(work.kind, work.operation, random, firsts=FIRSTS, seconds=SECONDS)
     return Turn(work, drawn, tuple((str(case), check(case)) for case in drawn.cases))
 

@@ -239,7 +239,7 @@ def race(kind: str, *, processes: int, commits: int, seed: int, limit: float, lo
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "t"
         new_table(path, SHAPES[kind])
-        trouble = Troublemaker(path, kind, commits, random.Random(seed))  # noqa: S311 - no secret
+        trouble = Troublemaker(path, kind, commits, random.Random(seed))
         try:
             trouble.run(names, limit=limit, long_pauses=long_pauses)
         finally:

@@ -140,7 +140,7 @@ class SceneClock:
 
     def __call__(self) -> datetime:
         self.time.now += 0.01
-        return datetime(2024, 1, 1) + timedelta(seconds=self.time.now - 1_700_000_000)  # noqa: DTZ001 - no zone
+        return datetime(2024, 1, 1) + timedelta(seconds=self.time.now - 1_700_000_000)
 
 
 def table_in(storage: Storage, time: FakeTime, kind: Kind, **options: str) -> Table:

@@ -144,7 +144,7 @@ def let_live(storage: Storage, draw: random.Random, most: int) -> Counter[str]:
 
 def try_faults(storage: Storage, count: int, seed: int = 1, say: Callable[[str], object] = lambda _: None) -> int:
     """Let *count* faults happen to tables in folders of *storage*; return how many have."""
-    draw = random.Random(seed)  # noqa: S311 - no secret
+    draw = random.Random(seed)
     met: Counter[str] = Counter()
     while met.total() < count:
         most = min(FAULTS_OF_A_TABLE, count - met.total())
@@ -164,8 +164,8 @@ def main() -> int:
     for name in STORES if chosen.store == "all" else [chosen.store]:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, STORES[name].opened(Path(folder)) as it:
             began = time.monotonic()
-            try_faults(it, chosen.faults, chosen.seed, lambda text, name=name: print(f"{name}: {text}", flush=True))  # type: ignore[misc]  # noqa: T201
-            print(f"{name}: {time.monotonic() - began:.0f} s")  # noqa: T201
+            try_faults(it, chosen.faults, chosen.seed, lambda text, name=name: print(f"{name}: {text}", flush=True))  # type: ignore[misc]
+            print(f"{name}: {time.monotonic() - began:.0f} s")
     return 0
 
 

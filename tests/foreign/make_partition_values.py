@@ -141,8 +141,8 @@ def _make(hudi: RealHudi, path: Path, name: str, kind: str, version: str) -> Non
         **case.options,
     }
     rows = ", ".join(f"('{key}', 1, {values})" for key, values in zip("abc", case.values, strict=True))
-    text = f"select * from values {rows} as t(k, o, {case.fields})"  # noqa: S608
-    update = f"select k, 2 as o, {case.fields} from ({text}) where k = 'b'"  # noqa: S608
+    text = f"select * from values {rows} as t(k, o, {case.fields})"
+    update = f"select k, 2 as o, {case.fields} from ({text}) where k = 'b'"
     for one in (text, update):
         hudi.eval_(
             f"spark.sql({one!r}).coalesce(1).write.format('hudi').options(**{options!r}).mode('append')"

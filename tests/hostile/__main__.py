@@ -19,8 +19,8 @@ def main() -> int:
     given = parser.parse_args()
     results = run(given.count, seed=given.seed, first=given.first, workers=given.workers, in_tables=given.in_tables)
     found = findings(results)
-    print(table(results))  # noqa: T201
-    print("\n".join(["", f"{len(found)} kinds of findings", *found]))  # noqa: T201
+    print(table(results))
+    print("\n".join(["", f"{len(found)} kinds of findings", *found]))
     return int(bool(found))
 
 

@@ -150,7 +150,7 @@ def main() -> None:
             if has_parser(source):
                 by_kind[source.kind].append(source)
         for kind, sound in sorted(by_kind.items()):
-            fuzzer = Fuzzer(sound[:20], scratch, Random(f"{given.seed}-{kind}"))  # noqa: S311 - no secrets
+            fuzzer = Fuzzer(sound[:20], scratch, Random(f"{given.seed}-{kind}"))
             fuzzer.begin()
             sound_steps, end = len(fuzzer.seen), time.monotonic() + given.seconds / len(by_kind)
             while time.monotonic() < end:
@@ -158,7 +158,7 @@ def main() -> None:
             if fuzzer.found:
                 _keep(fuzzer.found)
             more = len(fuzzer.seen) - sound_steps
-            print(f"{kind}: {fuzzer.tried} files, {sound_steps} steps and {more} new ones")  # noqa: T201
+            print(f"{kind}: {fuzzer.tried} files, {sound_steps} steps and {more} new ones")
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ def test_what_was_kept_gives_errors_of_the_library(tmp_path: Path) -> None:
 
 
 def test_mutants_that_reach_new_lines_are_kept_and_mutated(source: Source, tmp_path: Path) -> None:
-    fuzzer = Fuzzer([source], tmp_path, Random(1))  # noqa: S311 - no secrets
+    fuzzer = Fuzzer([source], tmp_path, Random(1))
     fuzzer.begin()
     before = len(fuzzer.seen)
     for _ in range(examples(200)):
@@ -54,7 +54,7 @@ def test_a_foreign_error_ends_the_fuzzing_and_its_file_is_kept(
     monkeypatch.setattr(fuzzing, "parse", lambda *given: given[3](lambda: dict[str, int]()["key"]))
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
     with pytest.raises(AssertionError, match=r"properties, kept as .*hostile-.*KeyError"):
-        Fuzzer([source], tmp_path, Random(1)).begin()  # noqa: S311 - no secrets
+        Fuzzer([source], tmp_path, Random(1)).begin()
     (kept_file,) = tmp_path.glob("hostile-*")
     assert kept_file.read_bytes() == PROPERTIES
 

@@ -23,7 +23,7 @@ from tests.tables import content, edit, new_table, rows, tree
 pytestmark = pytest.mark.unmeasured
 
 TIME = "20300101000000000"
-PLACES = ["..", "../..", "../../..", "../canary", "/tmp", "p1/../..", ".hoodie", ".hoodie/timeline", "a//b", "p\0"]  # noqa: S108
+PLACES = ["..", "../..", "../../..", "../canary", "/tmp", "p1/../..", ".hoodie", ".hoodie/timeline", "a//b", "p\0"]
 DATA_FILE = "f-0_0-0-0_20240101000000000.parquet"
 NAMES = [
     "",
@@ -141,7 +141,7 @@ def test_markers_of_what_is_no_data_file_delete_nothing(table: hf.Table) -> None
     assert content(hf.open_table(table.path)) == rows_before
 
 
-@pytest.mark.parametrize("place", ["..", "../..", "../../../canary", "/tmp", "a/../../b", "a\\u0000b", "a//b", "."])  # noqa: S108
+@pytest.mark.parametrize("place", ["..", "../..", "../../../canary", "/tmp", "a/../../b", "a\\u0000b", "a//b", "."])
 @pytest.mark.parametrize(
     "key",
     [

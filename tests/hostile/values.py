@@ -21,7 +21,7 @@ TEXTS = (
     f"p/../../{CANARY}",
     "/",
     "/etc/passwd",
-    "/tmp",  # noqa: S108 - a name, not a use
+    "/tmp",
     "file:///etc/passwd",
     "a\0b",
     "\0",

@@ -31,8 +31,8 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     jobs = Jobs(given.root, given.scratch, given.seed, given.in_tables)
     for number in range(given.first, given.end, given.step):
-        print(json.dumps(number), flush=True)  # noqa: T201
-        print(json.dumps(jobs.run(number).to_json()), flush=True)  # noqa: T201
+        print(json.dumps(number), flush=True)
+        print(json.dumps(jobs.run(number).to_json()), flush=True)
 
 
 if __name__ == "__main__":

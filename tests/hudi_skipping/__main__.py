@@ -37,9 +37,9 @@ def main() -> int:
             kind, seed = kinds[number % len(kinds)], chosen.seed + number
             for loss in losses(hudi, Path(folder), kind, seed, count=_A_TABLE, without=without):
                 lost += loss.is_of_statistics
-                print("LOST " if loss.is_of_statistics else "     ", loss, flush=True)  # noqa: T201
+                print("LOST " if loss.is_of_statistics else "     ", loss, flush=True)
             tried += _A_TABLE
-            print(f"{time.monotonic() - began:6.0f} s  {tried} conditions, {lost} with lost rows; {kind}", flush=True)  # noqa: T201
+            print(f"{time.monotonic() - began:6.0f} s  {tried} conditions, {lost} with lost rows; {kind}", flush=True)
     return min(lost, 1)
 
 

@@ -58,7 +58,7 @@ def losses(
     hudi: RealHudi, folder: Path, kind: Kind, seed: int, *, count: int, without: Sequence[str] = ()
 ) -> Iterator[Loss]:
     """Write the table of *kind* and *seed* in *folder*, but for the columns *without*, and try *count* conditions."""
-    chance = Random(seed)  # noqa: S311 - values of a test
+    chance = Random(seed)
     written = write_table(folder / f"t{seed}", kind, chance, without=without)
     tried = conditions(written.columns, written.keys, written.stored, chance, count)
     for condition, right, found, plain in compare(hudi, written.table.path, tried):

@@ -56,7 +56,7 @@ def write_table(path: Path, kind: Kind, chance: Random, *, without: Sequence[str
     """
     columns = tuple(chance.sample([name for name in _NAMES if name not in without], 5))
     first = columns[:-1]
-    indexes = Random(path.name)  # noqa: S311 - of its own, so that indexes change no value
+    indexes = Random(path.name)
     by_record = indexes.random() < 0.7
     table = create_table(
         path,

@@ -25,7 +25,7 @@ INDEXED = {"hoodie.metadata.enable": "true", "hoodie.metadata.global.record.leve
 
 def index_of(table: Table) -> RecordIndex:
     state = table._context.state()
-    index: RecordIndex = pickle.loads(pickle.dumps(RecordIndex.of(state.storage, state.config, state.timeline)))  # noqa: S301 - made here
+    index: RecordIndex = pickle.loads(pickle.dumps(RecordIndex.of(state.storage, state.config, state.timeline)))
     return index
 
 

@@ -20,4 +20,4 @@ if __name__ == "__main__":
     try:
         run(steps=chosen.steps, number=chosen.seed, shrinks=not chosen.no_shrinking)
     finally:
-        print(f"{STEPS.total()} steps in {time.monotonic() - began:.0f} s: {dict(STEPS.most_common())}")  # noqa: T201
+        print(f"{STEPS.total()} steps in {time.monotonic() - began:.0f} s: {dict(STEPS.most_common())}")

@@ -48,7 +48,7 @@ WISHES = st.lists(
 """Keys, partitions, and what is to be written there; a late row has a lower ordering value than the one there."""
 
 COLUMNS = ["_hoodie_partition_path", "k", "ts", "v"]
-_SHM = Path("/dev/shm")  # noqa: S108 - mkdtemp makes the name
+_SHM = Path("/dev/shm")
 _LAYOUT_2 = 8
 _SPACING = 10
 """Between the ordering values of two steps; late rows lie between."""
@@ -370,7 +370,7 @@ class Everything(RuleBasedStateMachine):
             self.table.rollback(newest)
         except CommitError as error:
             refused = ("is going to read its files", "before the writes after it", "has a savepoint", "archived")
-            assert any(reason in str(error) for reason in refused)  # noqa: PT017 - everything stays as it was
+            assert any(reason in str(error) for reason in refused)
             self.count("roll_back, refused")
             return
         self.count("roll_back")
@@ -398,7 +398,7 @@ class Everything(RuleBasedStateMachine):
             self.table.restore(target)
         except CommitError as error:
             is_gone = "may be deleted" in str(error)
-            assert is_gone or "has a savepoint" in str(error)  # noqa: PT017
+            assert is_gone or "has a savepoint" in str(error)
             assert is_gone or set(self.savepoints()) & set(later)
             self.count("restore, refused")
             return
@@ -438,7 +438,7 @@ class Everything(RuleBasedStateMachine):
                 # After a clean by file versions Hudi's rule is that nothing archived can be told.
                 is_old = instant < self.readable_from or self.slow.writes[instant].is_archived
                 is_gone = "has been cleaned away" in str(error) and is_old
-                assert is_unknown or is_gone, error  # noqa: PT017
+                assert is_unknown or is_gone, error
                 continue
             assert found == wanted, f"as of {instant}: {found}, expected {wanted}"
 
@@ -463,8 +463,8 @@ class Everything(RuleBasedStateMachine):
             found = self.values_of(self.table.incremental(begin, columns=COLUMNS))
         except TableError as error:
             is_hollow = "is not complete" in str(error) and (self.dead or self.slow_writer)
-            assert self.kind.version < _LAYOUT_2, error  # noqa: PT017
-            assert is_hollow or "was deleted by the clean" in str(error), error  # noqa: PT017
+            assert self.kind.version < _LAYOUT_2, error
+            assert is_hollow or "was deleted by the clean" in str(error), error
             return
         wanted = self.expected.rows().written_after(later)
         assert found == wanted, f"after {begin}: {found}, expected {wanted}"

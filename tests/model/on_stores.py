@@ -70,7 +70,7 @@ def main() -> int:
                 run(steps=chosen.steps, number=chosen.seed, shrinks=False, machine=on_store(it))
             finally:
                 seconds = time.monotonic() - began
-                print(f"{name}: {STEPS.total()} steps in {seconds:.0f} s: {dict(STEPS.most_common())}", flush=True)  # noqa: T201
+                print(f"{name}: {STEPS.total()} steps in {seconds:.0f} s: {dict(STEPS.most_common())}", flush=True)
     return 0
 
 

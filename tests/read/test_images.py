@@ -24,7 +24,7 @@ CASES: list[tuple[Any, pa.DataType, str, str]] = [
     (-math.inf, pa.float64(), '"-Infinity"', '"-Infinity"'),
     ('q"\\\n\x1f\u00e9', pa.string(), '"q\\"\\\\\\n\\u001F\u00e9"', '"q\\"\\\\\\n\\u001F\u00e9"'),
     (dt.date(1970, 1, 3), pa.date32(), "2", "2"),
-    (dt.datetime(1970, 1, 1, 0, 0, 1), pa.timestamp("us"), "1000000", "1000000"),  # noqa: DTZ001
+    (dt.datetime(1970, 1, 1, 0, 0, 1), pa.timestamp("us"), "1000000", "1000000"),
     (dt.time(0, 0, 1), pa.time32("ms"), "1000", "1000"),
     ([1, None], pa.list_(pa.int32()), "[1, null]", "[1,null]"),
     ([("k", "v")], pa.map_(pa.string(), pa.string()), '{"k": "v"}', '{"k":"v"}'),

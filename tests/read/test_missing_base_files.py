@@ -145,7 +145,7 @@ def test_changes_whose_files_were_cleaned_say_so(tmp_path: Path) -> None:
 
 
 def test_an_error_of_files_that_are_gone_travels_to_other_processes() -> None:
-    error = pickle.loads(pickle.dumps(FilesGoneError("gone", path="/t")))  # noqa: S301 - our own bytes
+    error = pickle.loads(pickle.dumps(FilesGoneError("gone", path="/t")))
     assert (type(error), str(error), error.path) == (FilesGoneError, "gone", "/t")
 
 

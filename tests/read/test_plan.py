@@ -68,7 +68,7 @@ def test_a_plan_travels_to_other_processes(table: Table) -> None:
     table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 2)))
     table.upsert(rows(("a", 2, "x", 3)))
     plan = plan_snapshot(table._context, columns=["k", "v"])
-    sent: SlicePlan = pickle.loads(pickle.dumps(plan))  # noqa: S301 - our own bytes
+    sent: SlicePlan = pickle.loads(pickle.dumps(plan))
     assert sent.slices == plan.slices
     assert read(sent, table) == [("a", 3), ("b", 2)]
 

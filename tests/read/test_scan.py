@@ -54,7 +54,7 @@ def test_duckdb_and_polars_take_a_scan(table: Table) -> None:
 def test_a_scan_goes_to_other_processes(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t", options={"hoodie.index.type": "INMEMORY"})
     table.upsert(rows(("a", 1, "x", 1), ("b", 1, "y", 2)))
-    scan = pickle.loads(pickle.dumps(table.scan(columns="k", filter="p = 'y'")))  # noqa: S301
+    scan = pickle.loads(pickle.dumps(table.scan(columns="k", filter="p = 'y'")))
     assert scan.read_all().to_pylist() == [{"k": "b"}]
     assert scan.explain() == table.scan(columns="k", filter="p = 'y'").explain()
 

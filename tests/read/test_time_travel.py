@@ -305,7 +305,7 @@ def test_time_travel_to_every_commit(table: Table) -> None:
     assert content(table, as_of=third.instant) == content(table) == [("b", 1, "y", 3)]
     assert table.read_optimized(as_of=first.instant, columns=["v"]).to_pydict() == {"v": [1]}
     assert content(table, as_of=dt.date(2024, 3, 1)) == content(table)
-    assert content(table, as_of=dt.datetime(2024, 3, 1)) == content(table)  # noqa: DTZ001
+    assert content(table, as_of=dt.datetime(2024, 3, 1)) == content(table)
     assert content(table, as_of="20240301000000") == content(table)
     with pytest.raises(BeforeFirstCommitError):
         table.snapshot(as_of=dt.date(2024, 2, 29))

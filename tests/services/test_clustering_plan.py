@@ -15,7 +15,7 @@ from hudiformat.services.clustering_plan import chosen_partitions, eligible_slic
 from hudiformat.table.options.clustering import ClusteringOptions, PartitionFilter, SliceOrder
 from tests.tables import new_table, rows
 
-NOON = datetime(2024, 2, 29, 12)  # noqa: DTZ001 - instants have no zone
+NOON = datetime(2024, 2, 29, 12)
 DAYS = [f"2024-02-{day:02}" for day in range(1, 29)]
 FILE_SIZE = 120
 NO_SMALL = {"hoodie.parquet.small.file.limit": "0"}

@@ -137,7 +137,7 @@ def test_a_slice_whose_blocks_are_all_gone_gets_no_file(tmp_path: Path) -> None:
 
 
 class KeepNewer:
-    def merge(self, older: pa.Table, newer: pa.Table) -> pa.Table:  # noqa: ARG002
+    def merge(self, older: pa.Table, newer: pa.Table) -> pa.Table:
         return newer
 
 

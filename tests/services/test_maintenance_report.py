@@ -13,4 +13,4 @@ def test_a_report_says_what_failed_and_can_be_sent() -> None:
     bad = ServiceReport("archive", is_due=True, why="w", error="e")
     report = MaintenanceReport.of("/t", (fine, bad), is_dry_run=False)
     assert report.failed == (bad,)
-    assert pickle.loads(pickle.dumps(report)) == report  # noqa: S301 - made here
+    assert pickle.loads(pickle.dumps(report)) == report

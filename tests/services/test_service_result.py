@@ -119,7 +119,7 @@ def test_maintenance_and_repair_are_collections_of_results(table: Table) -> None
 
 def test_a_result_is_a_value() -> None:
     one = ServiceResult("clean", "2 files deleted", (Instant("1", Action.CLEAN, State.COMPLETED),))
-    assert pickle.loads(pickle.dumps(one)) == one  # noqa: S301 - made here
+    assert pickle.loads(pickle.dumps(one)) == one
     assert one != ServiceResult("clean", "3 files deleted", one.items)
     assert one != "1"
     with pytest.raises(FrozenInstanceError):

@@ -73,6 +73,6 @@ def ids(storage: Storage) -> list[int]:
 
 def noise(count: int, seed: int = 0) -> pa.RecordBatch:
     """Rows of a thousand bytes that do not compress."""
-    chance = random.Random(seed)  # noqa: S311
+    chance = random.Random(seed)
     texts = [chance.randbytes(500).hex() for _ in range(count)]
     return pa.RecordBatch.from_pydict({"id": list(range(count)), "day": ["1"] * count, "text": texts}, schema=SCHEMA)

@@ -132,7 +132,7 @@ def test_batches_become_visible_in_their_order_whichever_is_reported_first(stora
 @pytest.mark.parametrize("seed", range(20))
 def test_reports_in_any_order_lose_no_batch(seed: int) -> None:
     """All reports that come before the first batch's last one, and after it, in any order that begins with batch 0."""
-    storage, chance = memory_files(), random.Random(seed)  # noqa: S311
+    storage, chance = memory_files(), random.Random(seed)
     sink = FileSink(storage)
     messages = [write(storage, batch, [rows([10 * batch])], [rows([10 * batch + 1])]) for batch in range(4)]
     ahead, *others = [message for of_batch in messages for message in of_batch]
@@ -241,7 +241,7 @@ def test_compactors_can_be_sent_elsewhere_and_run_several_times_at_once(tmp_path
     storage, ran = LocalStorage(tmp_path), []
 
     def run(compactors: Sequence[Compactor]) -> None:
-        copies: list[Compactor] = [pickle.loads(pickle.dumps(one)) for one in compactors for _ in range(3)]  # noqa: S301
+        copies: list[Compactor] = [pickle.loads(pickle.dumps(one)) for one in compactors for _ in range(3)]
         ran.extend([one.number for one in compactors])
         with ThreadPoolExecutor(6) as pool:
             list(pool.map(lambda one: one(), copies))
@@ -265,7 +265,7 @@ def test_a_merged_file_that_cannot_take_its_name_is_an_error(tmp_path: Path) -> 
 
 def file_of(size: int, name: str) -> pa.Table:
     """A row whose Parquet file has *size* MiB, and a little less than a page more."""
-    return pa.table({"name": [name], "noise": [random.Random(name).randbytes(size * MIB - 2048)]})  # noqa: S311
+    return pa.table({"name": [name], "noise": [random.Random(name).randbytes(size * MIB - 2048)]})
 
 
 @pytest.mark.parametrize(

@@ -311,7 +311,7 @@ class Watched(LocalStorage):
 
 @pytest.mark.usefixtures("_merges_early")
 def test_a_reader_sees_no_row_twice_and_none_that_is_gone_again(tmp_path: Path) -> None:
-    storage, chance, now = Watched(tmp_path), random.Random(3), [0]  # noqa: S311
+    storage, chance, now = Watched(tmp_path), random.Random(3), [0]
     options = replace(HOLDING, delay=3, compaction_file_size=9000)
     sink = FileSink(storage, options, clock=lambda: now[0])
     for batch in range(12):

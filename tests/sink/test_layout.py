@@ -28,4 +28,4 @@ def test_everything_hidden_is_in_a_folder_that_begins_with_a_dot() -> None:
 
 def test_messages_can_be_pickled() -> None:
     message = TaskCommit(1, 0, 2, (StagedFile("p", "name", "path", 5, 1),), 9)
-    assert pickle.loads(pickle.dumps(message)) == message  # noqa: S301
+    assert pickle.loads(pickle.dumps(message)) == message

@@ -13,7 +13,7 @@ from hudiformat.sink.partition_time import DateTimeFormat, epoch_milliseconds, p
 
 
 def at(*parts: int) -> datetime:
-    return datetime(*parts)  # type: ignore[arg-type]  # noqa: DTZ001
+    return datetime(*parts)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

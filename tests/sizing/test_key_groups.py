@@ -71,4 +71,4 @@ def test_a_number_of_tasks_that_cannot_be_is_refused(tasks: int) -> None:
 
 
 def test_the_number_of_tasks_travels() -> None:
-    assert pickle.loads(pickle.dumps(Parallelism.of(4))) == Parallelism.of(4)  # noqa: S301 - our own bytes
+    assert pickle.loads(pickle.dumps(Parallelism.of(4))) == Parallelism.of(4)

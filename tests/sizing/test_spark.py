@@ -97,7 +97,7 @@ def test_one_bucket_takes_all_keys() -> None:
 def by_hand(plan_records: list[int], key: str) -> int:
     """UpsertPartitioner.getPartition, a key at a time."""
     inserts = sum(plan_records)
-    number = int.from_bytes(hashlib.md5(key.encode()).digest()[:8], "little", signed=True)  # noqa: S324
+    number = int.from_bytes(hashlib.md5(key.encode()).digest()[:8], "little", signed=True)
     share, total = (number % inserts) / inserts, 0.0
     for index, records in enumerate(plan_records):
         total += records / inserts

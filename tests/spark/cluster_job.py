@@ -77,7 +77,7 @@ def start(master: str) -> SparkSession:
 
 
 def where_the_package_is(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    import hudiformat  # noqa: PLC0415 - the executor's
+    import hudiformat
 
     for _ in batches:
         yield pa.record_batch({"path": [hudiformat.__file__]})
@@ -111,7 +111,7 @@ def rows(spark: SparkSession, start: int, *, ts: int) -> DataFrame:
 
 def upserts(spark: SparkSession, path: str, marks: str, kind: str) -> None:
     """An insert, and an upsert of half of its rows and as many new ones."""
-    import hudiformat.spark as hudi_spark  # noqa: PLC0415 - after the session, as in a job that is given the package
+    import hudiformat.spark as hudi_spark
 
     options = create(path, kind)
     with struck("hudiformat.spark.write.by_tasks", "write_rows", partial(misfortune, marks, ("killed",))):
@@ -123,7 +123,7 @@ def upserts(spark: SparkSession, path: str, marks: str, kind: str) -> None:
 
 def bulk_inserts(spark: SparkSession, path: str, marks: str) -> None:
     """There is no shuffle."""
-    import hudiformat.spark as hudi_spark  # noqa: PLC0415
+    import hudiformat.spark as hudi_spark
 
     options = create(path, "cow")
     with struck("hudiformat.spark.write.by_tasks", "write_rows", partial(misfortune, marks, EVERYTHING)):
@@ -132,7 +132,7 @@ def bulk_inserts(spark: SparkSession, path: str, marks: str) -> None:
 
 def source(spark: SparkSession, path: str, marks: str) -> None:
     """The data source, whose tasks stage their rows; what goes wrong does so while they do."""
-    import hudiformat.spark as hudi_spark  # noqa: PLC0415
+    import hudiformat.spark as hudi_spark
 
     hudi_spark.register(spark)
     options = create(path, "cow")
@@ -142,7 +142,7 @@ def source(spark: SparkSession, path: str, marks: str) -> None:
 
 def files(spark: SparkSession, path: str, marks: str) -> None:
     """The sink into plain files, which merges what the tasks have written."""
-    from hudiformat.spark import file_sink  # noqa: PLC0415
+    from hudiformat.spark import file_sink
 
     sink = file_sink(path, partition_by=["p"], options={"auto-compaction": "true"})
     with struck("hudiformat.spark.files.sink", "_write_share", partial(misfortune, marks, EVERYTHING)):
@@ -151,8 +151,8 @@ def files(spark: SparkSession, path: str, marks: str) -> None:
 
 def compaction(spark: SparkSession, path: str, marks: str) -> None:
     """A compaction of 64 file groups, in the middle of which an executor is killed; which process rewrote how many."""
-    import hudiformat as hf  # noqa: PLC0415
-    import hudiformat.spark as hudi_spark  # noqa: PLC0415
+    import hudiformat as hf
+    import hudiformat.spark as hudi_spark
 
     options = create(path, "many")
     table = hf.open_table(path, options=KINDS["many"][1])
@@ -198,7 +198,7 @@ JOBS: dict[str, Callable[[SparkSession, str, str], None]] = {
 
 def create(path: str, kind: str) -> dict[str, str]:
     """A new table; the options that go with it."""
-    import hudiformat as hf  # noqa: PLC0415
+    import hudiformat as hf
 
     table_type, options = KINDS[kind]
     hf.create_table(

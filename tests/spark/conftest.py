@@ -21,7 +21,7 @@ __all__ = ["by_tasks"]
 @pytest.fixture(params=["BUCKET", *(["SIMPLE"] if LONG else [])])
 def table(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> hf.Table:
     """The table that tests of the data source write to and read."""
-    import hudiformat.spark as hudi_spark  # noqa: PLC0415 - needs PySpark
+    import hudiformat.spark as hudi_spark
 
     hudi_spark.register(spark)
     return hf.create_table(

@@ -78,8 +78,8 @@ def streams(spark: SparkSession, rows: DataFrame, folder: Path, path: str, *, by
     source = spark.readStream.schema(rows.schema).parquet(str(folder / "in"))
 
     def write(batch: DataFrame, number: int) -> None:
-        import hudiformat  # noqa: PLC0415 - this runs in a process of Spark's
-        import hudiformat.spark as functions  # noqa: PLC0415
+        import hudiformat
+        import hudiformat.spark as functions
 
         try:
             functions.write_batch(batch, path, number)

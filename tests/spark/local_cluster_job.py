@@ -77,7 +77,7 @@ def start() -> SparkSession:
 
 
 def where_the_package_is(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    import hudiformat  # noqa: PLC0415 - the executor's
+    import hudiformat
 
     for _ in batches:
         yield pa.RecordBatch.from_pydict({"path": [str(hudiformat.__file__)]})

@@ -12,8 +12,8 @@ import hudiformat as hf
 
 errors = pytest.importorskip("pyspark.errors")
 
-from hudiformat.spark.errors import hide_frames, hide_iterator_frames, reraise_task_errors  # noqa: E402 - needs PySpark
-from hudiformat.spark.write.task_errors import encode_error  # noqa: E402 - needs PySpark
+from hudiformat.spark.errors import hide_frames, hide_iterator_frames, reraise_task_errors
+from hudiformat.spark.write.task_errors import encode_error
 
 
 def said_by_spark(raised: str | hf.HudiFormatError) -> Exception:

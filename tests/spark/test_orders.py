@@ -70,7 +70,7 @@ def parts_of(dice: random.Random, files: int) -> list[list[dict[str, Any]]]:
 
 @only_long
 def test_the_pipeline_takes_what_has_arrived(spark: SparkSession, tmp_path: Path) -> None:
-    parts = parts_of(random.Random(1), 4)  # noqa: S311
+    parts = parts_of(random.Random(1), 4)
     for number, part in enumerate(parts):
         arrive(tmp_path / "arriving", number, part)
     spark.streams.resetTerminated()  # else errors of earlier queries are raised
@@ -81,7 +81,7 @@ def test_the_pipeline_takes_what_has_arrived(spark: SparkSession, tmp_path: Path
 
 @only_long
 def test_the_pipeline_goes_on_after_it_is_killed(java: Path, tmp_path: Path) -> None:
-    dice = random.Random()  # noqa: S311 - any moment
+    dice = random.Random()
     parts = parts_of(dice, FILES)
     for number, part in enumerate(parts[: FILES // 2]):
         arrive(tmp_path / "arriving", number, part)

@@ -102,7 +102,7 @@ def test_a_query_that_is_killed_loses_and_doubles_no_row(java: Path, spark: Spar
 
     The session of the tests takes the rest.
     """
-    dice = random.Random()  # noqa: S311 - any moment
+    dice = random.Random()
     tables = [new_flights(tmp_path / "source", BUCKETS), new_flights(tmp_path / "batches", {})]
     table = tables[0]
     files = flights_by_day(3 * KILLS + 2)

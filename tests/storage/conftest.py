@@ -40,7 +40,7 @@ def of_s3(request: pytest.FixtureRequest) -> Storage:
 
 def of_s3fs(request: pytest.FixtureRequest) -> Storage:
     bucket = request.getfixturevalue("bucket")
-    from s3fs import S3FileSystem  # noqa: PLC0415 - it starts a thread
+    from s3fs import S3FileSystem
 
     return open_storage(f"{bucket}/table", filesystem=S3FileSystem(skip_instance_cache=True))
 

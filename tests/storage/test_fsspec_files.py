@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# ruff: noqa: ARG002, FBT002 - the signatures are those of fsspec
+# ruff: noqa: FBT002 - the signatures are those of fsspec
 import uuid
 from datetime import datetime, timezone
 from typing import Any

@@ -38,7 +38,7 @@ def test_a_relative_root_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_storage_survives_pickle(storage: LocalStorage) -> None:
-    copy: Storage = pickle.loads(pickle.dumps(storage))  # noqa: S301 - our own bytes
+    copy: Storage = pickle.loads(pickle.dumps(storage))
     assert copy.root == storage.root
 
 

@@ -88,7 +88,7 @@ def test_no_operation_passes_over_what_a_listing_hides(table: Table, tmp_path: P
     try:
         QUERIES[query](opened)
     except StorageError as error:
-        assert "which a commit names, is there, but was not listed" in str(error)  # noqa: PT017 - or the answer is right
+        assert "which a commit names, is there, but was not listed" in str(error)
     else:
         assert query in ("incremental", "upsert")  # they list single partitions, or none
     assert open_table(table.path).snapshot().num_rows == before

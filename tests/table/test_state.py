@@ -76,7 +76,7 @@ def test_without_a_clock_the_machines_is_taken(tmp_path: Path) -> None:
         new_table(tmp_path / zone, options={"hoodie.table.timeline.timezone": zone})
         instant = open_table(tmp_path / zone).insert(rows(("a", 1, "x", 1))).instant
         now = datetime.now(timezone.utc if zone == "UTC" else None).replace(tzinfo=None)
-        assert abs(datetime.strptime(instant, "%Y%m%d%H%M%S%f") - now) < timedelta(minutes=1)  # noqa: DTZ007
+        assert abs(datetime.strptime(instant, "%Y%m%d%H%M%S%f") - now) < timedelta(minutes=1)
 
 
 def recorded(table: Table, **options: str) -> tuple[Table, RecordingStorage]:
@@ -187,7 +187,7 @@ def test_what_was_parsed_stays_behind_where_a_look_travels(table: Table) -> None
     assert state.schema.arrow == SCHEMA  # out of the commit
     assert state.context.parsed.commits
     assert state.context.parsed.config is not None
-    sent = pickle.loads(pickle.dumps(state))  # noqa: S301 - our own bytes
+    sent = pickle.loads(pickle.dumps(state))
     assert sent.timeline == state.timeline
     assert sent.config == state.config
     assert (sent.context.parsed.commits, sent.context.parsed.config) == ({}, None)
@@ -207,7 +207,7 @@ def test_commits_of_few_files_are_kept_and_the_oldest_go_first() -> None:
 
 
 def test_a_clock_is_the_machines_in_the_zone_of_the_table() -> None:
-    utc, local = (pickle.loads(pickle.dumps(TableClock(zone))) for zone in (TimelineZone.UTC, TimelineZone.LOCAL))  # noqa: S301
+    utc, local = (pickle.loads(pickle.dumps(TableClock(zone))) for zone in (TimelineZone.UTC, TimelineZone.LOCAL))
     now = datetime.now(timezone.utc).replace(tzinfo=None)
     assert abs(utc() - now) < timedelta(seconds=10)
-    assert abs(local() - datetime.now()) < timedelta(seconds=10)  # noqa: DTZ005
+    assert abs(local() - datetime.now()) < timedelta(seconds=10)

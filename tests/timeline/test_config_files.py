@@ -89,7 +89,7 @@ def test_the_golden_tables_have_the_configuration_they_were_made_with(
         assert loaded.cdc_enabled is ("cdc" in manifest["features"])
         again = parse_table_config(format_table_config(loaded, saved_at=SAVED), path=PATH)
         assert again == loaded
-        assert pickle.loads(pickle.dumps(loaded)) == loaded  # noqa: S301
+        assert pickle.loads(pickle.dumps(loaded)) == loaded
 
 
 def test_defaults_are_hudis() -> None:

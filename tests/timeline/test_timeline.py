@@ -149,7 +149,7 @@ def test_an_instant_survives_its_file_name(time: str, completion: str | None, ki
     action, state = kind
     instant = Instant(time, action, state, completion if state is State.COMPLETED else None)
     assert parse_instant_name(instant.file_name, layout=2) == instant
-    assert pickle.loads(pickle.dumps(instant)) == instant  # noqa: S301
+    assert pickle.loads(pickle.dumps(instant)) == instant
 
 
 @given(st.text() | st.from_regex(r"[0-9]{1,3}(_[0-9]{1,3})?\.(commit|inflight|clean)(\.requested|\.inflight)?"))

@@ -31,7 +31,7 @@ def main() -> None:
     began = time.monotonic()
 
     def tell(what: str) -> None:
-        print(f"{time.monotonic() - began:6.0f} s  {what}", flush=True)  # noqa: T201
+        print(f"{time.monotonic() - began:6.0f} s  {what}", flush=True)
 
     with tempfile.TemporaryDirectory() as folder, RealHudi() as hudi:
         path = (chosen.keep or Path(folder)) / "t"

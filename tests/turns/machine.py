@@ -32,7 +32,7 @@ class Machine:
     """A table at *path* that Hudi makes, and the steps on it."""
 
     def __init__(self, hudi: RealHudi, path: Path, kind: Kind, seed: int) -> None:
-        self.seed, self.chance = seed, Random(seed)  # noqa: S311 - a seed that can be told
+        self.seed, self.chance = seed, Random(seed)
         self.kind, self.path = kind, path
         self.columns = Columns(self.chance)
         self.expected = Expected(Rules(by_event_time=True, is_global=kind.has_records))

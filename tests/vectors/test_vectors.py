@@ -244,7 +244,7 @@ DECODERS: dict[str, Callable[[Vector], Any]] = {
 
 
 def milliseconds(moment: datetime) -> int:
-    since = moment - datetime(1970, 1, 1)  # noqa: DTZ001 - instants have no zone
+    since = moment - datetime(1970, 1, 1)
     return round(since.total_seconds() * 1000)
 
 

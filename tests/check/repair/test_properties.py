@@ -164,7 +164,7 @@ def test_a_table_of_an_old_version_is_refused_by_its_version_and_left_as_it_is(
 def test_newer_properties_without_a_version_are_damaged(tmp_path: Path, key: str) -> None:
     path = unpack(V6, tmp_path).table
     value = hf.open_table(path).config.properties[key]
-    properties(path).write_bytes(format_properties({**OLD, key: value}, saved_at=datetime(2020, 1, 1)))  # noqa: DTZ001
+    properties(path).write_bytes(format_properties({**OLD, key: value}, saved_at=datetime(2020, 1, 1)))
     with pytest.raises(hf.CorruptTableError):
         hf.open_table(path)
 

@@ -57,7 +57,7 @@ def test_the_worked_example_of_the_spec_page() -> None:
         (pa.array([Decimal("0.000000000000128")]), "12 04 00 80"),
         (pa.array([dt.time(microsecond=1)]), "14 02"),
         (pa.array([dt.datetime(1970, 1, 1, microsecond=1, tzinfo=dt.timezone.utc)]), "16 02"),
-        (pa.array([dt.datetime(1970, 1, 1, microsecond=1000)], pa.timestamp("ms")), "16 d0 0f"),  # noqa: DTZ001
+        (pa.array([dt.datetime(1970, 1, 1, microsecond=1000)], pa.timestamp("ms")), "16 d0 0f"),
         (pa.array([{"a": 5, "b": "x", "c": None}], _THREE), "18 02 06 06 0a 0e 02 78 04 00 00"),
         (pa.array([None]), "04 00"),
         (None, "04 00"),

@@ -79,7 +79,7 @@ def test_nested_records_have_no_bytes_of_their_own() -> None:
 
 
 def test_decimals() -> None:
-    from decimal import Decimal  # noqa: PLC0415
+    from decimal import Decimal
 
     def fixed(size: int, precision: int) -> dict[str, Any]:
         return {
@@ -283,7 +283,7 @@ def test_a_symbol_that_the_enum_lacks_is_refused() -> None:
 @pytest.mark.parametrize("size", [1, 9])
 def test_a_decimal_that_its_fixed_does_not_hold_is_refused(size: int) -> None:
     kind = {"type": "fixed", "name": "f", "size": size, "logicalType": "decimal", "precision": 38, "scale": 0}
-    from decimal import Decimal  # noqa: PLC0415
+    from decimal import Decimal
 
     for value in (2 ** (8 * size - 1), -(2 ** (8 * size - 1)) - 1, 2**100):
         _refused(

@@ -12,7 +12,7 @@ import pytest
 import hudiformat as hf
 from hudiformat.codec.avro.incoming import adapt_to_schema
 
-MOMENT = datetime(2024, 2, 29, 12, 0, 1, 123456)  # noqa: DTZ001 - the wall clock
+MOMENT = datetime(2024, 2, 29, 12, 0, 1, 123456)
 SCHEMA = pa.schema([("id", pa.string()), ("at", pa.timestamp("us")), ("v", pa.int64())])
 AT = pa.array([MOMENT], pa.timestamp("us"))
 

@@ -37,7 +37,7 @@ CASES = [(0, 1 << 20, 10), (1, 1 << 20, 10), (300, 100, 30), (300, 4000, 30), (3
 def test_both_write_the_same_bytes_and_read_them(
     hfiles: JavaHFiles, codec: str, count: int, block_size: int, longest: int
 ) -> None:
-    rng = random.Random(count + block_size)  # noqa: S311 - the same entries each time
+    rng = random.Random(count + block_size)
     entries = some_entries(rng, count, longest)
     extras = [{f"name {n}ü": rng.randbytes(n * 20) for n in range(rng.choice([1, 8, 40]))} for _ in range(2)]
     keys, values = (pa.array([entry[at] for entry in entries], pa.binary()) for at in (0, 1))
@@ -66,7 +66,7 @@ def test_both_write_the_same_bytes_and_read_them(
 
 
 def test_the_order_of_names_is_javas(hudi: RealHudi) -> None:
-    rng = random.Random(5)  # noqa: S311 - the same names each time
+    rng = random.Random(5)
     for count in (1, 12, 13, 24, 25, 200):
         names = list(dict.fromkeys("".join(rng.choices(LETTERS, k=rng.randrange(9))) for _ in range(count)))
         code = f"names = jvm.java.util.HashMap()\nfor name in {names!r}: names.put(name, 1)\nresult = list(names)"

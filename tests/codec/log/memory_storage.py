@@ -46,7 +46,7 @@ class MemoryStorage:
     def open_input(self, path: str) -> pa.NativeFile:
         return pa.BufferReader(self.map(path))
 
-    def create(self, path: str, data: bytes, *, overwrite: bool = False, sync: bool = True) -> None:  # noqa: ARG002
+    def create(self, path: str, data: bytes, *, overwrite: bool = False, sync: bool = True) -> None:
         if path in self.files and not overwrite:
             raise StorageError(f"cannot create {path}", path=path)
         self.files[path] = bytearray(data)
@@ -66,13 +66,13 @@ class MemoryStorage:
     def make_folder(self, path: str) -> None:
         """There are no folders here."""
 
-    def set_modified(self, path: str, milliseconds: int) -> bool:  # noqa: ARG002 - of the protocol
+    def set_modified(self, path: str, milliseconds: int) -> bool:
         return False
 
     def sync_deletions(self, path: str) -> None:
         """There is no power to be cut."""
 
-    def delete_empty_folder(self, path: str) -> bool:  # noqa: ARG002
+    def delete_empty_folder(self, path: str) -> bool:
         return False
 
     def delete_folder(self, path: str) -> bool:

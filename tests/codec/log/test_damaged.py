@@ -52,7 +52,7 @@ def test_errors_name_the_file(tmp_path: Path, index: str, action: str, key: byte
     try:
         ACTIONS[action](open_table(tmp_path / "t", options=options))
     except DecodeError as error:
-        assert any(str(error).startswith(f"{path}: at byte ") for path in damaged)  # noqa: PT017
+        assert any(str(error).startswith(f"{path}: at byte ") for path in damaged)
     else:
         assert action in ("insert", "upsert", "delete", "column_stats", "record_index")  # which need not read it
 

@@ -623,10 +623,10 @@ def test_damage_to_one_block_leaves_all_but_the_one_before_it_readable(
 def test_a_reader_and_its_blocks_go_to_other_processes(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(DATA)
     for source in (tmp_path / "log", DATA):
-        reader = pickle.loads(pickle.dumps(LogReader(source)))  # noqa: S301
+        reader = pickle.loads(pickle.dumps(LogReader(source)))
         blocks = list(LogReader(source))
         assert list(reader) == blocks
-        assert pickle.loads(pickle.dumps(blocks)) == blocks  # noqa: S301
+        assert pickle.loads(pickle.dumps(blocks)) == blocks
 
 
 @pytest.mark.parametrize(

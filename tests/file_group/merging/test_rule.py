@@ -39,7 +39,7 @@ RISING: list[tuple[pa.DataType, list[Any]]] = [
     (pa.binary(), [b"", b"\0", b"\x7f", b"\x80", b"\xff\xff"]),
     (pa.bool_(), [False, True]),
     (pa.date32(), [dt.date(1, 1, 1), dt.date(1969, 12, 31), dt.date(1970, 1, 1), dt.date(9999, 12, 31)]),
-    (pa.timestamp("us"), [dt.datetime(1900, 1, 1), dt.datetime(1970, 1, 1), dt.datetime(2024, 1, 1, 0, 0, 0, 1)]),  # noqa: DTZ001
+    (pa.timestamp("us"), [dt.datetime(1900, 1, 1), dt.datetime(1970, 1, 1), dt.datetime(2024, 1, 1, 0, 0, 0, 1)]),
     (pa.timestamp("ms", "UTC"), [dt.datetime(1900, 1, 1, tzinfo=dt.timezone.utc), dt.datetime.now(dt.timezone.utc)]),
     (pa.time32("ms"), [dt.time(0), dt.time(23, 59, 59)]),
     (pa.time64("us"), [dt.time(0), dt.time(0, 0, 0, 1)]),
@@ -78,7 +78,7 @@ def test_null_is_the_first_day_of_1970_and_the_begin_of_a_day() -> None:
         (pa.string(), "", "a"),
         (pa.binary(), b"", b"a"),
         (pa.bool_(), False, True),
-        (pa.timestamp("us"), dt.datetime(1, 1, 1), dt.datetime(2024, 1, 1)),  # noqa: DTZ001
+        (pa.timestamp("us"), dt.datetime(1, 1, 1), dt.datetime(2024, 1, 1)),
         (pa.time64("us"), dt.time(0), dt.time(1)),
     ],
 )

@@ -72,7 +72,7 @@ def counted(batches: Iterator[pa.RecordBatch]) -> Counter[str]:
 @pytest.mark.parametrize("name", RULES)
 def test_the_rows_are_the_same(name: str, scratch: Path, *, partial: bool) -> None:
     rule = RULES[name]
-    chance = random.Random(f"{name}{partial}")  # noqa: S311
+    chance = random.Random(f"{name}{partial}")
     blocks = list(log(chance, partial=partial and name != "custom"))
     base = pa.Table.from_pylist([dict(zip("kon", row(chance), strict=True)) for _ in range(50)], SCHEMA).to_batches(20)
     expected = counted(

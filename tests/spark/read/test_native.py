@@ -87,10 +87,10 @@ def of_type(folder: Path, kind: pa.DataType, values: list[Any]) -> hf.Table:
 @pytest.mark.parametrize(
     ("kind", "values", "who"),
     [
-        (pa.timestamp("us", "UTC"), [datetime(1, 1, 1), datetime(9999, 12, 31), None], {"Spark"}),  # noqa: DTZ001
-        (pa.timestamp("ms"), [datetime(1582, 10, 10), None], {"Spark"}),  # noqa: DTZ001 - days that were no days
+        (pa.timestamp("us", "UTC"), [datetime(1, 1, 1), datetime(9999, 12, 31), None], {"Spark"}),
+        (pa.timestamp("ms"), [datetime(1582, 10, 10), None], {"Spark"}),
         (pa.date32(), [date(1, 1, 1), date(1582, 10, 10), None], {"Spark"}),
-        (pa.time64("us"), [datetime(2024, 1, 1, 12).time(), None], {"Python"}),  # noqa: DTZ001
+        (pa.time64("us"), [datetime(2024, 1, 1, 12).time(), None], {"Python"}),
         (pa.list_(pa.struct([("n", pa.list_(pa.int32()))])), [[{"n": [1, None]}, None], [], None], {"Spark"}),
         (pa.map_(pa.string(), pa.decimal128(9, 2)), [[("a", 1)], [], None], {"Spark"}),
         (pa.binary(4), [b"abcd", None], {"Spark"}),

@@ -147,11 +147,11 @@ def test_an_empty_table(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_times_in_filters_are_in_the_session_s_zone(spark: SparkSession, tmp_path: Path) -> None:
-    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow as pa
 
     schema = pa.schema([("k", pa.string()), ("ts", pa.timestamp("us", "UTC")), ("p", pa.string())])
     table = new_table(tmp_path / "t", schema=schema, table_type="COPY_ON_WRITE")
-    from datetime import datetime, timezone  # noqa: PLC0415
+    from datetime import datetime, timezone
 
     table.insert(rows(("1", datetime(2024, 1, 1, 12, tzinfo=timezone.utc), "a"), schema=schema))
     for zone in ("America/New_York", "Asia/Tokyo", "GMT+3"):

@@ -12,7 +12,7 @@ from hudiformat.schema.table_schema import TableSchema
 
 datasource = pytest.importorskip("pyspark.sql.datasource")
 
-from hudiformat.spark.source.messages import fit_batches, results_of  # noqa: E402 - needs PySpark
+from hudiformat.spark.source.messages import fit_batches, results_of
 
 SCHEMA = TableSchema.from_arrow(pa.schema([("id", pa.string()), ("n", pa.int64())]), "t")
 

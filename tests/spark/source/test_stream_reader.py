@@ -14,9 +14,9 @@ from hudiformat.write.commit.transaction import begin_write
 
 limits = pytest.importorskip("pyspark.sql.streaming.datasource")
 
-from hudiformat.spark.options import SourceOptions  # noqa: E402 - needs PySpark
-from hudiformat.spark.read.pieces import SlicePiece  # noqa: E402
-from hudiformat.spark.source.stream_reader import HudiStreamReader  # noqa: E402
+from hudiformat.spark.options import SourceOptions
+from hudiformat.spark.read.pieces import SlicePiece
+from hudiformat.spark.source.stream_reader import HudiStreamReader
 
 SCHEMA = pa.schema([pa.field("id", pa.string()), pa.field("ts", pa.int64())])
 

@@ -90,7 +90,7 @@ def test_all_rows_are_updated_without_a_condition_and_texts_are_values(spark: Sp
 
 NO_TYPE_IN_SPARK = {
     "at": (pa.timestamp("ms", "UTC"), datetime(2024, 1, 1, 12, tzinfo=timezone.utc)),
-    "local": (pa.timestamp("ms"), datetime(2024, 1, 1, 12)),  # noqa: DTZ001
+    "local": (pa.timestamp("ms"), datetime(2024, 1, 1, 12)),
     "fixed": (pa.binary(2), b"ab"),
     "t": (pa.time64("us"), time(1, 2, 3)),
     "li": (pa.list_(pa.field("element", pa.struct([("t", pa.time32("ms"))]))), [{"t": time(1)}, None]),

@@ -16,9 +16,9 @@ pytestmark = pytest.mark.unmeasured
 
 pyspark_sql = pytest.importorskip("pyspark.sql")
 
-import hudiformat.spark as hudi_spark  # noqa: E402 - needs PySpark
-from hudiformat.schema.evolution import PARTIAL_SCHEMA  # noqa: E402
-from tests.rows import assert_same_rows  # noqa: E402
+import hudiformat.spark as hudi_spark
+from hudiformat.schema.evolution import PARTIAL_SCHEMA
+from tests.rows import assert_same_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

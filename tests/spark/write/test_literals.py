@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 VALUES = {
-    "local": (pa.timestamp("us"), datetime(2024, 1, 1, 12, 0, 0, 5)),  # noqa: DTZ001
-    "st": (pa.struct([("x", pa.int32()), ("at", pa.timestamp("us"))]), {"x": 2, "at": datetime(2024, 1, 1, 12)}),  # noqa: DTZ001
+    "local": (pa.timestamp("us"), datetime(2024, 1, 1, 12, 0, 0, 5)),
+    "st": (pa.struct([("x", pa.int32()), ("at", pa.timestamp("us"))]), {"x": 2, "at": datetime(2024, 1, 1, 12)}),
     "m": (pa.map_(pa.string(), pa.int64()), {"a": 1, "b": None}),
     "nothing": (pa.map_(pa.string(), pa.int64()), {}),
     "li": (pa.list_(pa.struct([("x", pa.int32())])), [{"x": 1}, {}, None]),

@@ -13,7 +13,7 @@ from hudiformat.schema.table_schema import TableSchema
 
 types = pytest.importorskip("pyspark.sql.types")
 
-from hudiformat.spark.write.schema import arrow_schema, as_table_has, fit_shown, spark_schema  # noqa: E402 - needs PySpark
+from hudiformat.spark.write.schema import arrow_schema, as_table_has, fit_shown, spark_schema
 
 EVERY_TYPE = pa.schema(
     [
@@ -85,8 +85,8 @@ OF_TABLE = pa.schema(
     }
 )
 ROW = {
-    "at": datetime(2024, 1, 1, 12),  # noqa: DTZ001 - it is in UTC
-    "local": datetime(2024, 1, 1, 12),  # noqa: DTZ001
+    "at": datetime(2024, 1, 1, 12),
+    "local": datetime(2024, 1, 1, 12),
     "fixed": b"ab",
     "t": time(1, 2, 3),
     "list": [{"t": time(1, 2, 3, 4), "n": 1}, None],
@@ -117,7 +117,7 @@ def test_other_types_than_those_that_spark_shows_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("local", datetime(2024, 1, 1, 12, 0, 0, 1)), ("fixed", b"abc")],  # noqa: DTZ001
+    [("local", datetime(2024, 1, 1, 12, 0, 0, 1)), ("fixed", b"abc")],
 )
 def test_a_value_that_the_column_of_the_table_cannot_hold_is_refused(name: str, value: object) -> None:
     schema = pa.schema([OF_TABLE.field(name)])

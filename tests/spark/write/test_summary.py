@@ -42,7 +42,7 @@ def test_rows_are_counted_and_their_keys_are_taken_where_they_are_few(
 
 
 def test_a_null_key_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    import hudiformat.spark as hudi_spark  # noqa: PLC0415 - needs PySpark
+    import hudiformat.spark as hudi_spark
 
     pair = Pair(spark, tmp_path, "MERGE_ON_READ", {"hoodie.index.type": "SIMPLE"})
     null: Any = None

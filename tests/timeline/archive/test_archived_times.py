@@ -65,7 +65,7 @@ def test_times_are_read_once_and_sent_along(tmp_path: Path) -> None:
     assert times.of(instant) == time
     assert storage.requests == []
     local = ArchivedTimes(LocalStorage(tmp_path), times.config)
-    assert pickle.loads(pickle.dumps(local)).of(instant) == time  # noqa: S301 - our own bytes
+    assert pickle.loads(pickle.dumps(local)).of(instant) == time
 
 
 def test_a_table_reads_them_once(tmp_path: Path) -> None:

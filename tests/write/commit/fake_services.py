@@ -107,7 +107,7 @@ class FakeDynamoDB:
         return SimpleNamespace(wait=lambda **_arguments: None)
 
     def _check(self, key: str, condition: str, values: Any) -> None:
-        from botocore.exceptions import ClientError  # noqa: PLC0415 - an extra
+        from botocore.exceptions import ClientError
 
         item = self.items.get(key)
         for part in condition.split(" AND "):
@@ -122,7 +122,7 @@ class FakeDynamoDB:
                 raise ClientError({"Error": {"Code": "ConditionalCheckFailedException"}}, "PutItem")
 
     def _ask(self, request: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        from botocore.exceptions import ClientError, EndpointConnectionError  # noqa: PLC0415 - an extra
+        from botocore.exceptions import ClientError, EndpointConnectionError
 
         if not self.exists:
             raise ClientError({"Error": {"Code": "ResourceNotFoundException"}}, "GetItem")

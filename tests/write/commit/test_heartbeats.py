@@ -102,10 +102,10 @@ def test_a_heartbeat_goes_on_where_it_is_sent_to(tmp_path: Path) -> None:
         heartbeat.hand_over()
     file = file_of(tmp_path)
     file.unlink()
-    sent: Heartbeat = pickle.loads(pickle.dumps(heartbeat))  # noqa: S301
+    sent: Heartbeat = pickle.loads(pickle.dumps(heartbeat))
     with sent.keep_beating():
         sent.confirm()
-        again: Heartbeat = pickle.loads(pickle.dumps(sent))  # noqa: S301
+        again: Heartbeat = pickle.loads(pickle.dumps(sent))
         with again.keep_beating():
             again.stop()
         assert not file.exists()

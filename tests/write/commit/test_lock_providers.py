@@ -99,7 +99,7 @@ def of_dynamodb(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -
 
 def of_zookeeper(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Service:
     pytest.importorskip("kazoo")
-    from kazoo.exceptions import ConnectionLoss  # noqa: PLC0415 - not everywhere
+    from kazoo.exceptions import ConnectionLoss
 
     server = FakeZookeeper()
     apply = server.faults.apply
@@ -416,8 +416,8 @@ def test_a_lock_that_is_given_after_its_lease_is_not_held(
 def test_the_implicit_path_is_a_hash_of_the_tables() -> None:
     path = implicit_base_path("s3a://bucket/tables/trips")
     assert path == implicit_base_path("s3://bucket/tables/trips")
-    assert path.startswith("/tmp/")  # noqa: S108 - in ZooKeeper
-    assert len(path) == len("/tmp/") + 16  # noqa: S108
+    assert path.startswith("/tmp/")
+    assert len(path) == len("/tmp/") + 16
 
 
 _LOCK = "hoodie.write.lock"

@@ -177,7 +177,7 @@ def test_blocks_of_rows_that_grow_keep_to_it_too(tmp_path: Path, format_: str, o
     ranks = {"growing": range(4000), "shrinking": range(3999, -1, -1), "mixed": [i * 7 % 4000 for i in range(4000)]}
     lengths = [10 + 990 * rank // 4000 for rank in ranks[order]]
     columns: dict[str, Any] = {name: data[name] for name in data.column_names}
-    chance = random.Random(1)  # noqa: S311 - texts that do not compress
+    chance = random.Random(1)
     columns["t"] = [chance.randbytes(length // 2).hex() for length in lengths]
     columns |= dict.fromkeys(flags.names, pa.array([True] * 4000))
     (path,) = logs_of(table, table.upsert(pa.table(columns, schema=table.schema)))

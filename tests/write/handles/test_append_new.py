@@ -28,7 +28,7 @@ WIDE = pa.schema([*SCHEMA, pa.field("t", pa.string())])
 
 
 def with_texts(count: int, length: int) -> pa.Table:
-    chance = random.Random(count)  # noqa: S311 - texts that do not compress
+    chance = random.Random(count)
     data = keyed(0, count)
     return data.append_column("t", pa.array([chance.randbytes(length // 2).hex() for _ in range(count)]))
 

@@ -105,7 +105,7 @@ def test_a_row_that_loses_against_an_older_delete_gets_no_record(tmp_path: Path)
 @pytest.mark.slow
 @pytest.mark.parametrize(("index", "seed"), sample(product(INDEXES, range(2)), of=16))
 def test_entries_are_those_of_the_rows_after_any_writes(tmp_path: Path, index: str, seed: int) -> None:
-    path, random = tmp_path / "t", Random(seed)  # noqa: S311 - no secret
+    path, random = tmp_path / "t", Random(seed)
     table = table_of(path, index, {"hoodie.metadata.compact.max.delta.commits": "4"})
     for _ in range(12):
         keys = random.sample("abcdefgh", 3)

@@ -67,8 +67,8 @@ def test_files_are_read_by_tasks_where_there_are_some(
             assert (name, alone) == ("read files of t for an index", False)
             calls.append(len(given))
             sent = pickle.dumps((function, given))
-            there, received = pickle.loads(sent)  # noqa: S301 - our own
-            return iter([pickle.loads(pickle.dumps(there(one, TaskAttempt(0, 0)))) for one in received])  # noqa: S301
+            there, received = pickle.loads(sent)
+            return iter([pickle.loads(pickle.dumps(there(one, TaskAttempt(0, 0)))) for one in received])
 
     limits = BuildLimits(portion_bytes=at_once)
     create_index(replace(table._context, executor=Elsewhere()), name, limits=limits)

@@ -138,7 +138,7 @@ def test_what_numpy_refuses_is_refused(kind: Any, values: list[Any]) -> None:
 
 @pytest.mark.parametrize("size", [1, 8, 9, 16, 18])
 def test_decimals_take_as_many_bytes_as_they_need_or_are_refused(size: int) -> None:
-    from decimal import Decimal  # noqa: PLC0415
+    from decimal import Decimal
 
     fixed = {"type": "fixed", "name": "f", "size": size, "logicalType": "decimal", "precision": 38, "scale": 0}
     plain = {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 0}

@@ -10,7 +10,7 @@ import pytest
 from hudiformat.codec.avro.compiled.memory import copy16, load8, load32, load64, store8, store32, store64
 
 numba = pytest.importorskip("numba")
-from hudiformat.codec.avro.compiled import native  # noqa: E402
+from hudiformat.codec.avro.compiled import native
 
 SIGNATURE = "int64(int64, int64)"
 

@@ -19,7 +19,7 @@ _PAD = b"\xff" * 16
 
 def utf8_on_machine() -> Callable[[int, int], bool]:
     pytest.importorskip("numba")
-    from hudiformat.codec.avro.compiled.native import compile_kernel  # noqa: PLC0415 - imports numba
+    from hudiformat.codec.avro.compiled.native import compile_kernel
 
     return compile_kernel(texts.is_utf8, "boolean(int64, int64)")
 

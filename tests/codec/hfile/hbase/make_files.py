@@ -50,7 +50,7 @@ class Writer:
 
 def main() -> None:
     """Write the files."""
-    import pyspark  # noqa: PLC0415 - only for where it is
+    import pyspark
 
     writer = Writer(sys.argv[1], Path(pyspark.__file__).parent / "jars")
     writer.write("levels.hfile", "NONE", "CRC32")

@@ -37,7 +37,7 @@ Row = tuple[str, int | None, str, int, bool]
 
 def rows_of(seed: int, *, deletes: bool = False) -> list[Row]:
     """Rows with distinct keys, some of them in other partitions than with another seed, and some older."""
-    random = Random(seed)  # noqa: S311 - the same rows every time
+    random = Random(seed)
     keys = random.sample(range(60), 40)
     partitions = ("x", "y", "z")
     return [
