@@ -18,6 +18,7 @@ from hudiformat.errors import (
     warn,
 )
 from hudiformat.metadata_table.kinds.files import FILES
+from hudiformat.naming.file_names import LogFileName, base_name, parse_data_file
 from hudiformat.naming.instants import next_instant
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.storage.protocol import Storage, TellsOneThing
@@ -177,14 +178,19 @@ def check_publishable(state: TableState, seen: TableState, instant: Instant, met
             path=root,
         )
     for path, expected, found in _sizes(state.storage, _files_of_commit(metadata)):
-        # Another writer may have appended to a log file of table version 6 since.
-        if found != expected and not (state.logs_name_slices and found is not None and found > expected):
+        if found != expected and not (state.logs_name_slices and _has_grown(path, expected, found)):
             there = "it does not exist" if found is None else f"it has {found}"
             raise CommitError(
                 f"{root}/{path}: {instant} has written {expected} bytes to this file, but {there}; nothing was "
                 "committed, write again",
                 path=f"{root}/{path}",
             )
+
+
+def _has_grown(path: str, expected: int, found: int | None) -> bool:
+    """Return whether another writer has appended to a log file since, as in tables of version 6."""
+    is_log = isinstance(parse_data_file(base_name(path)), LogFileName)
+    return is_log and found is not None and found > expected
 
 
 def _refuse_undone(state: TableState, seen: TableState, instant: Instant) -> None:
