@@ -132,7 +132,7 @@ def test_a_lock_has_one_holder(
     def work() -> None:
         nonlocal inside, most, count
         for _ in range(3):
-            with hold_lock(make(), patience=60) as held:
+            with hold_lock(make(), longest_wait=60) as held:
                 held.confirm()
                 inside += 1
                 most, count = max(most, inside), count + 1

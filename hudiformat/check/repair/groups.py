@@ -67,13 +67,13 @@ def damaged_logs(findings: Iterable[TableFinding], groups: Iterable[Group]) -> I
     return ((path, "; ".join(found)) for path, found in messages.items())
 
 
-def plan_groups(state: TableState, found: dict[Group, list[TableFinding]], patience: WriterTimeout) -> Iterator[Job]:
+def plan_groups(state: TableState, found: dict[Group, list[TableFinding]], timeout: WriterTimeout) -> Iterator[Job]:
     """Yield the jobs for file groups that have to be rewritten."""
-    writing = patience.of_writers(state)
+    writing = timeout.of_writers(state)
     for group, findings in found.items():
         source = source_of(state, group, [finding.path for finding in findings])
         step = _step(state, findings, source)
-        recent = (patience.of_file(finding.path) for finding in findings)
+        recent = (timeout.of_file(finding.path) for finding in findings)
         reason = writing or next(filter(None, recent), None)
         run, check = partial(_rewrite, state, group, findings), partial(_check_rewriting, state, source)
         yield Job(step, run, check) if reason is None else Job.refused(step, reason)

@@ -65,7 +65,7 @@ class MendedProperties:
     config: TableConfig | None
 
 
-def mend_properties(storage: Storage, given: Mapping[str, str], patience: WriterTimeout) -> MendedProperties:
+def mend_properties(storage: Storage, given: Mapping[str, str], timeout: WriterTimeout) -> MendedProperties:
     """Return the jobs for the properties of the table in *storage*; *given* are properties that the caller knows.
 
     Raises:
@@ -80,23 +80,23 @@ def mend_properties(storage: Storage, given: Mapping[str, str], patience: Writer
     why = "; ".join(finding.message for finding in findings)
     backup = _read_if_intact(storage, BACKUP_FILE)
     if findings[0].kind is TableFindingKind.LEFTOVER:
-        return _restore_backup(storage, why, patience)
+        return _restore_backup(storage, why, timeout)
     if backup is not None:
         step = RepairStep(RepairKind.PROPERTIES, PROPERTIES_FILE, "is restored from its backup", why)
-        job = _guard(step, partial(_restore, storage, why), patience, BACKUP_FILE)
+        job = _guard(step, partial(_restore, storage, why), timeout, BACKUP_FILE)
         return MendedProperties((job,), backup)
-    return _rebuild(storage, given, why, patience)
+    return _rebuild(storage, given, why, timeout)
 
 
-def _restore_backup(storage: Storage, why: str, patience: WriterTimeout) -> MendedProperties:
+def _restore_backup(storage: Storage, why: str, timeout: WriterTimeout) -> MendedProperties:
     step = RepairStep(RepairKind.PROPERTIES, BACKUP_FILE, "is taken away: the properties are whole", why)
-    job = _guard(step, lambda taken: taken.move_file(BACKUP_FILE, why), patience, BACKUP_FILE)
+    job = _guard(step, lambda taken: taken.move_file(BACKUP_FILE, why), timeout, BACKUP_FILE)
     return MendedProperties((job,), load_table_config(storage))
 
 
-def _guard(step: RepairStep, run: Callable[[RepairFolder], object], patience: WriterTimeout, path: str) -> Job:
+def _guard(step: RepairStep, run: Callable[[RepairFolder], object], timeout: WriterTimeout, path: str) -> Job:
     """Return a job that is refused if the writer of *path* may be alive."""
-    reason = patience.of_file(path)
+    reason = timeout.of_file(path)
     return Job(step, run) if reason is None else Job.refused(step, reason)
 
 
@@ -121,7 +121,7 @@ def _restore(storage: Storage, why: str, taken: RepairFolder) -> None:
     taken.move_file(BACKUP_FILE, "the properties were restored from it")
 
 
-def _rebuild(storage: Storage, given: Mapping[str, str], why: str, patience: WriterTimeout) -> MendedProperties:
+def _rebuild(storage: Storage, given: Mapping[str, str], why: str, timeout: WriterTimeout) -> MendedProperties:
     inferred = of_files(storage)
     known = {**inferred, **of_metadata_table(storage), **whole_lines(storage, PROPERTIES_FILE)}
     known = {**known, **whole_lines(storage, BACKUP_FILE), **given}
@@ -140,7 +140,7 @@ def _rebuild(storage: Storage, given: Mapping[str, str], why: str, patience: Wri
         return MendedProperties((Job.refused(step, f"they would be invalid: {error}"),), None)
     found = ", ".join(f"{key}={config.properties.get(key, '')}" for key in needed)
     step = replace(step, what=f"{_MADE_AGAIN}: {found}")
-    job = _guard(step, partial(_write, storage, config, why), patience, PROPERTIES_FILE)
+    job = _guard(step, partial(_write, storage, config, why), timeout, PROPERTIES_FILE)
     return MendedProperties((job,), config)
 
 

@@ -185,7 +185,7 @@ class LockOptions:
     hive: HiveLockOptions = field(default_factory=HiveLockOptions)
 
     @property
-    def patience(self) -> float:
+    def longest_wait(self) -> float:
         """The seconds that a writer waits for the lock: between its attempts, and in each if the provider waits there.
 
         Source: LockManager, RetryHelper, Hudi 1.2.0.

@@ -69,7 +69,7 @@ def hold_table_lock(context: TableContext) -> Iterator[TableContext]:
         with _in_process(context.storage.root).section:
             yield context
         return
-    with hold_lock(lock_of(context.storage, options.lock), patience=options.lock.patience) as hold:
+    with hold_lock(lock_of(context.storage, options.lock), longest_wait=options.lock.longest_wait) as hold:
         yield replace(context, confirm=hold.confirm)
 
 
@@ -109,14 +109,14 @@ def wait_for_threads(state: TableState) -> Iterator[TableState]:
         LockError: another thread has been writing for too long.
     """
     root, thread = state.storage.root, threading.get_ident()
-    patience = state.options.concurrency.lock.patience
-    deadline, writers = time.monotonic() + patience, _in_process(root)
+    longest_wait = state.options.concurrency.lock.longest_wait
+    deadline, writers = time.monotonic() + longest_wait, _in_process(root)
     with _changed:
         while writers.of_others() or writers.beginning not in (None, thread):
             if time.monotonic() >= deadline:
                 raise LockError(
-                    f"{root}: another thread of this process has been writing to the table for {patience:g} seconds; "
-                    "wait for it, or set hoodie.write.concurrency.mode=OPTIMISTIC_CONCURRENCY_CONTROL"
+                    f"{root}: another thread of this process has been writing to the table for {longest_wait:g} "
+                    "seconds; wait for it, or set hoodie.write.concurrency.mode=OPTIMISTIC_CONCURRENCY_CONTROL"
                 )
             _changed.wait(_CHECK_INTERVAL)
         before, writers.beginning = writers.beginning, thread

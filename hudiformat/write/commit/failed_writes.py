@@ -80,7 +80,7 @@ def end_failed_writes(state: TableState) -> TableState:
     options = state.options.concurrency
     if options.failed_writes_policy is not FailedWritesPolicy.EAGER:
         return state
-    deadline = time.monotonic() + options.lock.patience
+    deadline = time.monotonic() + options.lock.longest_wait
     while going_on := state.pending_writes:
         if time.monotonic() >= deadline:
             raise LockError(

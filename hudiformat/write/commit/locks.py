@@ -91,8 +91,8 @@ def _now() -> tuple[float, float]:
 
 
 @contextmanager
-def hold_lock(lock: Lock, *, patience: float) -> Iterator[HeldLock]:
-    """Hold *lock* while the block runs, after waiting for it for at most *patience* seconds.
+def hold_lock(lock: Lock, *, longest_wait: float) -> Iterator[HeldLock]:
+    """Hold *lock* while the block runs, after waiting for it for at most *longest_wait* seconds.
 
     A lock that expires is renewed meanwhile.  If the lock cannot be released, a warning says so; the changes made under
     it stay.
@@ -100,7 +100,7 @@ def hold_lock(lock: Lock, *, patience: float) -> Iterator[HeldLock]:
     Raises:
         LockError: another writer has held it all the time.
     """
-    _acquire(lock, patience)
+    _acquire(lock, longest_wait)
     ticker = Ticker(lock.renew, interval=lock.renew_every, name="lock") if lock.renew_every else None
     if ticker is not None:
         ticker.start()
@@ -113,14 +113,14 @@ def hold_lock(lock: Lock, *, patience: float) -> Iterator[HeldLock]:
         _release(hold)
 
 
-def _acquire(lock: Lock, patience: float) -> None:
-    deadline = time.monotonic() + patience
+def _acquire(lock: Lock, longest_wait: float) -> None:
+    deadline = time.monotonic() + longest_wait
     wait = _FIRST_WAIT
     try:
         while not lock.try_acquire():
             if time.monotonic() >= deadline:
                 never = "" if lock.renew_every else "; if its writer is dead, delete it, or set " + _EXPIRE
-                message = f"the lock was not free for {patience:g} seconds: {lock.describe()}{never}"
+                message = f"the lock was not free for {longest_wait:g} seconds: {lock.describe()}{never}"
                 raise LockError(message)  # noqa: TRY301 - it is given up below, as after an interrupt
             time.sleep(wait)
             wait = min(wait * 2, _LONGEST_WAIT)

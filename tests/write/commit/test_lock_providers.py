@@ -181,9 +181,9 @@ def test_who_waits_gets_the_lock_and_who_gives_up_does_not(service: Service) -> 
     first = service.make()
     assert first.try_acquire()
     with pytest.raises(LockError, match="the lock was not free for 0.02 seconds: .*"):
-        hold_lock(service.make(), patience=0.02).__enter__()
+        hold_lock(service.make(), longest_wait=0.02).__enter__()
     threading.Timer(0.05, first.release).start()
-    with hold_lock(service.make(), patience=10) as held:
+    with hold_lock(service.make(), longest_wait=10) as held:
         held.confirm()
 
 
@@ -219,7 +219,7 @@ def test_a_request_that_is_done_twice_gives_the_lock_to_one(service: Service) ->
 def test_a_service_that_is_away_is_waited_for(service: Service) -> None:
     lock = service.make()
     service.faults.away = 3
-    with hold_lock(lock, patience=10) as held:
+    with hold_lock(lock, longest_wait=10) as held:
         held.confirm()
         service.faults.away = 1
         held._looked = None
@@ -232,7 +232,7 @@ def test_a_service_that_is_away_is_waited_for(service: Service) -> None:
 def test_a_service_that_never_answers_is_named(service: Service) -> None:
     service.faults.away = 1_000_000
     with pytest.raises(LockError, match=r"the lock was not free for 0 seconds: .*(nobody answers|Connection|nowhere)"):
-        hold_lock(service.make(), patience=0).__enter__()
+        hold_lock(service.make(), longest_wait=0).__enter__()
 
 
 @pytest.mark.all_sets
@@ -352,7 +352,7 @@ def test_a_zookeeper_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPat
     few = Retries(0, 0.01, 0.01)
     lock = ZookeeperLock("127.0.0.1:1", "/locks/t", session_timeout=1, connection_timeout=0.2, retries=few)
     with pytest.raises(LockError, match=r"the lock /locks/t in ZooKeeper at 127.0.0.1:1 TimeoutError: no answer after"):
-        hold_lock(lock, patience=0).__enter__()
+        hold_lock(lock, longest_wait=0).__enter__()
 
 
 def test_retries_of_zookeepers_lock_are_those_of_the_options(tmp_path: Path) -> None:

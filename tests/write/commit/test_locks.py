@@ -36,7 +36,7 @@ def test_one_at_a_time(lock: Lock) -> None:
 def test_waiting_for_a_lock(lock: Lock) -> None:
     lock.try_acquire()
     threading.Timer(0.05, lock.release).start()
-    with hold_lock(lock, patience=10):
+    with hold_lock(lock, longest_wait=10):
         assert not lock.try_acquire()
     assert lock.try_acquire()
     lock.release()
@@ -45,12 +45,12 @@ def test_waiting_for_a_lock(lock: Lock) -> None:
 def test_a_lock_that_is_never_free(lock: Lock) -> None:
     lock.try_acquire()
     with pytest.raises(LockError, match=r"the lock was not free for 0.02 seconds: .*hoodie.write.lock.filesystem"):
-        hold_lock(lock, patience=0.02).__enter__()
+        hold_lock(lock, longest_wait=0.02).__enter__()
     lock.release()
 
 
 def test_a_lock_is_given_back_after_an_error(lock: Lock) -> None:
-    with pytest.raises(ZeroDivisionError), hold_lock(lock, patience=1):
+    with pytest.raises(ZeroDivisionError), hold_lock(lock, longest_wait=1):
         raise ZeroDivisionError
     assert lock.try_acquire()
     lock.release()
@@ -102,7 +102,10 @@ def test_a_lock_that_cannot_be_made(tmp_path: Path) -> None:
 def test_a_folder_of_locks_that_is_a_file_is_an_error_at_once(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     lock = FileSystemLock(LocalStorage(tmp_path / "file"), "")
-    with pytest.raises(StorageError, match="cannot create .*file/lock: Not a directory"), hold_lock(lock, patience=0):
+    with (
+        pytest.raises(StorageError, match="cannot create .*file/lock: Not a directory"),
+        hold_lock(lock, longest_wait=0),
+    ):
         pass
 
 
@@ -190,7 +193,7 @@ def test_a_lock_that_cannot_be_given_back_is_a_warning(tmp_path: Path, monkeypat
     lock = FileSystemLock(LocalStorage(tmp_path), "")
     with (
         pytest.warns(HudiFormatWarning, match="could not be released.*the network is gone"),
-        hold_lock(lock, patience=1),
+        hold_lock(lock, longest_wait=1),
     ):
         monkeypatch.setattr(LocalStorage, "delete", fail)
     assert lock.is_own()
@@ -199,7 +202,7 @@ def test_a_lock_that_cannot_be_given_back_is_a_warning(tmp_path: Path, monkeypat
 def test_a_lock_that_expires_is_renewed_as_long_as_it_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FileSystemLock, "expires_after", 0.03)
     lock = FileSystemLock(LocalStorage(tmp_path), "", 1)
-    with hold_lock(lock, patience=1) as hold:
+    with hold_lock(lock, longest_wait=1) as hold:
         os.utime(tmp_path / "lock", (0, 0))
         deadline = time.monotonic() + 10
         while (tmp_path / "lock").stat().st_mtime == 0 and time.monotonic() < deadline:

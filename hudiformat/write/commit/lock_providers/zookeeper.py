@@ -196,14 +196,14 @@ def _lock_at(path: str, options: ZookeeperLockOptions) -> ZookeeperLock:
     )
 
 
-def _start(client: Any, patience: float) -> None:
+def _start(client: Any, longest_wait: float) -> None:
     """Connect *client*; kazoo's error for too long a wait has no class in common with its others."""
     from kazoo.handlers.threading import KazooTimeoutError  # noqa: PLC0415 - an extra
 
     try:
-        client.start(timeout=patience)
+        client.start(timeout=longest_wait)
     except KazooTimeoutError as error:
-        raise TimeoutError(f"no answer after {patience:g} seconds") from error
+        raise TimeoutError(f"no answer after {longest_wait:g} seconds") from error
 
 
 def _new_client(hosts: str, session_timeout: float, retries: Retries) -> Any:
