@@ -47,10 +47,10 @@ def test_javas_writer_and_ours_exclude_each_other(
     try:
         assert theirs.try_acquire(5000)
         with pytest.raises(LockError, match="the lock was not free for 0 seconds"):
-            hold_lock(ours_of(tmp_path, options), patience=0).__enter__()
+            hold_lock(ours_of(tmp_path, options), longest_wait=0).__enter__()
         begun = time.monotonic()
         threading.Timer(0.3, theirs.release).start()
-        with hold_lock(ours_of(tmp_path, options), patience=30) as held:
+        with hold_lock(ours_of(tmp_path, options), longest_wait=30) as held:
             assert time.monotonic() - begun >= 0.3
             held.confirm()
             assert not theirs.try_acquire(200)

@@ -25,7 +25,7 @@ _RANGE = re.compile(r"([0-9]+)_([0-9]+)_([0-9]+)\.parquet")
 _MANIFEST = re.compile(r"manifest_([0-9]+)")
 
 
-def plan_archive(state: TableState, findings: Iterable[TableFinding], patience: WriterTimeout) -> Iterator[Job]:
+def plan_archive(state: TableState, findings: Iterable[TableFinding], timeout: WriterTimeout) -> Iterator[Job]:
     """Yield the jobs for the damaged files of the archived timeline among *findings*."""
     folder, seen = state.config.history_folder, set()
     for finding in findings:
@@ -43,7 +43,7 @@ def plan_archive(state: TableState, findings: Iterable[TableFinding], patience: 
             what = "is taken away, and a new manifest does without it"
             run = partial(_list_again, state, finding.message)
         step = RepairStep(RepairKind.ARCHIVE, path, what, finding.message, "" if path == folder else _LOST)
-        reason = patience.of_file(path)
+        reason = timeout.of_file(path)
         yield Job(step, run) if reason is None else Job.refused(step, reason)
 
 

@@ -45,7 +45,7 @@ _LOST_CONTENT = "what the commit said besides files and schema, such as the chec
 def plan_instants(
     state: TableState,
     findings: Iterable[TableFinding],
-    patience: WriterTimeout,
+    timeout: WriterTimeout,
     damaged_groups: Collection[tuple[str, str]] = (),
 ) -> Iterator[Job]:
     """Yield the jobs for findings about the timeline; *damaged_groups* are the file groups with damaged files."""
@@ -57,11 +57,11 @@ def plan_instants(
         if instant is None or instant.time in seen:
             continue
         if instant.is_completed:
-            yield _of_completed(state, instant, finding, patience)
+            yield _of_completed(state, instant, finding, timeout)
             continue
         seen.add(instant.time)
         newest = next((one for one in state.timeline.pending if one.time == instant.time), instant)
-        yield _of_pending(state, newest, finding, patience, damaged_groups)
+        yield _of_pending(state, newest, finding, timeout, damaged_groups)
 
 
 def _parse_name(state: TableState, name: str) -> Instant | None:
@@ -71,9 +71,9 @@ def _parse_name(state: TableState, name: str) -> Instant | None:
         return None
 
 
-def _of_completed(state: TableState, instant: Instant, finding: TableFinding, patience: WriterTimeout) -> Job:
+def _of_completed(state: TableState, instant: Instant, finding: TableFinding, timeout: WriterTimeout) -> Job:
     step, run = _plan_mending(state, instant, finding)
-    reason = patience.of_file(finding.path) or _reason_to_keep(state, finding.path)
+    reason = timeout.of_file(finding.path) or _reason_to_keep(state, finding.path)
     if reason is not None:
         return Job.refused(step, reason)
     return Job(step, run)
@@ -144,12 +144,12 @@ def _of_pending(
     state: TableState,
     instant: Instant,
     finding: TableFinding,
-    patience: WriterTimeout,
+    timeout: WriterTimeout,
     damaged_groups: Collection[tuple[str, str]],
 ) -> Job:
     is_damaged = finding.kind is TableFindingKind.DAMAGED
     step, run = _plan_ending(state, instant, finding, has_plan=not is_damaged, damaged_groups=damaged_groups)
-    reason = patience.of_instant(state, instant) or (_reason_to_keep(state, finding.path) if is_damaged else None)
+    reason = timeout.of_instant(state, instant) or (_reason_to_keep(state, finding.path) if is_damaged else None)
     if reason is not None:
         return Job.refused(step, reason)
     is_run = not is_damaged and not set(damaged_groups) & _groups_of(state, instant)

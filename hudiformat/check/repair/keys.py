@@ -19,7 +19,7 @@ _TOKEN = WriteToken(0, 0, 0)
 _SHOWN = 3
 
 
-def plan_keys(state: TableState, patience: WriterTimeout) -> Iterator[Job]:
+def plan_keys(state: TableState, timeout: WriterTimeout) -> Iterator[Job]:
     """Yield the job for keys that are in two file groups, if there are any; all keys are read."""
     found = [(one.file_slice, one.keys) for one in duplicate_keys(state)]
     if not found:
@@ -34,7 +34,7 @@ def plan_keys(state: TableState, patience: WriterTimeout) -> Iterator[Job]:
         "their keys are in another file group too, from a newer commit",
         f"{count} older rows, which the table's past still has",
     )
-    reason = patience.of_writers(state)
+    reason = timeout.of_writers(state)
     yield Job(step, partial(_delete, state)) if reason is None else Job.refused(step, reason)
 
 

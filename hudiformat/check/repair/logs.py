@@ -30,14 +30,14 @@ class _Salvaged:
     hidden: int
 
 
-def plan_logs(state: TableState, paths: Iterable[tuple[str, str]], patience: WriterTimeout) -> Iterator[Job]:
+def plan_logs(state: TableState, paths: Iterable[tuple[str, str]], timeout: WriterTimeout) -> Iterator[Job]:
     """Yield the jobs for damaged log files; *paths* gives each with the message of its finding."""
-    writing = patience.of_writers(state) if state.logs_name_slices else None  # any of them may append to any log file
+    writing = timeout.of_writers(state) if state.logs_name_slices else None  # any of them may append to any log file
     for path, why in paths:
         found = _read_log(state.storage, path)
         more = f"; queries see {found.hidden} of them again" if found.hidden else ""
         step = RepairStep(RepairKind.LOG, path, f"{_WHAT}{more}", why, "; ".join(found.lost))
-        reason = writing or patience.of_file(path)
+        reason = writing or timeout.of_file(path)
         yield Job(step, partial(_salvage, state, path, why)) if reason is None else Job.refused(step, reason)
 
 

@@ -17,28 +17,28 @@ from hudiformat.write.commit.partitions import partition_metadata
 _OUTSIDE = "it is outside of the table: hudiformat clean deletes it"
 
 
-def plan_loose_files(state: TableState, findings: Iterable[TableFinding], patience: WriterTimeout) -> Iterator[Job]:
+def plan_loose_files(state: TableState, findings: Iterable[TableFinding], timeout: WriterTimeout) -> Iterator[Job]:
     """Yield the jobs for orphans, leftovers and damaged partition metadata files."""
     for finding in findings:
         if finding.kind is TableFindingKind.PARTITION:
             yield _partition(state, finding)
         elif finding.kind is TableFindingKind.ORPHAN:
-            yield _orphan(state, finding, patience)
+            yield _orphan(state, finding, timeout)
         elif finding.kind is TableFindingKind.LEFTOVER and finding.path not in (BACKUP_FILE, PROPERTIES_FILE):
             step = RepairStep(RepairKind.LEFTOVER, finding.path, "is taken away", finding.message)
-            reason = _reason_to_wait(state, finding.path, patience)
+            reason = _reason_to_wait(state, finding.path, timeout)
             run = partial(_take, state, finding.path, finding.message)
             yield Job(step, run) if reason is None else Job.refused(step, reason)
 
 
-def _reason_to_wait(state: TableState, path: str, patience: WriterTimeout) -> str | None:
+def _reason_to_wait(state: TableState, path: str, timeout: WriterTimeout) -> str | None:
     """Return why a leftover may still be in use, or None.
 
     A writer that builds a metadata table adds it to the table's properties only at the end.
     """
     if path != METADATA_FOLDER:
         return None
-    return patience.of_writers(state) or patience.of_file(f"{path}/{PROPERTIES_FILE}")
+    return timeout.of_writers(state) or timeout.of_file(f"{path}/{PROPERTIES_FILE}")
 
 
 def _partition(state: TableState, finding: TableFinding) -> Job:
@@ -59,11 +59,11 @@ def _mark(state: TableState, finding: TableFinding, taken: RepairFolder) -> None
         state.storage.create(finding.path, partition_metadata(folder, finding.instants[0]), overwrite=True)
 
 
-def _orphan(state: TableState, finding: TableFinding, patience: WriterTimeout) -> Job:
+def _orphan(state: TableState, finding: TableFinding, timeout: WriterTimeout) -> Job:
     step = RepairStep(RepairKind.ORPHAN, finding.path, "is taken away", finding.message)
     if finding.path.startswith("/"):
         return Job.refused(step, _OUTSIDE)
-    reason = patience.of_file(finding.path)
+    reason = timeout.of_file(finding.path)
     if reason is not None:
         return Job.refused(step, reason)
     return Job(step, partial(_take, state, finding.path, finding.message))

@@ -24,14 +24,14 @@ from hudiformat.write.metadata.dropping import drop_partitions
 from hudiformat.write.metadata.kinds import MAINTAINED
 
 
-def plan_removal(state: TableState, why: str, patience: WriterTimeout) -> Job:
+def plan_removal(state: TableState, why: str, timeout: WriterTimeout) -> Job:
     """Return the job that moves the metadata table to the folder of the repair."""
     names = ", ".join(state.config.metadata_partitions)
     others = [name for name in state.config.metadata_partitions if name not in MAINTAINED]
     lost = f"the indexes {', '.join(others)}, which Spark SQL has to create again" if others else ""
     what = f"the metadata table ({names}) is taken away, to be built again"
     step = RepairStep(RepairKind.METADATA, METADATA_FOLDER, what, why, lost)
-    reason = patience.of_writers(state)
+    reason = timeout.of_writers(state)
     run, check = partial(_take_away, state, why), partial(refuse_unwritable, state)
     return Job(step, run, check) if reason is None else Job.refused(step, reason)
 

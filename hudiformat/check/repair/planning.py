@@ -103,10 +103,8 @@ def repair_context(
         StorageError: a folder cannot be listed.
     """
     storage = context.storage
-    patience = WriterTimeout(storage, dead_after)
-    look = _Planner(
-        storage, lambda config: replace(context, config=config), dict(properties or {}), patience, keys=keys
-    )
+    timeout = WriterTimeout(storage, dead_after)
+    look = _Planner(storage, lambda config: replace(context, config=config), dict(properties or {}), timeout, keys=keys)
     return _repair(look, lambda _steps: None) if apply else _make_plan(look)
 
 
@@ -147,12 +145,12 @@ class _Planner:
     storage: Storage
     context_of: Callable[[TableConfig], TableContext]
     properties: Mapping[str, str]
-    patience: WriterTimeout
+    timeout: WriterTimeout
     keys: bool
 
     def plan(self) -> list[Job]:
         """Return the jobs that can be planned now, in the order in which they are carried out."""
-        mended = mend_properties(self.storage, self.properties, self.patience)
+        mended = mend_properties(self.storage, self.properties, self.timeout)
         if mended.config is None or any(job.run is None for job in mended.jobs):
             return list(mended.jobs)
         for _ in range(_MOST_LOOKS):
@@ -173,19 +171,19 @@ class _Planner:
         return TableState(self.context_of(config), config, load_timeline(self.storage, config))
 
     def _of_findings(self, state: TableState, findings: list[TableFinding]) -> list[Job]:
-        patience = self.patience
+        timeout = self.timeout
         groups = groups_of(findings)
         jobs = [
-            *plan_archive(state, findings, patience),
-            *plan_instants(state, findings, patience, groups),
+            *plan_archive(state, findings, timeout),
+            *plan_instants(state, findings, timeout, groups),
         ]
         is_undoing = any(one.action in (Action.ROLLBACK, Action.RESTORE) for one in state.timeline.pending)
         if is_undoing or any(job.step.kind in _HIDING for job in jobs):
             return self._with_metadata(state, findings, jobs, builds=False)
-        jobs += plan_loose_files(state, findings, patience)
-        jobs += plan_logs(state, damaged_logs(findings, groups), patience)
-        jobs += plan_groups(state, groups, patience)
-        jobs += plan_keys(state, patience) if self.keys and not groups else ()
+        jobs += plan_loose_files(state, findings, timeout)
+        jobs += plan_logs(state, damaged_logs(findings, groups), timeout)
+        jobs += plan_groups(state, groups, timeout)
+        jobs += plan_keys(state, timeout) if self.keys and not groups else ()
         return self._with_metadata(state, findings, jobs, builds=True)
 
     def _with_metadata(
@@ -199,16 +197,16 @@ class _Planner:
         if changed and has_one and not wrong:
             wrong = [f"{changed[0].path} changes, and its entries have to be those of the new file"]
         kept = [job.step for job in jobs if job.run is None and job.step.kind in _READ_TO_BUILD]
-        removal = [_plan_removal(state, wrong[0], self.patience, kept)] if wrong else []
+        removal = [_plan_removal(state, wrong[0], self.timeout, kept)] if wrong else []
         is_taken_away = any(job.run is not None for job in removal)
         if removal and not is_taken_away:
             jobs = [_refuse_job(job, removal[0].step.reason) if job.step in changed else job for job in jobs]
         return [*removal, *jobs, *(plan_building(state, is_taken_away=is_taken_away) if builds else ())]
 
 
-def _plan_removal(state: TableState, why: str, patience: WriterTimeout, kept: Sequence[RepairStep]) -> Job:
+def _plan_removal(state: TableState, why: str, timeout: WriterTimeout, kept: Sequence[RepairStep]) -> Job:
     """Return the job that takes the metadata table away, refused if damaged files are *kept*: it is built from them."""
-    job = plan_removal(state, why, patience).checked()
+    job = plan_removal(state, why, timeout).checked()
     if kept and job.run is not None:
         return Job.refused(job.step, f"it could not be built again, because {kept[0].path} stays damaged")
     return job

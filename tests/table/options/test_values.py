@@ -56,7 +56,7 @@ def test_times_are_seconds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("provider", "patience"),
+    ("provider", "longest_wait"),
     [
         (LockProvider.FILE_SYSTEM, 1.5),
         (LockProvider.HIVE_METASTORE, 1.5),
@@ -68,9 +68,11 @@ def test_times_are_seconds() -> None:
     ],
 )
 @pytest.mark.all_sets
-def test_each_attempt_at_a_lock_waits_if_that_of_hudis_provider_does(provider: LockProvider, patience: float) -> None:
+def test_each_attempt_at_a_lock_waits_if_that_of_hudis_provider_does(
+    provider: LockProvider, longest_wait: float
+) -> None:
     options = LockOptions(provider=provider, retries=3, retry_wait_ms=500, wait_ms=2000)
-    assert options.patience == patience
+    assert options.longest_wait == longest_wait
 
 
 def test_what_each_index_can_do() -> None:
