@@ -56,7 +56,7 @@ def test_times_are_seconds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("provider", "longest_wait"),
+    ("provider", "seconds"),
     [
         (LockProvider.FILE_SYSTEM, 1.5),
         (LockProvider.HIVE_METASTORE, 1.5),
@@ -72,7 +72,7 @@ def test_each_attempt_at_a_lock_waits_if_that_of_hudis_provider_does(
     provider: LockProvider, longest_wait: float
 ) -> None:
     options = LockOptions(provider=provider, retries=3, retry_wait_ms=500, wait_ms=2000)
-    assert options.longest_wait == longest_wait
+    assert options.longest_wait == seconds
 
 
 def test_what_each_index_can_do() -> None:
