@@ -68,9 +68,7 @@ def test_times_are_seconds() -> None:
     ],
 )
 @pytest.mark.all_sets
-def test_each_attempt_at_a_lock_waits_if_that_of_hudis_provider_does(
-    provider: LockProvider, longest_wait: float
-) -> None:
+def test_each_attempt_at_a_lock_waits_if_that_of_hudis_provider_does(provider: LockProvider, seconds: float) -> None:
     options = LockOptions(provider=provider, retries=3, retry_wait_ms=500, wait_ms=2000)
     assert options.longest_wait == seconds
 
