@@ -12,6 +12,7 @@ import pytest
 
 from hudiformat.conditions.translation import as_expression, columns_named, implied_condition
 from hudiformat.errors import FilterError, SchemaError
+from tests.effort import only_long
 
 pytest.importorskip("sqlglot")
 
@@ -138,6 +139,7 @@ def found(condition: str) -> list[int]:
     return rows
 
 
+@only_long
 @pytest.mark.spark
 def test_spark_finds_the_same_rows_and_none_that_the_implied_condition_rules_out(spark: SparkSession) -> None:
     for condition, wanted in found_by(spark, CONDITIONS).items():

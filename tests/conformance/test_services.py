@@ -83,7 +83,6 @@ def test_hudi_reads_and_goes_on_with_what_was_compacted_here(hudi: RealHudi, tab
     assert table.timeline.completed_writes[-1].time > commit.instant
 
 
-@pytest.mark.all_sets
 @pytest.mark.hudi
 @OLDER_TOO
 def test_each_runs_what_the_other_has_planned(hudi: RealHudi, table: hf.Table) -> None:
@@ -103,7 +102,6 @@ def test_each_runs_what_the_other_has_planned(hudi: RealHudi, table: hf.Table) -
     same(hudi, table)
 
 
-@pytest.mark.all_sets
 @pytest.mark.hudi
 @OLDER_TOO
 def test_hudi_reads_what_was_cleaned_and_restored_here(hudi: RealHudi, table: hf.Table) -> None:

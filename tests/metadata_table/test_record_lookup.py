@@ -17,6 +17,7 @@ from hudiformat.metadata_table.definitions import DEFINITIONS_FILE
 from hudiformat.metadata_table.partition import Deletes, HFileRecords, newest_records, open_metadata
 from hudiformat.metadata_table.record_locations import RecordLocation, decode_location
 from hudiformat.metadata_table.record_lookup import RecordIndex
+from tests.effort import only_long
 from tests.tables import GoldenTable, new_table, rows
 
 GOLDEN = "v9-mor-metadata-table-h120"
@@ -55,6 +56,7 @@ def test_what_hudis_index_says(golden: Callable[[str], GoldenTable]) -> None:
     assert found(table, []) == {}
 
 
+@only_long
 @pytest.mark.slow
 def test_an_index_of_which_others_have_cleaned_file_groups_is_not_taken_for_one_of_fewer(tmp_path: Path) -> None:
     """The hash of a key would say another file group, which does not have it."""

@@ -37,7 +37,6 @@ def answered(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.all_sets
 def test_every_answer_is_flinks_and_sparks(answered: Path) -> None:
     table, meta = open_table(answered / "table"), json.loads((answered / "meta.json").read_text())
     for path in sorted((answered / "answers").iterdir()):

@@ -29,7 +29,7 @@ from hudiformat.timeline.plans import IndexCommitMetadata
 from hudiformat.timeline.timeline import Action
 from hudiformat.write.commit.transaction import begin_write
 from hudiformat.write.metadata.indexing import BuildLimits
-from tests.effort import every, sample
+from tests.effort import every, only_long, sample
 from tests.faults import FaultyStorage
 from tests.metadata_statistics import check_metadata_table, indexed_columns
 from tests.metadata_table.tables import check_listing
@@ -241,6 +241,7 @@ def test_a_rollback_of_a_write_that_is_in_a_built_index(tmp_path: Path) -> None:
     check(tmp_path / "t")
 
 
+@only_long
 @pytest.mark.slow
 def test_the_metadata_tables_own_services_go_on(tmp_path: Path) -> None:
     grown(tmp_path / "t")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conformance.hudi import ROOT
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 from tests.jvms import STARTUP
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def remote(spark: SparkSession) -> Iterator[str]:
     service.stop(*(getattr(service, f"stop$default${number}")() for number in (1, 2)))
 
 
+@only_long
 def test_functions_data_source_and_streams_need_no_jvm(remote: str, tmp_path: Path) -> None:
     if os.environ.get("CI") != "true":
         pytest.importorskip("grpc", reason="pip install 'pyspark[connect]'")

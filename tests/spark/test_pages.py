@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.documents import pages_that_need, run_page
+from tests.effort import sample
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.unmeasured
 
 
 @pytest.mark.all_sets
-@pytest.mark.parametrize("name", [name for name in pages_that_need("spark") if name not in pages_that_need("hudi")])
+@pytest.mark.parametrize("name", sample(sorted({*pages_that_need("spark")} - {*pages_that_need("hudi")}), of=2))
 def test_the_examples_of_a_page_run_on_spark(
     name: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -187,6 +187,7 @@ def flights_by_day(days: int) -> list[pa.Table]:
     ]
 
 
+@only_long
 def test_a_table_is_read_as_it_grows_commit_by_commit(spark: SparkSession, table: hf.Table, tmp_path: Path) -> None:
     for number in range(3):
         table.upsert(rows(number, 2, ts=number))

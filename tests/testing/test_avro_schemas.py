@@ -12,6 +12,7 @@ from hudiformat import testing
 from hudiformat.codec.avro.decode import decode_records
 from hudiformat.codec.avro.encode import encode_records
 from hudiformat.codec.avro.schema import avro_to_arrow
+from tests.effort import only_long
 from tests.testing.support import SLOW, reaches
 
 
@@ -38,6 +39,7 @@ def test_avro_schemas_have_every_type() -> None:
     assert reaches(testing.avro_schemas(), none_missing)
 
 
+@only_long
 def test_avro_schemas_have_unions_of_several_types_and_types_by_name() -> None:
     def fields(schema: str) -> list[Any]:
         return [field["type"] for field in json.loads(schema)["fields"]]

@@ -13,6 +13,7 @@ from hudiformat import LogReader, LogWriter, Table, open_storage, open_table
 from hudiformat.codec.log.build import rollback_block
 from hudiformat.storage.local import LocalStorage
 from hudiformat.storage.protocol import Storage
+from tests.effort import every
 from tests.faults import FaultyStorage
 from tests.fire.stores import OneFault
 from tests.tables import content, create, rows
@@ -93,7 +94,7 @@ def test_a_rollback_leaves_the_blocks_of_others(tmp_path: Path) -> None:
 def test_a_fault_in_an_append_loses_no_row_of_others(tmp_path: Path, *, is_done: bool) -> None:
     place = LocalStorage(tmp_path)
     table = appended_table(place)
-    for number in range(1, 100):
+    for number in range(1, 100, every(4)):
         before = content(table)
         fault = OneFault(number, is_done=is_done)
         try:

@@ -31,7 +31,6 @@ def some_entries(rng: random.Random, count: int, longest: int) -> list[Entry]:
 CASES = [(0, 1 << 20, 10), (1, 1 << 20, 10), (300, 100, 30), (300, 4000, 30), (300, 1, 30), (2000, 1 << 20, 400)]
 
 
-@pytest.mark.all_sets
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 @pytest.mark.parametrize(("count", "block_size", "longest"), CASES)
 def test_both_write_the_same_bytes_and_read_them(

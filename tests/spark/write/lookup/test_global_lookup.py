@@ -128,6 +128,7 @@ def test_rows_stay_where_they_may_not_move(spark: SparkSession, tmp_path: Path) 
     pair.write("upsert", rows_of(2))
 
 
+@only_long
 def test_inserts_look_in_all_partitions_only_where_they_have_to(spark: SparkSession, tmp_path: Path) -> None:
     dropping = {"hoodie.index.type": "GLOBAL_SIMPLE", POLICY: "drop", "hoodie.combine.before.insert": "true"}
     pair = Pair(spark, tmp_path, "COPY_ON_WRITE", dropping)

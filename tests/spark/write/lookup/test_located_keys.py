@@ -10,7 +10,7 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.table.options.values import Operation
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 from tests.spark.write.lookup.test_global_lookup import POLICY, Pair, doubled, rows_of
 
 pytest.importorskip("pyspark.sql")
@@ -48,6 +48,7 @@ def test_a_key_that_nobody_asked_for_is_an_error() -> None:
         LocatedKeys(PLACES).tag(batch(("x", "a"), ("z", "a")), Operation.UPSERT)
 
 
+@only_long
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", *(["MERGE_ON_READ"] if LONG else [])])
 def test_tasks_write_what_one_process_does(spark: SparkSession, tmp_path: Path, table_type: str) -> None:
     pair = Pair(spark, tmp_path, table_type, {"hoodie.index.type": "SIMPLE"})

@@ -9,7 +9,7 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.file_group.reader import SliceReader
-from tests.effort import LONG
+from tests.effort import LONG, only_long
 from tests.metadata_statistics import check_record_index, check_statistics
 from tests.spark.write.lookup.test_global_lookup import POLICY, Pair, rows_of
 
@@ -31,6 +31,7 @@ RECORDS = {
 KINDS = [("MERGE_ON_READ", True), ("MERGE_ON_READ", False), ("COPY_ON_WRITE", True)]
 
 
+@only_long
 @pytest.mark.parametrize(("table_type", "few"), KINDS if LONG else KINDS[:1])
 def test_tasks_write_what_one_process_does(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table_type: str, few: bool
