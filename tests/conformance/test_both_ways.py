@@ -337,6 +337,7 @@ def test_null_partition_values_go_where_hudi_puts_them(hudi: RealHudi, tmp_path:
     )
 
 
+@only_long
 def test_several_key_and_partition_columns_make_the_keys_that_hudi_makes(hudi: RealHudi, tmp_path: Path) -> None:
     rows = things(range(20), ts=1)
     table = create(tmp_path / "ours", {}, key=["id", "small"], partition_by=["p", "flag"])

@@ -302,6 +302,7 @@ ALWAYS = ("bloom_filters", "column_stats", "files", "partition_stats", "record_i
 SERVED = {"hoodie.embed.timeline.server": "true"}
 
 
+@only_long
 @pytest.mark.parametrize(("table_type", "version"), KINDS if LONG else KINDS[1:2])
 def test_they_take_turns_with_a_secondary_index(hudi: RealHudi, tmp_path: Path, table_type: str, version: int) -> None:
     path = tmp_path / "t"

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.unmeasured
 
 
 @pytest.mark.all_sets
-@pytest.mark.parametrize("name", sample(sorted({*pages_that_need("spark")} - {*pages_that_need("hudi")}), of=2))
+@pytest.mark.parametrize("name", sample(sorted({*pages_that_need("spark")} - {*pages_that_need("hudi")}), of=4))
 def test_the_examples_of_a_page_run_on_spark(
     name: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,6 +48,7 @@ def test_batches_are_merged_and_their_partitions_committed(spark: SparkSession, 
     assert ids(spark, out) == [*range(20), *range(100, 120), *range(200, 220)]
 
 
+@only_long
 def test_a_batch_that_comes_again_is_not_written_again(spark: SparkSession, tmp_path: Path) -> None:
     out = tmp_path / "out"
     add_file(tmp_path / "in", 0)

@@ -36,6 +36,7 @@ def test_an_earlier_commit_and_base_files_alone_can_be_read(spark: SparkSession,
     assert base_files.count() == table.read_optimized().num_rows
 
 
+@only_long
 def test_what_was_written_since_is_read(spark: SparkSession, table: hf.Table) -> None:
     for seconds in range(3):
         write(things(spark, 2 + seconds, seconds=seconds), table)

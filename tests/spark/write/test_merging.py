@@ -189,6 +189,7 @@ def places(table: hf.Table) -> dict[str, tuple[str, str, float]]:
     return {row["id"]: tuple(row[name] for name in names[1:]) for row in found.to_pylist()}
 
 
+@only_long
 @pytest.mark.parametrize(
     ("index", "table_type"),
     [
