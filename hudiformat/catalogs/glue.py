@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 from hudiformat.catalogs.objects import EXTERNAL, CatalogColumn, CatalogPartition, CatalogTable, StorageDescriptor
 from hudiformat.catalogs.protocol import Values, batches
 from hudiformat.errors import CatalogError, UnsupportedFeatureError, warn
-from hudiformat.table.options.aws import AwsOptions
 from hudiformat.table.options.sync import GlueOptions
 
 _CREATED_AT_ONCE, _DELETED_AT_ONCE, _LOOKED_FOR_AT_ONCE = 100, 25, 1000
@@ -57,7 +56,7 @@ class GlueCatalog:
     @property
     def _client(self) -> Any:
         if self._opened is None:
-            self._opened = _open_client(self._options.aws)
+            self._opened = _open_client(self._options)
         return self._opened
 
     def adapt(self, table: CatalogTable) -> CatalogTable:
@@ -285,7 +284,7 @@ class GlueCatalog:
             raise CatalogError(f"{self.uri}: cannot {what}: {error}", catalog=self.uri) from error
 
 
-def _open_client(aws: AwsOptions) -> Any:
+def _open_client(options: GlueOptions) -> Any:
     try:
         import boto3  # noqa: PLC0415 - of an extra
         from botocore.config import Config  # noqa: PLC0415
@@ -297,7 +296,13 @@ def _open_client(aws: AwsOptions) -> Any:
             feature="AWS Glue",
         ) from error
     try:
-        return boto3.client("glue", **aws.arguments(), config=Config(retries={"mode": "adaptive", "max_attempts": 10}))
+        return boto3.client(
+            "glue",
+            region_name=options.region or None,
+            endpoint_url=options.endpoint or None,
+            config=Config(retries={"mode": "adaptive", "max_attempts": 10}),
+            **options.aws.arguments(),
+        )
     except BotoCoreError as error:
         raise CatalogError(f"cannot reach AWS Glue: {error}; set AWS_REGION", catalog=GlueCatalog.uri) from error
 

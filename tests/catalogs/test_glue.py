@@ -15,9 +15,10 @@ import pytest
 
 import hudiformat as hf
 from hudiformat import CatalogError, HudiFormatWarning, NotATableError, OptionError, UnsupportedFeatureError
-from hudiformat.catalogs.glue import GlueCatalog
+from hudiformat.catalogs.glue import GlueCatalog, _open_client
 from hudiformat.catalogs.hive import HiveCatalog
 from hudiformat.catalogs.objects import CatalogPartition, CatalogTable
+from hudiformat.table.options.keys import parse_write_options
 from hudiformat.table.options.sync import GlueOptions
 from tests.catalogs.fake_metastore import FakeMetastore
 from tests.catalogs.hudi_cases import cases, writes
@@ -49,7 +50,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
     with moto.mock_aws():
         client = boto3.client("glue")
         client.meta.events.register("before-call.glue.*", lambda model, **_: found.update([model.name]))
-        monkeypatch.setattr("hudiformat.catalogs.glue._open_client", lambda _aws: client)
+        monkeypatch.setattr("hudiformat.catalogs.glue._open_client", lambda _options: client)
         monkeypatch.setattr(client, "close", lambda: None)
         yield found
 
@@ -366,3 +367,16 @@ def test_without_a_region_the_variable_is_named(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
     with warnings.catch_warnings(), pytest.raises(CatalogError, match="cannot reach AWS Glue: .*; set AWS_REGION"):
         hf.catalog("glue://").list_namespaces()
+
+
+def test_a_client_is_of_the_region_the_endpoint_and_the_credentials_that_hudis_keys_give() -> None:
+    given = {
+        "hoodie.aws.glue.region": "eu-west-1",
+        "hoodie.aws.glue.endpoint": "http://127.0.0.1:1",
+        "hoodie.aws.access.key": "AKIA",
+        "hoodie.aws.secret.key": "hush",
+    }
+    client = _open_client(parse_write_options(given).catalogs.glue)
+    assert client.meta.region_name == "eu-west-1"
+    assert client.meta.endpoint_url == "http://127.0.0.1:1"
+    client.close()

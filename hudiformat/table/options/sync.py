@@ -88,7 +88,9 @@ class GlueOptions:
     ``read_all_at_once``, ``read_at_once`` and ``change_at_once`` are numbers of requests at the same time.
     ``index_fields`` are the columns of up to three indexes of partitions; without any, all are in one.
 
-    Source: GlueCatalogSyncClientConfig, Hudi 1.2.0.
+    ``endpoint`` and ``region`` are by default those of boto3's environment.
+
+    Source: GlueCatalogSyncClientConfig, HoodieAWSConfig, Hudi 1.2.0.
     """
 
     database: str = ""
@@ -103,6 +105,8 @@ class GlueOptions:
     index: bool = False
     index_fields: tuple[tuple[str, ...], ...] = ()
     recreate: bool = False
+    endpoint: str = ""
+    region: str = ""
     aws: AwsOptions = field(default_factory=AwsOptions)
 
 
@@ -259,6 +263,8 @@ GLUE_KEYS: Keys = {
     f"{_GLUE}partition_index_fields.enable": ("index", parse_boolean),
     f"{_GLUE}partition_index_fields": ("index_fields", _parse_indexes),
     f"{_GLUE}recreate_table_on_error": ("recreate", parse_boolean),
+    "hoodie.aws.glue.endpoint": ("endpoint", _strip),
+    "hoodie.aws.glue.region": ("region", _strip),
 }
 
 SYNC_KEYS: Keys = {
