@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
+import tempfile
+import time
 import uuid
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,3 +123,25 @@ STORES = {
     "adlfs": Store("azure", azure_server, _on_adlfs),
     "hdfs": Store("hdfs", _hdfs_server, _on_hdfs),
 }
+
+
+def run_on_stores(
+    program: str, what: str, *, counted: str, count: int, work: Callable[[str, Storage, int, int], object]
+) -> None:
+    """Do *work* with each store that the command line names: it gets its name, the store, a number and a seed."""
+    parser = argparse.ArgumentParser(prog=program, description=what)
+    parser.add_argument("--store", choices=[*STORES, "all"], default="all")
+    parser.add_argument(f"--{counted}", dest="count", type=int, default=count)
+    parser.add_argument("--seed", type=int, default=1)
+    chosen = parser.parse_args()
+    warnings.simplefilter("ignore")
+    for name in STORES if chosen.store == "all" else [chosen.store]:
+        with (
+            tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+            STORES[name].opened(Path(folder)) as store,
+        ):
+            began = time.monotonic()
+            try:
+                work(name, store, chosen.count, chosen.seed)
+            finally:
+                print(f"{name}: {time.monotonic() - began:.0f} s", flush=True)

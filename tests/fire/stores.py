@@ -9,16 +9,10 @@ next operation goes on from there, and ``verify()`` finds nothing.
 
 from __future__ import annotations
 
-import argparse
 import random
-import sys
-import tempfile
-import time
-import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
@@ -27,7 +21,7 @@ from hudiformat import HudiFormatError, StorageError, Table, create_table, open_
 from hudiformat.storage.folder import FolderStorage
 from hudiformat.storage.protocol import Storage
 from tests.faults import FaultyStorage
-from tests.stores import STORES
+from tests.stores import run_on_stores
 
 T = TypeVar("T")
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("p", pa.string())])
@@ -153,21 +147,14 @@ def try_faults(storage: Storage, count: int, seed: int = 1, say: Callable[[str],
     return met.total()
 
 
-def main() -> int:
+def main() -> None:
     """Run it by hand."""
-    parser = argparse.ArgumentParser(prog="python -m tests.fire.stores", description=__doc__)
-    parser.add_argument("--store", choices=[*STORES, "all"], default="all")
-    parser.add_argument("--faults", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=1)
-    chosen = parser.parse_args()
-    warnings.simplefilter("ignore")
-    for name in STORES if chosen.store == "all" else [chosen.store]:
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, STORES[name].opened(Path(folder)) as it:
-            began = time.monotonic()
-            try_faults(it, chosen.faults, chosen.seed, lambda text, name=name: print(f"{name}: {text}", flush=True))  # type: ignore[misc]
-            print(f"{name}: {time.monotonic() - began:.0f} s")
-    return 0
+
+    def work(name: str, store: Storage, count: int, seed: int) -> None:
+        try_faults(store, count, seed, lambda text: print(f"{name}: {text}", flush=True))
+
+    run_on_stores("python -m tests.fire.stores", __doc__ or "", counted="faults", count=300, work=work)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

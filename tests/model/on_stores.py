@@ -5,19 +5,14 @@ python -m tests.model.on_stores --store hdfs --steps 200
 
 from __future__ import annotations
 
-import argparse
-import sys
-import tempfile
-import time
 import uuid
-import warnings
 from pathlib import Path
 
 from hudiformat.storage.folder import FolderStorage
 from hudiformat.storage.protocol import Storage
 from tests.model.machine import STEPS, Everything
 from tests.model.run import run
-from tests.stores import STORES
+from tests.stores import run_on_stores
 
 
 def on_store(store: Storage) -> type[Everything]:
@@ -54,25 +49,18 @@ def _fetch(storage: Storage, folder: str, copy: Path) -> set[Path]:
     return found
 
 
-def main() -> int:
+def main() -> None:
     """Run it by hand."""
-    parser = argparse.ArgumentParser(prog="python -m tests.model.on_stores", description=__doc__)
-    parser.add_argument("--store", choices=[*STORES, "all"], default="all")
-    parser.add_argument("--steps", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    chosen = parser.parse_args()
-    warnings.simplefilter("ignore")
-    for name in STORES if chosen.store == "all" else [chosen.store]:
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, STORES[name].opened(Path(folder)) as it:
-            began = time.monotonic()
-            STEPS.clear()
-            try:
-                run(steps=chosen.steps, number=chosen.seed, shrinks=False, machine=on_store(it))
-            finally:
-                seconds = time.monotonic() - began
-                print(f"{name}: {STEPS.total()} steps in {seconds:.0f} s: {dict(STEPS.most_common())}", flush=True)
-    return 0
+
+    def work(name: str, store: Storage, count: int, seed: int) -> None:
+        STEPS.clear()
+        try:
+            run(steps=count, number=seed, shrinks=False, machine=on_store(store))
+        finally:
+            print(f"{name}: {STEPS.total()} steps: {dict(STEPS.most_common())}", flush=True)
+
+    run_on_stores("python -m tests.model.on_stores", __doc__ or "", counted="steps", count=200, work=work)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
