@@ -23,7 +23,7 @@ test: java ## set up, then lint and run every test, those on Spark and with real
 	$(WITH_JAVA) $(BIN)/python -m pytest -m "" --cov --durations 25; tests=$$?; \
 	wait $$! && exit $$tests
 
-long: ## run what `make test` runs, with all combinations, moments and examples: an hour
+long: ## run what `make test` runs, with all combinations, moments and examples: some hours
 	HUDIFORMAT_LONG=1 $(MAKE) --no-print-directory test
 
 fast: .venv/.dev ## run the tests that need no Java
