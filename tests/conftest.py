@@ -18,7 +18,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import coverage
 import pytest
@@ -326,33 +326,25 @@ def flink(hudi: RealHudi) -> JavaClass:
 @pytest.fixture(scope="session")
 def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     """A real server that speaks S3; it is built on the first use."""
-    running = s3_server(tmp_path_factory.mktemp("s3"))
-    try:
-        server = running.__enter__()
-    except NoS3ServerError as error:
-        missing_part(f"no S3 server: {error}")
-    yield server
-    running.__exit__(None, None, None)
+    yield from started(s3_server(tmp_path_factory.mktemp("s3")))
 
 
 @pytest.fixture(scope="session")
 def metastore(java: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveMetastore]:
     """A real Hive Metastore; its jars are fetched on the first use."""
-    running = hive_metastore(tmp_path_factory.mktemp("metastore"), java)
-    try:
-        server = running.__enter__()
-    except NoMetastoreError as error:
-        missing_part(f"no Hive Metastore: {error}")
-    yield server
-    running.__exit__(None, None, None)
+    yield from started(hive_metastore(tmp_path_factory.mktemp("metastore"), java))
 
 
-def started(server: AbstractContextManager[object], module: str) -> Iterator[object]:
+T = TypeVar("T")
+
+
+def started(server: AbstractContextManager[T], module: str | None = None) -> Iterator[T]:
     """What *server* yields, for a fixture; *module* is the client that its tests need."""
     try:
-        pytest.importorskip(module)
+        if module is not None:
+            pytest.importorskip(module)
         found = server.__enter__()
-    except (NoServerError, pytest.skip.Exception) as error:
+    except (NoServerError, NoS3ServerError, NoMetastoreError, pytest.skip.Exception) as error:
         missing_part(str(error))
     yield found
     server.__exit__(None, None, None)

@@ -71,12 +71,12 @@ def test_a_rule_is_on_where_it_is_chosen_and_not_left_out(
 
 def test_any_is_found_in_signatures_of_public_names(monkeypatch: pytest.MonkeyPatch) -> None:
     class Public:
-        def take(self, rows: object, options: dict[str, Any]) -> None: ...  # type: ignore[name-defined]  # noqa: F821
+        def take(self, rows: object, options: dict[str, Any]) -> None: ...  # type: ignore[name-defined]  # noqa: F821 - found by its name
 
         @property
-        def found(self) -> Any: ...  # type: ignore[name-defined]  # noqa: F821
+        def found(self) -> Any: ...  # type: ignore[name-defined]  # noqa: F821 - found by its name
 
-        def _private(self, rows: Any) -> None: ...  # type: ignore[name-defined]  # noqa: F821
+        def _private(self, rows: Any) -> None: ...  # type: ignore[name-defined]  # noqa: F821 - found by its name
 
     for member in (Public.take, Public.__dict__["found"].fget, Public._private):
         member.__module__ = "hudiformat.public"

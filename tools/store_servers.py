@@ -126,7 +126,7 @@ def make_bucket(port: int, name: str) -> None:
     data = json.dumps({"name": name}).encode()
     address = f"http://127.0.0.1:{port}/storage/v1/b?project=tests"
     request = urllib.request.Request(address, data, {"Content-Type": "application/json"})
-    urllib.request.urlopen(request, timeout=10).close()  # noqa: S310
+    urllib.request.urlopen(request, timeout=10).close()  # noqa: S310 - a server of this process
 
 
 @contextlib.contextmanager

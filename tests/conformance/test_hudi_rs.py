@@ -5,9 +5,9 @@ It needs no Java.  What it cannot read is asserted too: when a newer one can, th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date, datetime, timezone
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -170,7 +170,7 @@ def deleted_by_ordering(path: Path, kind: pa.DataType, low: Any, high: Any) -> h
         ("_hoodie_is_deleted", pa.bool_()),
     ]
     schema = pa.schema(fields)
-    make: Callable[..., pa.Table] = lambda *values: rows(*values, schema=schema)  # noqa: E731
+    make = partial(rows, schema=schema)
     table = new_table(path, schema=schema, options=BUCKETS)
     table.upsert(make(*((key, high if key in "ac" else low, "x", 1) for key in "abcd")))
     table.upsert(make(("a", low, "x", 2, True), ("b", high, "x", 2, True)))

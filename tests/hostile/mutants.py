@@ -91,7 +91,7 @@ def log_mutant(data: bytes, random: Random, other: bytes) -> bytes:
     if random.random() < 0.4:
         return damage(data, random, other)
     try:
-        blocks = [block for block in hf.LogReader(io.BytesIO(data).getbuffer())]  # noqa: C416
+        blocks = list(hf.LogReader(io.BytesIO(data).getbuffer()))
     except HudiFormatError:
         blocks = []
     blocks = [block for block in blocks if block.type is not hf.BlockType.CORRUPT]
@@ -183,7 +183,7 @@ def _rewritten(table: pa.Table, random: Random) -> bytes:
         if pa.types.is_string(table.schema.field(at).type):
             values = [text(random).encode("utf-8", "replace").decode() for _ in range(len(table))]
             table = table.set_column(at, table.schema.field(at), pa.array(values, pa.string()))
-    metadata = {key: value for key, value in (table.schema.metadata or {}).items()}  # noqa: C416
+    metadata = dict(table.schema.metadata or {})
     for key in random.sample(sorted(metadata), min(len(metadata), 1)) if what == 5 else []:
         metadata[key] = text(random).encode("utf-8", "replace")
     sink = pa.BufferOutputStream()

@@ -20,6 +20,7 @@ from hudiformat.file_group.key_filter import plain_comparisons
 from hudiformat.read.skipping import PartitionPruner
 from hudiformat.schema.partition_columns import PartitionColumns
 from hudiformat.storage.local import LocalStorage
+from hudiformat.storage.protocol import FileInfo
 from tests.tables import GoldenTable, multiset, new_table, rows
 
 P, YEAR, KEY = pc.field("p"), pc.field("year"), pc.field("k")
@@ -62,7 +63,7 @@ def test_only_a_whole_path_without_slashes_in_values_can_be_left_out_unseen() ->
 class Listed(LocalStorage):
     """Notes the folders that are listed."""
 
-    def list(self, path: str):  # type: ignore[no-untyped-def]  # noqa: ANN201
+    def list(self, path: str) -> list[FileInfo]:
         seen.append(path)
         return super().list(path)
 

@@ -32,11 +32,11 @@ OFF = {"hoodie.enable.data.skipping": "false"}
 class Noting(LocalStorage):
     """Notes the data files that are opened."""
 
-    def open_input(self, path: str):  # type: ignore[no-untyped-def]  # noqa: ANN201
+    def open_input(self, path: str) -> pa.NativeFile:
         opened.append(path)
         return super().open_input(path)
 
-    def map(self, path: str):  # type: ignore[no-untyped-def]  # noqa: ANN201
+    def map(self, path: str) -> memoryview:
         opened.append(path)
         return super().map(path)
 

@@ -5,7 +5,6 @@ Of rows with the same key one is kept; a property over parts of rows is in tests
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,11 @@ def chunked(texts: list[str], cut: int = 0) -> pa.ChunkedArray:
 @pytest.fixture(params=[64, 4, 0])
 def hashes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The real hashes; hashes that differ in their lowest bits only; and hashes that are all equal."""
-    few: Callable[[pa.ChunkedArray], module.Hashes] = lambda keys: key_hashes(keys) % np.uint64(2**request.param)  # noqa: E731
+
+    def few(keys: pa.ChunkedArray) -> module.Hashes:
+        hashes: module.Hashes = key_hashes(keys) % np.uint64(2**request.param)
+        return hashes
+
     if request.param < 64:
         monkeypatch.setattr(module, "key_hashes", few)
 
