@@ -111,7 +111,7 @@ def test_names_are_imported_when_they_are_asked_for() -> None:
 def test_every_public_name_has_one_module() -> None:
     assert sorted(hudiformat._MODULE_OF) == sorted(hudiformat.__all__)
     with pytest.raises(AttributeError, match="module 'hudiformat' has no attribute 'Tabel'"):
-        _ = hudiformat.Tabel  # type: ignore[attr-defined]
+        _ = hudiformat.Tabel  # type: ignore[attr-defined]  # it is only misspelled
 
 
 def test_a_part_that_is_missing_is_named() -> None:

@@ -51,7 +51,7 @@ def refusals() -> Iterator[tuple[str, str, str]]:
         functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
         for function in functions:
             inner = {id(one) for part in ast.walk(function) for one in inner_functions(part, function)}
-            named = {one.targets[0].id: one.value for one in ast.walk(function) if is_simple(one)}  # type: ignore[attr-defined]
+            named = {one.targets[0].id: one.value for one in ast.walk(function) if is_simple(one)}  # type: ignore[attr-defined]  # names alone
             for call in ast.walk(function):
                 if isinstance(call, ast.Call) and id(call) not in inner and name_of(call) in REFUSALS:
                     place = f"{path.relative_to(ROOT)}:{call.lineno}"
@@ -115,11 +115,11 @@ CALLS: dict[str, tuple[Refused, str]] = {
         ),
     ),
     "a moment that is a number": (
-        lambda path: table(path).snapshot(7),  # type: ignore[arg-type]
+        lambda path: table(path).snapshot(7),  # type: ignore[arg-type]  # wrong on purpose
         "expected an instant .*, found int 7",
     ),
     "a version as text": (
-        lambda path: table(path).change_version("8"),  # type: ignore[arg-type]
+        lambda path: table(path).change_version("8"),  # type: ignore[arg-type]  # wrong on purpose
         "to: expected one of 6, 8, 9, an int, found str '8'; write 8 without quotes",
     ),
     "a version that there is not": (lambda path: table(path).change_version(7), "to: expected one of .*, found int 7"),
@@ -191,7 +191,7 @@ CALLS: dict[str, tuple[Refused, str]] = {
         ),
     ),
     "a clause that is none": (
-        lambda path: table(path).merge(rows(), when_matched=["delete"]),  # type: ignore[list-item]
+        lambda path: table(path).merge(rows(), when_matched=["delete"]),  # type: ignore[list-item]  # wrong on purpose
         "merge: expected clauses Update, Delete and Insert, found str 'delete'",
     ),
     "an unknown option": (

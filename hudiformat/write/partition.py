@@ -31,7 +31,7 @@ from hudiformat.write.index.tagging import PartitionIndex
 from hudiformat.write.new_rows import NewRows, new_group
 from hudiformat.write.rows import LocatedRows, find_deletes, sort_by_group, split_by_group
 
-_PARTS_OF_A_BLOCK = 1024
+PARTS_OF_A_BLOCK = 1024
 """The rows of a file group are few if a block has room for this many times their bytes."""
 
 Handle = AppendHandle | AppendNewHandle | CreateHandle | MergeHandle
@@ -46,8 +46,16 @@ class PartitionWriter:
     *target* does not name a file group yet.
     """
 
-    def __init__(self, target: GroupTarget, index: PartitionIndex, count: Callable[[int], int]) -> None:
+    def __init__(
+        self,
+        target: GroupTarget,
+        index: PartitionIndex,
+        count: Callable[[int], int],
+        *,
+        parts_of_a_block: int = PARTS_OF_A_BLOCK,
+    ) -> None:
         self._target = target
+        self._parts_of_a_block = parts_of_a_block
         self._index = index
         self._plan = target.plan
         self._path = target.partition_path
@@ -199,7 +207,7 @@ class PartitionWriter:
         """
         operation, kind = self._plan.operation, self._plan.config.table_type
         is_copied = operation in REPLACING or (operation in _INSERTS and kind is TableType.COPY_ON_WRITE)
-        return 0 if is_copied else self._plan.options.block_max_size // _PARTS_OF_A_BLOCK
+        return 0 if is_copied else self._plan.options.block_max_size // self._parts_of_a_block
 
     def _refuse_in_clustering(self, *file_ids: str) -> None:
         found = next((one for one in file_ids if (self._path, one) in self._plan.in_clustering), None)

@@ -52,7 +52,7 @@ from hudiformat.write.index.tagging import Tagger
 from hudiformat.write.made_keys import add_keys
 from hudiformat.write.metadata.kinds import refuse_changes_of_indexed
 from hudiformat.write.partial_updates import partial_rows
-from hudiformat.write.partition import PartitionWriter
+from hudiformat.write.partition import PARTS_OF_A_BLOCK, PartitionWriter
 from hudiformat.write.rows import KeyedRows, LocatedRows
 from hudiformat.write.task_threads import ENCODED_TOGETHER, TaskThreads
 
@@ -71,13 +71,15 @@ class TaskLimits:
     It buffers *max_buffered* bytes of rows over all its partitions before it writes out the fullest partitions; rows
     that rewrite a base file, and the keys of deletes, stay in memory to the end.  Rows are located in *batches* pieces,
     or in more of them if these have over *batch_rows* rows.  The small blocks of *encoded_together* file groups are
-    encoded together.
+    encoded together.  The rows of a file group are few, and handed over together, if a block has room for
+    *parts_of_a_block* times their bytes.
     """
 
     max_buffered: int = 256 * 1024 * 1024
     batch_rows: int = 65_536
     batches: int = 16
     encoded_together: int = ENCODED_TOGETHER
+    parts_of_a_block: int = PARTS_OF_A_BLOCK
 
 
 TASK_LIMITS = TaskLimits()
@@ -309,7 +311,7 @@ class WriteTask:
             routes = locate_everywhere(plan, self._storage, rows)
             for (path, file_id), keys in routes.moved.items():
                 self.remove(path, file_id, keys)
-            return routes.locate()
+            return routes.locate(batch_rows=self._limits.batch_rows)
         if plan.operation is Operation.BULK_INSERT and plan.options.bulk_insert_sort is not SortMode.NONE:
             rows = _sort_by_key(rows)
         # Many rows make large pieces: keys that are neighbours in the index are then looked up together.
@@ -389,7 +391,9 @@ class WriteTask:
             target = GroupTarget(
                 self._storage, self.plan, self._token, path, complete=self._complete_files, threads=self._threads
             )
-            self._partitions[path] = PartitionWriter(target, self.tagger.partition(path), self._count)
+            self._partitions[path] = PartitionWriter(
+                target, self.tagger.partition(path), self._count, parts_of_a_block=self._limits.parts_of_a_block
+            )
         return self._partitions[path]
 
     def _count(self, rows: int) -> int:

@@ -86,7 +86,7 @@ def test_names_are_taken_in_every_usual_form(table: hf.Table, value: Any) -> Non
 
 def test_python_itself_says_which_arguments_there_are(table: hf.Table) -> None:
     with pytest.raises(TypeError, match=r"head\(\) got an unexpected keyword argument 'rows'"):
-        table.head(rows=5)  # type: ignore[call-arg]
+        table.head(rows=5)  # type: ignore[call-arg]  # wrong on purpose
 
 
 def test_a_flag_is_no_number(table: hf.Table) -> None:
@@ -98,7 +98,7 @@ def test_a_flag_is_no_number(table: hf.Table) -> None:
 
 def test_the_columns_of_a_snapshot_are_not_its_moment(table: hf.Table) -> None:
     with pytest.raises(hf.NameFormatError, match="found list.*; columns are given as columns="):
-        table.snapshot(["ts"])  # type: ignore[arg-type]
+        table.snapshot(["ts"])  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_a_head_of_fewer_than_no_rows(table: hf.Table) -> None:
@@ -108,4 +108,4 @@ def test_a_head_of_fewer_than_no_rows(table: hf.Table) -> None:
 
 def test_a_list_of_dicts_is_no_table_yet(table: hf.Table) -> None:
     with pytest.raises(hf.DataError, match=r"found list; pa.Table.from_pylist\(rows\) makes a table"):
-        table.upsert([{"k": "a"}])  # type: ignore[list-item]
+        table.upsert([{"k": "a"}])  # type: ignore[list-item]  # wrong on purpose

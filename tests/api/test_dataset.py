@@ -90,4 +90,4 @@ def test_what_arrow_itself_asks_of_a_dataset(table: Asked) -> None:
     with pytest.raises(NotImplementedError, match="has no fragments"):
         found.get_fragments()
     with pytest.raises(hf.ArgumentError, match="columns: expected names, found dict"):
-        found.scanner(columns={"k": pc.field("k")})  # type: ignore[arg-type]
+        found.scanner(columns={"k": pc.field("k")})  # type: ignore[arg-type]  # it is only refused

@@ -204,7 +204,7 @@ def test_a_source_without_the_keys_is_refused(tmp_path: Path) -> None:
     with pytest.raises(hf.DataError, match="the column 'id', which the table's keys are made of, is missing"):
         table.merge(pa.table({"p": ["p1"]}), when_matched=[Delete()])
     with pytest.raises(hf.DataError, match="expected rows.*found int"):
-        table.merge(5, when_matched=[Delete()])  # type: ignore[arg-type]
+        table.merge(5, when_matched=[Delete()])  # type: ignore[arg-type]  # wrong on purpose
 
 
 ROW = st.tuples(st.integers(0, 9), st.integers(0, 3), st.integers(0, 20))

@@ -509,7 +509,7 @@ def test_a_commit_in_the_same_folder_is_seen_whole_or_not_at_all(races: Races, t
         storage = RecordingStorage(open_storage(path))
         table = quick(storage)
         storage.clear()
-        storage.before = lambda number, moment=moment, path=path: upsert(quick(path)) if number == moment else None  # type: ignore[misc]
+        storage.before = lambda number, moment=moment, path=path: upsert(quick(path)) if number == moment else None  # type: ignore[misc]  # the defaults bind the values of this round
         found = own(table)
         assert found in (before, after), f"{storage.requests[moment]}:{difference(found, before, after)}"
         assert own(quick(path)) == after

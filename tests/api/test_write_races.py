@@ -132,7 +132,7 @@ def test_a_writer_beside_services_commits_or_is_refused_by_name(case: Case, tmp_
 
         storage.before = act
         where = f"before request {moment} of {len(alone.requests)}, {alone.requests[moment]}"
-        refused = refusal(lambda table=table: WRITES[case.write](table))  # type: ignore[misc]
+        refused = refusal(lambda table=table: WRITES[case.write](table))  # type: ignore[misc]  # the default binds the value of this round
         # A write that was itself rolled back is not written again.
         assert refused is None or case.action == "rollback" or not retries, f"{where}: {refused}"
         left = opened(path)

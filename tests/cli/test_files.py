@@ -33,12 +33,12 @@ class Pipe(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, into: bytearray) -> int:  # type: ignore[override]
+    def readinto(self, into: bytearray) -> int:  # type: ignore[override]  # a pipe gives bytes alone
         return self._rest.readinto(into)
 
 
 def piped(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Pipe(data))))  # type: ignore[type-var]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Pipe(data))))  # type: ignore[type-var]  # a pipe of the test
 
 
 @pytest.fixture

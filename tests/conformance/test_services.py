@@ -127,7 +127,7 @@ def test_hudi_reads_what_was_cleaned_and_restored_here(hudi: RealHudi, table: hf
 def test_hudi_reads_and_goes_on_with_what_was_overwritten_here(hudi: RealHudi, tmp_path: Path) -> None:
     keys = {"record_key": ["id"], "ordering": ["ts"], "partition_by": ["p"]}
     options = {"hoodie.index.type": "SIMPLE", "hoodie.metadata.enable": "false"}
-    table = hf.create_table(tmp_path / "kept", name="kept", schema=SCHEMA, options=options, **keys)  # type: ignore[arg-type]
+    table = hf.create_table(tmp_path / "kept", name="kept", schema=SCHEMA, options=options, **keys)  # type: ignore[arg-type]  # options of several types
     table.insert(rows(1))
     table.insert_overwrite(rows(2, ids=range(0, 6, 2)))
     assert same(hudi, table).num_rows == 13

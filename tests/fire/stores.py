@@ -104,7 +104,7 @@ def let_live(storage: Storage, draw: random.Random, most: int) -> Counter[str]:
     table_type = draw.choice(["MERGE_ON_READ", "MERGE_ON_READ", "COPY_ON_WRITE"])
     version = draw.choice([9, 9, 8, 6])
     made = {"schema": SCHEMA, "record_key": "id", "ordering": "ts", "partition_by": "p"}
-    create_table(storage, name="t", **made, table_type=table_type, version=version)  # type: ignore[arg-type]
+    create_table(storage, name="t", **made, table_type=table_type, version=version)  # type: ignore[arg-type]  # options of several types
     known: Content = {}
     met: Counter[str] = Counter()
     requests = {"upsert": 30}

@@ -36,7 +36,7 @@ def run(*, steps: int, number: int, shrinks: bool = True, machine: type[Everythi
 def seeded(machine: type[Everything], number: int) -> type[Everything]:
     """*machine* with its choices determined by *number*."""
 
-    class Seeded(machine):  # type: ignore[misc, valid-type]
+    class Seeded(machine):  # type: ignore[misc, valid-type]  # a class that is made at run time
         pass
 
     return seed(number)(Seeded)

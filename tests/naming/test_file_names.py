@@ -123,7 +123,7 @@ def test_a_file_that_was_only_registered_with_the_table_is_refused_by_name() -> 
 @pytest.mark.parametrize("parse", [LogFileName.parse, BaseFileName.parse])
 def test_a_path_is_refused_with_a_hint(parse: object) -> None:
     with pytest.raises(NameFormatError, match="follows the last '/'"):
-        parse("2024/a_0-1-2_1.parquet")  # type: ignore[operator]
+        parse("2024/a_0-1-2_1.parquet")  # type: ignore[operator]  # one of two functions
 
 
 @pytest.mark.parametrize("digits", ["2147483648", "9" * 5000])

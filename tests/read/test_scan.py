@@ -75,7 +75,7 @@ def test_a_filter_reads_its_own_columns_besides_those_asked_for(
 
     def prepare(self: SliceReader, columns: list[str], **options: object) -> SliceScan:
         asked.append(columns)
-        return prepared(self, columns, **options)  # type: ignore[arg-type]
+        return prepared(self, columns, **options)  # type: ignore[arg-type]  # passed on as it came
 
     prepared = SliceReader.prepare
     monkeypatch.setattr(SliceReader, "prepare", prepare)
@@ -102,4 +102,4 @@ def test_a_batch_of_no_rows_is_refused(table: Table) -> None:
     with pytest.raises(OptionError, match="batch_size: expected at least 1 row, found 0"):
         table.scan(batch_size=0)
     with pytest.raises(ArgumentError, match="batch_size"):
-        table.scan(batch_size="2")  # type: ignore[arg-type]
+        table.scan(batch_size="2")  # type: ignore[arg-type]  # wrong on purpose

@@ -138,7 +138,7 @@ def test_what_a_write_returned_names_its_moment(tmp_path: Path, version: int) ->
     table.rollback(commits[1])
     assert content(table) == [("a", 1, "x", 1)]
     with pytest.raises(NameFormatError, match="expected an instant .of digits, an Instant or a Commit"):
-        table.rollback(commits)  # type: ignore[arg-type]
+        table.rollback(commits)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_before_the_first_commit_there_are_no_rows(table: Table) -> None:

@@ -158,6 +158,6 @@ def test_keys_of_nested_columns_are_refused_as_what_they_are(tmp_path: Path, key
     schema = pa.schema([("k", pa.string()), ("st", pa.struct([("region", pa.string())]))])
     message = r"'st\.region', a field of the struct st; write the table with Hudi"
     with pytest.raises(UnsupportedFeatureError, match=message) as told:
-        hf.create_table(tmp_path / "t", name="t", schema=schema, **keys)  # type: ignore[arg-type]
+        hf.create_table(tmp_path / "t", name="t", schema=schema, **keys)  # type: ignore[arg-type]  # options of several types
     assert told.value.feature == "keys of nested columns"
     assert not (tmp_path / "t").exists()

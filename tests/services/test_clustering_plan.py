@@ -30,7 +30,7 @@ def slice_of(number: int, size: int | None, *, logs: int = 0, instant: str = "20
 
 def groups(sizes: list[int | None], **options: object) -> list[tuple[list[int], int]]:
     """The sizes of the slices of each group, and its number of files."""
-    chosen = ClusteringOptions(**{"group_bytes": 100, "target_size": 50, **options})  # type: ignore[arg-type]
+    chosen = ClusteringOptions(**{"group_bytes": 100, "target_size": 50, **options})  # type: ignore[arg-type]  # options of several types
     slices = [slice_of(number, size) for number, size in enumerate(sizes)]
     found = group_slices(slices, chosen, FILE_SIZE)
     return [([one.base_file.size if one.base_file else 0 for one in group], files) for group, files in found]
@@ -91,7 +91,7 @@ def test_partitions_are_filtered(options: ClusteringOptions, expected: list[str]
 
 
 def with_options(table: Table, **options: object) -> Table:
-    chosen = replace(table._context.options.clustering, **options)  # type: ignore[arg-type]
+    chosen = replace(table._context.options.clustering, **options)  # type: ignore[arg-type]  # options of several types
     return Table(replace(table._context, options=replace(table._context.options, clustering=chosen)))
 
 

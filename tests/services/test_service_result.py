@@ -66,7 +66,7 @@ def test_a_service_without_rows_is_like_its_instant(table: Table) -> None:
     assert instant == planned
     assert (planned.time, planned.completion_time, planned.is_completed) == (instant.time, None, False)
     assert planned in table.timeline.pending
-    assert {instant: "planned"}[planned] == "planned"  # type: ignore[index]
+    assert {instant: "planned"}[planned] == "planned"  # type: ignore[index]  # it equals a text
     assert planned.commits == ()
 
 
@@ -123,5 +123,5 @@ def test_a_result_is_a_value() -> None:
     assert one != ServiceResult("clean", "3 files deleted", one.items)
     assert one != "1"
     with pytest.raises(FrozenInstanceError):
-        one.done = ""  # type: ignore[misc]
+        one.done = ""  # type: ignore[misc]  # it is frozen
     assert get_type_hints(ServiceResult)["service"] is str

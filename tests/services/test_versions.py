@@ -457,7 +457,7 @@ def test_the_metadata_table_is_deleted_with_a_warning_unless_that_is_asked_for(
 @pytest.mark.parametrize("wrong", [7, "9", True, None])
 def test_a_version_that_there_is_not_is_refused(table: Table, wrong: object) -> None:
     with pytest.raises(OptionError, match="expected one of 6, 8, 9, an int, found "):
-        table.change_version(wrong)  # type: ignore[arg-type]
+        table.change_version(wrong)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_what_cannot_be_expressed_is_refused_before_anything_is_changed(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hudiformat.sink.partition_time import DateTimeFormat, epoch_milliseconds, p
 
 
 def at(*parts: int) -> datetime:
-    return datetime(*parts)  # type: ignore[arg-type]
+    return datetime(*parts)  # type: ignore[arg-type]  # as many as there are
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_without_partition_columns_files_go_to_the_folder_itself(storage: Storag
 
 
 def test_partition_values_are_written_as_hive_does(storage: Storage) -> None:
-    (message,) = write(storage, 0, [rows([1], "a/b")], [rows([2], None)])[:1]  # type: ignore[arg-type]
+    (message,) = write(storage, 0, [rows([1], "a/b")], [rows([2], None)])[:1]  # type: ignore[arg-type]  # null is not a path
     assert message.files[0].partition == "day=a%2Fb"
 
 

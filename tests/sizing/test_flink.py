@@ -37,7 +37,7 @@ def profile(*groups: GroupVerdict, size: int = 100) -> Profile:
 
 def assigner(*groups: GroupVerdict, **changes: object) -> FlinkAssigner:
     writer = FlinkAssigner(profile(*groups), OPTIONS, ids(), several_writes=True)
-    return replace(writer, **changes)  # type: ignore[arg-type]
+    return replace(writer, **changes)  # type: ignore[arg-type]  # options of several types
 
 
 def test_small_files_are_filled_in_order_and_then_new_groups_created() -> None:

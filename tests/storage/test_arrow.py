@@ -128,7 +128,7 @@ def test_a_uri_says_who_one_is_and_where(named: str) -> None:
     assert storage.capabilities == Capabilities(atomic_create=True, lists_all=True)
     with pytest.raises(StorageError, match="File exists") as caught:
         storage.create("file", b"other")
-    assert SECRET not in f"{caught.value!r} {storage.root} {make_put(storage._filesystem)}"  # type: ignore[attr-defined]
+    assert SECRET not in f"{caught.value!r} {storage.root} {make_put(storage._filesystem)}"  # type: ignore[attr-defined]  # only this storage has it
 
 
 def test_a_log_file_is_read_by_a_uri_with_options(named: str) -> None:

@@ -34,7 +34,7 @@ class FlatFiles(MemoryFileSystem):  # type: ignore[misc]  # fsspec has no types
 
 
 def with_time(name: str, value: object) -> Storage:
-    class TimedFiles(MemoryFileSystem):  # type: ignore[misc]
+    class TimedFiles(MemoryFileSystem):  # type: ignore[misc]  # fsspec has no types
         cachable = False
 
         def ls(self, path: str, detail: bool = True, **options: Any) -> Any:
@@ -88,7 +88,7 @@ def test_a_time_that_is_none_is_not_known(value: object) -> None:
 
 
 def test_a_capability_that_a_file_system_cannot_have_is_not_believed() -> None:
-    class LooksFirst(MemoryFileSystem):  # type: ignore[misc]
+    class LooksFirst(MemoryFileSystem):  # type: ignore[misc]  # fsspec has no types
         protocol = "looks"
 
     with pytest.warns(HudiFormatWarning, match="atomic_create=True of capabilities= does not hold"):

@@ -80,9 +80,9 @@ os._exit(0)
 def test_of_two_that_append_to_a_file_one_is_refused(hdfs: str) -> None:
     storage = open_storage(f"{hdfs}/{uuid.uuid4()}")
     storage.create("file", b"one")
-    with storage.reopen("file") as file:  # type: ignore[attr-defined]
+    with storage.reopen("file") as file:  # type: ignore[attr-defined]  # only this storage has it
         with pytest.raises(StorageError, match="cannot append to"):
-            storage.reopen("file")  # type: ignore[attr-defined]
+            storage.reopen("file")  # type: ignore[attr-defined]  # only this storage has it
         assert file.size == 3
         file.write(b", two")
     assert storage.read("file") == b"one, two"

@@ -23,7 +23,7 @@ OPTIONS = {"hudiformat.logfile.append": "true", "hudiformat.sync": "false"}
 
 def appended_table(place: Storage, options: dict[str, str] | None = None) -> Table:
     """A table of version 6 with three updates of one file group, as it is opened for more."""
-    create(place, table_type="MERGE_ON_READ", version=6)  # type: ignore[arg-type]
+    create(place, table_type="MERGE_ON_READ", version=6)  # type: ignore[arg-type]  # options of several types
     table = open_table(place, options={**OPTIONS, **(options or {})})
     table.insert(rows(("a", 1, "x", 1), ("b", 1, "x", 1)))
     for ts in range(2, 5):

@@ -116,7 +116,7 @@ def test_the_example_of_the_specification(tmp_path: Path) -> None:
     """The listing in spec/writing.md is what these writes leave, with sizes left out."""
     new_table(tmp_path / "t", schema=FLAGGED)
     first, second = (
-        open_table(tmp_path / "t", clock=lambda hour=hour: datetime(2024, 2, 29, hour))  # type: ignore[misc]
+        open_table(tmp_path / "t", clock=lambda hour=hour: datetime(2024, 2, 29, hour))  # type: ignore[misc]  # the default binds the value of this round
         for hour in (12, 13)
     )
     first.insert(rows(("a", 1, "x"), ("b", 1, "x"), schema=FLAGGED))

@@ -75,7 +75,7 @@ def test_a_file_that_cannot_be_written_ends_the_write_and_leaves_nothing(
     def fail(self: FileCloser, file: object) -> None:
         if next(count) == 50:
             raise OSError(28, "No space left on device")
-        added(self, file)  # type: ignore[arg-type]
+        added(self, file)  # type: ignore[arg-type]  # a method of the class that is patched
 
     with monkeypatch.context() as patch:
         patch.setattr(FileCloser, "add", fail)

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,8 +27,6 @@ from hudiformat.storage.local import LocalStorage
 from hudiformat.table.options.keys import TABLE_KEYS
 from hudiformat.table.options.values import IndexType
 from hudiformat.timeline.table_config import TableType
-from hudiformat.write import partition
-from hudiformat.write.index import global_index
 from hudiformat.write.write import TaskLimits, write_rows
 from tests.effort import sample
 from tests.tables import FLAGGED, Clock, tree
@@ -158,13 +157,14 @@ def test_the_same_rows_and_instants_give_the_same_files(name: str, tmp_path: Pat
 def test_rows_that_come_in_many_parts_are_written_as_if_each_part_were_for_itself(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_parts = partial(write_rows, limits=TaskLimits(batch_rows=7, batches=1000))
-    for module in (table, streaming):
-        monkeypatch.setattr(module, "write_rows", in_parts)
-    monkeypatch.setattr(global_index, "_BATCH_ROWS", 7)
-    together = digest(name, tmp_path / "one")
-    monkeypatch.setattr(partition, "_PARTS_OF_A_BLOCK", 1 << 40)
-    assert digest(name, tmp_path / "two") == together
+    def digest_within(limits: TaskLimits, path: Path) -> str:
+        for module in (table, streaming):
+            monkeypatch.setattr(module, "write_rows", partial(write_rows, limits=limits))
+        return digest(name, path)
+
+    in_parts = TaskLimits(batch_rows=7, batches=1000)
+    together = digest_within(in_parts, tmp_path / "one")
+    assert digest_within(replace(in_parts, parts_of_a_block=1 << 40), tmp_path / "two") == together
 
 
 def record() -> None:

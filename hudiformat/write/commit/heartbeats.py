@@ -285,33 +285,73 @@ def _content(storage: Storage, instant: str) -> bytes:
         return b""
 
 
-_LOOK_AGAIN = 0.5
-_ROUNDS_WITHOUT = 20
-"""The thread ends after it has found nothing waiting so many times."""
+class DelayedCalls:
+    """Makes calls after a delay, all by one thread, which looks every *look_again* seconds for what is due.
 
-_waiting: dict[Delayed, float] = {}
-_changes = threading.RLock()  # reentrant: the garbage collector may run inside, and stop a call from there
-_thread: threading.Thread | None = None
+    The thread ends once it has found nothing waiting *rounds_without* times, and begins again with the next call.
+    """
+
+    def __init__(self, *, look_again: float = 0.5, rounds_without: int = 20) -> None:
+        self._look_again = look_again
+        self._rounds_without = rounds_without
+        self._waiting: dict[Delayed, float] = {}
+        # Reentrant: the garbage collector may run while it is held, and stop a call from there.
+        self._changes = threading.RLock()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def thread(self) -> threading.Thread | None:
+        """The thread that waits, if there is one."""
+        return self._thread
+
+    def add(self, call: Delayed, delay: float) -> None:
+        """Make *call* about *delay* seconds from now."""
+        with self._changes:
+            self._waiting[call] = time.monotonic() + delay
+            # After a fork, the thread object is there but does not run.
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._run, name="delayed calls", daemon=True)
+                self._thread.start()
+
+    def remove(self, call: Delayed) -> None:
+        """Forget *call*, if it still waits."""
+        with self._changes:
+            self._waiting.pop(call, None)
+
+    def _run(self) -> None:
+        rounds, pause = 0, threading.Event()
+        while True:
+            pause.wait(self._look_again)
+            with self._changes:
+                now = time.monotonic()
+                due = [one for one, moment in self._waiting.items() if moment <= now]
+                for one in due:
+                    del self._waiting[one]
+                rounds = 0 if self._waiting or due else rounds + 1
+                if rounds >= self._rounds_without:
+                    self._thread = None
+                    return
+            for one in due:
+                one.call()
+
+
+_DELAYED_CALLS = DelayedCalls()
+"""Those of this process."""
 
 
 class Delayed:
     """Calls *action*, which may not raise, about *delay* seconds from now, unless it is stopped before."""
 
-    def __init__(self, action: Callable[[], None], delay: float) -> None:
+    def __init__(self, action: Callable[[], None], delay: float, *, calls: DelayedCalls = _DELAYED_CALLS) -> None:
         self._action = action
         self._call = threading.RLock()
         self._is_over = False
-        global _thread  # noqa: PLW0603 - one for the process
-        with _changes:
-            _waiting[self] = time.monotonic() + delay
-            if _thread is None or not _thread.is_alive():  # after a fork, the thread object is there but does not run
-                _thread = threading.Thread(target=_run, name="delayed calls", daemon=True)
-                _thread.start()
+        self._calls = calls
+        calls.add(self, delay)
 
     def stop(self) -> None:
         """Prevent the call; when this returns, it is not running and never will."""
-        with _changes:
-            _waiting.pop(self, None)
+        self._calls.remove(self)
         with self._call:
             self._is_over = True
 
@@ -321,21 +361,3 @@ class Delayed:
             if not self._is_over:
                 self._is_over = True
                 self._action()
-
-
-def _run() -> None:
-    global _thread  # noqa: PLW0603 - one for the process
-    rounds_without, pause = 0, threading.Event()
-    while True:
-        pause.wait(_LOOK_AGAIN)
-        with _changes:
-            now = time.monotonic()
-            due = [one for one, moment in _waiting.items() if moment <= now]
-            for one in due:
-                del _waiting[one]
-            rounds_without = 0 if _waiting or due else rounds_without + 1
-            if rounds_without >= _ROUNDS_WITHOUT:
-                _thread = None
-                return
-        for one in due:
-            one.call()

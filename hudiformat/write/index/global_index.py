@@ -24,8 +24,6 @@ from hudiformat.write.index.existing import GROUP, NUMBER, PATH, ExistingRows
 from hudiformat.write.index.tagging import key_exists
 from hudiformat.write.rows import Booleans, Integers, KeyedRows, LocatedRows, group_by_value, take_rows
 
-_BATCH_ROWS = 65_536
-
 
 @dataclass(frozen=True, slots=True)
 class GlobalLocations:
@@ -38,10 +36,10 @@ class GlobalLocations:
     groups: pa.Array
     moved: dict[tuple[str, str], pa.Array]
 
-    def locate(self) -> Iterator[LocatedRows]:
-        """Yield the rows by partition, with new rows separate."""
+    def locate(self, *, batch_rows: int) -> Iterator[LocatedRows]:
+        """Yield the rows by partition, with new rows separate, for *batch_rows* rows at a time."""
         start = 0
-        for batch in self.rows.batches(_BATCH_ROWS):
+        for batch in self.rows.batches(batch_rows):
             groups = self.groups.slice(start, len(batch))
             columns = cast("pa.RecordBatch", batch.rows)
             for path, at in group_by_value(batch.paths):

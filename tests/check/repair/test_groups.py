@@ -15,7 +15,7 @@ from tests.tables import content, new_table, rows, tree
 
 
 def made(path: Path, **changes: object) -> Table:
-    return new_table(path, **{"options": {"hoodie.index.type": "INMEMORY"}, **changes})  # type: ignore[arg-type]
+    return new_table(path, **{"options": {"hoodie.index.type": "INMEMORY"}, **changes})  # type: ignore[arg-type]  # options of several types
 
 
 def one_step(table: Table) -> RepairStep:

@@ -219,7 +219,7 @@ def old_clean(**changed: object) -> bytes:
             {"name": "partitionMetadata", "type": {"type": "map", "values": "string"}},
         ],
     }
-    schema["fields"] = [one for one in schema["fields"] if one["name"] not in changed]  # type: ignore[index]
+    schema["fields"] = [one for one in schema["fields"] if one["name"] not in changed]  # type: ignore[index]  # a schema as JSON
     record = {"startCleanTime": "20200101000000", "timeTakenInMillis": 1, "totalFilesDeleted": 0}
     file = io.BytesIO()
     fastavro.writer(file, schema, [{**record, "earliestCommitToRetain": "20200101000000", "partitionMetadata": {}}])

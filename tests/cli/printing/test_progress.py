@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from hudiformat.cli import printing
 from hudiformat.cli.app import run
 from tests.cli.support import HIDDEN, SOUND, Command
 
@@ -30,13 +30,18 @@ def on_terminals(monkeypatch: pytest.MonkeyPatch, *names: str) -> Terminal:
     return terminal
 
 
+def large(log: Path) -> Path:
+    """Return *log*, with zeros at its end that take no room on a disk."""
+    os.truncate(log, 64 << 20)
+    return log
+
+
 @pytest.mark.parametrize("arguments", [("verify",), ("salvage", "-o", "out")], ids=" ".join)
 def test_a_large_file_has_a_bar_on_a_terminal(
     command: Command, log: Log, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:
-    path = log(HIDDEN)
+    path = large(log(HIDDEN))
     monkeypatch.chdir(path.parent)
-    monkeypatch.setattr(printing, "_LARGE", 0)
     terminal = on_terminals(monkeypatch, "stderr")
     result = command(*arguments, path)
     assert "ing" in terminal.getvalue()
@@ -45,9 +50,8 @@ def test_a_large_file_has_a_bar_on_a_terminal(
 
 
 def test_rows_are_printed_above_the_bar_if_both_are_on_a_terminal(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(printing, "_LARGE", 0)
     terminal = on_terminals(monkeypatch, "stdout", "stderr")
-    assert run(["verify", str(log(HIDDEN))]) == 1
+    assert run(["verify", str(large(log(HIDDEN)))]) == 1
     assert "hidden block" in terminal.getvalue()
 
 
@@ -57,6 +61,5 @@ def test_a_small_file_has_no_bar(command: Command, log: Log, monkeypatch: pytest
     assert terminal.getvalue() == ""
 
 
-def test_there_is_no_bar_without_a_terminal(command: Command, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(printing, "_LARGE", 0)
-    assert command("verify", log(SOUND)).err == ""
+def test_there_is_no_bar_without_a_terminal(command: Command, log: Log) -> None:
+    assert command("verify", large(log(SOUND))).err == ""

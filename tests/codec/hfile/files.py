@@ -50,7 +50,7 @@ def _is_log_file(name: str) -> bool:
 def hfile(entries: Sequence[Entry], **options: object) -> bytes:
     """An HFile of *entries*, not compressed unless asked for."""
     keys, values = (pa.array([entry[at] for entry in entries], pa.binary()) for at in (0, 1))
-    return encode_hfile(keys, values, **{"compression": "none", **options})  # type: ignore[arg-type]
+    return encode_hfile(keys, values, **{"compression": "none", **options})  # type: ignore[arg-type]  # options of several types
 
 
 def rows(batches: Iterator[pa.RecordBatch]) -> list[Entry]:

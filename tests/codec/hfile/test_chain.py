@@ -144,4 +144,4 @@ class Sized:
 
 def test_a_block_of_2_gib_is_refused() -> None:
     with pytest.raises(CorruptBlockError, match="a data block of 2147483648 bytes"):
-        chain.locate_entries(Sized(), suffix=1, base=0)  # type: ignore[arg-type]
+        chain.locate_entries(Sized(), suffix=1, base=0)  # type: ignore[arg-type]  # it has a length alone

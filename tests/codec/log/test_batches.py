@@ -148,7 +148,7 @@ def test_only_as_many_blocks_as_threads_wait_to_be_taken() -> None:
     assert taken == [0, 1]
     next(found)
     assert taken == [0, 1, 2]
-    found.close()  # type: ignore[attr-defined]
+    found.close()  # type: ignore[attr-defined]  # a generator
 
 
 @pytest.mark.usefixtures("two_threads")

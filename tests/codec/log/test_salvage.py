@@ -174,10 +174,10 @@ def test_a_large_file_is_copied_block_by_block(tmp_path: Path) -> None:
 
     def open_new(name: str) -> object:
         file = opened(name)
-        file.write = File().write  # type: ignore[method-assign]
+        file.write = File().write  # type: ignore[method-assign]  # it fails on purpose
         return file
 
-    storage.open_new = open_new  # type: ignore[method-assign, assignment]
+    storage.open_new = open_new  # type: ignore[method-assign, assignment]  # it fails on purpose
     report = salvage("log", "new", storage=storage)
     assert writes == [(len(head) + (512 << 20) + len(tail), True)] * 3
     assert (report.blocks, len(report.recovered)) == (3, 1)

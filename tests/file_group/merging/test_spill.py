@@ -91,7 +91,7 @@ def test_files_are_taken_away_when_nobody_reads_on(scratch: Path) -> None:
     batches = merge_on_disk([], blocks, SCHEMA, RULES["event time"], size=99, memory=1)
     next(batches)
     assert len(list(scratch.iterdir())) == 1
-    batches.close()  # type: ignore[attr-defined]
+    batches.close()  # type: ignore[attr-defined]  # a generator
     assert list(scratch.iterdir()) == []
 
 

@@ -50,7 +50,7 @@ class ListedTables:
 
 
 def found(name: str, **tables: str) -> NamedTable:
-    return find_by_name(ListedTables(tables), name)  # type: ignore[arg-type]
+    return find_by_name(ListedTables(tables), name)  # type: ignore[arg-type]  # it has what is asked of a session
 
 
 @pytest.mark.parametrize("name", ["lake.t", "t", "spark_catalog.lake.t", "lake.T"])
@@ -72,7 +72,7 @@ def test_the_location_may_be_any_uri(location: str) -> None:
 @pytest.mark.parametrize("path", ["/lake/t", "s3://bucket/t", "a/b", "t-1", "hive://host/db.t"])
 def test_what_can_be_no_name_is_a_path(path: str) -> None:
     session = ListedTables({})
-    assert find_by_name(session, path) == NamedTable(path)  # type: ignore[arg-type]
+    assert find_by_name(session, path) == NamedTable(path)  # type: ignore[arg-type]  # it has what is asked of a session
     assert session.asked == []
 
 

@@ -60,4 +60,4 @@ def test_the_messages_of_all_tasks_come_back_in_order() -> None:
 @pytest.mark.parametrize("missing", [None, datasource.WriterCommitMessage()])
 def test_a_task_without_a_result_is_an_error(missing: object) -> None:
     with pytest.raises(DataError, match="1 of 2 tasks wrote nothing"):
-        results_of([Result(1), missing], Result)  # type: ignore[list-item]
+        results_of([Result(1), missing], Result)  # type: ignore[list-item]  # null on purpose

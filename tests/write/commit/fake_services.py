@@ -42,7 +42,7 @@ class FakeVersions:
     count: int = 0
 
     def get(self, path: str) -> tuple[bytes, str] | None:
-        return self.faults.apply(lambda: self.objects.get(path))  # type: ignore[no-any-return]
+        return self.faults.apply(lambda: self.objects.get(path))  # type: ignore[no-any-return]  # what the request gives
 
     def put(self, path: str, data: bytes, version: str | None) -> str | None:
         def request() -> str | None:
@@ -54,7 +54,7 @@ class FakeVersions:
                 self.objects[path] = data, str(self.count)
                 return str(self.count)
 
-        return self.faults.apply(request)  # type: ignore[no-any-return]
+        return self.faults.apply(request)  # type: ignore[no-any-return]  # what the request gives
 
 
 class FakeDynamoDB:
@@ -169,13 +169,13 @@ class FakeSession:
             self.server.nodes[name] = self
             return name
 
-        return self.server.faults.apply(request)  # type: ignore[no-any-return]
+        return self.server.faults.apply(request)  # type: ignore[no-any-return]  # what the request gives
 
     def exists(self, path: str) -> bool:
-        return self.server.faults.apply(lambda: bool(self.server.children(path)))  # type: ignore[no-any-return]
+        return self.server.faults.apply(lambda: bool(self.server.children(path)))  # type: ignore[no-any-return]  # what the request gives
 
     def get_children(self, path: str) -> list[str]:
-        return self.server.faults.apply(lambda: self.server.children(path))  # type: ignore[no-any-return]
+        return self.server.faults.apply(lambda: self.server.children(path))  # type: ignore[no-any-return]  # what the request gives
 
     def delete(self, path: str) -> None:
         self.server.faults.apply(lambda: self.server.nodes.pop(path))

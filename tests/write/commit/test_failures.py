@@ -160,7 +160,7 @@ def test_a_process_that_is_killed(tmp_path: Path) -> None:
     assert killed.returncode == 9
     (pending,) = table.timeline.pending
     assert content(table) == BEFORE
-    table._context.clock.now = table._context.clock.now.replace(hour=14)  # type: ignore[attr-defined]
+    table._context.clock.now = table._context.clock.now.replace(hour=14)  # type: ignore[attr-defined]  # the clock of tests
     table.upsert(SECOND)
     assert content(table) == AFTER
     assert of_instant(tmp_path / "t", pending.time) == []

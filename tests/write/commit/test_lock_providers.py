@@ -114,7 +114,7 @@ def of_zookeeper(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(zookeeper, "_new_client", lambda *_arguments: FakeSession(server))
 
     def lose(lock: Lock) -> None:
-        lock._client.lose()  # type: ignore[attr-defined]
+        lock._client.lose()  # type: ignore[attr-defined]  # the fake of the service
         assert make().try_acquire()
 
     def make() -> Lock:
@@ -340,10 +340,10 @@ def test_contenders_are_named_and_sorted_as_curators(
     service = of_zookeeper(tmp_path, clock, monkeypatch)
     lock = service.make()
     assert lock.try_acquire()
-    server = lock._client.server  # type: ignore[attr-defined]
+    server = lock._client.server  # type: ignore[attr-defined]  # the fake of the service
     (name,) = server.nodes
-    assert name == f"/locks/t/_c_{lock.token}-lock-0000000001"  # type: ignore[attr-defined]
-    server.nodes["/locks/t/_c_another-lock-0000000000"] = lock._client  # type: ignore[attr-defined]
+    assert name == f"/locks/t/_c_{lock.token}-lock-0000000001"  # type: ignore[attr-defined]  # the fake of the service
+    server.nodes["/locks/t/_c_another-lock-0000000000"] = lock._client  # type: ignore[attr-defined]  # the fake of the service
     assert not lock.is_own()
 
 
@@ -359,7 +359,7 @@ def test_retries_of_zookeepers_lock_are_those_of_the_options(tmp_path: Path) -> 
     more = {"num_retries": "3", "wait_time_ms_between_retry": "50", "max_wait_time_ms_between_retry": "200"}
     given = options_of(LockProvider.ZOOKEEPER, **GIVEN[LockProvider.ZOOKEEPER], **more)
     lock = lock_of(LocalStorage(tmp_path), parse_write_options(given).concurrency.lock)
-    assert lock._retries == Retries(3, 0.05, 0.2)  # type: ignore[attr-defined]
+    assert lock._retries == Retries(3, 0.05, 0.2)  # type: ignore[attr-defined]  # the fake of the service
 
 
 def test_the_key_in_zookeeper_is_the_tables_name_if_none_is_given(tmp_path: Path) -> None:
@@ -372,7 +372,7 @@ def test_the_key_in_zookeeper_is_the_tables_name_if_none_is_given(tmp_path: Path
 
 def answer_late(first: Lock, second: Lock, clock: Clock, monkeypatch: pytest.MonkeyPatch, *, is_done: bool) -> None:
     """Let *second* take the lock during the next request of *first*, which is done before (*is_done*) or after."""
-    versions: FakeVersions = first._versions  # type: ignore[attr-defined]
+    versions: FakeVersions = first._versions  # type: ignore[attr-defined]  # the fake of the service
     put = versions.put
 
     def late(path: str, data: bytes, version: str | None) -> str | None:

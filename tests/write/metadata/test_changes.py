@@ -21,7 +21,7 @@ def changes(table: Table) -> MetadataChanges:
 
 def names(table: Table, partition: str) -> list[str]:
     (one,) = table.file_slices(partition)
-    return [str(one.base_file.name), *(str(log.name) for log in one.log_files)]  # type: ignore[union-attr]
+    return [str(one.base_file.name), *(str(log.name) for log in one.log_files)]  # type: ignore[union-attr]  # each has a base file
 
 
 def test_files_of_replaced_groups_are_not_needed_any_more(tmp_path: Path) -> None:

@@ -94,4 +94,4 @@ def test_milliseconds_have_bounds_that_leave_out_no_value(tmp_path: Path) -> Non
     )
     table.insert(pa.table({"k": ["a"], "p": ["x"], "ts": [1], "n": [11], "at": [5]}, schema))
     [(lower, upper, nulls)] = bounds(tmp_path / "t", "at")["x"]
-    assert (lower < -(10**15), upper > 10**15, nulls) == (True, True, 0)  # type: ignore[operator]
+    assert (lower < -(10**15), upper > 10**15, nulls) == (True, True, 0)  # type: ignore[operator]  # numbers

@@ -62,7 +62,7 @@ def outcomes(*arguments: Any, **options: Any) -> list[Any]:
 
 def in_chunks_of(rows: int) -> Callable[[], Any]:
     """Let the kernel decode so many records first, so that its memory has to grow."""
-    return patch("hudiformat.codec.avro.compiled.decoded._FIRST_ROWS", rows)  # type: ignore[return-value]
+    return patch("hudiformat.codec.avro.compiled.decoded._FIRST_ROWS", rows)  # type: ignore[return-value]  # a context manager of mock
 
 
 def decoded_by(path: Callable[[], Any], data: bytes, count: int, schema: str) -> pa.RecordBatch:

@@ -131,7 +131,7 @@ def test_memory_grows_for_texts_and_for_items() -> None:
     short = "00 00"
     long = "c8 01" + "61" * 100 + "a0 01" + ("02 14" + "62" * 10) * 80 + "00"
     data = framed(*[short, short, long, short, long] * 4, short)
-    with in_chunks_of(2):  # type: ignore[attr-defined]
+    with in_chunks_of(2):  # type: ignore[attr-defined]  # a context manager of mock
         rows = assert_same(data, 21, schema)
     assert [len(items) for items in rows["l"].to_pylist()] == [0, 0, 80, 0, 80] * 4 + [0]
 
@@ -142,7 +142,7 @@ def test_memory_grows_for_texts_and_for_items() -> None:
 def test_rows_are_those_of_numpy(batch: pa.RecordBatch, data: st.DataObject, *, views: bool, probed: int) -> None:
     schema = arrow_to_avro(batch.schema, name="r", namespace="n")
     columns = data.draw(st.none() | st.lists(st.sampled_from(batch.schema.names), unique=True))
-    with in_chunks_of(probed):  # type: ignore[attr-defined]
+    with in_chunks_of(probed):  # type: ignore[attr-defined]  # a context manager of mock
         found = assert_same(bytes(encode_records(batch, schema)), len(batch), schema, columns=columns, views=views)
     assert isinstance(found, pa.RecordBatch)
 
