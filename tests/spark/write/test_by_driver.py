@@ -72,7 +72,6 @@ def test_keys_that_one_commit_has_read_are_not_read_for_the_next(
         return scan_base_file(storage, path, *given, **named)
 
     monkeypatch.setattr(tagging, "scan_base_file", noted)
-    monkeypatch.setattr(tagging, "_FEW_KEYS", 0)
     pair = Pair(spark, tmp_path, "MERGE_ON_READ", {"hoodie.index.type": "SIMPLE"})
     pair.begin("upsert", rows_of(1))
     by_commit = []
