@@ -317,6 +317,19 @@ def test_what_an_owner_does_is_recorded_if_the_table_wants_it(
     )
 
 
+def test_a_lock_that_another_has_taken_meanwhile_is_not_recorded_as_given_back(tmp_path: Path) -> None:
+    folder = tmp_path / ".hoodie" / ".locks"
+    folder.mkdir(parents=True)
+    (folder / "audit_enabled.json").write_text('{"STORAGE_LOCK_AUDIT_SERVICE_ENABLED":true}')
+    versions = FakeVersions()
+    lock = StorageBasedLock(LocalStorage(tmp_path), versions, StorageLockOptions())
+    assert lock.try_acquire()
+    versions.objects[LOCK_FILE] = (LockState(expired=False, valid_until=9, owner="another").to_json(), "another")
+    lock.release()
+    (file,) = (folder / "audit").glob("*")
+    assert [json.loads(line)["state"] for line in file.read_text().splitlines()] == ["START"]
+
+
 def test_a_table_of_locks_is_made_if_it_is_missing() -> None:
     client = FakeDynamoDB()
     client.exists = False

@@ -137,13 +137,16 @@ class StorageBasedLock(Lock):
             if self._held is None:
                 return
             state, version = self._held
-            if self._put(LockState(expired=True, valid_until=state.valid_until, owner=self.token), version) is None:
+            now = _now()
+            new = self._put(LockState(expired=True, valid_until=state.valid_until, owner=self.token), version)
+            if new is None:
                 found = self._read()
                 if found is not None and found[0].owner == self.token and not found[0].expired:
-                    self._put(LockState(expired=True, valid_until=found[0].valid_until, owner=self.token), found[1])
+                    expired = LockState(expired=True, valid_until=found[0].valid_until, owner=self.token)
+                    new = self._put(expired, found[1])
             self._held = None
-            if self._audit is not None:
-                self._audit.record("END", _now(), held=True)
+            if self._audit is not None and new is not None:
+                self._audit.record("END", now, held=True)
 
     def describe(self) -> str:
         """See :meth:`hudiformat.write.commit.lock_providers.lock.Lock.describe`."""
