@@ -80,6 +80,7 @@ LIVE = (
             v6="COPY_ON_WRITE",
             v8="COPY_ON_WRITE",
             v9="COPY_ON_WRITE",
+            long=(6, 8, 9),
         ),
     ),
     Feature(
@@ -88,7 +89,7 @@ LIVE = (
     ),
     Feature(
         "each runs the compaction that the other has planned",
-        often(f"{_SERVICES}test_each_runs_what_the_other_has_planned", v6="6", v9="9"),
+        often(f"{_SERVICES}test_each_runs_what_the_other_has_planned", v6="6", v9="9", long=(9,)),
     ),
     Feature(
         "each runs the clustering that the other has planned",
@@ -97,13 +98,13 @@ LIVE = (
             v6="6-COPY_ON_WRITE-LINEAR",
             v8="8-MERGE_ON_READ-HILBERT",
             v9="9-MERGE_ON_READ-ZORDER",
-            long=(6, 8),
+            long=(6, 8, 9),
         ),
     ),
     Feature("log compaction", often(f"{_SERVICES}test_hudi_reads_and_goes_on_with_compacted_logs", v9="")),
     Feature(
         "cleaning, savepoint and restore",
-        often(f"{_SERVICES}test_hudi_reads_what_was_cleaned_and_restored_here", v6="6", v9="9"),
+        often(f"{_SERVICES}test_hudi_reads_what_was_cleaned_and_restored_here", v6="6", v9="9", long=(6,)),
     ),
     Feature(
         "archiving does what Hudi's does",
@@ -159,7 +160,7 @@ LIVE = (
             f"{_INDEXES}test_they_take_turns_with_a_secondary_index",
             v8="COPY_ON_WRITE-8",
             v9="MERGE_ON_READ-9",
-            long=(9,),
+            long=(8, 9),
         ),
     ),
     Feature(
@@ -240,6 +241,7 @@ ARCHIVED = (
             v6="f-v6-mor-bucket-compacted",
             v8="f-v8-mor-state-stream",
             v9="f-v9-mor-changelog-stream",
+            long=(6, 8, 9),
         ),
     ),
 )
