@@ -7,6 +7,7 @@ import sys
 import time
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,25 @@ def test_a_data_node_that_dies_in_the_middle_of_a_write_loses_nothing(
                 file.write(data)  # another node takes the place of the dead one
         assert storage.read("file") == data * 8
         assert content(open_table(f"{uri}/lake/t"), columns=("k", "v")) == [("a", 1)]
+
+
+def test_writes_of_a_table_go_on_while_a_data_node_dies(
+    java: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure(tmp_path, {"dfs.replication": "3"})
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+    (tmp_path / "hdfs").mkdir()
+    with hdfs_cluster(tmp_path / "hdfs", java, nodes=4) as (uri, kill):
+        create_table(f"{uri}/t", name="t", schema=SCHEMA, record_key="k", ordering="ts", partition_by="p")
+        table = open_table(f"{uri}/t")
+        written = []
+        for number in range(16):
+            if number == 4:
+                kill()
+            # The name node offers the dead node for some seconds, and hdfs-native tries no other.
+            with suppress(StorageError):
+                table.upsert(rows((f"k{number:02d}", 1, "x", number)))
+                written.append(f"k{number:02d}")
+        assert {"k03", "k15"} <= {*written}
+        assert content(open_table(f"{uri}/t"), columns=("k",)) == [(key,) for key in written]
+        assert [one for one in open_table(f"{uri}/t").verify() if one.kind.value != "uncommitted"] == []
