@@ -549,7 +549,8 @@ class Table(ReadableTable):
         """Tell a catalog of the table: its columns, its properties, its partitions and its newest commit.
 
         *catalog* is ``hive://<host>:9083``, a Hive Metastore, or ``glue://``, AWS Glue; without it the options name
-        it, by ``hoodie.datasource.hive_sync.metastore.uris`` or ``hoodie.meta.sync.client.tool.class``.  *database* and
+        it, by ``hoodie.datasource.hive_sync.metastore.uris`` or ``hoodie.meta.sync.client.tool.class``, or else Hive's
+        own configuration, ``hive-site.xml`` in the folder ``HIVE_CONF_DIR``.  *database* and
         *table* are the names there; without them the options say them, or the table's properties.  The other
         ``hoodie.datasource.hive_sync.*`` and ``hoodie.meta.sync.*`` options count too.  The partitions of the commits
         since the last sync are compared with the catalog's; with *full* all are.

@@ -68,10 +68,10 @@ def tell(context: TableContext, catalog: Catalog, options: SyncOptions) -> SyncR
 
 def _command(root: str, tool: SyncTool, options: SyncOptions) -> str:
     """Return the command that tells the catalog of *tool* again."""
-    address = GlueCatalog.uri if tool is SyncTool.GLUE else ",".join(options.metastores)
-    named = [("--database", options.database), ("--table", options.table)]
+    address = GlueCatalog.uri if tool is SyncTool.GLUE else ",".join(options.uris)
+    named = [("--metastore", address), ("--database", options.database), ("--table", options.table)]
     rest = "".join(f" {option} {value}" for option, value in named if value)
-    return f"hudiformat sync {root} --metastore {address}{rest}"
+    return f"hudiformat sync {root}{rest}"
 
 
 def asked_again(options: SyncOptions, *, database: str, table: str, full: bool) -> SyncOptions:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from hudiformat.catalogs.glue import GlueCatalog
 from hudiformat.catalogs.hive import HiveCatalog
+from hudiformat.catalogs.hive_site import metastores_of
 from hudiformat.catalogs.objects import CatalogTable
 from hudiformat.catalogs.protocol import Catalog
 from hudiformat.errors import NotATableError, OptionError
@@ -70,13 +71,13 @@ def catalog_of(tool: SyncTool, options: SyncOptions) -> Catalog:
     """Return the catalog that *options* name for *tool*, which is asked for nothing yet.
 
     Raises:
-        UnsupportedFeatureError: the options ask for another way of telling it.
-        OptionError: an address has another form.
+        UnsupportedFeatureError: the options ask for another way of telling it, or the metastore for Kerberos or TLS.
+        OptionError: an address, or Hive's own configuration, has another form.
     """
     options.check((tool,))
     if tool is SyncTool.GLUE:
         return GlueCatalog(options.glue)
-    return HiveCatalog(options.metastores)
+    return HiveCatalog(metastores_of(options))
 
 
 def split_name(name: str | tuple[str, ...]) -> tuple[str, str]:

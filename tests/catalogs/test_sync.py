@@ -292,7 +292,7 @@ class TestErrors:
         assert text == (
             f"{_root(table)}: the write {commit.instant} is committed, but a catalog was not told: "
             "thrift://localhost:9083: cannot create the table db.t: no room; tell it with: "
-            f"hudiformat sync {_root(table)} --metastore thrift://localhost:9083 --database db"
+            f"hudiformat sync {_root(table)} --database db"
         )
         assert table.count() == 1
 

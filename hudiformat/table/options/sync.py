@@ -162,11 +162,6 @@ class SyncOptions:
         return replace(self, database=database, table=table, recreate=self.recreate or own.recreate)
 
     @property
-    def metastores(self) -> tuple[str, ...]:
-        """The addresses of the servers of a Hive Metastore."""
-        return self.uris or ("thrift://localhost:9083",)
-
-    @property
     def after_commits(self) -> tuple[SyncTool, ...]:
         """The catalogs that are told after each commit."""
         asked = (SyncTool.HIVE,) if self.hive else ()
