@@ -8,7 +8,6 @@ all other file systems.
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import uuid
 from collections.abc import Mapping
@@ -16,12 +15,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import quote
 
 from pyarrow import fs
 
 from hudiformat.storage.azure import azure_put
 from hudiformat.storage.fsspec_files import fsspec_of
+from hudiformat.storage.fsspec_putting import GcsfsPut, fsspec_put
 from hudiformat.storage.protocol import TEMPORARY_PREFIX
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
 _REFUSALS = ("AccessDenied", "403", "InvalidAccessKeyId", "SignatureDoesNotMatch", "NoSuchBucket")
 _REPLACED = ("412", "PreconditionFailed", "409", "ConditionalRequestConflict")
-_NOT_FOUND, _CONFLICT, _PRECONDITION_FAILED = 404, 409, 412
 _MISSING = ("404", "NoSuchKey", "NotFound")
 _OWNER = "hudiformat-owner"
 _ATTEMPTS = 3  # pyarrow's, too
@@ -64,24 +62,8 @@ def make_put(filesystem: fs.FileSystem) -> Put | None:
     if filesystem.type_name == "abfs":
         return azure_put(filesystem.__reduce__()[1][0])
     if (wrapped := fsspec_of(filesystem)) is not None:
-        return HdfsPut(wrapped) if hasattr(getattr(wrapped, "client", None), "list_status") else FsspecPut(wrapped)
+        return HdfsPut(wrapped) if hasattr(getattr(wrapped, "client", None), "list_status") else fsspec_put(wrapped)
     return None
-
-
-@dataclass(frozen=True, slots=True)
-class FsspecPut:
-    """The call that s3fs, gcsfs and adlfs have for conditional puts."""
-
-    filesystem: AbstractFileSystem
-
-    @property
-    def is_conditional(self) -> bool:
-        """Whether the file system has a call of its own: that of fsspec looks first, and then overwrites."""
-        kinds = [kind for kind in type(self.filesystem).__mro__ if {"pipe_file", "_pipe_file"} & vars(kind).keys()]
-        return bool(kinds) and not kinds[0].__module__.startswith("fsspec.")
-
-    def __call__(self, path: str, data: bytes, *, overwrite: bool) -> None:
-        self.filesystem.pipe_file(path, data, mode="overwrite" if overwrite else "create")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,44 +104,11 @@ class GcsPut:
 
     def get(self, path: str) -> tuple[bytes, str] | None:
         """See :meth:`hudiformat.storage.versions.Versions.get`."""
-        bucket, _, name = path.partition("/")
-        client = _gcs_client(os.getpid(), self.settings)
-        where = f"b/{bucket}/o/{quote(name, safe='')}"
-        try:
-            generation = str(client.call("GET", where, json_out=True)["generation"])
-            _, data = client.call("GET", f"{client.base}{where}", alt="media", generation=generation)
-        except Exception as error:
-            if _status(error) == _NOT_FOUND:
-                return None
-            raise OSError(str(error)) from error
-        return bytes(data), generation
+        return GcsfsPut(_gcs_client(os.getpid(), self.settings)).get(path)
 
     def put(self, path: str, data: bytes, version: str | None) -> str | None:
         """See :meth:`hudiformat.storage.versions.Versions.put`."""
-        bucket, _, name = path.partition("/")
-        client = _gcs_client(os.getpid(), self.settings)
-        part = "\r\n--hudiformat"
-        body = (
-            f"--hudiformat\r\nContent-Type: application/json\r\n\r\n{json.dumps({'name': name})}{part}\r\n"
-            "Content-Type: application/octet-stream\r\n\r\n"
-        ).encode()
-        try:
-            answer = client.call(
-                "POST",
-                f"{client.base.partition('/storage/v1/')[0]}/upload/storage/v1/b/{quote(bucket)}/o",
-                uploadType="multipart",
-                ifGenerationMatch=version or "0",
-                headers={"Content-Type": "multipart/related; boundary=hudiformat"},
-                data=body + data + f"{part}--".encode(),
-                json_out=True,
-            )
-        except FileExistsError:
-            return None
-        except Exception as error:
-            if _status(error) in (_PRECONDITION_FAILED, _CONFLICT, _NOT_FOUND):
-                return None
-            raise OSError(str(error)) from error
-        return str(answer["generation"])
+        return GcsfsPut(_gcs_client(os.getpid(), self.settings)).put(path, data, version)
 
     def __repr__(self) -> str:
         return "GcsPut()"  # the settings contain tokens
@@ -325,11 +274,3 @@ def _s3_client(_process: int, settings: tuple[tuple[str, Any], ...]) -> Any:
         verify=given["tls_ca_file_path"] or None,
         config=config,
     )
-
-
-def _status(error: Exception) -> int | None:
-    """Return the status of a request of gcsfs that has failed."""
-    if isinstance(error, FileNotFoundError):
-        return _NOT_FOUND
-    code = str(getattr(error, "code", ""))
-    return int(code) if code.isdigit() else None

@@ -61,6 +61,21 @@ def test_every_store_passes_every_check(storage: Storage) -> None:
 
 
 @pytest.mark.parametrize("storage", SHORT, indirect=True)
+def test_an_object_is_replaced_only_in_the_version_that_was_read(storage: Storage) -> None:
+    found = getattr(storage, "versions", None)
+    if found is None:
+        assert storage.capabilities.rename  # HDFS, whose files have no versions
+        return
+    assert found.get("lock") is None
+    first = found.put("lock", b"one", None)
+    assert found.put("lock", b"two", None) is None
+    assert found.get("lock") == (b"one", first)
+    second = found.put("lock", b"two", first)
+    assert found.put("lock", b"three", first) is None
+    assert found.get("lock") == (b"two", second)
+
+
+@pytest.mark.parametrize("storage", SHORT, indirect=True)
 def test_two_writers_lose_no_row(storage: Storage) -> None:
     schema = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("p", pa.string())])
     create_table(storage, name="t", schema=schema, record_key="id", ordering="ts", partition_by="p")
