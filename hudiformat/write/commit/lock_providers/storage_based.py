@@ -268,8 +268,8 @@ def storage_based_lock(storage: Storage, options: StorageLockOptions) -> Storage
     versions: Versions | None = getattr(storage, "versions", None)
     if versions is None:
         raise UnsupportedFeatureError(
-            f"{storage.root}: expected a table on S3, Google Cloud Storage or Azure for StorageBasedLockProvider, found "
-            "a storage whose files have no versions; Hudi has this lock on object stores alone: use "
+            f"{storage.root}: expected a table on S3, Google Cloud Storage or Azure for StorageBasedLockProvider, "
+            "found a storage whose files have no versions; Hudi has this lock on object stores alone: use "
             "FileSystemBasedLockProvider here, or install hudiformat[s3], [gcs] or [azure]",
             feature="storage-based lock without versions of objects",
         )
