@@ -93,7 +93,15 @@ def test_writers_of_both_kinds_lose_and_double_nothing(hudi: RealHudi, tmp_path:
 @only_long
 @pytest.mark.hudi
 @pytest.mark.servers
-@pytest.mark.parametrize("provider", [LockProvider.ZOOKEEPER, LockProvider.HIVE_METASTORE, LockProvider.FILE_SYSTEM])
+@pytest.mark.parametrize(
+    "provider",
+    [
+        LockProvider.ZOOKEEPER,
+        LockProvider.ZOOKEEPER_IMPLICIT,
+        LockProvider.HIVE_METASTORE,
+        LockProvider.FILE_SYSTEM,
+    ],
+)
 def test_two_writers_of_each_kind_lose_and_double_nothing_by_a_service(
     provider: LockProvider, hudi: RealHudi, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
