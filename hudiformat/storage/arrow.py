@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -226,7 +225,7 @@ class ArrowStorage:
 
     def delete_empty_folder(self, path: str) -> bool:
         # pyarrow deletes folders with all their content, also with files that came after a check.
-        return self._is_local and remove_empty_folder(Path(self._path(path)))
+        return self._is_local and remove_empty_folder(self._path(path))
 
     def delete_folder(self, path: str) -> bool:
         return self._delete(path, fs.FileType.Directory, self._delete_dir)

@@ -2,6 +2,8 @@
 
 Hudi's JVM writes a checksum ``.name.crc`` beside every file, and checks it when it reads the file.  Before a file is
 replaced or deleted its checksum has to be deleted, otherwise Hudi refuses the new content.
+
+Paths are texts here, not objects of ``pathlib``, which would take most of the time of a small file.
 """
 
 from __future__ import annotations
@@ -21,7 +23,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from operator import attrgetter
-from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
@@ -47,15 +48,15 @@ class LocalStorage:
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         try:
-            self._root = Path(os.path.abspath(root))  # noqa: PTH100 - resolve() would follow links: not expected
+            self._root = os.path.abspath(root)  # resolving would follow links, which is not expected
         except OSError as error:  # there is no current folder any more
-            raise _storage_error("open", Path(root), error) from error
-        if not is_below_root(str(self._root)[1:]):
-            check_path(str(self._root)[1:], "/")
+            raise _storage_error("open", os.fspath(root), error) from error
+        if not is_below_root(self._root[1:]):
+            check_path(self._root[1:], "/")
 
     @property
     def root(self) -> str:
-        return str(self._root)
+        return self._root
 
     @property
     def capabilities(self) -> Capabilities:
@@ -71,9 +72,6 @@ class LocalStorage:
             lists_all=True,
         )
 
-    def _path(self, path: str, *, itself: bool = False) -> Path:
-        return Path(self._resolve(path, itself=itself))
-
     def _resolve(self, path: str, *, itself: bool = False) -> str:
         """Return the absolute path of *path*; links on the way are checked.
 
@@ -82,7 +80,7 @@ class LocalStorage:
         Raises:
             StorageError: the path leads out of the root, by its names or by links.
         """
-        root = str(self._root)
+        root = self._root
         if not is_below_root(path):
             check_path(path, root)  # raises
         target = f"{root}/{path}" if path else root
@@ -117,16 +115,17 @@ class LocalStorage:
         return sorted(self._entries(path, _file_info), key=attrgetter("name"))
 
     def exists(self, path: str) -> bool:
-        target = self._path(path)
+        target = self._resolve(path)
         try:
-            return target.exists()
+            return _exists(target)
         except OSError as error:  # a name that is too long, for instance
             raise _storage_error("look up", target, error) from error
 
     def read(self, path: str) -> bytes:
-        target = self._path(path)
+        target = self._resolve(path)
         try:
-            return target.read_bytes()
+            with open(target, "rb", buffering=0) as file:
+                return file.read()
         except OSError as error:
             raise _storage_error("read", target, error) from error
 
@@ -140,7 +139,7 @@ class LocalStorage:
     def size(self, path: str) -> int:
         target = self._resolve(path)
         try:
-            found = os.stat(target)  # noqa: PTH116 - a Path is made for nothing
+            found = os.stat(target)
         except OSError as error:
             raise _storage_error("read", target, error) from error
         if stat.S_ISDIR(found.st_mode):
@@ -151,52 +150,53 @@ class LocalStorage:
         return pa.BufferReader(self.map(path))
 
     def create(self, path: str, data: bytes, *, overwrite: bool = False, sync: bool = True) -> None:
-        target = self._path(path, itself=True)
-        temporary = target.parent / f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}"
+        target = self._resolve(path, itself=True)
+        folder = _folder_of(target)
+        temporary = f"{folder}/{TEMPORARY_PREFIX}{uuid.uuid4().hex}"
         try:
             try:
-                _create_in(target.parent, self._root, lambda: _write_new(temporary, data, sync=sync))
-                if overwrite or not target.exists():  # without a target the checksum is a leftover
-                    _checksum_file(target).unlink(missing_ok=True)
+                _create_in(folder, self._root, lambda: _write_new(temporary, data, sync=sync))
+                if overwrite or not _exists(target):  # without a target the checksum is a leftover
+                    _unlink(_checksum_file(target))
                 if overwrite:
-                    temporary.replace(target)
+                    os.replace(temporary, target)
                 else:
                     os.link(temporary, target)  # fails when the target exists; a rename would replace it
             finally:
-                temporary.unlink(missing_ok=True)
+                _unlink(temporary)
             if sync:
                 _sync_entry(target, self._root)
         except OSError as error:
             raise _storage_error("create", target, error) from error
 
     def open_new(self, path: str) -> OutputFile:
-        return LocalOutputFile(self._path(path, itself=True), self._root)
+        return LocalOutputFile(self._resolve(path, itself=True), self._root)
 
     def reopen(self, path: str) -> OutputFile:
-        return LocalOutputFile(self._path(path, itself=True), self._root, is_new=False)
+        return LocalOutputFile(self._resolve(path, itself=True), self._root, is_new=False)
 
     def rename(self, source: str, target: str) -> None:
-        old, new = self._path(source, itself=True), self._path(target, itself=True)
+        old, new = self._resolve(source, itself=True), self._resolve(target, itself=True)
         try:
-            _make_folder(new.parent, self._root)
-            if new.exists():
+            _make_folder(_folder_of(new), self._root)
+            if _exists(new):
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-            _checksum_file(new).unlink(missing_ok=True)
-            old.rename(new)
-            _checksum_file(old).unlink(missing_ok=True)
+            _unlink(_checksum_file(new))
+            os.rename(old, new)
+            _unlink(_checksum_file(old))
             _sync_entry(new, self._root)
         except OSError as error:
             raise _storage_error("rename", old, error, f" to {new}") from error
 
     def make_folder(self, path: str) -> None:
-        folder = self._path(path)
+        folder = self._resolve(path)
         try:
             _make_folder(folder, self._root)
         except OSError as error:
             raise _storage_error("create", folder, error) from error
 
     def set_modified(self, path: str, milliseconds: int) -> bool:
-        target = self._path(path)
+        target = self._resolve(path)
         try:
             os.utime(target, ns=(milliseconds * 1_000_000,) * 2)
         except OSError as error:
@@ -204,9 +204,9 @@ class LocalStorage:
         return True
 
     def sync_deletions(self, path: str) -> None:
-        folder = self._path(path)
-        while not folder.is_dir() and folder != self._root:  # it may have been deleted itself
-            folder = folder.parent
+        folder = self._resolve(path)
+        while not os.path.isdir(folder) and folder != self._root:  # it may have been deleted itself
+            folder = _folder_of(folder)
         try:
             _sync_folder(folder)
         except FileNotFoundError:
@@ -229,13 +229,13 @@ class LocalStorage:
             os.close(root)
 
     def delete_empty_folder(self, path: str) -> bool:
-        return remove_empty_folder(self._path(path))
+        return remove_empty_folder(self._resolve(path))
 
     def delete_folder(self, path: str) -> bool:
-        target = self._path(path, itself=True)
+        target = self._resolve(path, itself=True)
         try:
-            if target.is_symlink():
-                target.unlink()  # only the link: its target may lie outside
+            if os.path.islink(target):
+                os.unlink(target)  # only the link: its target may lie outside
                 return True
             _forget_synced(target)
             shutil.rmtree(target)
@@ -246,10 +246,10 @@ class LocalStorage:
         return True
 
     def delete(self, path: str) -> bool:
-        target = self._path(path, itself=True)
+        target = self._resolve(path, itself=True)
         try:
-            _checksum_file(target).unlink(missing_ok=True)
-            target.unlink()
+            _unlink(_checksum_file(target))
+            os.unlink(target)
         except FileNotFoundError:
             return False
         except OSError as error:
@@ -260,16 +260,18 @@ class LocalStorage:
 class LocalOutputFile:
     """A local file that is written front to back; see :class:`~hudiformat.storage.protocol.OutputFile`."""
 
-    def __init__(self, path: Path, root: Path, *, is_new: bool = True) -> None:
+    def __init__(self, path: str, root: str, *, is_new: bool = True) -> None:
         self._path = path
         self._root = root
         self._size = 0
         self._closed = False
         self._folder_synced = False
         try:
-            _checksum_file(path).unlink(missing_ok=True)  # the checksums are of what Hadoop wrote
+            _unlink(_checksum_file(path))  # the checksums are of what Hadoop wrote
             if is_new:
-                self._handle = _create_in(path.parent, root, lambda: os.open(path, _NEW_FILE | os.O_APPEND, _FILE_MODE))
+                self._handle = _create_in(
+                    _folder_of(path), root, lambda: os.open(path, _NEW_FILE | os.O_APPEND, _FILE_MODE)
+                )
             else:
                 self._handle = os.open(path, _OLD_FILE | os.O_APPEND)
                 self._size = os.fstat(self._handle).st_size
@@ -325,7 +327,7 @@ class LocalOutputFile:
 
     def _check_open(self, action: str) -> None:
         if self._closed:  # the descriptor may belong to another file now
-            raise StorageError(f"cannot {action} {self._path}: it is closed", path=str(self._path))
+            raise StorageError(f"cannot {action} {self._path}: it is closed", path=self._path)
 
     def close(self) -> None:
         if not self._closed:
@@ -389,14 +391,35 @@ def _file_info(entry: os.DirEntry[str]) -> FileInfo | None:
         return None
 
 
-def remove_empty_folder(folder: Path) -> bool:
+def _exists(path: str) -> bool:
+    """Return whether there is something at *path*; unlike ``os.path.exists``, raise what else the system says."""
+    try:
+        os.stat(path)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return False
+        raise
+    return True
+
+
+def _unlink(path: str) -> None:
+    """Delete the file at *path*, if there is one."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def _folder_of(path: str) -> str:
+    return path.rpartition("/")[0] or "/"
+
+
+def remove_empty_folder(folder: str) -> bool:
     """Delete *folder* of the local file system if it has no content, in one step; return whether that has happened.
 
     Raises:
         StorageError: the folder cannot be deleted.
     """
     try:
-        folder.rmdir()
+        os.rmdir(folder)
     except FileNotFoundError:
         return False
     except OSError as error:
@@ -406,7 +429,7 @@ def remove_empty_folder(folder: Path) -> bool:
     return True
 
 
-def _create_in(folder: Path, root: Path, make: Callable[[], T]) -> T:
+def _create_in(folder: str, root: str, make: Callable[[], T]) -> T:
     """Call *make*, which creates a file in *folder*; the folder is created if necessary, and may be deleted meanwhile.
 
     Another process may delete the folder as long as it is empty: then both steps are repeated.
@@ -433,7 +456,7 @@ def _refuse_outside(target: str, root: str) -> None:
         )
 
 
-def _write_new(path: Path, data: bytes, *, sync: bool) -> None:
+def _write_new(path: str, data: bytes, *, sync: bool) -> None:
     handle = os.open(path, _NEW_FILE, _FILE_MODE)
     try:
         rest = memoryview(data)
@@ -450,16 +473,16 @@ _OLD_FILE = os.O_WRONLY | os.O_CLOEXEC
 _FILE_MODE = 0o666  # less the umask
 
 
-def _make_folder(folder: Path, root: Path) -> None:
+def _make_folder(folder: str, root: str) -> None:
     missing = [folder]
     while missing:
         try:
-            missing[-1].mkdir()
+            os.mkdir(missing[-1])
         except FileNotFoundError:
-            missing.append(missing[-1].parent)
+            missing.append(_folder_of(missing[-1]))
             continue
         except FileExistsError:  # another thread may have made it meanwhile, and may delete it again
-            if missing[-1].is_dir():
+            if os.path.isdir(missing[-1]):
                 missing.pop()
             elif os.path.lexists(missing[-1]):
                 raise
@@ -468,7 +491,7 @@ def _make_folder(folder: Path, root: Path) -> None:
         _forget_synced(made)
         if made == root:
             with contextlib.suppress(PermissionError):  # the folder that holds the root may not be readable
-                _sync_folder(root.parent)
+                _sync_folder(_folder_of(root))
 
 
 @dataclass
@@ -485,23 +508,22 @@ class _Folder:
 _all_folders = _Folder()
 
 
-def _sync_entry(path: Path, root: Path) -> None:
+def _sync_entry(path: str, root: str) -> None:
     """Sync the name of *path*, and the names of the folders above it and below *root* that were not synced yet."""
-    _sync_folder(path.parent)
+    folder = _folder_of(path)
+    _sync_folder(folder)
     found = []
-    for folder in path.parents:
-        known = _folder_node(folder)
-        if known.is_synced or folder == root:
-            break
-        _sync_folder(folder.parent)
+    while folder not in (root, "/") and not (known := _folder_node(folder)).is_synced:
+        folder = _folder_of(folder)
+        _sync_folder(folder)
         found.append(known)
     for known in found:  # not before all are synced: a synced folder means that all folders above it are synced
         known.is_synced = True
 
 
-def _forget_synced(folder: Path) -> None:
+def _forget_synced(folder: str) -> None:
     """Forget that *folder*, and everything in it, was synced."""
-    *above, name = folder.parts
+    *above, name = folder.split("/")
     at = _all_folders
     for part in above:
         inner = at.inner.get(part)
@@ -513,12 +535,12 @@ def _forget_synced(folder: Path) -> None:
 
 _sync_turns = tuple(threading.Lock() for _ in range(64))
 _moments = itertools.count(1)
-_synced_from: dict[Path, int] = {}
+_synced_from: dict[str, int] = {}
 """For each folder the number, drawn from ``_moments``, at which its newest finished sync began."""
 _MOST_FOLDERS = 1000
 
 
-def _sync_folder(folder: Path) -> None:
+def _sync_folder(folder: str) -> None:
     """Sync the names in *folder*, unless a sync in another thread has begun after this call, and has ended."""
     called = next(_moments)
     with _sync_turns[hash(folder) % len(_sync_turns)]:  # while one thread syncs, the others wait for its result
@@ -535,16 +557,17 @@ def _sync_folder(folder: Path) -> None:
         _synced_from[folder] = began
 
 
-def _folder_node(folder: Path) -> _Folder:
+def _folder_node(folder: str) -> _Folder:
     at = _all_folders
-    for part in folder.parts:
+    for part in folder.split("/"):
         at = at.inner.setdefault(part, _Folder())
     return at
 
 
-def _checksum_file(path: Path) -> Path:
-    return path.with_name(f".{path.name}.crc")
+def _checksum_file(path: str) -> str:
+    folder, _, name = path.rpartition("/")
+    return f"{folder}/.{name}.crc"
 
 
-def _storage_error(action: str, path: str | Path, error: OSError, rest: str = "") -> StorageError:
-    return StorageError(f"cannot {action} {path}{rest}: {error.strerror or error}", path=str(path))
+def _storage_error(action: str, path: str, error: OSError, rest: str = "") -> StorageError:
+    return StorageError(f"cannot {action} {path}{rest}: {error.strerror or error}", path=path)

@@ -159,13 +159,13 @@ def test_a_folder_is_synced_once_for_all_who_wait_for_it(
             yield one
 
     monkeypatch.setattr(local, "_moments", moment())
-    turn = local._sync_turns[hash(tmp_path) % len(local._sync_turns)]
+    turn = local._sync_turns[hash(str(tmp_path)) % len(local._sync_turns)]
     with turn:
-        waiting = threading.Thread(target=local._sync_folder, args=(tmp_path,))
+        waiting = threading.Thread(target=local._sync_folder, args=(str(tmp_path),))
         waiting.start()
         called.wait()
-        local._synced_from[tmp_path] = next(moments)  # another sync has begun since, and has ended
+        local._synced_from[str(tmp_path)] = next(moments)  # another sync has begun since, and has ended
     waiting.join()
     assert not synced
-    local._sync_folder(tmp_path)
+    local._sync_folder(str(tmp_path))
     assert synced == [tmp_path.stat().st_ino]

@@ -217,7 +217,10 @@ def test_a_full_disk_is_an_error_with_its_path(monkeypatch: pytest.MonkeyPatch) 
         pytest.skip("there is no /dev/full here")
     real = os.open
     monkeypatch.setattr(os, "open", lambda path, flags, mode=0o777: real(path, flags & ~os.O_EXCL, mode))
-    with LocalOutputFile(full, full.parent) as file, pytest.raises(StorageError, match="No space left") as caught:
+    with (
+        LocalOutputFile(str(full), str(full.parent)) as file,
+        pytest.raises(StorageError, match="No space left") as caught,
+    ):
         file.write(b"data")
     assert caught.value.path == "/dev/full"
 
@@ -270,20 +273,20 @@ def test_what_cannot_be_deleted_is_an_error(storage: LocalStorage) -> None:
 def test_a_folder_that_is_deleted_before_its_first_file_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[LocalStorage], object]
 ) -> None:
-    made, deletions = Path.mkdir, iter([True, True, False])
+    made, deletions = os.mkdir, iter([True, True, False])
 
-    def then_delete(path: Path, **options: bool) -> None:
-        made(path, **options)
-        if path.name == "a" and next(deletions, False):
-            path.rmdir()
+    def then_delete(path: str) -> None:
+        made(path)
+        if path.endswith("/a") and next(deletions, False):
+            Path(path).rmdir()
 
-    monkeypatch.setattr(Path, "mkdir", then_delete)
+    monkeypatch.setattr(os, "mkdir", then_delete)
     make(LocalStorage(tmp_path))
     assert (tmp_path / "a" / "b").exists()
 
 
 def test_a_folder_that_never_stays_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Path, "mkdir", lambda *_arguments, **_options: None)
+    monkeypatch.setattr(os, "mkdir", lambda *_arguments, **_options: None)
     with pytest.raises(StorageError, match="cannot create .*No such file"):
         LocalStorage(tmp_path).create("a/b", b"")
 
@@ -405,7 +408,7 @@ def test_a_root_that_is_no_path_is_refused(root: str) -> None:
 
 def note_synced(monkeypatch: pytest.MonkeyPatch, synced: list[Path]) -> None:
     """Have the folders that are synced noted, and not synced."""
-    monkeypatch.setattr(local, "_sync_folder", synced.append)
+    monkeypatch.setattr(local, "_sync_folder", lambda folder: synced.append(Path(folder)))
 
 
 @pytest.mark.parametrize("way", ["create", "open_new", "rename"])
@@ -451,17 +454,17 @@ def test_folders_whose_sync_failed_are_synced_again(tmp_path: Path, monkeypatch:
     failing = [tmp_path]
     synced: list[Path] = []
 
-    def sync(folder: Path) -> None:
-        if folder in failing:
+    def sync(folder: str) -> None:
+        if Path(folder) in failing:
             raise OSError(5, "input/output error")
-        synced.append(folder)
+        synced.append(Path(folder))
 
     monkeypatch.setattr(local, "_sync_folder", sync)
     with pytest.raises(OSError, match="input/output error"):
-        local._sync_entry(tmp_path / "a/b/file", tmp_path)
+        local._sync_entry(f"{tmp_path}/a/b/file", str(tmp_path))
     failing.clear()
     synced.clear()
-    local._sync_entry(tmp_path / "a/b/file", tmp_path)
+    local._sync_entry(f"{tmp_path}/a/b/file", str(tmp_path))
     assert synced == [tmp_path / "a/b", tmp_path / "a", tmp_path]
 
 
@@ -482,7 +485,7 @@ def test_deletions_are_synced_with_their_folder_or_the_one_above(
 def test_deletions_that_cannot_be_synced_are_an_error_unless_the_folder_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: bool
 ) -> None:
-    def fail(_folder: Path) -> None:
+    def fail(_folder: str) -> None:
         raise OSError(5, "Input/output error") if known else FileNotFoundError(2, "No such file")
 
     monkeypatch.setattr(local, "_sync_folder", fail)
@@ -495,7 +498,7 @@ def test_deletions_that_cannot_be_synced_are_an_error_unless_the_folder_is_gone(
 
 
 def test_forgetting_what_was_never_synced_does_nothing(tmp_path: Path) -> None:
-    local._forget_synced(tmp_path / "nowhere/at/all")
+    local._forget_synced(f"{tmp_path}/nowhere/at/all")
     assert list(tmp_path.iterdir()) == []
 
 
