@@ -112,8 +112,17 @@ def read_batches(
 
 def columns_with_nan(rows: pa.Table) -> frozenset[str]:
     """Return the columns of *rows* that have a NaN, at whatever depth."""
-    columns = zip(rows.schema.names, rows.columns, strict=True)
-    return frozenset(name for name, column in columns if any(map(_has_nan, column.chunks)))
+    return frozenset(
+        field.name
+        for number, field in enumerate(rows.schema)
+        if _may_have_nan(field.type) and any(map(_has_nan, rows.column(number).chunks))
+    )
+
+
+def _may_have_nan(kind: pa.DataType) -> bool:
+    if pat.is_dictionary(kind):
+        return _may_have_nan(kind.value_type)
+    return bool(kind.num_fields or pat.is_float32(kind) or pat.is_float64(kind))
 
 
 def _has_nan(array: pa.Array) -> bool:

@@ -16,9 +16,9 @@ from hudiformat.codec.parquet.source import ParquetSource
 from hudiformat.codec.statistics import ColumnStatistics, StatisticsCollector
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.base_file.bloom import BLOOM_FILTER
+from hudiformat.file_group.base_file.file_indexes import FileKeys, footer_of, key_range_of
 from hudiformat.file_group.base_file.footers import read_footer
 from hudiformat.file_group.base_file.parquet import PARQUET
-from hudiformat.file_group.base_file.parquet_writer import footer_texts
 from hudiformat.file_group.base_file.read import BATCH_ROWS
 from hudiformat.schema.meta_fields import FILE_NAME, RECORD_KEY
 from hudiformat.storage.protocol import OutputFile, Storage
@@ -83,7 +83,8 @@ class CopiedBaseFile:
 
     def close(self, avro_schema: str, *, bloom_filter: bool) -> int:
         """Write the footer, with *avro_schema*, the key range and the bloom filter; return the file's size in bytes."""
-        texts = footer_texts(self.keys.combine_chunks(), bloom_filter=bloom_filter)
+        keys = self.keys.combine_chunks()
+        texts = footer_of(FileKeys.of_keys(keys) if bloom_filter else FileKeys(key_range_of(keys), None))
         self.bloom_filter = texts.get(BLOOM_FILTER)
         texts |= {AVRO_SCHEMA_KEY: avro_schema, MODEL_KEY: "avro", **GREGORIAN}
         return self._copier.close({key.encode(): text.encode() for key, text in texts.items()})

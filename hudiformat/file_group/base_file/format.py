@@ -82,11 +82,13 @@ class BaseFileWriter(Protocol):
     def rows_before(self, size: int, rows: pa.Table) -> int:
         """Return how many of the first *rows*, at least one, to write before the next call of :meth:`is_full`."""
 
-    def close(self, *, known: FileKeys | None = None, added: pa.Array | None = None) -> int:
+    def close(
+        self, *, own: FileKeys | None = None, known: FileKeys | None = None, added: pa.Array | None = None
+    ) -> int:
         """Write the remaining rows and the footer; return the size of the file in bytes.
 
-        *known* are the keys of another file, which has all record keys of this one but those *added*: its bloom filter
-        is used again.
+        *own* are the keys of this file, if they are known already.  *known* are those of another file, which has all
+        record keys of this one but those *added*: its bloom filter is used again.
         """
 
     def abandon(self) -> None:

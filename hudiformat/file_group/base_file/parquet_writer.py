@@ -12,9 +12,9 @@ from hudiformat.codec.avro.arrays import rows_within
 from hudiformat.codec.log.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, compression_level
 from hudiformat.codec.parquet.dates import GREGORIAN
 from hudiformat.codec.parquet.rows import close_writer, columns_with_nan
-from hudiformat.file_group.base_file.bloom import BLOOM_FILTER, BloomFilter
-from hudiformat.file_group.base_file.file_indexes import MAX_KEY, MIN_KEY, FileKeys, beyond_utf16_unit
-from hudiformat.schema.meta_fields import FILE_NAME, RECORD_KEY
+from hudiformat.file_group.base_file.bloom import BLOOM_FILTER
+from hudiformat.file_group.base_file.file_indexes import FileKeys, footer_of, key_range_of
+from hudiformat.schema.meta_fields import RECORD_KEY
 from hudiformat.storage.protocol import OutputFile
 from hudiformat.storage.streams import ArrowSink
 
@@ -27,8 +27,8 @@ _LARGEST_GROUP = 1.5
 """Rows of up to this many times the row group size are one row group: the rest would be a very small row group."""
 _UNUSED_SHARE = 0.02
 """A file is full if less than this share of its size is left: a row group of the rest would be too small."""
-_SAMPLE_ROWS = 4_096
-"""Rows at the beginning of a file that decide which columns have dictionaries; with less than half of them, all do."""
+_SAMPLE_ROWS, _LEAST_SAMPLE = 4_096, 2_048
+"""Rows at the beginning of a file that decide which columns have dictionaries; with less than the second, all do."""
 _DISTINCT_SHARE = 0.98
 """If at least this share of the sampled values is distinct, the column is written without a dictionary."""
 
@@ -85,17 +85,19 @@ class ParquetBaseFileWriter:
         """Write the rows that have been added and not written yet."""
         if not self._unwritten:
             return
-        table = pa.concat_tables(map(_with_file_name_dictionary, self._unwritten))
+        rest, size = pa.concat_tables(self._unwritten), self.waiting_bytes
         self._unwritten, self.waiting_bytes = [], 0
-        while table.num_rows:
-            group = table.slice(0, self._group_rows(table))
-            table = table.slice(group.num_rows)
+        while rest.num_rows:
+            count = self._group_rows(rest, size)
+            group, rest = rest.slice(0, count), rest.slice(count)
             self._keys += group[RECORD_KEY].chunks
             self._writer = self._writer or self._parquet_writer(group)
-            self._writer.write_table(group, row_group_size=group.num_rows)
+            self._writer.write_table(group, row_group_size=count)
             self._with_nan.append(columns_with_nan(group))
-            self._written_rows += group.num_rows
-            self._written_bytes += group.nbytes
+            self._written_rows += count
+            # Adding up the buffers of all columns takes as long as all else here: not twice for the usual single group.
+            self._written_bytes += group.nbytes if rest.num_rows else size
+            size = rest.nbytes if rest.num_rows else 0
 
     @property
     def data_size(self) -> float:
@@ -122,15 +124,18 @@ class ParquetBaseFileWriter:
         fitting = rows_within(rows, room / self._share(rows.nbytes, rows.num_rows))
         return min(max(fitting + 1, NEVER_FULL - self.rows), len(rows))
 
-    def close(self, *, known: FileKeys | None = None, added: pa.Array | None = None) -> int:
+    def close(
+        self, *, own: FileKeys | None = None, known: FileKeys | None = None, added: pa.Array | None = None
+    ) -> int:
         """Write the remaining rows and the footer; return the size of the file in bytes.
 
-        *known* are the keys of another file, which has all record keys of this one but those *added*: its bloom filter
-        is used again.
+        *own* are the keys of this file, if they are known already.  *known* are those of another file, which has all
+        record keys of this one but those *added*: its bloom filter is used again.
         """
         self.flush()
         writer = self._writer or self._parquet_writer(self._schema.empty_table())
-        footer = self._footer(known, added)
+        footer = footer_of(self._find_keys(known, added) if own is None else own)
+        self.bloom_filter = footer.get(BLOOM_FILTER)
         named = {AVRO_SCHEMA_KEY: self._avro_schema, MODEL_KEY: "avro", **GREGORIAN}
         writer.add_key_value_metadata({**named, **footer})
         return close_writer(writer, self._target, self._sink, self._with_nan)
@@ -143,7 +148,7 @@ class ParquetBaseFileWriter:
         """Return the writer of the row groups; *first* holds the rows of the first one."""
         return pq.ParquetWriter(
             self._sink,
-            _with_file_name_dictionary(first).schema,
+            first.schema,
             compression=self._compression,
             compression_level=compression_level(self._compression),
             use_dictionary=_with_dictionaries(first),
@@ -163,10 +168,10 @@ class ParquetBaseFileWriter:
                 sizes[chunk.path_in_schema] = total
         return sizes
 
-    def _group_rows(self, table: pa.Table) -> int:
-        """Return how many of the first rows of *table* are the next row group."""
-        share = self._share(table.nbytes, table.num_rows)
-        if table.nbytes * share <= self._row_group_size * _LARGEST_GROUP:
+    def _group_rows(self, table: pa.Table, size: int) -> int:
+        """Return how many of the first rows of *table*, which has *size* bytes, are the next row group."""
+        share = self._share(size, table.num_rows)
+        if size * share <= self._row_group_size * _LARGEST_GROUP:
             return int(table.num_rows)
         return max(rows_within(table, self._row_group_size / share), 1)
 
@@ -180,27 +185,12 @@ class ParquetBaseFileWriter:
             return max(float(self._sink.tell()) / self._written_bytes, _LEAST_MEASURED)
         return min(max(self._row_size * rows / max(in_memory, 1), _LEAST_SHARE), 1.0)
 
-    def _footer(self, known: FileKeys | None, added: pa.Array | None) -> dict[str, str]:
+    def _find_keys(self, known: FileKeys | None, added: pa.Array | None) -> FileKeys:
         keys = pa.chunked_array(self._keys, pa.string()).combine_chunks()
-        text = None if known is None or not self._bloom_filter else known.filter_of(len(keys), added)
-        footer = footer_texts(keys, bloom_filter=self._bloom_filter, known_filter=text)
-        self.bloom_filter = footer.get(BLOOM_FILTER)
-        return footer
-
-
-def footer_texts(keys: pa.Array, *, bloom_filter: bool, known_filter: str | None = None) -> dict[str, str]:
-    """Return the footer's entries about the record keys: their range and, with *bloom_filter*, their bloom filter.
-
-    *known_filter* is the text of their bloom filter, if it is known already.
-
-    Source: HoodieBloomFilterWriteSupport.
-    """
-    footer = {}
-    if bloom_filter:
-        footer[BLOOM_FILTER] = known_filter or BloomFilter.of(keys).serialize()
-    if len(keys):
-        footer |= dict(zip((MIN_KEY, MAX_KEY), _key_range(keys), strict=True))
-    return footer
+        if not self._bloom_filter:
+            return FileKeys(key_range_of(keys), None)
+        text = None if known is None else known.filter_of(len(keys), added)
+        return FileKeys.of_keys(keys) if text is None else FileKeys(key_range_of(keys), text)
 
 
 def _with_dictionaries(rows: pa.Table) -> list[str] | bool:
@@ -209,6 +199,8 @@ def _with_dictionaries(rows: pa.Table) -> list[str] | bool:
     Columns whose values in *rows* are almost all distinct get none: Arrow gives up a dictionary at one megabyte, so it
     would cost time and space without any use.
     """
+    if rows.num_rows < _LEAST_SAMPLE:
+        return True
     sample = rows.slice(0, _SAMPLE_ROWS)
     distinct = [field.name for field in sample.schema if _is_distinct(sample[field.name])]
     return [path for path in _paths(rows.schema) if path not in distinct] if distinct else True
@@ -216,7 +208,7 @@ def _with_dictionaries(rows: pa.Table) -> list[str] | bool:
 
 def _is_distinct(column: pa.ChunkedArray) -> bool:
     values = len(column) - column.null_count
-    if values < _SAMPLE_ROWS // 2 or column.type.num_fields or pa.types.is_dictionary(column.type):
+    if values < _LEAST_SAMPLE or column.type.num_fields or pa.types.is_dictionary(column.type):
         return False
     return bool(pc.count_distinct(column).as_py() >= values * _DISTINCT_SHARE)
 
@@ -227,27 +219,3 @@ def _paths(schema: pa.Schema) -> list[str]:
     pq.write_table(schema.empty_table(), sink)
     columns = pq.read_metadata(pa.BufferReader(sink.getvalue())).schema
     return [columns.column(number).path for number in range(len(columns))]
-
-
-def _with_file_name_dictionary(rows: pa.Table) -> pa.Table:
-    """Return *rows* with the file name column as a dictionary: the name is long and the same in all rows."""
-    index = rows.schema.get_field_index(FILE_NAME)
-    if pa.types.is_dictionary(rows.schema.field(index).type):
-        return rows
-    return rows.set_column(index, FILE_NAME, rows.column(index).dictionary_encode())
-
-
-def _key_range(keys: pa.Array) -> tuple[str, str]:
-    """Return the lowest and the highest key in Java's order of strings: by UTF-16 units, not by UTF-8 bytes.
-
-    Hudi's bloom index compares keys with them: BloomIndexFileInfo.isKeyInRange.
-    """
-    if beyond_utf16_unit(keys):
-        texts = keys.to_pylist()
-        return min(texts, key=_utf16), max(texts, key=_utf16)
-    limits = pc.min_max(keys)
-    return limits["min"].as_py(), limits["max"].as_py()
-
-
-def _utf16(text: str) -> bytes:
-    return text.encode("utf-16-be")

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.file_group.base_file.bloom import BloomFilter
 from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.format import format_named
 from hudiformat.naming.file_names import BaseFileName
@@ -101,9 +100,11 @@ class OpenBaseFile:
         """Write the rows that are waiting."""
         self._writer.flush()
 
-    def close(self, *, known: FileKeys | None = None, added: pa.Array | None = None) -> int:
+    def close(
+        self, *, own: FileKeys | None = None, known: FileKeys | None = None, added: pa.Array | None = None
+    ) -> int:
         """Finish the file, and return its size in bytes; the arguments are those of ``BaseFileWriter.close``."""
-        size = self._writer.close(known=known, added=added)
+        size = self._writer.close(own=own, known=known, added=added)
         self._target.close(self._file)
         return size
 
@@ -189,8 +190,8 @@ class RollingBaseFiles:
         self._finish(self._open, keys)
         return self._stats
 
-    def _finish(self, file: OpenBaseFile, known: FileKeys | None = None) -> None:
-        size = file.close(known=known)
+    def _finish(self, file: OpenBaseFile, own: FileKeys | None = None) -> None:
+        size = file.close(own=own)
         self._open = None
         self._stats.append(
             base_file_stat(
@@ -274,10 +275,10 @@ class CreateHandle:
         )
         return pa.Table.from_batches([stored])
 
-    def close_with(self, rows: pa.Table, bloom_filter: str | None) -> list[WriteStat]:
-        """Write the only file of the handle: *rows* have all meta fields, and *bloom_filter* is the text for them."""
+    def close_with(self, rows: pa.Table, keys: FileKeys) -> list[WriteStat]:
+        """Write the only file of the handle: *rows* have all meta fields, and *keys* are theirs."""
         self._is_open = True
-        return self._files.close_with(rows, FileKeys(None, bloom_filter))
+        return self._files.close_with(rows, keys)
 
     def abandon(self) -> None:
         """Stop writing; the rollback of the write deletes the files."""
@@ -294,6 +295,8 @@ class CreateHandle:
         return self._target
 
     def _target_of(self, number: int) -> GroupTarget:
+        if number == 0:  # the number of every new file id
+            return self._target
         group = self._target.file_id.rpartition("-")[0]
         return self._target.of_group(f"{group}-{number}")
 
@@ -301,8 +304,8 @@ class CreateHandle:
 def close_together(handles: Sequence[CreateHandle]) -> Iterator[list[WriteStat]]:
     """Close handles of one write that have ``few_rows``, and yield the statistics of each.
 
-    Meta fields and bloom filters are computed once for all of them: a call for each column of each file would take most
-    of the time.  Three rows in two files::
+    Meta fields, key ranges and bloom filters are computed once for all of them: a call for each column of each file
+    would take most of the time.  Three rows in two files::
 
         _hoodie_commit_seqno    t_0_1   t_0_2 | t_0_3
         _hoodie_partition_path  x       x     | y
@@ -325,9 +328,8 @@ def close_together(handles: Sequence[CreateHandle]) -> Iterator[list[WriteStat]]
         operation=INSERTED if plan.schema.keeps_operations else None,
     )
     counts = [sum(len(part) for part, _ in handle.few_rows or ()) for handle in handles]
-    filters = [one.serialize() for one in BloomFilter.of_each(keys, counts)] if plan.options.bloom_filter else None
+    known = FileKeys.of_each(keys, counts, bloom_filter=plan.options.bloom_filter)
     start = 0
-    for number, (handle, count) in enumerate(zip(handles, counts, strict=True)):
-        rows = pa.Table.from_batches([stored.slice(start, count)])
-        yield handle.close_with(rows, None if filters is None else filters[number])
+    for handle, count, own in zip(handles, counts, known, strict=True):
+        yield handle.close_with(pa.Table.from_batches([stored.slice(start, count)]), own)
         start += count

@@ -23,7 +23,7 @@ def test_a_file_that_cannot_be_finished_is_left_to_the_next_attempt(
     for number in range(3):
         table.insert(rows((f"k{number}", 1, "x", number)))
     with monkeypatch.context() as patch:
-        patch.setattr("hudiformat.file_group.base_file.copying.footer_texts", _fail)
+        patch.setattr("hudiformat.file_group.base_file.copying.footer_of", _fail)
         with pytest.raises(CorruptTableError, match="no footer"):
             table.cluster()
     assert table.snapshot().num_rows == 3
