@@ -178,9 +178,9 @@ def _split_in_order(parts: Sequence[LocatedRows], names: Sequence[str], counts: 
             if not len(part):
                 part = next(rest)
             taken = part if len(part) <= wanted else part.slice(0, wanted)
-            part = part.slice(len(taken), len(part) - len(taken))
             wanted -= len(taken)
-            yield replace(taken, groups=(name,), positions=taken.positions if looked_up else None)
+            yield taken.in_group(name, looked_up=looked_up)
+            part = part.slice(len(taken), len(part) - len(taken))
 
 
 def _keys_of(parts: Sequence[LocatedRows]) -> pa.Array:

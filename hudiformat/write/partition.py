@@ -98,7 +98,7 @@ class PartitionWriter:
             self._planned.append(rows)
         else:
             self._new.append(rows)
-        self._waiting_bytes += rows.rows.nbytes
+        self._waiting_bytes += rows.nbytes
 
     def remove(self, file_id: str, record_keys: pa.Array) -> None:
         """Delete the rows with *record_keys* from *file_id*, because they move to another partition.

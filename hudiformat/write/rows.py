@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -73,7 +74,7 @@ class KeyedRows:
             start += count
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LocatedRows:
     """Rows of one partition with their record keys and their file groups.
 
@@ -95,6 +96,11 @@ class LocatedRows:
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    @cached_property
+    def nbytes(self) -> int:
+        """The bytes of the rows in memory, which takes Arrow longer to tell than it takes to split rows."""
+        return int(self.rows.nbytes)
 
     @property
     def group(self) -> str:
@@ -132,8 +138,18 @@ class LocatedRows:
 
     def drop_deletes(self, column: str | None) -> LocatedRows:
         """Return the rows that are not flagged as deletes in *column*."""
+        if column is None:
+            return self
         deleted = find_deletes(self.rows, column)
         return self.where(~deleted) if deleted.any() else self
+
+    def in_group(self, group: str, *, looked_up: bool) -> LocatedRows:
+        """Return these rows in *group*, with their positions if the keys of all rows beside them were *looked_up*."""
+        positions = self.positions if looked_up else None
+        placed = LocatedRows(self.path, self.rows, self.keys, (group,), None, positions, self.is_new)
+        if "nbytes" in self.__dict__:
+            placed.__dict__["nbytes"] = self.nbytes
+        return placed
 
     def by_group(self) -> Iterator[LocatedRows]:
         """Yield the rows of each group that has some."""
@@ -154,7 +170,7 @@ class LocatedRows:
     def _with(self, rows: pa.RecordBatch, keys: pa.Array, chosen: _Chosen) -> LocatedRows:
         codes = None if self.codes is None else self.codes[chosen]
         positions = None if self.positions is None else self.positions[chosen]
-        return replace(self, rows=rows, keys=keys, codes=codes, positions=positions)
+        return LocatedRows(self.path, rows, keys, self.groups, codes, positions, self.is_new)
 
 
 def sort_by_group(parts: Sequence[LocatedRows], *, small: int) -> LocatedRows | None:

@@ -286,7 +286,7 @@ class WriteTask:
             UnsupportedFeatureError: an update of a file group in a pending clustering.
         """
         # Rows that would exceed the memory are taken group by group, so that the fullest can be written in between.
-        fits = self._buffered + located.rows.nbytes <= self._limits.max_buffered
+        fits = self._buffered + located.nbytes <= self._limits.max_buffered
         partition = self._partition(located.path)
         for part in (located,) if fits else located.by_group():
             self._buffered -= partition.buffered_bytes

@@ -75,6 +75,7 @@ def _change_chunk(chunk: Struct, names: frozenset[str]) -> Struct:
     return {**chunk, ChunkField.METADATA: Field(Kind.STRUCT, dict(sorted(column.items())))}
 
 
+_WITH_NAN = (pa.float32().id, pa.float64().id)
 _WORTH_THREADS = 1 << 18
 """Row groups of at least this many bytes, before compression, are decoded by threads; for fewer, one is as fast."""
 
@@ -120,9 +121,7 @@ def columns_with_nan(rows: pa.Table) -> frozenset[str]:
 
 
 def _may_have_nan(kind: pa.DataType) -> bool:
-    if pat.is_dictionary(kind):
-        return _may_have_nan(kind.value_type)
-    return bool(kind.num_fields or pat.is_float32(kind) or pat.is_float64(kind))
+    return kind.id in _WITH_NAN or bool(kind.num_fields) or (pat.is_dictionary(kind) and _may_have_nan(kind.value_type))
 
 
 def _has_nan(array: pa.Array) -> bool:

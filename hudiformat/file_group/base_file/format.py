@@ -70,8 +70,11 @@ class BaseFileWriter(Protocol):
     waiting_bytes: int
     bloom_filter: str | None
 
-    def write(self, rows: pa.Table) -> None:
-        """Add *rows*, which have the meta fields, and write the row groups that are full."""
+    def write(self, rows: pa.Table, *, size: int | None = None) -> None:
+        """Add *rows*, which have the meta fields, and write the row groups that are full.
+
+        *size* is the bytes of *rows* in memory, about; it is asked of them if None.
+        """
 
     def flush(self) -> None:
         """Write the rows that have been added and not written yet."""

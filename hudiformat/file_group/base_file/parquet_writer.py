@@ -73,11 +73,15 @@ class ParquetBaseFileWriter:
         self.bloom_filter: str | None = None
         """The bloom filter of the closed file, as its footer has it; None if it has none."""
 
-    def write(self, rows: pa.Table) -> None:
-        """Add *rows*, which have the meta fields, and write the row groups that are full."""
+    def write(self, rows: pa.Table, *, size: int | None = None) -> None:
+        """Add *rows*, which have the meta fields, and write the row groups that are full.
+
+        *size* is the bytes of *rows* in memory, about, if the caller knows it of many files: adding up the buffers of
+        all columns takes a tenth of the time of a file of few rows.
+        """
         self._unwritten.append(rows)
         self.rows += rows.num_rows
-        self.waiting_bytes += rows.nbytes
+        self.waiting_bytes += rows.nbytes if size is None else size
         if self._in_file(self.waiting_bytes) >= self._row_group_size:
             self.flush()
 
@@ -95,7 +99,6 @@ class ParquetBaseFileWriter:
             self._writer.write_table(group, row_group_size=count)
             self._with_nan.append(columns_with_nan(group))
             self._written_rows += count
-            # Adding up the buffers of all columns takes as long as all else here: not twice for the usual single group.
             self._written_bytes += group.nbytes if rest.num_rows else size
             size = rest.nbytes if rest.num_rows else 0
 

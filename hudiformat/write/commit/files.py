@@ -214,7 +214,15 @@ class GroupTarget:
 
     def of_group(self, file_id: str) -> GroupTarget:
         """Return the target of another file group of the same partition."""
-        return replace(self, file_id=file_id)
+        return GroupTarget(
+            self.storage,
+            self.plan,
+            self.token,
+            self.partition_path,
+            file_id,
+            complete=self.complete,
+            threads=self.threads,
+        )
 
     def path(self, name: str) -> str:
         """Return the path of a file of the partition, below the table."""

@@ -5,9 +5,10 @@ An instant is completed in the metadata table first, and then on the timeline.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 
 from hudiformat.errors import (
     CommitError,
@@ -299,19 +300,22 @@ def _files_of_commit(metadata: CommitMetadata) -> Iterator[tuple[str, int]]:
 def _sizes(storage: Storage, named: Iterator[tuple[str, int]]) -> Iterator[tuple[str, int, int | None]]:
     """Yield each path, the size that it should have, and the size that it has."""
     files = list(named)
+    ask = storage.size if isinstance(storage, TellsOneThing) else partial(_size_of_open, storage)
     if storage.capabilities.map:
-        yield from ((path, size, _size(storage, path)) for path, size in files)
+        yield from ((path, size, _size(ask, path)) for path, size in files)
         return
     with ThreadPoolExecutor(_PARALLEL_REQUESTS) as pool:
-        found = pool.map(lambda file: _size(storage, file[0]), files)
+        found = pool.map(lambda file: _size(ask, file[0]), files)
         yield from ((path, size, now) for (path, size), now in zip(files, found, strict=True))
 
 
-def _size(storage: Storage, path: str) -> int | None:
+def _size(ask: Callable[[str], int], path: str) -> int | None:
     try:
-        if isinstance(storage, TellsOneThing):
-            return storage.size(path)
-        with storage.open_input(path) as file:  # opening a file costs one request, which returns its size
-            return int(file.size())
+        return ask(path)
     except StorageError:
         return None
+
+
+def _size_of_open(storage: Storage, path: str) -> int:
+    with storage.open_input(path) as file:  # opening a file costs one request, which returns its size
+        return int(file.size())

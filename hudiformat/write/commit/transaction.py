@@ -319,7 +319,10 @@ class Transaction:
 def _without_index_data(metadata: CommitMetadata) -> CommitMetadata:
     """Return *metadata* as reading it from its file would: without what the metadata table keeps of the files."""
     stats = metadata.partition_to_write_stats.items()
-    bare = {path: tuple(replace(stat, indexed=None) for stat in group) for path, group in stats}
+    bare = {
+        path: tuple(one if one.indexed is None else replace(one, indexed=None) for one in group)
+        for path, group in stats
+    }
     return replace(metadata, partition_to_write_stats=bare)
 
 

@@ -70,9 +70,9 @@ class OpenBaseFile:
         """Return how many of the first *rows* to write before :meth:`is_full` has to be asked again."""
         return self._writer.rows_before(size, rows)
 
-    def write(self, rows: pa.Table) -> None:
-        """Add *rows*, which have the meta fields."""
-        self._writer.write(rows)
+    def write(self, rows: pa.Table, *, size: int | None = None) -> None:
+        """Add *rows*, which have the meta fields; *size* is that of ``BaseFileWriter.write``."""
+        self._writer.write(rows, size=size)
         if self._indexer is not None:
             self._indexer.add(rows)
 
@@ -181,10 +181,10 @@ class RollingBaseFiles:
             self._open = OpenBaseFile(self._target_of(len(self._stats)))
         return self._open
 
-    def close_with(self, rows: pa.Table, keys: FileKeys) -> list[WriteStat]:
-        """Write *rows*, which have all meta fields and the record keys of *keys*, to the only file."""
+    def close_with(self, rows: pa.Table, keys: FileKeys, *, size: int) -> list[WriteStat]:
+        """Write *rows*, of about *size* bytes, with all meta fields and the record keys of *keys*, to the only file."""
         self._open = OpenBaseFile(self._target_of(0))
-        self._open.write(rows)
+        self._open.write(rows, size=size)
         self._open.add_keys(rows[RECORD_KEY])
         self._open.add_values(rows)
         self._finish(self._open, keys)
@@ -243,7 +243,7 @@ class CreateHandle:
     def insert(self, rows: LocatedRows, *, first_counter: int) -> None:
         """Add *rows*, which have the table's own columns."""
         self._waiting.append((rows, first_counter))
-        self._waiting_bytes += rows.rows.nbytes
+        self._waiting_bytes += rows.nbytes
 
     def flush(self) -> None:
         """Write the rows that are still in memory."""
@@ -275,10 +275,10 @@ class CreateHandle:
         )
         return pa.Table.from_batches([stored])
 
-    def close_with(self, rows: pa.Table, keys: FileKeys) -> list[WriteStat]:
-        """Write the only file of the handle: *rows* have all meta fields, and *keys* are theirs."""
+    def close_with(self, rows: pa.Table, keys: FileKeys, *, size: int) -> list[WriteStat]:
+        """Write the only file of the handle: *rows*, of about *size* bytes, with all meta fields and *keys*."""
         self._is_open = True
-        return self._files.close_with(rows, keys)
+        return self._files.close_with(rows, keys, size=size)
 
     def abandon(self) -> None:
         """Stop writing; the rollback of the write deletes the files."""
@@ -329,7 +329,8 @@ def close_together(handles: Sequence[CreateHandle]) -> Iterator[list[WriteStat]]
     )
     counts = [sum(len(part) for part, _ in handle.few_rows or ()) for handle in handles]
     known = FileKeys.of_each(keys, counts, bloom_filter=plan.options.bloom_filter)
-    start = 0
+    start, row_size = 0, stored.nbytes / stored.num_rows
     for handle, count, own in zip(handles, counts, known, strict=True):
-        yield handle.close_with(pa.Table.from_batches([stored.slice(start, count)]), own)
+        rows = pa.Table.from_batches([stored.slice(start, count)])
+        yield handle.close_with(rows, own, size=int(count * row_size))
         start += count
