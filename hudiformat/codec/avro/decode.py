@@ -231,15 +231,16 @@ def record_offsets(data: memoryview, count: int) -> Longs:
         if found is not None or (found := guess_offsets(content, count)) is not None:
             return found
     offsets = [0]
-    unpack = struct.Struct(">i").unpack_from
-    while len(offsets) <= count:
-        if pos + LENGTH_SIZE > total:
-            raise TruncatedBlockError(f"record {len(offsets)} of {count} runs past the end", offset=pos)
-        (length,) = unpack(data, pos)
-        if length < 0:
-            raise CorruptBlockError(f"a record of length {length}", offset=pos)
-        pos += LENGTH_SIZE + length
-        offsets.append(pos)
+    unpack, add = struct.Struct(">i").unpack_from, offsets.append
+    try:
+        for _ in range(count):
+            (length,) = unpack(data, pos)
+            if length < 0:
+                raise CorruptBlockError(f"a record of length {length}", offset=pos)
+            pos += LENGTH_SIZE + length
+            add(pos)
+    except struct.error as error:
+        raise TruncatedBlockError(f"record {len(offsets)} of {count} runs past the end", offset=pos) from error
     if pos > total:
         raise TruncatedBlockError(f"record {count} of {count} runs past the end at byte {total}", offset=offsets[-2])
     if pos < total:

@@ -49,7 +49,7 @@ unless ``spark.sql.parquet.datetimeRebaseModeInRead`` is set); it reads those of
 
 _ARROW = b"ARROW:schema"
 _INT96 = "INT96"
-_TIMESTAMP = pa.timestamp("us").id
+_TIMES = (pa.timestamp("us").id, pa.date32().id)
 _PER_SECOND = {"ms": 1000, "us": 1_000_000}
 
 
@@ -78,9 +78,11 @@ class StoredDates:
     @classmethod
     def of(cls, file: pq.ParquetFile) -> StoredDates:
         """Return what the schema and the footer of *file* say."""
-        footer: Mapping[bytes, bytes] = file.metadata.metadata or {}
         schema = file.schema_arrow
-        int96 = frozenset() if _ARROW in footer or not _may_have_int96(schema) else _int96_leaves(file)
+        if not _may_have_times(schema):  # the texts of the footer take as long as the rest of it: the filter is one
+            return cls(schema, frozenset(), frozenset(), None)
+        footer: Mapping[bytes, bytes] = file.metadata.metadata or {}
+        int96 = frozenset() if _ARROW in footer else _int96_leaves(file)
         marks = _legacy_marks(footer)
         if not int96 and not any(marks):
             return cls(schema, frozenset(), frozenset(), None)
@@ -196,9 +198,9 @@ def is_legacy(footer: Mapping[bytes, bytes]) -> bool:
     return any(_legacy_marks(footer))
 
 
-def _may_have_int96(schema: pa.Schema) -> bool:
-    """Return whether a column can be of INT96, which Arrow reads as a time; at some depth for a nested one."""
-    return any(kind.id == _TIMESTAMP or kind.num_fields for kind in schema.types)  # a table may have many files
+def _may_have_times(schema: pa.Schema) -> bool:
+    """Return whether a column has dates or times, as which Arrow reads INT96 too; at some depth for a nested one."""
+    return any(kind.id in _TIMES or kind.num_fields for kind in schema.types)  # a table may have many files
 
 
 def _int96_leaves(file: pq.ParquetFile) -> frozenset[int]:
