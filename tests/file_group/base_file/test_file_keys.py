@@ -47,3 +47,12 @@ def test_a_filter_of_either_type_contains_its_keys(tmp_path: Path) -> None:
         found = file_with(tmp_path, footer)
         assert [found.might_contain(pa.array([key])) for key in ("b", "d", "c")] == [True, True, False]
     assert file_with(tmp_path, {"org.apache.hudi.bloomfilter": "?", code: "NEW"}).filters is None
+
+
+def test_keys_of_many_files_are_those_of_each() -> None:
+    keys = pa.array(["b", "a", "c", "\uffff", "\U00010000"])
+    counts, parts = [2, 0, 1, 2], [keys[:2], keys[2:2], keys[2:3], keys[3:]]
+    assert FileKeys.of_each(keys, counts, bloom_filter=True) == [FileKeys.of_keys(part) for part in parts]
+    plain = FileKeys.of_each(keys, counts, bloom_filter=False)
+    assert [one.key_range for one in plain] == [("a", "b"), None, ("c", "c"), ("\U00010000", "\uffff")]
+    assert {one.filter_text for one in plain} == {None}
