@@ -214,15 +214,7 @@ class GroupTarget:
 
     def of_group(self, file_id: str) -> GroupTarget:
         """Return the target of another file group of the same partition."""
-        return GroupTarget(
-            self.storage,
-            self.plan,
-            self.token,
-            self.partition_path,
-            file_id,
-            complete=self.complete,
-            threads=self.threads,
-        )
+        return replace(self, file_id=file_id)
 
     def path(self, name: str) -> str:
         """Return the path of a file of the partition, below the table."""
