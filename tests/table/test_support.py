@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 import pytest
 
 from hudiformat import UnsupportedFeatureError, open_table
-from hudiformat.file_group.merging.rule import DeleteMarker, PartialUpdate, behaviour, merge_mode, merge_rule
+from hudiformat.file_group.merging.delete_markers import DeleteMarker
+from hudiformat.file_group.merging.rule import PartialUpdate, behaviour, merge_mode, merge_rule
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.table.options.values import Operation
 from hudiformat.table.support import refuse_operation

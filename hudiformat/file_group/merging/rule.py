@@ -17,8 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.codec.statistics import field_of, kind_of
 from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.file_group.merging.delete_markers import DeleteMarker
 from hudiformat.schema.meta_fields import DELETE_OPERATIONS, META_FIELDS, OPERATION
 from hudiformat.schema.table_schema import RowKeys, TableSchema, stored_keys
 from hudiformat.timeline.table_config import MergeMode, PartialUpdateMode, TableConfig
@@ -47,33 +47,6 @@ class RecordMerger(Protocol):
         key, and merging starts anew with the next record.
         """
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteMarker:
-    """Rows whose *column* has this *text* are deletes; with *ignores_case* also if letters differ in their case.
-
-    *column* may be a nested field ``a.b``.
-
-    Source: RecordContext.isCustomDeleteRecord, which compares exactly; AWSDmsAvroPayload, AbstractDebeziumAvroPayload.
-    """
-
-    column: str
-    text: str
-    ignores_case: bool = False
-
-    def is_in(self, schema: pa.Schema) -> bool:
-        """Return whether *schema* has the column; else no row is a delete by this marker."""
-        return kind_of(schema, self.column) is not None
-
-    def matches(self, rows: pa.Table) -> pa.Array | pa.ChunkedArray:
-        """Return for each of *rows* whether it is a delete; null for a null."""
-        found = field_of(rows, self.column)
-        assert found is not None  # noqa: S101 - merge_rule has looked it up
-        texts = found.cast(pa.string())
-        if self.ignores_case:
-            return pc.equal(pc.ascii_lower(texts), self.text.lower())
-        return pc.equal(texts, self.text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hudiformat.file_group.merging.delete_markers import DeleteMarker
 from hudiformat.file_group.merging.rule import (
-    DeleteMarker,
     MergeRule,
     PartialUpdate,
     comparable_integers,

@@ -19,7 +19,8 @@ from hudiformat.codec.log.block import LogBlock, encode_block
 from hudiformat.codec.log.reader import LogReader
 from hudiformat.file_group.base_file.read import to_base_rows
 from hudiformat.file_group.merging.candidates import blocks_to_merge, read_candidates
-from hudiformat.file_group.merging.rule import DeleteMarker, MergeRule
+from hudiformat.file_group.merging.delete_markers import DeleteMarker
+from hudiformat.file_group.merging.rule import MergeRule
 from hudiformat.file_group.merging.slice import merge_log_entries, merge_slice
 from hudiformat.timeline.table_config import MergeMode
 from tests.effort import examples
