@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from hudiformat.errors import CorruptTableError, NameFormatError
+from hudiformat.metadata_table.beginning import refuse_lost_beginning
 from hudiformat.metadata_table.kinds.files import ALL_PARTITIONS, FILES, NO_PARTITION
-from hudiformat.metadata_table.partition import Deletes, Part, open_partition
+from hudiformat.metadata_table.partition import Deletes, OpenMetadata, Part
 from hudiformat.metadata_table.records import FileEntries, decode_file_entries, merge_file_entries
 from hudiformat.naming.checks import check_partition_path
+from hudiformat.storage.folder import FolderStorage
 from hudiformat.storage.protocol import FileInfo, Storage
+from hudiformat.timeline.config_files import METADATA_FOLDER, load_table_config
 from hudiformat.timeline.table_config import TableConfig
-from hudiformat.timeline.timeline import Timeline
+from hudiformat.timeline.timeline import Timeline, load_timeline
 
 
 def listing(storage: Storage, config: TableConfig, timeline: Timeline) -> Listing:
@@ -25,7 +28,13 @@ def listing(storage: Storage, config: TableConfig, timeline: Timeline) -> Listin
 
     Source: HoodieBackedTableMetadata; spec/metadata-table.md.
     """
-    return Listing(open_partition(storage, config, timeline, FILES), storage.root)
+    own = FolderStorage(storage, METADATA_FOLDER)
+    own_config = load_table_config(own)
+    own_timeline = load_timeline(own, own_config)
+    opened = OpenMetadata.of(storage, config, timeline, own_config, own_timeline)
+    slices = opened.slices(FILES)
+    refuse_lost_beginning(own, own_config, own_timeline, slices)
+    return Listing([part for one in slices for part in opened.parts_of(one)], storage.root)
 
 
 class Listing:

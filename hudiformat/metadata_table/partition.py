@@ -32,7 +32,7 @@ from hudiformat.timeline.config_files import METADATA_FOLDER, VERSION_WITH_COMPL
 from hudiformat.timeline.table_config import TableConfig
 from hudiformat.timeline.timeline import Action, Instant, Timeline, instant_path, load_timeline
 
-_FIRST = "00000000000000"
+INITIAL = "00000000000000"
 """The lowest instant; the instants that initialize a partition of the metadata table begin with it."""
 
 
@@ -50,14 +50,14 @@ def valid_instants(storage: Storage, config: TableConfig, timeline: Timeline, ow
     """
     pending = {instant.time for instant in timeline.pending}
     valid = {instant.time for instant in timeline.completed}
-    compacted = _FIRST
+    compacted = INITIAL
     for instant in own.completed:
-        if instant.action is Action.DELTA_COMMIT and (instant.time not in pending or instant.time.startswith(_FIRST)):
+        if instant.action is Action.DELTA_COMMIT and (instant.time not in pending or instant.time.startswith(INITIAL)):
             valid.add(instant.time)
         elif instant.action is Action.COMMIT:
             compacted = instant.time
     # Log blocks of instants that were rolled back earlier have been compacted, or never existed.
-    since = max(compacted, min(valid, default=_FIRST))
+    since = max(compacted, min(valid, default=INITIAL))
     for instant in timeline.completed:
         if instant.action in (Action.ROLLBACK, Action.RESTORE) and instant.time > since:
             valid.update(_rolled_back_instants(storage, config, instant))

@@ -80,7 +80,7 @@ def test_a_compaction_replaces_older_records(table: MadeTable) -> None:
 
 def test_log_files_without_a_base_file(tmp_path: Path) -> None:
     made = MadeTable(tmp_path)
-    made.commit(T1, {ALL: {"p": 0}, "p": {"a": 1}})
+    made.commit(FIRST, {ALL: {"p": 0}, "p": {"a": 1}})
     made.commit(T2, {"p": {"b": 2}})
     assert made.listed() == {"p": {"a": 1, "b": 2}}
 

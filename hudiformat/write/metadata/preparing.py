@@ -20,6 +20,7 @@ from hudiformat.errors import (
     UnsupportedFeatureError,
     warn,
 )
+from hudiformat.metadata_table.beginning import refuse_lost_beginning
 from hudiformat.metadata_table.column_stats import COLUMN_STATS, PARTITION_STATS
 from hudiformat.metadata_table.kinds.files import FILES
 from hudiformat.metadata_table.kinds.record_index import RECORD_INDEX
@@ -119,7 +120,7 @@ def refuse_unreadable(state: TableState) -> None:
     if not needed:
         return
     table, cache = MetadataTable.of(state), state.context.parsed.of_metadata_table.cache
-    merged = max((one.time for one in table.own.timeline.completed if one.action is Action.COMMIT), default="")
+    merged = _merged(table)
     if cache.get(refuse_unreadable, tuple) == (merged, *needed):
         return
     opened = table.open_existing()
@@ -154,12 +155,33 @@ def _reason_in_files(state: TableState) -> str | None:
         if table.own.config.version != config.version:
             return f"has version {table.own.config.version}, the table {config.version}"
         _ = table.own.schema
+        _find_beginning(state, table)
         table.remember()
     except SchemaError:
         return "has no commit"
     except (CorruptTableError, NotATableError, UnsupportedFeatureError) as error:
         return f"cannot be read ({error})"
     return None
+
+
+def _find_beginning(state: TableState, table: MetadataTable) -> None:
+    """Look for the beginning of the list of files: what is added to a list without it would hide all other files.
+
+    It is looked for again only once the metadata table has other base files.
+
+    Raises:
+        CorruptTableError: the list lacks its beginning.
+    """
+    cache, merged = state.context.parsed.of_metadata_table.cache, _merged(table)
+    if cache.get(_find_beginning, str) != merged:
+        own = table.own
+        refuse_lost_beginning(own.storage, own.config, own.timeline, table.open_existing().slices(FILES))
+        cache.put(_find_beginning, merged, 0)
+
+
+def _merged(table: MetadataTable) -> str:
+    """Return the instant of the newest compaction of the metadata table."""
+    return max((one.time for one in table.own.timeline.completed if one.action is Action.COMMIT), default="")
 
 
 def _warn(message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -85,3 +86,26 @@ def test_what_a_commit_reads_is_opened_before_its_instant_is_made(tmp_path: Path
     with pytest.raises(CorruptTableError, match=f"expected to read {partition} of the metadata table"):
         changes[change]()
     assert tree(path) == before
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("lost", ["files-*.hfile", "*files-*", ""])
+def test_a_list_of_files_without_its_beginning_is_not_believed_and_not_written_on(
+    tmp_path: Path, version: int, lost: str
+) -> None:
+    path = tmp_path / "t"
+    made = indexed_table(path, version=version)
+    made.upsert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
+    own = path / ".hoodie" / "metadata" / "files"
+    if version == 6 and lost == "files-*.hfile":
+        with_options(made, {"hoodie.metadata.compact.max.delta.commits": "1"}).upsert(rows(("b", 2, "y", 2)))
+    before = content(made)
+    for file in own.glob(lost) if lost else [own]:
+        file.unlink() if file.is_file() else shutil.rmtree(file)
+    table = with_options(made, {})
+    with pytest.warns(HudiFormatWarning, match="is not used, as it cannot be read: .*files: expected a"):
+        assert content(table) == before
+    with pytest.warns(HudiFormatWarning, match=r"metadata table cannot be read \(.*\), and is dropped"):
+        table.upsert(rows(("c", 1, "z", 1)))
+    assert content(with_options(made, {})) == [*before, ("c", 1, "z", 1)]
+    assert table.verify() == []
