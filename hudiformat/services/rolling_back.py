@@ -10,6 +10,7 @@ from hudiformat.timeline.archive.archiving import read_archived
 from hudiformat.timeline.timeline import Action, Instant
 from hudiformat.write.commit import rollback
 from hudiformat.write.commit.changing import change_timeline
+from hudiformat.write.metadata.preparing import refuse_unreadable
 
 
 def roll_back(context: TableContext, instant: str) -> ServiceResult[Instant]:
@@ -35,6 +36,7 @@ def roll_back(context: TableContext, instant: str) -> ServiceResult[Instant]:
         refuse_former_layout(state, target)
         _refuse_compacted(state, instant)
         _refuse_last(state, target)
+        refuse_unreadable(state, lists=True)
         return ServiceResult("rollback", f"{instant} rolled back", (rollback.roll_back(state, target),))
 
 

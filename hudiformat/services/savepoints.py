@@ -20,6 +20,7 @@ from hudiformat.timeline.timeline import Action, Instant, State, instant_path
 from hudiformat.write.commit.changing import change_timeline, hold_table_lock
 from hudiformat.write.commit.publishing import announce, find_completed
 from hudiformat.write.commit.rollback import finish_restores, run_restore
+from hudiformat.write.metadata.preparing import refuse_unreadable
 
 
 def savepoint(context: TableContext, instant: str, *, user: str = "", comment: str = "") -> ServiceResult[Instant]:
@@ -94,6 +95,7 @@ def restore(context: TableContext, instant: str) -> ServiceResult[Instant]:
         if newest.action is Action.RESTORE and not plan.instants_to_rollback:
             # The same restore had been interrupted, and has just been finished.
             return ServiceResult("restore", done, (newest,))
+        refuse_unreadable(state, lists=True)
         requested = announce(state, Action.RESTORE, plan)
         return ServiceResult("restore", done, (run_restore(state.context.state(), requested),))
 

@@ -108,15 +108,17 @@ _TO_READ = (COLUMN_STATS, PARTITION_STATS)
 """The partitions that a commit reads when it records what it has changed."""
 
 
-def refuse_unreadable(state: TableState) -> None:
+def refuse_unreadable(state: TableState, *, lists: bool = False) -> None:
     """Open what a commit is going to read: its instant would be on the timeline when it found that it cannot.
+
+    A rollback or a restore *lists* files of writes, too.
 
     What has been opened is opened again only once the metadata table has other base files.
 
     Raises:
         CorruptTableError: a file of a partition cannot be read.
     """
-    needed = [name for name in _TO_READ if name in state.config.metadata_partitions]
+    needed = [name for name in (*_TO_READ, *([FILES] if lists else [])) if name in state.config.metadata_partitions]
     if not needed:
         return
     table, cache = MetadataTable.of(state), state.context.parsed.of_metadata_table.cache
@@ -129,9 +131,10 @@ def refuse_unreadable(state: TableState) -> None:
             opened.parts(name)
         except HudiFormatError as error:  # noqa: PERF203 - two partitions
             root = state.storage.root
+            drop = "hoodie.metadata.enable=false" if name == FILES else f"{DROP_KEY}={name}"
             raise CorruptTableError(
                 f"{root}: expected to read {name} of the metadata table, which a commit adds to: {error}; nothing was "
-                f"written; repair the table, or set {DROP_KEY}={name} to drop it, and build it again later",
+                f"written; repair the table, or set {drop} to drop it, and build it again later",
                 path=root,
             ) from error
     cache.put(refuse_unreadable, (merged, *needed), 0)

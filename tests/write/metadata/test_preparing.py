@@ -109,3 +109,27 @@ def test_a_list_of_files_without_its_beginning_is_not_believed_and_not_written_o
         table.upsert(rows(("c", 1, "z", 1)))
     assert content(with_options(made, {})) == [*before, ("c", 1, "z", 1)]
     assert table.verify() == []
+
+
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("change", ["rollback", "restore"])
+def test_a_list_of_files_is_opened_before_a_rollback_or_restore_deletes_any(
+    tmp_path: Path, change: str, version: int
+) -> None:
+    path = tmp_path / "t"
+    made = indexed_table(path, version=version)
+    commits = [made.upsert(rows(("a", number, "x", 1), ("b", 1, "y", 1))).instant for number in range(3)]
+    for file in (path / ".hoodie" / "metadata" / "files").glob("*files-*"):
+        file.write_bytes(b"damaged")
+    table = with_options(made, {})
+    before = tree(path)
+    changes: dict[str, Callable[[], object]] = {
+        "rollback": lambda: table.rollback(commits[2]),
+        "restore": lambda: table.restore(commits[0]),
+    }
+    with pytest.raises(CorruptTableError, match="expected to read files of the metadata table.*enable=false to drop"):
+        changes[change]()
+    assert tree(path) == before
+    table = with_options(made, {"hoodie.metadata.enable": "false"})
+    changes[change]()
+    assert content(table)[0] == ("a", 1 if change == "rollback" else 0, "x", 1)
