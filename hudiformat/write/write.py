@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.codec.avro.incoming import adapt_to_schema
-from hudiformat.codec.avro.types import parse_avro_types
+from hudiformat.codec.avro.types import Kind, Leaf, decimal_of, parse_avro_types
 from hudiformat.errors import SchemaError, warn
 from hudiformat.naming.file_names import WriteToken
 from hudiformat.schema.evolution import WIDEN_DECIMALS, wider_decimals
@@ -57,6 +57,7 @@ from hudiformat.write.rows import KeyedRows, LocatedRows
 from hudiformat.write.task_threads import ENCODED_TOGETHER, TaskThreads
 
 _PANDAS = b"pandas"
+_MOST_DIGITS = 38
 """The key of an Arrow schema that says that its types were guessed from a data frame."""
 _LOCAL_TOKEN = WriteToken(0, 0, 0)
 _MOST_THREADS = 8
@@ -162,7 +163,7 @@ def check_wider_decimals(state: TableState, table: TableSchema, *, guessed: bool
     """Refuse rows that widen a decimal column, if the options say so; else warn if their types are *guessed*.
 
     Arrow gives a column of Decimals from pandas the digits of its longest number, so that one number changes the type
-    of the table's column for good.
+    of the table's column for good.  Polars gives all Decimals the most digits that there are, and so do sums in SQL.
 
     Raises:
         SchemaError: the option ``hudiformat.decimals.widen`` is false.
@@ -175,8 +176,13 @@ def check_wider_decimals(state: TableState, table: TableSchema, *, guessed: bool
             raise SchemaError(
                 f"{text}, and {WIDEN_DECIMALS}=false forbids it: round the values, or cast the column", column=path
             )
-        if guessed:
+        if guessed or _has_most_digits(new):
             warn(f"{text}; round the values to keep it, and set {WIDEN_DECIMALS}=false to refuse such rows")
+
+
+def _has_most_digits(kind: Kind) -> bool:
+    decimal = decimal_of(kind) if isinstance(kind, Leaf) else None
+    return decimal is not None and decimal[0] == _MOST_DIGITS
 
 
 def refuse_new_kinds(state: TableState, table: TableSchema) -> None:

@@ -74,3 +74,18 @@ def test_types_that_were_not_guessed_widen_without_a_warning(tmp_path: Path) -> 
     table.insert(row("d", "1234.56", NARROW))
     table.upsert(row("d", "12345.67", WIDE))
     assert table.schema.field("d").type == WIDE
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_the_most_digits_that_there_are_were_guessed(tmp_path: Path, column: str) -> None:
+    table = table_of(tmp_path / "t", column)
+    table.insert(row(column, "1.50", NARROW))
+    with pytest.warns(hf.HudiFormatWarning, match=rf"the column {PATHS[column]} .* becomes decimal.*\(38, 2\)"):
+        table.upsert(row(column, "1.50", pa.decimal128(38, 2)))
+
+
+def test_decimals_of_polars_warn(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    table = table_of(tmp_path / "t", "d")
+    with pytest.warns(hf.HudiFormatWarning, match=r"the column d .* hudiformat\.decimals\.widen=false"):
+        table.insert(polars.DataFrame({"k": ["a"], "ts": [1], "d": [Decimal("1.50")]}))
