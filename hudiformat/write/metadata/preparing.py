@@ -14,16 +14,20 @@ from collections.abc import Collection, Iterable
 
 from hudiformat.errors import (
     CorruptTableError,
+    DecodeError,
     HudiFormatError,
     NotATableError,
     SchemaError,
     UnsupportedFeatureError,
     warn,
 )
+from hudiformat.file_group.slices import newest_files
 from hudiformat.metadata_table.beginning import refuse_lost_beginning
 from hudiformat.metadata_table.column_stats import COLUMN_STATS, PARTITION_STATS
 from hudiformat.metadata_table.kinds.files import FILES
 from hudiformat.metadata_table.kinds.record_index import RECORD_INDEX
+from hudiformat.metadata_table.listing import Listing
+from hudiformat.naming.file_names import join_path
 from hudiformat.table.state import TableState
 from hudiformat.timeline.timeline import Action
 from hudiformat.write.metadata.dropping import INFLIGHT_KEY, drop_partitions
@@ -159,10 +163,13 @@ def _reason_in_files(state: TableState) -> str | None:
             return f"has version {table.own.config.version}, the table {config.version}"
         _ = table.own.schema
         _find_beginning(state, table)
+        unlisted = _unlisted_file(state, table)
+        if unlisted is not None:
+            return f"does not list {unlisted}, which the newest write has made"
         table.remember()
     except SchemaError:
         return "has no commit"
-    except (CorruptTableError, NotATableError, UnsupportedFeatureError) as error:
+    except (CorruptTableError, DecodeError, NotATableError, UnsupportedFeatureError) as error:
         return f"cannot be read ({error})"
     return None
 
@@ -180,6 +187,27 @@ def _find_beginning(state: TableState, table: MetadataTable) -> None:
         own = table.own
         refuse_lost_beginning(own.storage, own.config, own.timeline, table.open_existing().slices(FILES))
         cache.put(_find_beginning, merged, 0)
+
+
+def _unlisted_file(state: TableState, table: MetadataTable) -> str | None:
+    """Return a file of the newest write that is not listed, where that write is not on the metadata table's timeline.
+
+    Queries look for the files of the newest write alone: after the next one they would miss those of this without a
+    word.
+    """
+    newest = state.timeline.completed_writes[-1:]
+    if not newest or newest[0].time in {one.time for one in table.own.timeline.completed}:
+        return None
+    expected = newest_files(state.commits(newest), state.visibility)
+    if not expected:
+        return None
+    listed = Listing(table.open_existing().parts(FILES), state.storage.root)
+    for path, names in expected.items():
+        known = {file.name for file in listed.files(path)}
+        for name in sorted(names - known):
+            if state.storage.exists(join_path(path, name)):
+                return join_path(path, name)
+    return None
 
 
 def _merged(table: MetadataTable) -> str:

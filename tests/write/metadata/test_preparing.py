@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hudiformat import HudiFormatWarning, Table
-from hudiformat.errors import CorruptTableError, UnsupportedFeatureError
+from hudiformat.errors import CorruptTableError, StorageError, UnsupportedFeatureError
 from hudiformat.storage.folder import FolderStorage
 from hudiformat.timeline.config_files import load_table_config
 from hudiformat.timeline.contents import create_requested
@@ -133,3 +133,22 @@ def test_a_list_of_files_is_opened_before_a_rollback_or_restore_deletes_any(
     table = with_options(made, {"hoodie.metadata.enable": "false"})
     changes[change]()
     assert content(table)[0] == ("a", 1 if change == "rollback" else 0, "x", 1)
+
+
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("left", ["*.inflight", ""])
+def test_a_metadata_table_without_the_newest_write_is_not_written_on(tmp_path: Path, version: int, left: str) -> None:
+    path = tmp_path / "t"
+    made = indexed_table(path, version=version, options={"hoodie.parquet.small.file.limit": "0"})
+    for key in "ab":
+        newest = made.insert(rows((key, 1, "x", 1))).instant
+    for file in (path / ".hoodie" / "metadata" / ".hoodie").rglob(f"{newest}*"):
+        if not (left and file.match(left)):
+            file.unlink()
+    table = with_options(made, {})
+    with pytest.raises(StorageError, match="which a commit names, is there, but was not listed"):
+        content(table)
+    with pytest.warns(HudiFormatWarning, match=r"does not list x/.*, which the newest write has made, and is dropped"):
+        table.insert(rows(("c", 1, "z", 1)))
+    assert content(with_options(made, {})) == [("a", 1, "x", 1), ("b", 1, "x", 1), ("c", 1, "z", 1)]
+    assert table.verify() == []
