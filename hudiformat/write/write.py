@@ -57,8 +57,9 @@ from hudiformat.write.rows import KeyedRows, LocatedRows
 from hudiformat.write.task_threads import ENCODED_TOGETHER, TaskThreads
 
 _PANDAS = b"pandas"
-_MOST_DIGITS = 38
 """The key of an Arrow schema that says that its types were guessed from a data frame."""
+_MOST_DIGITS = 38
+"""The digits of a decimal that Polars gives every column of Decimals."""
 _LOCAL_TOKEN = WriteToken(0, 0, 0)
 _MOST_THREADS = 8
 _MANY_PARTITIONS = 32
