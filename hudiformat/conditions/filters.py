@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from functools import reduce
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudiformat.conditions.comparison import COMPARISONS, compare, held_values
 from hudiformat.conditions.literals import text_scalar
 from hudiformat.errors import FilterError, SchemaError, format_value, unknown_column_error
 
@@ -21,26 +23,16 @@ An expression of Arrow; text such as ``"p = 'x' and v > 0"``; or tuples such as 
 all of which have to hold.  Of several lists of tuples, one list has to hold.
 """
 
-_OPERATORS: Mapping[str, Callable[[pc.Expression, Any], pc.Expression]] = {
-    "=": operator.eq,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "in": lambda column, values: column.isin(_list_values(values)),
-    "not in": lambda column, values: ~column.isin(_list_values(values)),
-}
+_OPERATORS = ("=", "==", *list(COMPARISONS)[1:], "in", "not in")
 _HOLD_TEXTS: Sequence[Callable[[pa.DataType], bool]] = (
     pa.types.is_string,
     pa.types.is_large_string,
     pa.types.is_binary,
     pa.types.is_large_binary,
     pa.types.is_fixed_size_binary,
-    pa.types.is_nested,
-    pa.types.is_dictionary,
 )
+_LONG = 64
+"""From so many bits on, a number is no long of Arrow's."""
 FEW_ROWS = 1 << 16
 """Up to this many rows are filtered without threads, whose start would take longer than the filter."""
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
@@ -142,12 +134,12 @@ def _comparison(one: object, schema: pa.Schema) -> pc.Expression:
     path = [name] if schema.get_field_index(name) >= 0 else name.split(".")
     if schema.get_field_index(path[0]) < 0:
         raise unknown_column_error(name, schema.names)
-    compare = _OPERATORS.get(sign.lower() if isinstance(sign, str) else "")
-    if compare is None:
+    operator_ = sign.lower() if isinstance(sign, str) else ""
+    if operator_ not in _OPERATORS:
         raise FilterError(f"filter: expected one of {', '.join(_OPERATORS)}, found {sign!r} in {one!r}")
     kind = _type_of(schema, path)
     try:
-        return compare(pc.field(*path), _typed(value, kind))
+        return _compared(pc.field(*path), operator_, value, kind)
     except FilterError as error:
         raise FilterError(f"filter {one!r}: {error}") from None
     except (pa.ArrowException, TypeError, ValueError) as error:
@@ -164,31 +156,52 @@ def _type_of(schema: pa.Schema, path: Sequence[str]) -> pa.DataType | None:
     return kind
 
 
-def _typed(value: Any, kind: pa.DataType | None) -> Any:
-    """Return *value*, or each of a list, as a value of the type *kind* if it is a text, and the column holds none.
+def _compared(column: pc.Expression, sign: str, value: Any, kind: pa.DataType | None) -> pc.Expression:
+    """Return the comparison of *column*, of type *kind*, with *value*; *sign* is one of _OPERATORS.
 
     Raises:
-        FilterError: the text is no value of this type.
+        FilterError, ArrowException, TypeError, ValueError: they are not compared.
     """
-    if kind is None or any(is_kind(kind) for is_kind in _HOLD_TEXTS):
-        return value
-    if isinstance(value, str):
-        return text_scalar(value, kind)
-    if isinstance(value, Iterable) and not isinstance(value, bytes):
-        return [text_scalar(one, kind).as_py() if isinstance(one, str) else one for one in value]
-    return value
+    if sign in ("in", "not in"):
+        is_one = _is_one_of(column, value, kind)
+        return ~is_one if sign == "not in" else is_one
+    sign = "=" if sign == "==" else sign
+    if kind is None or pa.types.is_nested(kind) or pa.types.is_dictionary(kind):
+        return COMPARISONS[sign](column, value)
+    return compare(column, sign, _scalar_of(value, kind), kind)
 
 
-def _list_values(values: Any) -> list[Any]:
-    """Return the values of ``in``; a zero is listed with both signs, which are equal, but differ in Arrow's look-up.
+def _is_one_of(column: pc.Expression, values: Any, kind: pa.DataType | None) -> pc.Expression:
+    """Return whether *column* has one of *values*: what ``=`` finds by each, and null by None.
 
     Raises:
-        TypeError: *values* is no list.
+        FilterError, ArrowException, TypeError, ValueError: they are not compared, or *values* is no list.
     """
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise TypeError(f"expected a list of values after 'in', found {format_value(values)}")
     found = list(values)
-    return [*found, *(-value for value in found if isinstance(value, float) and value == 0)]
+    if kind is None or pa.types.is_nested(kind) or pa.types.is_dictionary(kind):
+        return column.isin(found)
+    scalars = [_scalar_of(value, kind) for value in found]
+    is_one = column.isin(held_values(scalars, kind))
+    return is_one if all(one.is_valid for one in scalars) else is_one | column.is_null()
+
+
+def _scalar_of(value: Any, kind: pa.DataType) -> pa.Scalar:
+    """Return *value* as it is, and a text as a value of the type *kind* if the column holds no texts.
+
+    Raises:
+        FilterError, ArrowException, TypeError, ValueError: it is no value that is compared with such a column.
+    """
+    if isinstance(value, pa.Scalar):
+        return value
+    if any(is_kind(kind) for is_kind in _HOLD_TEXTS) or value is None:
+        return pa.scalar(value, kind)
+    if isinstance(value, str):
+        return text_scalar(value, kind)
+    if pa.types.is_boolean(kind):
+        return pa.scalar(value, kind)
+    return pa.scalar(Decimal(value) if type(value) is int and value.bit_length() >= _LONG else value)
 
 
 def _filter_error(given: object) -> FilterError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from datetime import date, datetime, timezone, tzinfo
+from datetime import date, datetime, time, timezone, tzinfo
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
@@ -153,8 +153,8 @@ def literal_scalar(value: Any, kind: pa.DataType, zone: tzinfo = timezone.utc) -
     if isinstance(value, Decimal):
         return _number_scalar(value, kind)
     if isinstance(value, datetime) and isinstance(kind, pa.TimestampType):
-        return _moment_scalar(value, kind)
-    return pa.scalar(value, kind)
+        return pa.scalar(value, pa.timestamp("us", kind.tz))
+    return pa.scalar(value) if isinstance(value, time) else pa.scalar(value, kind)
 
 
 def text_scalar(text: str, kind: pa.DataType) -> pa.Scalar:
@@ -179,25 +179,22 @@ def _format_value(value: Any) -> str:
     return str(value) if isinstance(value, Decimal) else repr(value)
 
 
-def _python_type(kind: pa.DataType) -> type | tuple[type, ...] | None:
-    if pat.is_boolean(kind):
-        return bool
+def _python_type(kind: pa.DataType) -> type | None:
     if pat.is_integer(kind) or pat.is_floating(kind) or pat.is_decimal(kind):
         return Decimal
-    if pat.is_string(kind) or pat.is_large_string(kind):
-        return str
-    if pat.is_binary(kind) or pat.is_large_binary(kind):
-        return bytes
-    if pat.is_timestamp(kind):
-        return datetime
-    return date if pat.is_date(kind) else None
+    return next((of_kind for is_kind, of_kind in _PYTHON_TYPES if is_kind(kind)), None)
 
 
-def _moment_scalar(value: datetime, kind: pa.TimestampType) -> pa.Scalar:
-    """Return a moment as a scalar of *kind*, or in microseconds where the column's unit, such as ms, cuts it off."""
-    if value.microsecond % (1000 if kind.unit == "ms" else 1_000_000 if kind.unit == "s" else 1):
-        return pa.scalar(value, pa.timestamp("us", kind.tz))
-    return pa.scalar(value, kind)
+_PYTHON_TYPES: tuple[tuple[Callable[[pa.DataType], bool], type], ...] = (
+    (pat.is_boolean, bool),
+    (pat.is_string, str),
+    (pat.is_large_string, str),
+    (pat.is_binary, bytes),
+    (pat.is_large_binary, bytes),
+    (pat.is_timestamp, datetime),
+    (pat.is_time, time),
+    (pat.is_date, date),
+)
 
 
 def _number_scalar(value: Decimal, kind: pa.DataType) -> pa.Scalar:
@@ -214,22 +211,21 @@ def _number_scalar(value: Decimal, kind: pa.DataType) -> pa.Scalar:
             f"{value} is not compared with a column of type {kind}: Spark would compare both as doubles, which are not "
             "exact; write the number without an exponent, and without a cast to float or double"
         )
-    whole = value == value.to_integral_value()
-    if pat.is_integer(kind) and whole and -(1 << 63) <= value < (1 << 63):
-        return pa.scalar(int(value), pa.int64())
     scale = max(0, -int(value.as_tuple().exponent))
     digits = max(len(value.as_tuple().digits) + max(0, int(value.as_tuple().exponent)), scale + 1)
-    if pat.is_decimal(kind) and digits <= _LONGEST:
+    if digits <= _LONGEST:
         return pa.scalar(value, pa.decimal128(digits, scale))
     raise FilterError(f"{value} is not compared with a column of type {kind}")
 
 
-def _parse_time(text: str, kind: pa.DataType, *, is_date: bool, zone: tzinfo) -> date | datetime:
-    """Return a date, or a time as the column has it: with its zone, or without any.
+def _parse_time(text: str, kind: pa.DataType, *, is_date: bool, zone: tzinfo) -> date | datetime | time:
+    """Return a date, a time of day, or a time as the column has it: with its zone, or without any.
 
     Raises:
         FilterError: the text is no date or time, or cannot be compared with the column.
     """
+    if pat.is_time(kind):
+        return _parse_time_of_day(text)
     try:
         found = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
     except ValueError as error:
@@ -247,6 +243,16 @@ def _parse_time(text: str, kind: pa.DataType, *, is_date: bool, zone: tzinfo) ->
             raise FilterError(f"{text!r} has a time zone, and the column has none: leave the zone out")
         return found
     return (found if found.tzinfo is not None else found.replace(tzinfo=zone)).astimezone(timezone.utc)
+
+
+def _parse_time_of_day(text: str) -> time:
+    try:
+        found = time.fromisoformat(text.strip())
+    except ValueError as error:
+        raise FilterError(f"{text!r} is not a time of day such as '12:00:00'") from error
+    if found.tzinfo is not None:
+        raise FilterError(f"{text!r} has a time zone, and the column has none: leave the zone out")
+    return found
 
 
 def prefix_upper_bound(prefix: str) -> str | None:

@@ -11,10 +11,9 @@ text are one.  Up to Spark 3.5 they end a text and begin the next one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timezone, tzinfo
-from decimal import ROUND_FLOOR, Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pat
 
+from hudiformat.conditions.comparison import COMPARISONS, compare, held_values
 from hudiformat.conditions.literals import literal_scalar, prefix_upper_bound, value_of
 from hudiformat.errors import FilterError, SchemaError, UnsupportedFeatureError, unknown_column_error
 
@@ -90,14 +90,7 @@ def _error_position(error: Exception) -> str:
 
 _NEGATED = {"EQ": "NEQ", "NEQ": "EQ", "LT": "GTE", "GTE": "LT", "GT": "LTE", "LTE": "GT"}
 _MIRRORED = {"EQ": "EQ", "NEQ": "NEQ", "LT": "GT", "GTE": "LTE", "GT": "LT", "LTE": "GTE"}
-_COMPARISONS: dict[str, Callable[[pc.Expression, Any], pc.Expression]] = {
-    "EQ": lambda column, value: column == value,
-    "NEQ": lambda column, value: column != value,
-    "LT": lambda column, value: column < value,
-    "LTE": lambda column, value: column <= value,
-    "GT": lambda column, value: column > value,
-    "GTE": lambda column, value: column >= value,
-}
+_SIGNS = {"EQ": "=", "NEQ": "!=", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
 _KNOWN_ARGUMENTS = ("this", "expression", "expressions", "low", "high", "negate", "table", "db", "catalog")
 """The arguments of nodes that are translated; another one, such as ``symmetric``, changes the meaning of the node."""
 
@@ -189,7 +182,7 @@ class _Translator:
             return None
 
     def _translate_comparison(self, node: Expression, kind: str, *, negated: bool) -> pc.Expression | None:
-        if kind in _COMPARISONS:
+        if kind in _SIGNS:
             return self._comparison(node, _NEGATED[kind] if negated else kind)
         of_kind = {"Between": self._between, "In": self._in, "Is": self._is, "Like": self._like}
         if kind in of_kind:
@@ -218,7 +211,7 @@ class _Translator:
             each = [self._with_literal(node.this, "NEQ" if negated else "EQ", value) for value in values]
             return _combine(each, all_of=negated)
         known = [literal_scalar(value, kind, self.zone) for value in values if value is not None]
-        is_one = column.isin(pa.array([one.as_py() for one in known if _fits(one, kind)], kind))
+        is_one = column.isin(held_values(known, kind))
         return ~is_one & column.is_valid() if negated else is_one
 
     def _comparison(self, node: Expression, op: str) -> pc.Expression:
@@ -230,16 +223,14 @@ class _Translator:
         (column, kind), (other, of_other) = self._column(left), self._column(right)
         if kind != of_other or pat.is_floating(kind) or pat.is_nested(kind):
             raise FilterError(f"{node.sql('spark')}: columns of the types {kind} and {of_other} are not compared here")
-        return _COMPARISONS[op](column, other)
+        return COMPARISONS[_SIGNS[op]](column, other)
 
     def _with_literal(self, node: Expression, op: str, value: Any) -> pc.Expression:
         column, kind = self._column(node)
         if value is None:
             return pc.scalar(False)
-        if pat.is_integer(kind) and isinstance(value, Decimal) and value != value.to_integral_value():
-            return _with_fraction(column, op, value)
         try:
-            compared = _COMPARISONS[op](column, literal_scalar(value, kind, self.zone))
+            compared = compare(column, _SIGNS[op], literal_scalar(value, kind, self.zone), kind)
         except FilterError as error:
             raise FilterError(f"the column {node.sql('spark')}: {error}") from error
         if pat.is_floating(kind) and op in _TRUE_OF_NAN:
@@ -298,15 +289,6 @@ def _check_known(node: Expression) -> None:
         raise FilterError(f"{node.sql('spark')}: {', '.join(strange)} is not supported")
 
 
-def _fits(value: pa.Scalar, kind: pa.DataType) -> bool:
-    """Return whether a column of type *kind* can have the value."""
-    try:
-        value.cast(kind)
-    except pa.ArrowInvalid:
-        return False
-    return True
-
-
 def _is_column(node: Expression) -> bool:
     return type(node).__name__ in ("Column", "Dot")
 
@@ -324,16 +306,3 @@ def _combine(parts: Sequence[pc.Expression | None], *, all_of: bool) -> pc.Expre
     for part in known[1:]:
         result = result & part if all_of else result | part
     return result
-
-
-def _with_fraction(column: pc.Expression, op: str, value: Decimal) -> pc.Expression:
-    """Return the comparison of a column of integers with a number that is not whole.
-
-    ``column > 2.5`` is ``column > 2``, and ``column < 2.5`` is ``column <= 2``.
-    """
-    if op in ("EQ", "NEQ"):
-        return column.is_valid() if op == "NEQ" else pc.scalar(False)
-    below = int(value.to_integral_value(ROUND_FLOOR))
-    if not -(1 << 63) <= below < (1 << 63):
-        raise FilterError(f"{value} is not compared with a column of integers")
-    return column > below if op in ("GT", "GTE") else column <= below

@@ -194,6 +194,7 @@ TYPED = pa.table(
         (("s.x", ">=", "10"), "bc"),
         (("id", ">=", "b"), "bc"),
         (("n", ">=", 10), "bc"),
+        (("n", ">", "9.5"), "bc"),
     ],
 )
 def test_texts_in_tuples_are_values_of_the_column(given: tuple[str, str, Any], ids: str) -> None:
@@ -206,7 +207,6 @@ def test_texts_in_tuples_are_values_of_the_column(given: tuple[str, str, Any], i
     ("given", "message"),
     [
         (("n", "=", "ten"), r"filter \('n', '=', 'ten'\): ten is no number"),
-        (("n", "<", "9.5"), "9.5 is not compared with a column of type int32"),
         (("n", "=", "NaN"), "'NaN' is not compared with a column of type int32"),
         (("n", "in", ["1", "x"]), "x is no number"),
         (("flag", "=", "1"), "'1' is not compared with a column of type bool"),
