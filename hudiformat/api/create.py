@@ -162,7 +162,10 @@ def _check_types(schema: pa.Schema, ordering: Sequence[str]) -> None:
     for name in ordering:
         kind = schema.field(name).type
         if pa.types.is_nested(kind) or pa.types.is_fixed_size_binary(kind):
-            raise SchemaError(f"column {name} of type {kind} has no order that Hudi knows", column=name)
+            raise SchemaError(
+                f"column {name} of type {kind} has no order that Hudi knows: order by numbers, texts, dates or times",
+                column=name,
+            )
     check_delete_column(schema)
 
 

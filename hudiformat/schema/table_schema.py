@@ -381,12 +381,20 @@ def refuse_nested(schema: pa.Schema, name: str) -> None:
     """
     outer, _, inner = name.partition(".")
     kind = schema.field(outer).type if inner and schema.names.count(outer) == 1 else None
-    if kind is not None and pa.types.is_struct(kind):
+    if kind is not None and pa.types.is_struct(kind) and _has_field(kind, inner):
         raise UnsupportedFeatureError(
             "cannot write rows with the table's keys: expected columns of the table itself, found "
             f"{name!r}, a field of the struct {outer}; write the table with Hudi, or make the field a column",
             feature="keys of nested columns",
         )
+
+
+def _has_field(kind: pa.DataType, path: str) -> bool:
+    for name in path.split("."):
+        if not pa.types.is_struct(kind) or kind.get_field_index(name) < 0:
+            return False
+        kind = kind.field(name).type
+    return True
 
 
 def stored_keys(rows: pa.Table) -> pa.ChunkedArray:

@@ -161,3 +161,10 @@ def test_keys_of_nested_columns_are_refused_as_what_they_are(tmp_path: Path, key
         hf.create_table(tmp_path / "t", name="t", schema=schema, **keys)  # type: ignore[arg-type]  # options of several types
     assert told.value.feature == "keys of nested columns"
     assert not (tmp_path / "t").exists()
+
+
+@pytest.mark.parametrize("name", ["st.nope", "st.region.nope", "k.nope"])
+def test_a_field_that_no_struct_has_is_missing(tmp_path: Path, name: str) -> None:
+    schema = pa.schema([("k", pa.string()), ("st", pa.struct([("region", pa.string())]))])
+    with pytest.raises(SchemaError, match=f"no column '{name}'"):
+        hf.create_table(tmp_path / "t", name="t", schema=schema, record_key="k", partition_by=name)
