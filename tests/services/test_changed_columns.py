@@ -48,6 +48,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "dropped in a struct": {"drop": ["s.y"]},
     "names exchanged": {"drop": ["d"], "rename": {"v": "u"}, "add": {"v": pa.string()}},
 }
+SERVICES = ("compaction", "clustering", "log compaction")
 OPTIONS = {
     "hoodie.schema.on.read.enable": "true",
     "hoodie.parquet.small.file.limit": "0",
@@ -86,19 +87,25 @@ def planned(path: Path, service: str, version: int, **options: str) -> hf.Table:
     if service == "clustering":
         table.insert(rows(("c", 1, 5)))
         table.schedule_clustering()
+        return table
+    table.upsert(rows(("a", 2, 3)))
+    if service == "log compaction":
+        table.upsert(rows(("a", 3, 6)))
+        state = table._context.state()
+        announce(state, Action.LOG_COMPACTION, log_compaction_plan(state))
     else:
-        table.upsert(rows(("a", 2, 3)))
         table.schedule_compaction()
-        table.upsert(rows(("b", 2, 4)))
+    table.upsert(rows(("b", 2, 4)))
     return table
 
 
 def run(table: hf.Table, service: str) -> None:
-    assert table.compact() if service == "compaction" else table.cluster()
+    services = {"compaction": table.compact, "clustering": table.cluster, "log compaction": table.log_compact}
+    assert services[service]()
 
 
 @pytest.mark.parametrize("change", sample(CHANGES, of=2))
-@pytest.mark.parametrize(("service", "version"), list(product(["compaction", "clustering"], [6, 9])))
+@pytest.mark.parametrize(("service", "version"), list(product(SERVICES, [6, 9])))
 def test_a_service_that_was_planned_before_a_change_and_runs_after_it_changes_no_row(
     tmp_path: Path, service: str, version: int, change: str
 ) -> None:
