@@ -40,7 +40,7 @@ class Feature:
     """The number of its first rows."""
     versions: tuple[Version, ...] = OWN
     of_path: tuple[str, ...] = ()
-    """Columns that Hudi shows as a text of the path, where hudiformat shows the number that is stored."""
+    """Columns of which Hudi shows what the path says, and hudiformat what the files store."""
     reading: Mapping[str, str] = field(default_factory=dict)
     """What Hudi needs to read it."""
     is_pending: bool = False
@@ -146,14 +146,17 @@ _KEYS = (
     Feature("two_keys", {**_key_generator("ComplexKeyGenerator"), "hoodie.datasource.write.recordkey.field": "k,q"}),
     Feature("two_levels", {**_key_generator("ComplexKeyGenerator"), **_by("p,q")}),
     Feature("hive_style", _by("p", datasource__write__hive_style_partitioning="true"), types=(MOR,)),
-    Feature("encoded", _by("at", datasource__write__partitionpath__urlencode="true"), types=(COW,)),
+    Feature("encoded", _by("at", datasource__write__partitionpath__urlencode="true"), types=(COW,), of_path=("at",)),
     Feature("by_day", _by("day"), types=(COW,)),
     Feature("by_number", _by("q"), types=(MOR,)),
     Feature("timed", {**_key_generator("TimestampBasedKeyGenerator"), **_by("v"), **_TIMED}, steps=(), of_path=("v",)),
     Feature("custom", {**_key_generator("CustomKeyGenerator"), **_by("p:SIMPLE,q:SIMPLE")}),
     Feature("number_keys", {"hoodie.datasource.write.recordkey.field": "q"}, first="upsert", types=(MOR,)),
     Feature("day_keys", {"hoodie.datasource.write.recordkey.field": "day"}, first="upsert", types=(COW,)),
-    Feature("inner_keys", {"hoodie.datasource.write.recordkey.field": "inner.a"}, steps=(_op("insert", 1, 2),)),
+    Feature(
+        "inner_keys",
+        {**_key_generator("ComplexKeyGenerator"), "hoodie.datasource.write.recordkey.field": "k,inner.a"},
+    ),
     Feature(
         "made_keys",
         {"hoodie.datasource.write.recordkey.field": ""},

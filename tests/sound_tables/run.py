@@ -24,6 +24,8 @@ def make(hudi: RealHudi, path: Path, recipe: Recipe) -> None:
             step(maker)
     finally:
         maker.forget()
+    if recipe.feature.is_pending and not hf.open_table(path).timeline.pending:
+        raise RealHudiError("Hudi has made no plan")
 
 
 def check(hudi: RealHudi, path: Path, recipe: Recipe) -> None:
