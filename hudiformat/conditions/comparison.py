@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from fractions import Fraction
@@ -49,6 +49,31 @@ def compare(column: pc.Expression, sign: str, value: pa.Scalar, kind: pa.DataTyp
     if steps.lowest <= below <= steps.highest:
         return column > steps.scalar(below) if sign in (">", ">=") else column <= steps.scalar(below)
     return column.is_valid() if (below > steps.highest) == (sign in ("<", "<=")) else pc.scalar(False)
+
+
+def values_alike(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
+    """Return *values* as an array of the type *kind*; None if one is of another sort, or is nothing that *kind* holds.
+
+    This is quick for many; :func:`held_values` looks at each.
+    """
+    try:
+        found = pa.array(values)
+        return found.cast(kind) if any(is_like(found.type) and is_like(kind) for is_like in _ALIKE) else None
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return None
+
+
+_ALIKE: tuple[Callable[[pa.DataType], bool], ...] = (
+    pat.is_string,
+    pat.is_binary,
+    pat.is_boolean,
+    pat.is_integer,
+    pat.is_decimal,
+    pat.is_date32,
+    pat.is_time,
+    lambda kind: isinstance(kind, pa.TimestampType) and kind.tz is None,
+    lambda kind: isinstance(kind, pa.TimestampType) and kind.tz is not None,
+)
 
 
 def held_values(values: Iterable[pa.Scalar], kind: pa.DataType) -> pa.Array:

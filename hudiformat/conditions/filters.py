@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.conditions.comparison import COMPARISONS, compare, held_values
+from hudiformat.conditions.comparison import COMPARISONS, compare, held_values, values_alike
 from hudiformat.conditions.literals import text_scalar
 from hudiformat.errors import FilterError, SchemaError, format_value, unknown_column_error
 
@@ -182,9 +182,12 @@ def _is_one_of(column: pc.Expression, values: Any, kind: pa.DataType | None) -> 
     found = list(values)
     if kind is None or pa.types.is_nested(kind) or pa.types.is_dictionary(kind):
         return column.isin(found)
-    scalars = [_scalar_of(value, kind) for value in found]
-    is_one = column.isin(held_values(scalars, kind))
-    return is_one if all(one.is_valid for one in scalars) else is_one | column.is_null()
+    known = [value for value in found if value is not None]
+    held = values_alike(known, kind)
+    if held is None:
+        held = held_values([_scalar_of(value, kind) for value in known], kind)
+    is_one = column.isin(held)
+    return is_one if len(known) == len(found) else is_one | column.is_null()
 
 
 def _scalar_of(value: Any, kind: pa.DataType) -> pa.Scalar:

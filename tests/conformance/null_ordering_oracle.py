@@ -90,9 +90,14 @@ class Case:
 
 
 def cases(table_types: list[str], versions: list[int], names: list[str]) -> Iterator[Case]:
-    """Yield all cases of some kinds of table and types of ordering values."""
+    """Yield all cases of some kinds of table and types of ordering values.
+
+    Writers of copy-on-write tables merge, so those of milliseconds, which Hudi on Spark does not write, are left out.
+    """
     for chosen in product(table_types, versions, names, PLACES, (False, True)):
-        yield Case(*chosen)
+        case = Case(*chosen)
+        if case.table_type == "MERGE_ON_READ" or case.type_name not in IN_MILLIS:
+            yield case
 
 
 def write(hudi: RealHudi, path: Path, case: Case) -> None:

@@ -268,4 +268,5 @@ def test_bounds_that_arrow_cannot_compare_with_the_filter_skip_nothing(tmp_path:
     table.upsert(rows(("a", 5, "x", 1), ("b", 2**60 + 1, "x", 2)))
     assert content(table, ("k",), filter=TS.isin([5.0])) == [("a",)]
     with pytest.raises(SchemaError, match="not in range"):
-        table.snapshot(filter=[("ts", "=", 5.0)])
+        table.snapshot(filter=TS == 5.0)
+    assert content(table, ("k",), filter=[("ts", "=", 5.0)]) == [("a",)]  # tuples compare exactly
