@@ -22,7 +22,7 @@ NO_VALUE_IS_LOST = {
     ("codec/avro/decode.py", "_first_not_text"): "a search for the text that is damaged, for an error",
     ("codec/parquet/source.py", "_same_arrow_schema"): "schemas that cannot be read are not the same",
     ("conditions/filters.py", "_error_of"): "the error's text is what is asked for",
-    ("conditions/translation.py", "_fits"): "whether a literal fits is what is asked for",
+    ("conditions/comparison.py", "values_alike"): "each value is looked at by itself then",
     ("file_group/base_file/filters.py", "can_match"): "a condition that cannot be told may match",
     ("file_group/base_file/parquet.py", "groups_that_match"): "no row group is left out",
     ("file_group/base_file/filters.py", "matches"): "no row is left out",
