@@ -146,6 +146,7 @@ JVMS = {
         "tests/metadata_table/test_listing.py",
         "tests/turns/",
         "tests/hudi_skipping/",
+        "tests/sound_tables/",
     ),
     "spark": (
         "tests/spark/",
