@@ -19,9 +19,12 @@ from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.damaged import add_log_file_to_errors
 from hudiformat.codec.log.frame import BlockType, HeaderKey
+from hudiformat.codec.log.reader import LogReader
 from hudiformat.conditions.filters import can_evaluate
 from hudiformat.errors import (
+    CorruptBlockError,
     SchemaError,
+    StorageError,
     UnsupportedFeatureError,
     unknown_column_error,
 )
@@ -38,15 +41,15 @@ from hudiformat.file_group.base_file.read import (
     scan_base_file,
     to_base_rows,
 )
-from hudiformat.file_group.damage import DamageMode, log_blocks, sound_blocks, sound_rows
+from hudiformat.file_group.damage import DamageMode, sound_blocks, sound_rows, warn_of_loss
 from hudiformat.file_group.deleted_files import explain_missing_files, files_of
 from hudiformat.file_group.finer_times import FinerTimes
 from hudiformat.file_group.key_filter import key_filter, plain_comparisons
-from hudiformat.file_group.merging.candidates import blocks_to_merge, read_candidates
+from hudiformat.file_group.merging.candidates import blocks_to_merge, memory_of, read_candidates
 from hudiformat.file_group.merging.counting import count_by_position
 from hudiformat.file_group.merging.rule import MergeRule, RecordMerger, merge_rule
 from hudiformat.file_group.merging.slice import MergedLog, merge_log_entries, merge_slice
-from hudiformat.file_group.merging.spill import memory_of, merge_on_disk
+from hudiformat.file_group.merging.spill import merge_on_disk
 from hudiformat.file_group.renamed_columns import block_of_query, scan_batches, scan_rows, stored_schema_of
 from hudiformat.file_group.slices import FileSlice, Visibility
 from hudiformat.naming.file_names import join_path
@@ -87,6 +90,40 @@ def refuse_unknown_types(avro: str, columns: Collection[str]) -> None:
                 f"the column {path}: expected a type that hudiformat can read, found the logical type {logical!r}; "
                 "name other columns in columns=, or read it with Hudi",
                 feature=f"the logical type {logical}",
+            )
+
+
+def log_blocks(storage: Storage, path: str, *, damage: DamageMode) -> Iterator[LogBlock]:
+    """Yield the blocks of a log file.
+
+    Raises:
+        CorruptBlockError: a span of the file cannot be read, and *damage* is FAIL.
+        StorageError: there is no such file, and *damage* is not SKIP.
+    """
+    try:
+        reader = LogReader(path, storage=storage)
+    except StorageError as error:
+        if damage is not DamageMode.SKIP:
+            raise
+        warn_of_loss(f"all of its records, as it cannot be opened: {error}", storage, path)
+        return
+    for block in reader:
+        if block.type is not BlockType.CORRUPT or damage is DamageMode.HUDI:
+            yield block
+            continue
+        why = block.fault or block.reason or ""
+        if damage is DamageMode.FAIL:
+            raise CorruptBlockError(
+                f"{storage.root}/{path}: {block.size} bytes are no block: {why}; Hudi passes over them, and so"
+                " does reading without hudiformat.damage=fail",
+                offset=block.offset,
+                path=f"{storage.root}/{path}",
+            )
+        else:
+            warn_of_loss(
+                f"{block.size} bytes at byte {block.offset}, which are no block: {why}",
+                storage,
+                path,
             )
 
 

@@ -119,7 +119,7 @@ REFUSED: dict[str, Refused] = {
     "a record key twice": ({"record_key": ["k", "k"]}, OptionError, "expected each column once, found k, k"),
     "a record key without fixed text": ({"schema": ODD, "record_key": ["odd"]}, SchemaError, "odd"),
     "a partition column without fixed text": ({"schema": ODD, "partition_by": ["odd"]}, SchemaError, "odd"),
-    "an ordering column without order": ({"schema": ODD, "ordering": ["odd"]}, SchemaError, "order by a number"),
+    "an ordering column without order": ({"schema": ODD, "ordering": ["odd"]}, SchemaError, "order by numbers"),
     "a delete column of another type": ({"schema": FLAGGED}, SchemaError, "Hudi expects a boolean"),
     "a type that Avro does not have": (
         {"schema": SCHEMA.append(pa.field("n", pa.uint64()))},

@@ -26,6 +26,7 @@ from hudiformat.file_group.merging.rule import Booleans, Integers, MergeRule, la
 from hudiformat.schema.meta_fields import RECORD_KEY
 
 _KEYS = pa.schema([(RECORD_KEY, pa.string())])
+_PACKED = 4  # estimated ratio of rows in memory to a compressed block
 
 WrittenColumns = frozenset[str] | None
 """The columns that partial records contain; None for records that contain all columns."""
@@ -54,6 +55,14 @@ def blocks_to_merge(blocks: Iterable[LogBlock], *, counts: Callable[[str], bool]
             by_instant.setdefault(block.instant or "", []).append(block)
     newest_first = list(_merged_instants(by_instant))
     return [block for instant in reversed(newest_first) for block in by_instant[instant]]
+
+
+def memory_of(blocks: Iterable[LogBlock]) -> int:
+    """Estimate the bytes that the records of *blocks* take in memory, without decoding them."""
+    return sum(
+        len(block.content) * (1 if block.type in (BlockType.AVRO_DATA, BlockType.DELETE) else _PACKED)
+        for block in blocks
+    )
 
 
 def _merged_instants(by_instant: dict[str, list[LogBlock]]) -> Iterator[str]:

@@ -68,12 +68,14 @@ class DeleteMarker:
         """Compare by value: a number has one text, but some texts depend on the release of Java."""
         none = pc.and_(pc.is_valid(found), False)
         try:
-            value = pa.array([float(self.text)], pa.float64()).cast(found.type)
-        except (ValueError, pa.ArrowInvalid):
+            number = np.array([float(self.text)], np.float64)
+        except ValueError:
             return none
+        with np.errstate(over="ignore"):  # too large a number is infinity
+            value = pa.array(number if pat.is_float64(found.type) else number.astype(np.float32))
         if format_floats(value, self.column)[0].as_py() != self.text:
             return none
-        if np.isnan(value[0].as_py()):
+        if np.isnan(number[0]):
             return pc.is_nan(found)
         bits = pa.int64() if pat.is_float64(found.type) else pa.int32()  # 0.0 has another text than -0.0
         whole = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found

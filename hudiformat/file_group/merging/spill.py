@@ -26,16 +26,7 @@ from hudiformat.file_group.merging.slice import merge_log_entries, merge_slice
 from hudiformat.naming.bucket_hash import string_hashes
 from hudiformat.storage.spill_folders import convert_spill_errors, spill_folder
 
-_PACKED = 4  # estimated ratio of rows in memory to a compressed block
 _MIX = np.uint32(2654435769)  # a bucket's keys have hashes that are alike in their low bits
-
-
-def memory_of(blocks: Iterable[LogBlock]) -> int:
-    """Estimate the bytes that the records of *blocks* take in memory, without decoding them."""
-    return sum(
-        len(block.content) * (1 if block.type in (BlockType.AVRO_DATA, BlockType.DELETE) else _PACKED)
-        for block in blocks
-    )
 
 
 @dataclass

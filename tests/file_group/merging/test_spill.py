@@ -16,10 +16,10 @@ from hudiformat import DecodeError, StorageError, Table, open_table
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.frame import BlockHeader, HeaderKey
 from hudiformat.file_group.base_file.read import to_base_rows
-from hudiformat.file_group.merging.candidates import read_candidates
+from hudiformat.file_group.merging.candidates import memory_of, read_candidates
 from hudiformat.file_group.merging.rule import MergeRule, PartialUpdate
 from hudiformat.file_group.merging.slice import merge_log_entries, merge_slice
-from hudiformat.file_group.merging.spill import KeyParts, memory_of, merge_on_disk
+from hudiformat.file_group.merging.spill import KeyParts, merge_on_disk
 from hudiformat.timeline.table_config import MergeMode
 from tests.file_group.merging.blocks import KEY, data, deletes, keys_of
 from tests.tables import GoldenTable, multiset, new_table, rows
