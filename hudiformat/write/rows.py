@@ -146,8 +146,8 @@ class LocatedRows:
     def in_group(self, group: str, *, looked_up: bool) -> LocatedRows:
         """Return these rows in *group*, with their positions if the keys of all rows beside them were *looked_up*."""
         positions = self.positions if looked_up else None
-        placed = LocatedRows(self.path, self.rows, self.keys, (group,), None, positions, self.is_new)
-        if "nbytes" in self.__dict__:
+        placed = replace(self, groups=(group,), codes=None, positions=positions)
+        if "nbytes" in self.__dict__:  # the rows are the same: what was added up for them is not added up again
             placed.__dict__["nbytes"] = self.nbytes
         return placed
 
@@ -170,7 +170,7 @@ class LocatedRows:
     def _with(self, rows: pa.RecordBatch, keys: pa.Array, chosen: _Chosen) -> LocatedRows:
         codes = None if self.codes is None else self.codes[chosen]
         positions = None if self.positions is None else self.positions[chosen]
-        return LocatedRows(self.path, rows, keys, self.groups, codes, positions, self.is_new)
+        return replace(self, rows=rows, keys=keys, codes=codes, positions=positions)
 
 
 def sort_by_group(parts: Sequence[LocatedRows], *, small: int) -> LocatedRows | None:
