@@ -112,6 +112,8 @@ _OFTEN = {
     "hoodie.keep.max.commits": "3",
 }
 _1_X = tuple(one for one in VERSIONS if one[1] > 6)
+_ROLLED_BACK = tuple(one for one in VERSIONS if one not in (("1.1.1", 6), ("1.2.0", 6)))
+"""The procedure of newer versions fails on tables of version 6: it looks for a folder that these do not have."""
 _6 = tuple(one for one in VERSIONS if one[1] == 6)
 
 
@@ -263,7 +265,7 @@ _SERVICES = (
     Feature("savepoint", steps=(Maker.upsert, Maker.savepoint, Maker.delete)),
     Feature("restored", steps=(Maker.upsert, Maker.savepoint, Maker.delete, Maker.restore)),
     Feature("restored_and_written", steps=(Maker.savepoint, Maker.upsert, Maker.restore, Maker.upsert)),
-    Feature("rolled_back", steps=(Maker.upsert, Maker.roll_back), versions=VERSIONS),
+    Feature("rolled_back", steps=(Maker.upsert, Maker.roll_back), versions=_ROLLED_BACK),
     Feature("rolled_back_and_written", steps=(Maker.upsert, Maker.roll_back, Maker.upsert)),
     Feature("overwritten", steps=(_op("insert_overwrite", 1, 3),)),
     Feature("overwritten_wholly", steps=(_op("insert_overwrite_table", 1, 2, 3), Maker.upsert)),

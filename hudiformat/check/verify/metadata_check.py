@@ -27,6 +27,11 @@ from hudiformat.timeline.timeline import Action
 from hudiformat.write.metadata.metadata_table import MetadataTable
 
 _SHOWN = 3
+_WRITE_LENGTH, _BUILD_SUFFIX = 17, "010"
+"""In version 6, what builds a partition has the instant of a write, and this suffix or a higher one.
+
+Source: HoodieTableMetadataUtil.PARTITION_INITIALIZATION_TIME_SUFFIX.
+"""
 
 
 def findings_of_metadata_table(state: TableState, *, contents: bool = True) -> Iterator[TableFinding]:
@@ -119,6 +124,10 @@ def _lost_files(
 
     Only files of the newest *slices* are checked: files of older slices may have been cleaned, and files from before a
     partition was dropped and built again no longer exist.
+
+    In version 6 a partition that is built again is of the newest write, which may be before a compaction that came
+    first: so Hudi's own downgrade does it.  Whether that compaction's files went with the old partition, or were lost
+    since, nobody can tell then; the slice that is there has all entries.
     """
     newest = {one.file_id: one.base_instant for one in slices}
     built = min(newest.values(), default="")
@@ -128,9 +137,16 @@ def _lost_files(
         if parsed is None or instant < newest.get(parsed.file_id, built):
             continue
         if name not in sizes:
+            if _is_built_again(newest.get(parsed.file_id, built), named):
+                continue
             yield f"its file {partition}/{name}, which a commit names, is not there"
         elif sizes[name] < size:
             yield f"its file {partition}/{name} has {sizes[name]} of {size} bytes"
+
+
+def _is_built_again(instant: str, named: Mapping[str, tuple[str, int]]) -> bool:
+    """Return whether *instant*, of version 6, has built a partition that had files before it."""
+    return instant[_WRITE_LENGTH:] >= _BUILD_SUFFIX and any(other < instant for other, _ in named.values())
 
 
 def _damaged_files(own: TableState, file_slice: FileSlice) -> Iterator[str]:

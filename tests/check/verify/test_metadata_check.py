@@ -9,6 +9,7 @@ import pytest
 
 from hudiformat import Table, open_table
 from hudiformat.check.verify.metadata_check import findings_of_metadata_table
+from tests.foreign import foreign_tables
 from tests.tables import new_table, rows, unpack
 
 
@@ -159,3 +160,10 @@ def test_files_of_an_index_that_was_dropped_and_built_again_with_fewer_groups(in
     again.create_index("record_index")
     assert own_files(again, "record_index") == []
     assert messages(again) == []
+
+
+def test_a_partition_that_a_downgrade_of_hudis_has_built_again_has_lost_nothing(tmp_path: Path) -> None:
+    """The compaction that came before has a later instant, and its files went with the old partition."""
+    table = open_table(foreign_tables.unpack("downgraded-cow6-h120", tmp_path).path)
+    assert table.verify() == []
+    assert table.count() == 3
