@@ -19,11 +19,12 @@ from hudiformat.metadata_table.definitions import load_definitions
 from hudiformat.metadata_table.kinds.files import FILES
 from hudiformat.metadata_table.kinds.record_index import RECORD_INDEX, is_partitioned
 from hudiformat.metadata_table.listing import listing
+from hudiformat.metadata_table.partition import INITIAL
 from hudiformat.naming.file_names import BaseFileName, base_name, join_path, parse_data_file
 from hudiformat.storage.protocol import FileInfo
 from hudiformat.table.state import TableState
 from hudiformat.timeline.config_files import METADATA_FOLDER
-from hudiformat.timeline.timeline import Action
+from hudiformat.timeline.timeline import Action, Instant
 from hudiformat.write.metadata.metadata_table import MetadataTable
 
 _SHOWN = 3
@@ -107,46 +108,52 @@ def _of_own_files(state: TableState, *, contents: bool) -> Iterator[str]:
         yield f"it cannot be read: {error}"
 
 
-def _named_by_commits(own: TableState) -> dict[str, dict[str, tuple[str, int]]]:
-    """Return by partition the files that commits name, each with the newest instant that names it, and its size."""
-    found: dict[str, dict[str, tuple[str, int]]] = defaultdict(dict)
+def _named_by_commits(own: TableState) -> dict[str, dict[str, tuple[Instant, int]]]:
+    """Return by partition the files that commits name, each with the newest commit that names it, and its size."""
+    found: dict[str, dict[str, tuple[Instant, int]]] = defaultdict(dict)
     for write in own.timeline.completed_writes:
         for stat in own.metadata(write).write_stats:
             if stat.path is not None:
-                found[stat.partition_path or ""][base_name(stat.path)] = write.time, stat.file_size_in_bytes
+                found[stat.partition_path or ""][base_name(stat.path)] = write, stat.file_size_in_bytes
     return found
 
 
 def _lost_files(
-    own: TableState, partition: str, slices: Sequence[FileSlice], named: Mapping[str, tuple[str, int]]
+    own: TableState, partition: str, slices: Sequence[FileSlice], named: Mapping[str, tuple[Instant, int]]
 ) -> Iterator[str]:
     """Yield the *named* files of a partition that are missing or truncated.
 
     Only files of the newest *slices* are checked: files of older slices may have been cleaned, and files from before a
     partition was dropped and built again no longer exist.
-
-    In version 6 a partition that is built again is of the newest write, which may be before a compaction that came
-    first: so Hudi's own downgrade does it.  Whether that compaction's files went with the old partition, or were lost
-    since, nobody can tell then; the slice that is there has all entries.
     """
     newest = {one.file_id: one.base_instant for one in slices}
-    built = min(newest.values(), default="")
+    first = min(newest.values(), default="")
+    commits = {one.time: one for one in own.timeline.completed_writes}
     sizes = {file.name: file.size for file in own.partition_files(partition)}
-    for name, (instant, size) in named.items() if slices else ():
+    for name, (write, size) in named.items() if slices else ():
         parsed = parse_data_file(name)
-        if parsed is None or instant < newest.get(parsed.file_id, built):
+        begin = "" if parsed is None else newest.get(parsed.file_id, first)
+        if parsed is None or write.time < begin:
             continue
         if name not in sizes:
-            if _is_built_again(newest.get(parsed.file_id, built), named):
-                continue
-            yield f"its file {partition}/{name}, which a commit names, is not there"
+            if begin not in commits or not _may_be_before_build(write, commits[begin], named):
+                yield f"its file {partition}/{name}, which a commit names, is not there"
         elif sizes[name] < size:
             yield f"its file {partition}/{name} has {sizes[name]} of {size} bytes"
 
 
-def _is_built_again(instant: str, named: Mapping[str, tuple[str, int]]) -> bool:
-    """Return whether *instant*, of version 6, has built a partition that had files before it."""
-    return instant[_WRITE_LENGTH:] >= _BUILD_SUFFIX and any(other < instant for other, _ in named.values())
+def _may_be_before_build(write: Instant, build: Instant, named: Mapping[str, tuple[Instant, int]]) -> bool:
+    """Return whether *write* may have come before *build*, although its instant is later, and gone with its partition.
+
+    The instant of a build is one of the first of all.  In version 6, in which no completion times tell the order, it is
+    that of the newest write, which may be before a compaction that came first: so Hudi's downgrade builds a partition.
+    Whether that compaction's files went with the old partition, or were lost since, nobody can tell then; the slice
+    that is there has all entries.
+    """
+    if write.completion_time is not None and build.completion_time is not None:
+        return build.time.startswith(INITIAL) and write.completion_time < build.completion_time
+    is_build = build.time[_WRITE_LENGTH:] >= _BUILD_SUFFIX
+    return is_build and any(one.time < build.time for one, _ in named.values())
 
 
 def _damaged_files(own: TableState, file_slice: FileSlice) -> Iterator[str]:
