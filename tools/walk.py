@@ -77,7 +77,7 @@ def walks() -> dict[str, Walk]:
                 table_type=table_type,
                 options={
                     "hoodie.parquet.small.file.limit": "0"
-                },  # new rows open a file group, known ones change theirs
+                },  # new rows open a group
             )
             table.upsert(_rows(range(100)))
             found[f"{table_type}, upsert"] = Walk.of(partial(table.upsert, _rows(range(50, 150))))
