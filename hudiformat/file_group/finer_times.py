@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.types as pat
 
-from hudiformat.codec.avro.casts import is_mislabelled
-from hudiformat.codec.avro.schema import avro_to_arrow, batch_of
+from hudiformat.codec.avro.schema import avro_to_arrow
+from hudiformat.codec.casts import is_mislabelled
+from hudiformat.codec.conversion import batch_of
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.build import data_block
 from hudiformat.codec.log.frame import BlockHeader, BlockType, HeaderKey

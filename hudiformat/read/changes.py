@@ -25,7 +25,8 @@ import pyarrow.compute as pc
 from hudiformat.codec.avro.arrays import map_leaf_types
 from hudiformat.codec.avro.java_text import java_float
 from hudiformat.codec.avro.renaming import rename_columns
-from hudiformat.codec.avro.schema import avro_to_arrow, batch_of, convert_to_schema
+from hudiformat.codec.avro.schema import avro_to_arrow
+from hudiformat.codec.conversion import batch_of, convert_to_schema
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.damaged import add_log_file_to_errors
 from hudiformat.codec.log.frame import BlockType

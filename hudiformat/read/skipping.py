@@ -16,8 +16,8 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.codec.avro.casts import keeps_order
-from hudiformat.codec.avro.schema import convert_to_schema
+from hudiformat.codec.casts import keeps_order
+from hudiformat.codec.conversion import convert_to_schema
 from hudiformat.conditions.filters import columns_of, filter_rows
 from hudiformat.errors import DataError, HudiFormatError, SchemaError, warn
 from hudiformat.file_group.base_file.filters import can_match

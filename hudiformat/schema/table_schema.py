@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.codec.avro.schema import arrow_to_avro, avro_to_arrow, convert_to_schema
+from hudiformat.codec.avro.schema import arrow_to_avro, avro_to_arrow
 from hudiformat.codec.avro.types import format_avro_types, parse_avro_types
+from hudiformat.codec.conversion import convert_to_schema
 from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError, suggest_names
 from hudiformat.naming.keys import format_row, partition_paths, record_keys
 from hudiformat.schema.evolution import EvolutionOptions, evolve_columns

@@ -136,6 +136,11 @@ def _compaction(state: TableState) -> Decision:
     planned = _decide_on_plans(state, Action.COMPACTION)
     if planned is not None:
         return planned
+    return compaction_by_count(state)
+
+
+def compaction_by_count(state: TableState) -> Decision:
+    """Decide by the number of delta commits alone whether a merge-on-read table is to be compacted."""
     count, enough = len(since_compaction(state.timeline)), state.options.services.compact_delta_commits
     return _by_count(
         count, enough, "delta commits since the newest compaction", "hoodie.compact.inline.max.delta.commits"

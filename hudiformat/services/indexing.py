@@ -34,8 +34,8 @@ from hudiformat.write.commit.changing import change_timeline
 from hudiformat.write.commit.failed_writes import roll_back_failed_writes
 from hudiformat.write.commit.publishing import announce, publish
 from hudiformat.write.metadata.dropping import drop_partitions
+from hudiformat.write.metadata.indexes import MAINTAINED, indexed_columns
 from hudiformat.write.metadata.indexing import BUILD_LIMITS, BuildLimits, IndexBuild
-from hudiformat.write.metadata.kinds import MAINTAINED, indexed_columns
 from hudiformat.write.metadata.preparing import refuse_pending_services
 from hudiformat.write.metadata.setting_up import chosen_partitions, has_partition_stats, refuse_partitioned_index
 from hudiformat.write.metadata.unfinished import BUILDER, finish_indexings

@@ -13,7 +13,7 @@ from hudiformat.metadata_table.kinds.files import FILES
 from hudiformat.services.cleaning import clean
 from hudiformat.services.clustering import cluster, schedule_clustering
 from hudiformat.services.compaction import compact
-from hudiformat.services.deciding import archive_table, since_clustering, since_compaction
+from hudiformat.services.deciding import archive_table, compaction_by_count, since_clustering
 from hudiformat.services.indexing import build_metadata_table
 from hudiformat.services.metadata_services import serve_metadata_table
 from hudiformat.table.state import TableContext, TableState
@@ -65,7 +65,7 @@ def after_write(written: Committed) -> Commit:
 def _serve(state: TableState) -> None:
     context, options = state.context, state.options.services
     is_mor = state.config.table_type is TableType.MERGE_ON_READ
-    if options.compact_inline and is_mor and len(since_compaction(state.timeline)) >= options.compact_delta_commits:
+    if options.compact_inline and is_mor and compaction_by_count(state).is_due:
         state = context.state() if compact(context, state) else state  # a compaction has changed the table
     state = _cluster_if_due(state)
     if state.options.expiry.inline:

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from hudiformat.errors import SchemaError
 from hudiformat.storage.spill_folders import convert_spill_errors, spill_folder
 from hudiformat.table.options.clustering import Layout
-from hudiformat.write.metadata.kinds import column_type
+from hudiformat.write.metadata.indexes import column_type
 
 Cells = npt.NDArray[np.uint64]
 """The coordinates of cells in one dimension."""

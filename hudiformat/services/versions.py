@@ -28,7 +28,7 @@ from hudiformat.timeline.table_config import TableConfig, TableType
 from hudiformat.timeline.timeline import Action
 from hudiformat.write.commit.changing import change_timeline
 from hudiformat.write.commit.failed_writes import roll_back_failed_writes
-from hudiformat.write.metadata.kinds import MAINTAINED
+from hudiformat.write.metadata.indexes import MAINTAINED
 
 _ROUNDS = 10
 """How many times log files that other writers have added in the meantime are merged."""

@@ -50,7 +50,7 @@ from hudiformat.write.duplicates import combine_keyed
 from hudiformat.write.index.global_index import locate_everywhere
 from hudiformat.write.index.tagging import Tagger
 from hudiformat.write.made_keys import add_keys
-from hudiformat.write.metadata.kinds import refuse_changes_of_indexed
+from hudiformat.write.metadata.indexes import refuse_changes_of_indexed
 from hudiformat.write.partial_updates import partial_rows
 from hudiformat.write.partition import PARTS_OF_A_BLOCK, PartitionWriter
 from hudiformat.write.rows import KeyedRows, LocatedRows

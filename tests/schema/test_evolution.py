@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 
 from hudiformat import SchemaError
-from hudiformat.codec.avro.casts import can_cast
 from hudiformat.codec.avro.schema import arrow_to_avro
+from hudiformat.codec.casts import can_cast
 from hudiformat.schema.evolution import EvolutionOptions
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.testing.batches import schemas

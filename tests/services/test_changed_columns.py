@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from hudiformat.codec.avro.schema import convert_to_schema
+from hudiformat.codec.conversion import convert_to_schema
 from hudiformat.file_group.finer_times import to_coarser_times
 from hudiformat.services.log_compaction import log_compaction_plan
 from hudiformat.timeline.timeline import Action

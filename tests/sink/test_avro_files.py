@@ -14,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from hudiformat.codec.avro.container import ContainerReader
-from hudiformat.codec.avro.schema import avro_to_arrow, convert_to_schema
+from hudiformat.codec.avro.schema import avro_to_arrow
+from hudiformat.codec.conversion import convert_to_schema
 from hudiformat.errors import CorruptBlockError, DataError, EncodeError, SchemaError, TruncatedBlockError
 from hudiformat.sink import FileSink, SinkOptions, TaskWriter, avro_files, parquet, parse_sink_options
 from hudiformat.sink.avro_files import AvroRows, AvroSchema, merge_files

@@ -21,7 +21,7 @@ from hudiformat.table.support import refuse_unwritable
 from hudiformat.timeline.config_files import METADATA_FOLDER, load_table_config
 from hudiformat.write.commit.changing import hold_table_lock
 from hudiformat.write.metadata.dropping import drop_partitions
-from hudiformat.write.metadata.kinds import MAINTAINED
+from hudiformat.write.metadata.indexes import MAINTAINED
 
 
 def plan_removal(state: TableState, why: str, timeout: WriterTimeout) -> Job:

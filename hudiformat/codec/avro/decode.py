@@ -32,7 +32,8 @@ from hudiformat.codec.avro.cursors import PADDING, Cursors
 from hudiformat.codec.avro.framing import LENGTH_SIZE, guess_offsets, walk_runs
 from hudiformat.codec.avro.items import item_node, locate_items, read_branches, skip_values
 from hudiformat.codec.avro.nodes import Array, Enum, Fixed, Map, Node, Nullable, Primitive, Record, Union, parse_schema
-from hudiformat.codec.avro.schema import avro_to_arrow, batch_of, with_views
+from hudiformat.codec.avro.schema import avro_to_arrow, with_views
+from hudiformat.codec.conversion import batch_of
 from hudiformat.errors import CorruptBlockError, TruncatedBlockError, unknown_column_error
 from hudiformat.wire import INT32_MAX, shift_error_offsets
 

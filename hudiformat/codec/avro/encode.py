@@ -58,7 +58,8 @@ from hudiformat.codec.avro.cells import (
 from hudiformat.codec.avro.compiled import LOAD_AFTER, bytes_handled, jit_setting
 from hudiformat.codec.avro.compiled.record_writer import record_writer
 from hudiformat.codec.avro.nodes import Array, Enum, Fixed, Map, Node, Nullable, Primitive, Record, Union, parse_schema
-from hudiformat.codec.avro.schema import avro_to_arrow, convert_to_schema
+from hudiformat.codec.avro.schema import avro_to_arrow
+from hudiformat.codec.conversion import convert_to_schema
 from hudiformat.errors import DataError, EncodeError, SchemaError
 from hudiformat.wire import INT32_MAX
 

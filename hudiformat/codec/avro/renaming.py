@@ -19,8 +19,9 @@ import pyarrow as pa
 import pyarrow.types as pat
 
 from hudiformat.codec.avro.arrays import bitmap, validity
-from hudiformat.codec.avro.schema import META_COLUMNS, batch_of
+from hudiformat.codec.avro.schema import META_COLUMNS
 from hudiformat.codec.avro.types import Column, Kind, ListType, MapType, RecordType, inner_columns
+from hudiformat.codec.conversion import batch_of
 
 _NOT_HERE = " (not in this file)"
 _DROPPED = " (dropped since)"

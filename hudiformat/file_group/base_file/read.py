@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudiformat.codec.avro.schema import batch_of, convert_to_schema
+from hudiformat.codec.conversion import batch_of, convert_to_schema
 from hudiformat.errors import CorruptTableError
 from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.filters import HIGHEST, FileFilter, KeyFilter

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.codec.avro.casts import keeps_order
 from hudiformat.codec.avro.schema import avro_to_arrow
+from hudiformat.codec.casts import keeps_order
 from hudiformat.codec.log.batches import record_batches
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.frame import BlockType, HeaderKey

@@ -14,7 +14,7 @@ import pyspark
 from pyspark.sql import Column, DataFrame, SparkSession, functions
 from pyspark.sql.types import DataType, DoubleType, FloatType, StructType
 
-from hudiformat.codec.avro.schema import has_wrong_label
+from hudiformat.codec.conversion import has_wrong_label
 from hudiformat.conditions.translation import implied_condition
 from hudiformat.errors import SchemaError
 from hudiformat.file_group.base_file.format import format_of

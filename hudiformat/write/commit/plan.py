@@ -33,7 +33,7 @@ from hudiformat.table.schema_files import schema_history
 from hudiformat.table.state import TableState
 from hudiformat.timeline.table_config import MergeMode, TableConfig, TableType
 from hudiformat.timeline.timeline import Action, Instant, State
-from hudiformat.write.metadata.kinds import indexes_of
+from hudiformat.write.metadata.indexes import indexes_of
 
 Groups = frozenset[tuple[str, str]]
 """File groups as (partition path, file id)."""

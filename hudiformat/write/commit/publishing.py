@@ -38,7 +38,7 @@ from hudiformat.timeline.rollbacks import RollbackPlan
 from hudiformat.timeline.timeline import Action, Instant, State, instant_path, load_timeline
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.metadata.definitions import forget_dropped_columns
-from hudiformat.write.metadata.kinds import indexes_of
+from hudiformat.write.metadata.indexes import indexes_of
 from hudiformat.write.metadata.metadata_table import MetadataTable
 
 _PARALLEL_REQUESTS = 16

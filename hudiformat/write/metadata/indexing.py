@@ -41,7 +41,7 @@ from hudiformat.write.metadata.building import NewPartition, build_partition
 from hudiformat.write.metadata.changes import MetadataChanges
 from hudiformat.write.metadata.dropping import PARTITIONS_KEY
 from hudiformat.write.metadata.indexed_files import FileReader
-from hudiformat.write.metadata.kinds import indexed_columns, kind_of_index, statistics_of
+from hudiformat.write.metadata.indexes import indexed_columns, kind_of_index, statistics_of
 from hudiformat.write.metadata.metadata_table import MetadataTable
 from hudiformat.write.metadata.setting_up import first_instant, index_definition, make_metadata_table, new_partition
 

@@ -40,7 +40,7 @@ from hudiformat.timeline.rollbacks import RestoreMetadata, RollbackMetadata
 from hudiformat.timeline.timeline import Action, Instant, State, instant_path
 from hudiformat.write.metadata.changes import MetadataChanges, kept_files
 from hudiformat.write.metadata.correcting import Correction
-from hudiformat.write.metadata.kinds import indexed_columns, is_of_records, joining_columns, kinds_of
+from hudiformat.write.metadata.indexes import indexed_columns, is_of_records, joining_columns, kinds_of
 
 _TOKEN = str(WriteToken(0, 0, 0))
 _ROLLBACK_SUFFIX = "006"

@@ -31,7 +31,7 @@ from hudiformat.naming.file_names import join_path
 from hudiformat.table.state import TableState
 from hudiformat.timeline.timeline import Action
 from hudiformat.write.metadata.dropping import INFLIGHT_KEY, drop_partitions
-from hudiformat.write.metadata.kinds import DROP_KEY, is_of_records, unsupported_partitions
+from hudiformat.write.metadata.indexes import DROP_KEY, is_of_records, unsupported_partitions
 from hudiformat.write.metadata.metadata_table import MetadataTable
 
 _BY_OTHERS = "built by a writer that enables it: Hudi's by default, hudiformat's with hoodie.metadata.enable=true"

@@ -25,7 +25,8 @@ from hudiformat.codec.avro.encode import (
     length_prefix,
 )
 from hudiformat.codec.avro.nodes import parse_schema
-from hudiformat.codec.avro.schema import arrow_to_avro, avro_to_arrow, convert_to_schema
+from hudiformat.codec.avro.schema import arrow_to_avro, avro_to_arrow
+from hudiformat.codec.conversion import convert_to_schema
 from hudiformat.errors import DataError, EncodeError, SchemaError
 from hudiformat.testing import batches
 from tests.codec.avro.builders import SLOW, both_ways, record_schema, same, schema_of

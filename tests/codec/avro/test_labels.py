@@ -7,7 +7,7 @@ from itertools import product
 import pyarrow as pa
 import pytest
 
-from hudiformat.codec.avro.schema import convert_to_schema, has_wrong_label
+from hudiformat.codec.conversion import convert_to_schema, has_wrong_label
 from hudiformat.errors import SchemaError
 
 KINDS = {

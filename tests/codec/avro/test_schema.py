@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudiformat.codec.avro.schema import arrow_to_avro, avro_to_arrow, convert_to_schema
+from hudiformat.codec.avro.schema import arrow_to_avro, avro_to_arrow
+from hudiformat.codec.conversion import convert_to_schema
 from hudiformat.errors import DataError, SchemaError
 from tests.codec.avro.golden import AVRO, golden_blocks
 

@@ -8,7 +8,7 @@ from hudiformat import Table
 from hudiformat.timeline.commit_metadata import CommitMetadata
 from hudiformat.timeline.rollbacks import RollbackMetadata, RollbackPartitionMetadata
 from hudiformat.write.metadata.changes import MetadataChanges
-from hudiformat.write.metadata.kinds import indexed_columns
+from hudiformat.write.metadata.indexes import indexed_columns
 from hudiformat.write.metadata.metadata_table import MetadataTable
 from tests.metadata_tables import indexed_table
 from tests.tables import rows

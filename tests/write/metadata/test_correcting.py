@@ -9,7 +9,7 @@ from hudiformat.metadata_table.changes import KeyedRecords
 from hudiformat.metadata_table.record_locations import RecordLocation
 from hudiformat.write.metadata.changes import MetadataChanges
 from hudiformat.write.metadata.correcting import Correction
-from hudiformat.write.metadata.kinds import indexed_columns
+from hudiformat.write.metadata.indexes import indexed_columns
 from hudiformat.write.metadata.metadata_table import MetadataTable
 from tests.metadata_tables import add_secondary_index, indexed_table
 from tests.tables import rows

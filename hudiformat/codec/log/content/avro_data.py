@@ -15,7 +15,8 @@ import pyarrow as pa
 from hudiformat.codec.avro.arrays import Longs
 from hudiformat.codec.avro.decode import Records, find_records, find_runs
 from hudiformat.codec.avro.encode import encode_parts
-from hudiformat.codec.avro.schema import avro_to_arrow, convert_to_schema
+from hudiformat.codec.avro.schema import avro_to_arrow
+from hudiformat.codec.conversion import convert_to_schema
 from hudiformat.codec.log.selection import ReadRequest, find_matching_rows, select_fields
 from hudiformat.conditions.filters import columns_of
 from hudiformat.errors import CorruptBlockError, TruncatedBlockError, UnsupportedVersionError

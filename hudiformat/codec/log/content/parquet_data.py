@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from hudiformat.codec.avro.schema import avro_to_arrow, convert_to_schema, with_views
+from hudiformat.codec.avro.schema import avro_to_arrow, with_views
+from hudiformat.codec.conversion import convert_to_schema
 from hudiformat.codec.log.selection import ReadRequest, find_matching_rows, select_fields
 from hudiformat.codec.parquet.dates import GREGORIAN, StoredDates, open_parquet
 from hudiformat.codec.parquet.rows import read_batches

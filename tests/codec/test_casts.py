@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hudiformat.codec.avro.casts import can_cast, cast
+from hudiformat.codec.casts import can_cast, cast
 
 _FLOAT = pa.float32()
 

@@ -11,7 +11,7 @@ from hudiformat import create_table, open_table
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.base_file.file_indexes import Indexes
 from hudiformat.metadata_table.definitions import IndexDefinition
-from hudiformat.write.metadata.kinds import indexed_columns, indexes_of, is_of_records, unsupported_partitions
+from hudiformat.write.metadata.indexes import indexed_columns, indexes_of, is_of_records, unsupported_partitions
 from tests.metadata_tables import (
     PARTITIONS,
     add_expression_index,
