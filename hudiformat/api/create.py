@@ -10,6 +10,8 @@ import pyarrow as pa
 from hudiformat.api.table import Table, open_table
 from hudiformat.arguments import as_name_list, check_arguments
 from hudiformat.errors import OptionError, SchemaError, TableExistsError, UnsupportedFeatureError, unknown_column_error
+from hudiformat.file_group.base_file.format import FORMATS
+from hudiformat.naming.file_names import BASE_FILE_EXTENSIONS
 from hudiformat.schema.meta_fields import check_delete_column
 from hudiformat.schema.table_schema import RowKeys, TableSchema, refuse_nested
 from hudiformat.storage.opening import Location, open_storage
@@ -23,7 +25,7 @@ from hudiformat.table.options.parsers import member_of, parse_boolean
 from hudiformat.table.options.sync import TABLE_EXTRACTOR
 from hudiformat.table.options.values import CdcMode, IndexType, WriteOptions
 from hudiformat.table.state import Clock, TableClock
-from hudiformat.table.support import AMBIGUOUS_KEYS, WRITABLE_VERSIONS
+from hudiformat.table.support import AMBIGUOUS_KEYS, WRITABLE_VERSIONS, refuse_columns_of_format
 from hudiformat.timeline.config_files import PROPERTIES_FILE, format_table_config, has_table, update_table_config
 from hudiformat.timeline.table_config import MergeMode, TableConfig, TableType, TimelineZone
 from hudiformat.write.made_keys import with_key_fields
@@ -89,6 +91,7 @@ def create_table(
         timeline_zone=_timeline_zone(options),
         version=version,
         cdc_enabled=_flag(options, "hoodie.table.cdc.enabled"),
+        base_file_format=_base_file_format(options),
         extra={
             "hoodie.table.create.schema": TableSchema.from_arrow(schema, name).avro,
             **_index_properties(options, record_key),
@@ -98,6 +101,7 @@ def create_table(
         },
     )
     _check_keys(config, schema)
+    refuse_columns_of_format(config, schema)
     chosen = {key: value for key, value in options.items() if key not in TABLE_KEYS}
     parsed = options_of(config, chosen)  # refuses options that contradict the arguments before anything is written
     if parsed.metadata_enable:
@@ -227,6 +231,21 @@ def _sync_properties(options: Mapping[str, str]) -> dict[str, str]:
     """Return the table property that says how partition paths become values, if the options say so."""
     extractor = parse_write_options(options).catalogs.extractor
     return {} if extractor is None else {TABLE_EXTRACTOR: extractor.value}
+
+
+def _base_file_format(options: Mapping[str, str]) -> str:
+    keys = [key for key in ("hoodie.table.base.file.format", "hoodie.base.file.format") if key in options]
+    names = {str(options[key]).upper() for key in keys} or {"PARQUET"}
+    unknown = names.difference(FORMATS)
+    if unknown or len(names) > 1:
+        found = " and ".join(str(options[key]) for key in keys)
+        known = {extension.upper() for extension in BASE_FILE_EXTENSIONS}
+        message = f"{keys[0]}: expected one of {', '.join(FORMATS)}, found {found}"
+        if unknown & known:
+            name = min(unknown)
+            raise UnsupportedFeatureError(message, feature=f"base files of format {name}")
+        raise OptionError(message, option=keys[0])
+    return min(names)
 
 
 def _timeline_zone(options: Mapping[str, str]) -> TimelineZone:

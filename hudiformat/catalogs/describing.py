@@ -27,10 +27,19 @@ from hudiformat.schema.table_schema import TableSchema
 from hudiformat.table.options.sync import SyncOptions, TableStrategy
 from hudiformat.timeline.table_config import TableConfig, TableType
 
-_INPUT_FORMAT = "org.apache.hudi.hadoop.HoodieParquetInputFormat"
-_REAL_TIME_FORMAT = "org.apache.hudi.hadoop.realtime.HoodieParquetRealtimeInputFormat"
-_OUTPUT_FORMAT = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat"
-_SERDE = "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe"
+_PARQUET_FORMATS = (
+    "org.apache.hudi.hadoop.HoodieParquetInputFormat",
+    "org.apache.hudi.hadoop.realtime.HoodieParquetRealtimeInputFormat",
+    "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat",
+    "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe",
+)
+_ORC_INPUT = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
+_ORC_FORMATS = (
+    _ORC_INPUT,
+    _ORC_INPUT,
+    "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat",
+    "org.apache.hadoop.hive.ql.io.orc.OrcSerde",
+)
 _SCHEMA = "spark.sql.sources.schema."
 _TEXT = Leaf("string", '"string"')
 
@@ -72,6 +81,7 @@ class TableFacts:
     columns: tuple[Column, ...]
     partition_fields: tuple[str, ...]
     owner: str
+    base_file_format: str = "PARQUET"
 
     @classmethod
     def of(cls, config: TableConfig, schema: TableSchema, options: SyncOptions, *, root: str, owner: str) -> TableFacts:
@@ -84,6 +94,7 @@ class TableFacts:
             columns=parse_avro_types(avro).columns,
             partition_fields=fields,
             owner=owner,
+            base_file_format=config.base_file_format,
         )
 
 
@@ -95,15 +106,16 @@ def describe(view: View, facts: TableFacts, options: SyncOptions) -> CatalogTabl
     """
     columns = [_hive_column(one, options) for one in facts.columns if one.name not in facts.partition_fields]
     keys = [_partition_key(name, facts, options) for name in facts.partition_fields]
+    plain, real_time, output, serde = _ORC_FORMATS if facts.base_file_format == "ORC" else _PARQUET_FORMATS
     return CatalogTable(
         facts.database.lower(),
         view.name.lower(),
         StorageDescriptor(
             tuple(columns),
             location_of(facts.base_path),
-            _REAL_TIME_FORMAT if view.real_time else _INPUT_FORMAT,
-            _OUTPUT_FORMAT,
-            _SERDE,
+            real_time if view.real_time else plain,
+            output,
+            serde,
             _serde_parameters(view, facts, options),
         ),
         tuple(keys),

@@ -76,7 +76,7 @@ def refuse_unreadable(config: TableConfig) -> None:
     for feature, present in refused.items():
         if present:
             raise UnsupportedFeatureError(
-                f"the table {config.name!r}: expected Parquet files that Hudi has written, found "
+                f"the table {config.name!r}: expected files in Parquet or ORC that Hudi has written, found "
                 f"{feature}, which cannot be read yet; read it with Hudi",
                 feature=feature,
             )

@@ -17,7 +17,6 @@ from hudiformat.schema.table_schema import TableSchema
 from hudiformat.storage.protocol import Storage
 from hudiformat.timeline.commit_metadata import CommitMetadata
 
-_SCHEMA_KEY = b"parquet.avro.schema"
 _MOST_FILES = 3
 """The number of files to try of each commit: some may be unreadable because they were cleaned or are damaged."""
 
@@ -55,10 +54,9 @@ def schema_in_file(storage: Storage, path: str, *, table_name: str) -> TableSche
         avro = next(_schemas_of_log(storage, path), None)
         return None if avro is None else TableSchema.of_commit(avro)
     with format_of(path).open(storage, path) as file:
-        text = (file.footer or {}).get(_SCHEMA_KEY)
-        if text is None:
+        if file.avro_schema is None:
             return TableSchema.from_arrow(file.schema, table_name)
-    return TableSchema.of_commit(text.decode())
+        return TableSchema.of_commit(file.avro_schema)
 
 
 def _schemas_of_log(storage: Storage, path: str) -> Iterator[str]:

@@ -29,7 +29,6 @@ _ALWAYS = {
     "hoodie.timeline.path": "timeline",
     "hoodie.timeline.history.path": "history",
     "hoodie.archivelog.folder": "history",
-    "hoodie.table.base.file.format": "PARQUET",
 }
 
 
@@ -48,6 +47,7 @@ def new_table_config(
     drop_partition_columns: bool = False,
     partition_metafile_use_base_format: bool = False,
     cdc_enabled: bool = False,
+    base_file_format: str = "PARQUET",
     timeline_zone: TimelineZone = TimelineZone.LOCAL,
     database: str = "",
     version: int = _NEWEST_VERSION,
@@ -89,6 +89,7 @@ def new_table_config(
         "hoodie.table.timeline.timezone": timeline_zone.value,
         "hoodie.table.partition.fields": ",".join(partition_fields),
         "hoodie.table.keygenerator.type": generator.name,
+        "hoodie.table.base.file.format": base_file_format,
         CHECKSUM_KEY: str(table_checksum(name, database)),
         **_ALWAYS,
         **{key: "true" if value else "false" for key, value in flags.items()},

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pyarrow as pa
+
 from hudiformat.codec.avro.nodes import unknown_logical_types
+from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.file_group.base_file.format import FORMATS
+from hudiformat.file_group.base_file.format import FORMATS, format_named
 from hudiformat.file_group.merging.rule import delete_marker, merge_mode
 from hudiformat.table.options.buckets import BucketEngine
 from hudiformat.table.options.values import (
@@ -88,12 +91,30 @@ def refuse_unwritable(state: TableState) -> None:
                 feature=feature,
             )
     merge_mode(config)
+    if avro := _avro_schema(state):
+        refuse_columns_of_format(config, avro_to_arrow(avro))
+
+
+def refuse_columns_of_format(config: TableConfig, schema: pa.Schema) -> None:
+    """Raise an UnsupportedFeatureError for columns that Hudi's readers could not read from base files of the table."""
+    names = format_named(config.base_file_format).unwritable(schema)
+    if names:
+        feature = f"local timestamps in base files of format {config.base_file_format}"
+        raise UnsupportedFeatureError(
+            f"the column {names[0]}: expected timestamps with the time zone UTC, found {feature}, which Spark cannot "
+            "read; give the column a time zone, or make the table with base files in Parquet",
+            feature=feature,
+        )
+
+
+def _avro_schema(state: TableState) -> str | None:
+    metadata = state.commit_with_schema(None)
+    return state.config.create_schema if metadata is None else metadata.schema
 
 
 def _unknown_types(state: TableState) -> Mapping[str, str]:
     """Return the logical types of the table's columns that are not known, by the paths of the columns."""
-    metadata = state.commit_with_schema(None)
-    avro = state.config.create_schema if metadata is None else metadata.schema
+    avro = _avro_schema(state)
     return unknown_logical_types(avro) if avro else {}
 
 

@@ -39,7 +39,7 @@ from hudiformat.storage.protocol import Storage
 from hudiformat.table.cache import TableCache
 from hudiformat.table.options.values import Operation, SortMode
 from hudiformat.table.state import TableState
-from hudiformat.table.support import refuse_unwritable
+from hudiformat.table.support import refuse_columns_of_format, refuse_unwritable
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.timeline.table_config import TableType
 from hudiformat.write.commit.files import GroupTarget, refuse_finished_write
@@ -212,6 +212,7 @@ def refuse_new_kinds(state: TableState, table: TableSchema) -> None:
             )
     if state.config.metadata_partitions:
         refuse_changes_of_indexed(state, new)
+    refuse_columns_of_format(state.config, new)
 
 
 def _has_the_same_text(old: pa.DataType, new: pa.DataType) -> bool:

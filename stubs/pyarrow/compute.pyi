@@ -46,6 +46,7 @@ class _Elementwise(Protocol):
 class _Aggregate(Protocol):
     def __call__(self, x: Array | ChunkedArray | np.ndarray, /, *args: Any, **options: Any) -> Scalar: ...
 
+assume_timezone: _Elementwise
 abs: _Elementwise
 add: _Elementwise
 and_: _Elementwise

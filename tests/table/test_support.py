@@ -157,7 +157,7 @@ def test_rows_without_meta_fields_have_the_keys_that_are_made_of_their_columns()
         ("hoodie.populate.meta.fields", "false", "tables without meta fields"),
         ("hoodie.datasource.write.drop.partition.columns", "true", "dropped partition columns"),
         ("hoodie.datasource.write.slash.separated.date.partitioning", "true", "slash-separated dates"),
-        ("hoodie.table.base.file.format", "ORC", "base files of format ORC"),
+        ("hoodie.table.base.file.format", "LANCE", "base files of format LANCE"),
         ("hoodie.partition.metafile.use.base.format", "true", "partition metadata files in base-file format"),
         ("hoodie.bootstrap.base.path", "/somewhere", "bootstrapped tables"),
         ("hoodie.record.merge.mode", "CUSTOM", "CUSTOM merge mode"),
@@ -195,7 +195,7 @@ def test_custom_delete_markers_are_read_and_not_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "feature"),
     [
-        ("hoodie.table.base.file.format", "ORC", "base files of format ORC"),
+        ("hoodie.table.base.file.format", "LANCE", "base files of format LANCE"),
         ("hoodie.bootstrap.base.path", "/somewhere", "bootstrapped tables"),
         ("hoodie.record.merge.mode", "CUSTOM", "CUSTOM merge mode"),
     ],

@@ -16,11 +16,11 @@ import pytest
 import hudiformat as hf
 from hudiformat import BlockHeader, BlockType, HeaderKey, LogBlock
 from hudiformat.codec.avro.schema import avro_to_arrow
-from hudiformat.codec.hfile.protobuf import decode_varint, encode_varint
 from hudiformat.codec.hfile.reader import HFileReader
 from hudiformat.codec.hfile.vlong import decode_vlong, encode_vlong
 from hudiformat.codec.hfile.writer import encode_hfile
 from hudiformat.codec.log.block import decode_block, decode_positions, encode_positions
+from hudiformat.codec.protobuf import decode_varint, encode_varint
 from hudiformat.errors import CorruptTableError, DataError, HudiFormatError
 from hudiformat.file_group.base_file.bloom import BloomFilter
 from hudiformat.naming.bucket_hash import record_key_buckets

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from hudiformat.codec.hfile.block import Block
-from hudiformat.codec.hfile.protobuf import decode_delimited, decode_fields, encode_delimited, encode_field
+from hudiformat.codec.protobuf import decode_delimited, decode_fields, encode_delimited, encode_field
 from hudiformat.errors import CorruptBlockError, EncodeError, UnsupportedFeatureError
 from hudiformat.wire import Cursor, int32, int64
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hudiformat.codec.hfile.block import Compression
-from hudiformat.codec.hfile.protobuf import decode_delimited, decode_fields, encode_delimited, encode_field
+from hudiformat.codec.protobuf import decode_delimited, decode_fields, encode_delimited, encode_field
 from hudiformat.errors import CorruptBlockError, TruncatedBlockError, UnsupportedFeatureError, UnsupportedVersionError
 from hudiformat.wire import Cursor
 

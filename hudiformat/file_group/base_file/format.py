@@ -16,6 +16,7 @@ from hudiformat.codec.statistics import ColumnStatistics
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.filters import FileFilter
+from hudiformat.file_group.base_file.orc import ORC
 from hudiformat.file_group.base_file.parquet import PARQUET
 from hudiformat.naming.file_names import BASE_FILE_EXTENSIONS
 from hudiformat.storage.protocol import OutputFile, Storage
@@ -31,6 +32,10 @@ class StoredFile(Protocol):
     @property
     def footer(self) -> Mapping[bytes, bytes] | None:
         """The texts of the footer: the Avro schema, the range of the record keys and their bloom filter."""
+
+    @property
+    def avro_schema(self) -> str | None:
+        """The Avro schema in the footer, as JSON; None if the file has none."""
 
     @property
     def group_rows(self) -> Sequence[int]:
@@ -117,6 +122,9 @@ class BaseFileFormat(Protocol):
             StorageError: the file cannot be read.
         """
 
+    def unwritable(self, schema: pa.Schema) -> Sequence[str]:
+        """Return the columns of *schema* that Hudi's readers could not read from a file of this format."""
+
     def writer(
         self,
         file: OutputFile,
@@ -135,7 +143,7 @@ class BaseFileFormat(Protocol):
         """
 
 
-FORMATS: Mapping[str, BaseFileFormat] = {"PARQUET": PARQUET}
+FORMATS: Mapping[str, BaseFileFormat] = {"PARQUET": PARQUET, "ORC": ORC}
 """The supported formats, by their names in Hudi's table properties."""
 _BY_EXTENSION = {one.extension: one for one in FORMATS.values()}
 

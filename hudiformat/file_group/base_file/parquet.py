@@ -15,12 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pat
 
+from hudiformat.codec.log.content.parquet_data import AVRO_SCHEMA_KEY
 from hudiformat.codec.parquet.dates import StoredDates, open_parquet
 from hudiformat.codec.parquet.rows import read_batches
 from hudiformat.codec.statistics import ColumnStatistics, kind_of, loosen_ancient, shorten_bounds
 from hudiformat.errors import CorruptTableError, HudiFormatError
 from hudiformat.file_group.base_file.filters import HIGHEST, FileFilter
-from hudiformat.file_group.base_file.parquet_writer import NEVER_FULL, ParquetBaseFileWriter
+from hudiformat.file_group.base_file.parquet_writer import ParquetBaseFileWriter
+from hudiformat.file_group.base_file.row_groups import NEVER_FULL
 from hudiformat.storage.protocol import OutputFile, Storage
 from hudiformat.wire import check_row_count
 
@@ -49,6 +51,10 @@ class ParquetFormat:
             rows = file.metadata.num_rows
             check_row_count(rows, opened.group_rows, source.size(), per_byte=_ROWS_PER_BYTE, few=_FEW_ROWS)
             yield opened
+
+    def unwritable(self, schema: pa.Schema) -> Sequence[str]:  # noqa: ARG002 - of BaseFileFormat
+        """Return no columns: Parquet has a type for each of Avro's."""
+        return ()
 
     def writer(
         self,
@@ -99,6 +105,12 @@ class ParquetBaseFile:
         """The texts of the footer."""
         found: Mapping[bytes, bytes] | None = self.file.metadata.metadata
         return found
+
+    @property
+    def avro_schema(self) -> str | None:
+        """The Avro schema in the footer."""
+        text = (self.footer or {}).get(AVRO_SCHEMA_KEY.encode())
+        return None if text is None else text.decode()
 
     @cached_property
     def group_rows(self) -> list[int]:

@@ -1,46 +1,28 @@
-"""Write a base file from rows with meta fields, one row group after the other."""
+"""Write a Parquet base file from rows with meta fields, one row group after the other."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import product
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from hudiformat.codec.avro.arrays import rows_within
 from hudiformat.codec.log.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, compression_level
 from hudiformat.codec.parquet.dates import GREGORIAN
 from hudiformat.codec.parquet.rows import close_writer, columns_with_nan
-from hudiformat.file_group.base_file.bloom import BLOOM_FILTER
-from hudiformat.file_group.base_file.file_indexes import FileKeys, footer_of, key_range_of
-from hudiformat.schema.meta_fields import RECORD_KEY
+from hudiformat.file_group.base_file.row_groups import RowGroupWriter
 from hudiformat.storage.protocol import OutputFile
-from hudiformat.storage.streams import ArrowSink
 
-NEVER_FULL = 100
-"""A file with fewer rows is never full (ParquetProperties.DEFAULT_MINIMUM_RECORD_COUNT_FOR_CHECK)."""
-_LEAST_SHARE = 0.25
-"""Until a row group is written, a byte of rows in memory is assumed to take at least this many bytes in the file."""
-_LEAST_MEASURED = 1e-6
-_LARGEST_GROUP = 1.5
-"""Rows of up to this many times the row group size are one row group: the rest would be a very small row group."""
-_UNUSED_SHARE = 0.02
-"""A file is full if less than this share of its size is left: a row group of the rest would be too small."""
 _SAMPLE_ROWS, _LEAST_SAMPLE = 4_096, 2_048
 """Rows at the beginning of a file that decide which columns have dictionaries; with less than the second, all do."""
 _DISTINCT_SHARE = 0.98
 """If at least this share of the sampled values is distinct, the column is written without a dictionary."""
 
 
-class ParquetBaseFileWriter:
-    """Write a Parquet base file; the rows of one row group and the record keys of the file are in memory.
-
-    The footer contains the Avro schema, the range of the record keys and, with *bloom_filter*, their bloom filter.
-    *row_size* is the assumed size of a row in the file, in bytes, until it can be measured.  Row groups have about
-    *row_group_size* bytes.  Rows that wait in memory are assumed to take as many bytes of the file per byte of memory
-    as the rows that were written before.
-    """
+class ParquetBaseFileWriter(RowGroupWriter):
+    """Write a Parquet base file; its footer has the Avro schema of the rows, too."""
 
     def __init__(
         self,
@@ -53,99 +35,24 @@ class ParquetBaseFileWriter:
         row_size: int = 1024,
         row_group_size: int = 16 * 1024 * 1024,
     ) -> None:
-        self._target = ArrowSink(file)
-        self._sink = self._target.stream()
+        super().__init__(file, bloom_filter=bloom_filter, row_size=row_size, row_group_size=row_group_size)
         self._compression = compression
         self._schema = schema
         self._avro_schema = avro_schema
-        self._bloom_filter = bloom_filter
-        self._row_size = float(row_size)
-        self._row_group_size = row_group_size
-        self._keys: list[pa.Array] = []
-        self._unwritten: list[pa.Table] = []
         self._writer: pq.ParquetWriter | None = None
-        self._written_rows = 0
-        self._written_bytes = 0
         self._footers: list[pq.FileMetaData] = []
         self._with_nan: list[frozenset[str]] = []
-        self.rows = 0
-        self.waiting_bytes = 0
-        self.bloom_filter: str | None = None
-        """The bloom filter of the closed file, as its footer has it; None if it has none."""
 
-    def write(self, rows: pa.Table, *, size: int | None = None) -> None:
-        """Add *rows*, which have the meta fields, and write the row groups that are full.
+    def _write_group(self, group: pa.Table) -> None:
+        self._writer = self._writer or self._parquet_writer(group)
+        self._writer.write_table(group, row_group_size=group.num_rows)
+        self._with_nan.append(columns_with_nan(group))
 
-        *size* is the bytes of *rows* in memory, about, if the caller knows it of many files: adding up the buffers of
-        all columns takes a tenth of the time of a file of few rows.
-        """
-        self._unwritten.append(rows)
-        self.rows += rows.num_rows
-        self.waiting_bytes += rows.nbytes if size is None else size
-        if self._in_file(self.waiting_bytes) >= self._row_group_size:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write the rows that have been added and not written yet."""
-        if not self._unwritten:
-            return
-        rest, size = pa.concat_tables(self._unwritten), self.waiting_bytes
-        self._unwritten, self.waiting_bytes = [], 0
-        while rest.num_rows:
-            count = self._group_rows(rest, size)
-            group, rest = rest.slice(0, count), rest.slice(count)
-            self._keys += group[RECORD_KEY].chunks
-            self._writer = self._writer or self._parquet_writer(group)
-            self._writer.write_table(group, row_group_size=count)
-            self._with_nan.append(columns_with_nan(group))
-            self._written_rows += count
-            self._written_bytes += group.nbytes if rest.num_rows else size
-            size = rest.nbytes if rest.num_rows else 0
-
-    @property
-    def data_size(self) -> float:
-        """The bytes of the rows in the file, without its footer; those of rows in memory are estimated."""
-        return float(self._sink.tell()) + self._in_file(self.waiting_bytes)
-
-    def is_full(self, size: int) -> bool:
-        """Return whether the file is full: *size* is its limit in bytes of rows.  A file of few rows is never full.
-
-        Source: HoodieBaseParquetWriter.canWrite, Hudi 1.2.0.
-        """
-        if self.rows < NEVER_FULL:
-            return False
-        return self.data_size > size - max(2 * self.data_size / self.rows, size * _UNUSED_SHARE)
-
-    def rows_before(self, size: int, rows: pa.Table) -> int:
-        """Return how many of the first *rows*, at least one, to write before the next call of :meth:`is_full`.
-
-        They end with the row group, because sizes can be measured again after it.
-
-        Source: HoodieBaseParquetWriter.canWrite, which counts rows from one check to the next; Hudi 1.2.0.
-        """
-        room = min(size - self.data_size, self._row_group_size - self._in_file(self.waiting_bytes))
-        fitting = rows_within(rows, room / self._share(rows.nbytes, rows.num_rows))
-        return min(max(fitting + 1, NEVER_FULL - self.rows), len(rows))
-
-    def close(
-        self, *, own: FileKeys | None = None, known: FileKeys | None = None, added: pa.Array | None = None
-    ) -> int:
-        """Write the remaining rows and the footer; return the size of the file in bytes.
-
-        *own* are the keys of this file, if they are known already.  *known* are those of another file, which has all
-        record keys of this one but those *added*: its bloom filter is used again.
-        """
-        self.flush()
+    def _finish(self, footer: Mapping[str, str]) -> int:
         writer = self._writer or self._parquet_writer(self._schema.empty_table())
-        footer = footer_of(self._find_keys(known, added) if own is None else own)
-        self.bloom_filter = footer.get(BLOOM_FILTER)
         named = {AVRO_SCHEMA_KEY: self._avro_schema, MODEL_KEY: "avro", **GREGORIAN}
         writer.add_key_value_metadata({**named, **footer})
         return close_writer(writer, self._target, self._sink, self._with_nan)
-
-    def abandon(self) -> None:
-        """Release the file without writing anything more; rows that are still in memory are lost."""
-        self._target.is_open = False
 
     def _parquet_writer(self, first: pa.Table) -> pq.ParquetWriter:
         """Return the writer of the row groups; *first* holds the rows of the first one."""
@@ -170,30 +77,6 @@ class ParquetBaseFileWriter:
                 total = size + chunk.total_compressed_size, uncompressed + chunk.total_uncompressed_size
                 sizes[chunk.path_in_schema] = total
         return sizes
-
-    def _group_rows(self, table: pa.Table, size: int) -> int:
-        """Return how many of the first rows of *table*, which has *size* bytes, are the next row group."""
-        share = self._share(size, table.num_rows)
-        if size * share <= self._row_group_size * _LARGEST_GROUP:
-            return int(table.num_rows)
-        return max(rows_within(table, self._row_group_size / share), 1)
-
-    def _in_file(self, waiting: int) -> float:
-        """Return the estimated bytes in the file of the *waiting* bytes in memory."""
-        return waiting * self._share(waiting, self.rows - self._written_rows)
-
-    def _share(self, in_memory: int, rows: int) -> float:
-        """Return the bytes in the file per byte in memory, of *rows* that have *in_memory* bytes there."""
-        if self._written_bytes:
-            return max(float(self._sink.tell()) / self._written_bytes, _LEAST_MEASURED)
-        return min(max(self._row_size * rows / max(in_memory, 1), _LEAST_SHARE), 1.0)
-
-    def _find_keys(self, known: FileKeys | None, added: pa.Array | None) -> FileKeys:
-        keys = pa.chunked_array(self._keys, pa.string()).combine_chunks()
-        if not self._bloom_filter:
-            return FileKeys(key_range_of(keys), None)
-        text = None if known is None else known.filter_of(len(keys), added)
-        return FileKeys.of_keys(keys) if text is None else FileKeys(key_range_of(keys), text)
 
 
 def _with_dictionaries(rows: pa.Table) -> list[str] | bool:

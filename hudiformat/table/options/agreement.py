@@ -151,6 +151,7 @@ def _facts(config: TableConfig) -> dict[str, str]:
         "hoodie.datasource.write.hive_style_partitioning": str(config.hive_style_partitioning),
         "hoodie.datasource.write.partitionpath.urlencode": str(config.url_encode_partitioning),
         "hoodie.table.timeline.timezone": config.timeline_zone.value,
+        **dict.fromkeys(("hoodie.table.base.file.format", "hoodie.base.file.format"), config.base_file_format),
     }
 
 

@@ -152,6 +152,7 @@ _KEYS: Keys = {
         parser_of_supported(one_of("avro", "parquet"), supported=_NO_HFILES, others=("hfile",)),
     ),
     "hoodie.parquet.compression.codec": ("parquet_compression", one_of("gzip", "snappy", "zstd", "uncompressed")),
+    "hoodie.orc.compression.codec": ("orc_compression", one_of("zlib", "snappy", "lz4", "zstd", "none")),
     "hoodie.parquet.bloom.filter.enabled": ("bloom_filter", parse_boolean),
     "hoodie.combine.before.insert": ("combine_before_insert", parse_boolean),
     "hoodie.combine.before.upsert": ("combine_before_upsert", parse_boolean),
@@ -209,6 +210,8 @@ TABLE_KEYS = (
     "hoodie.record.merge.strategy.id",
     "hoodie.table.cdc.enabled",
     "hoodie.table.cdc.supplemental.logging.mode",
+    "hoodie.table.base.file.format",
+    "hoodie.base.file.format",
 )
 """Keys that are set when a table is created, and stored in its properties."""
 

@@ -294,10 +294,10 @@ class WriteOptions:
     ``sync`` makes every append return only once its data is on disk.  ``num_buckets`` is per partition.
     With ``log_append``, log files of table version 6 are appended to where the storage can do that.
     ``parquet_compression`` is for base files and for Parquet blocks in log files; Hudi's default is gzip, which takes
-    three to four times as long.  ``sizing_engine`` chooses whose rules assign new rows, Spark's or Flink's, and
-    ``sizing_tasks`` among how many tasks Flink's divide them.  ``simple_moves``, ``bloom_moves``, ``record_moves``:
-    whether a row that a global index finds in another partition moves to its own.  ``allow_duplicates`` lets an insert
-    add a key to a file that has it.
+    three to four times as long; ``orc_compression`` is for base files in ORC. ``sizing_engine`` chooses whose rules
+    assign new rows, Spark's or Flink's, and ``sizing_tasks`` among how many tasks Flink's divide them.
+    ``simple_moves``, ``bloom_moves``, ``record_moves``: whether a row that a global index finds in another partition
+    moves to its own. ``allow_duplicates`` lets an insert add a key to a file that has it.
     ``keep_operations``: log records and base files have the meta field of the operation, as in a changelog of Flink's.
     ``driver_rows`` and ``driver_bytes`` are the most that Spark's driver writes in its own process: rows, and bytes of
     rows and of the files that are read or rewritten for them.
@@ -320,6 +320,7 @@ class WriteOptions:
     sizing_engine: SizingEngine = SizingEngine.SPARK
     sizing_tasks: int = 1
     parquet_compression: str = "zstd"
+    orc_compression: str = "zlib"
     bloom_filter: bool = True
     combine_before_insert: bool = False
     combine_before_upsert: bool = True
@@ -361,3 +362,9 @@ class WriteOptions:
     def parquet_codec(self) -> str:
         """Arrow's name for ``parquet_compression``."""
         return "none" if self.parquet_compression == "uncompressed" else self.parquet_compression
+
+    def codec_of(self, base_file_format: str) -> str:
+        """Return Arrow's name for the compression of base files of a format, by its name in Hudi."""
+        if base_file_format != "ORC":
+            return self.parquet_codec
+        return "uncompressed" if self.orc_compression == "none" else self.orc_compression

@@ -46,7 +46,7 @@ class OpenBaseFile:
             self._file,
             plan.schema.arrow_with_meta,
             plan.schema.avro_with_meta,
-            compression=plan.options.parquet_codec,
+            compression=plan.options.codec_of(plan.config.base_file_format),
             bloom_filter=plan.options.bloom_filter,
             row_size=plan.row_size if row_size is None else row_size,
             row_group_size=max(plan.options.sizing.max_file_size // _ROW_GROUPS, 1),

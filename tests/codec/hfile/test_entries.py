@@ -10,8 +10,8 @@ import pytest
 from hudiformat.codec.hfile.block import BlockType, encode_block
 from hudiformat.codec.hfile.file_info import PB_MAGIC
 from hudiformat.codec.hfile.index import IndexEntry
-from hudiformat.codec.hfile.protobuf import encode_delimited, encode_field
 from hudiformat.codec.hfile.reader import HFileReader
+from hudiformat.codec.protobuf import encode_delimited, encode_field
 from hudiformat.errors import (
     CorruptBlockError,
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hudiformat.codec.hfile.file_info import PB_MAGIC
-from hudiformat.codec.hfile.protobuf import encode_delimited, encode_field
 from hudiformat.codec.hfile.reader import HFileReader
+from hudiformat.codec.protobuf import encode_delimited, encode_field
 from hudiformat.errors import (
     CorruptBlockError,
     UnsupportedFeatureError,

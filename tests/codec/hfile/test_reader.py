@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from hudiformat.codec.hfile.block import BlockType, Compression, encode_block
 from hudiformat.codec.hfile.entries import MAX_SEARCHED_KEYS
 from hudiformat.codec.hfile.index import IndexEntry
-from hudiformat.codec.hfile.protobuf import encode_delimited, encode_field
 from hudiformat.codec.hfile.reader import ByteSource, HFileReader
 from hudiformat.codec.hfile.trailer import HFileTrailer, encode_trailer
+from hudiformat.codec.protobuf import encode_delimited, encode_field
 from hudiformat.errors import (
     CorruptBlockError,
     DecodeError,

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudiformat.codec.hfile.block import Compression
-from hudiformat.codec.hfile.protobuf import encode_field, encode_varint
 from hudiformat.codec.hfile.trailer import HFileTrailer, decode_trailer, encode_trailer
+from hudiformat.codec.protobuf import encode_field, encode_varint
 from hudiformat.errors import CorruptBlockError, TruncatedBlockError
 
 LONGS = st.integers(-(2**63), 2**63 - 1)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudiformat.codec.hfile.protobuf import decode_fields, decode_varint, encode_field, encode_varint
 from hudiformat.codec.hfile.vlong import decode_vlong, encode_vlong
+from hudiformat.codec.protobuf import decode_fields, decode_varint, encode_field, encode_varint
 from hudiformat.errors import CorruptBlockError, TruncatedBlockError
 from hudiformat.wire import Cursor
 

@@ -1,4 +1,4 @@
-"""The part of Protocol Buffers that trailer and file info need: varints, and byte strings behind their length.
+"""The part of Protocol Buffers that HFiles and ORC files need: varints, and byte strings behind their length.
 
 The field 1 with the number 300 and the field 2 with the bytes "ab":
 
@@ -67,7 +67,7 @@ def decode_delimited(cursor: Cursor, what: str) -> Cursor:
 
 
 def decode_fields(message: Cursor) -> Iterator[tuple[int, int | bytes]]:
-    """Yield the number and value of each field; fields of fixed width, which HFiles do not have, are skipped.
+    """Yield the number and value of each field; fields of fixed width, which nobody here needs, are skipped.
 
     Raises:
         DecodeError: the message is damaged.

@@ -1,0 +1,156 @@
+"""Write a base file in row groups: rows wait in memory until they are one, and the size of the file is estimated."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from hudiformat.codec.avro.arrays import rows_within
+from hudiformat.file_group.base_file.bloom import BLOOM_FILTER
+from hudiformat.file_group.base_file.file_indexes import FileKeys, footer_of, key_range_of
+from hudiformat.schema.meta_fields import RECORD_KEY
+from hudiformat.storage.protocol import OutputFile
+from hudiformat.storage.streams import ArrowSink
+
+NEVER_FULL = 100
+"""A file with fewer rows is never full (ParquetProperties.DEFAULT_MINIMUM_RECORD_COUNT_FOR_CHECK)."""
+_LEAST_SHARE = 0.25
+"""Until a row group is written, a byte of rows in memory is assumed to take at least this many bytes in the file."""
+_LEAST_MEASURED = 1e-6
+_LARGEST_GROUP = 1.5
+"""Rows of up to this many times the row group size are one row group: the rest would be a very small row group."""
+_UNUSED_SHARE = 0.02
+"""A file is full if less than this share of its size is left: a row group of the rest would be too small."""
+
+
+class RowGroupWriter(ABC):
+    """Write a base file; the rows of one row group and the record keys of the file are in memory.
+
+    *row_size* is the assumed size of a row in the file, in bytes, until it can be measured.  Row groups have about
+    *row_group_size* bytes.  Rows that wait in memory are assumed to take as many bytes of the file per byte of memory
+    as the rows that were written before.  A format writes groups of rows, and at the end the texts of its footer: the
+    range of the record keys and, with *bloom_filter*, their bloom filter.
+    """
+
+    def __init__(self, file: OutputFile, *, bloom_filter: bool, row_size: int, row_group_size: int) -> None:
+        self._target = ArrowSink(file)
+        self._sink = self._target.stream()
+        self._bloom_filter = bloom_filter
+        self._row_size = float(row_size)
+        self._row_group_size = row_group_size
+        self._keys: list[pa.Array] = []
+        self._unwritten: list[pa.Table] = []
+        self._written_rows = 0
+        self._written_bytes = 0
+        self.rows = 0
+        self.waiting_bytes = 0
+        self.bloom_filter: str | None = None
+        """The bloom filter of the closed file, as its footer has it; None if it has none."""
+
+    @abstractmethod
+    def _write_group(self, group: pa.Table) -> None:
+        """Encode *group* as the next row group of the file."""
+
+    @abstractmethod
+    def _finish(self, footer: Mapping[str, str]) -> int:
+        """Write the footer with the texts *footer*, close the file, and return its size in bytes."""
+
+    @property
+    @abstractmethod
+    def column_sizes(self) -> dict[str, tuple[int, int]]:
+        """The bytes of each column of the closed file, by its path, and the same uncompressed."""
+
+    def write(self, rows: pa.Table, *, size: int | None = None) -> None:
+        """Add *rows*, which have the meta fields, and write the row groups that are full.
+
+        *size* is the bytes of *rows* in memory, about, if the caller knows it of many files: adding up the buffers of
+        all columns takes a tenth of the time of a file of few rows.
+        """
+        self._unwritten.append(rows)
+        self.rows += rows.num_rows
+        self.waiting_bytes += rows.nbytes if size is None else size
+        if self._in_file(self.waiting_bytes) >= self._row_group_size:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the rows that have been added and not written yet."""
+        if not self._unwritten:
+            return
+        rest, size = pa.concat_tables(self._unwritten), self.waiting_bytes
+        self._unwritten, self.waiting_bytes = [], 0
+        while rest.num_rows:
+            count = self._group_rows(rest, size)
+            group, rest = rest.slice(0, count), rest.slice(count)
+            self._keys += group[RECORD_KEY].chunks
+            self._write_group(group)
+            self._written_rows += count
+            self._written_bytes += group.nbytes if rest.num_rows else size
+            size = rest.nbytes if rest.num_rows else 0
+
+    @property
+    def data_size(self) -> float:
+        """The bytes of the rows in the file, without its footer; those of rows in memory are estimated."""
+        return float(self._sink.tell()) + self._in_file(self.waiting_bytes)
+
+    def is_full(self, size: int) -> bool:
+        """Return whether the file is full: *size* is its limit in bytes of rows.  A file of few rows is never full.
+
+        Source: HoodieBaseParquetWriter.canWrite, Hudi 1.2.0.
+        """
+        if self.rows < NEVER_FULL:
+            return False
+        return self.data_size > size - max(2 * self.data_size / self.rows, size * _UNUSED_SHARE)
+
+    def rows_before(self, size: int, rows: pa.Table) -> int:
+        """Return how many of the first *rows*, at least one, to write before the next call of :meth:`is_full`.
+
+        They end with the row group, because sizes can be measured again after it.
+
+        Source: HoodieBaseParquetWriter.canWrite, which counts rows from one check to the next; Hudi 1.2.0.
+        """
+        room = min(size - self.data_size, self._row_group_size - self._in_file(self.waiting_bytes))
+        fitting = rows_within(rows, room / self._share(rows.nbytes, rows.num_rows))
+        return min(max(fitting + 1, NEVER_FULL - self.rows), len(rows))
+
+    def close(
+        self, *, own: FileKeys | None = None, known: FileKeys | None = None, added: pa.Array | None = None
+    ) -> int:
+        """Write the remaining rows and the footer; return the size of the file in bytes.
+
+        *own* are the keys of this file, if they are known already.  *known* are those of another file, which has all
+        record keys of this one but those *added*: its bloom filter is used again.
+        """
+        self.flush()
+        footer = footer_of(self._find_keys(known, added) if own is None else own)
+        self.bloom_filter = footer.get(BLOOM_FILTER)
+        return self._finish(footer)
+
+    def abandon(self) -> None:
+        """Release the file without writing anything more; rows that are still in memory are lost."""
+        self._target.is_open = False
+
+    def _group_rows(self, table: pa.Table, size: int) -> int:
+        """Return how many of the first rows of *table*, which has *size* bytes, are the next row group."""
+        share = self._share(size, table.num_rows)
+        if size * share <= self._row_group_size * _LARGEST_GROUP:
+            return int(table.num_rows)
+        return max(rows_within(table, self._row_group_size / share), 1)
+
+    def _in_file(self, waiting: int) -> float:
+        """Return the estimated bytes in the file of the *waiting* bytes in memory."""
+        return waiting * self._share(waiting, self.rows - self._written_rows)
+
+    def _share(self, in_memory: int, rows: int) -> float:
+        """Return the bytes in the file per byte in memory, of *rows* that have *in_memory* bytes there."""
+        if self._written_bytes:
+            return max(float(self._sink.tell()) / self._written_bytes, _LEAST_MEASURED)
+        return min(max(self._row_size * rows / max(in_memory, 1), _LEAST_SHARE), 1.0)
+
+    def _find_keys(self, known: FileKeys | None, added: pa.Array | None) -> FileKeys:
+        keys = pa.chunked_array(self._keys, pa.string()).combine_chunks()
+        if not self._bloom_filter:
+            return FileKeys(key_range_of(keys), None)
+        text = None if known is None else known.filter_of(len(keys), added)
+        return FileKeys.of_keys(keys) if text is None else FileKeys(key_range_of(keys), text)
