@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import hudiformat
-from tools import house, walk
+from tools import house
 
 MODULE = '''"""A module."""
 
@@ -97,21 +97,3 @@ def test_the_figures_of_a_package_are_printed_as_json(
     assert found["longest function"] == "3 lines, rows.py:load"
     assert found["names with private words"] == 3
     assert found["imperative docstrings (D401)"] == "on"
-
-
-def test_the_walk_of_rows_counts_modules_that_are_handed_rows_apart_from_all_that_run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["walk", "--files"])
-    walk.main()
-    printed = capsys.readouterr().out
-    assert printed.count("frames deep") == 4
-    for module in ("api/table.py", "write/write.py", "write/handles/merge.py", "file_group/reader.py"):
-        assert f"    {module}\n" in printed
-    assert "timeline/timeline.py" not in printed  # it runs, and no rows are handed to it
-
-
-def test_a_call_without_rows_has_modules_that_ran_and_none_that_had_rows() -> None:
-    found = walk.Walk.of(lambda: hudiformat.LogFileName.parse(".a_1.log.1_0-0-0"))
-    assert "naming/file_names.py" in found.ran
-    assert (found.had_rows, found.depth) == (set(), 0)
