@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 
 import pyarrow as pa
@@ -25,7 +26,7 @@ from hudiformat.table.options.parsers import member_of, parse_boolean
 from hudiformat.table.options.sync import TABLE_EXTRACTOR
 from hudiformat.table.options.values import CdcMode, IndexType, WriteOptions
 from hudiformat.table.state import Clock, TableClock
-from hudiformat.table.support import AMBIGUOUS_KEYS, WRITABLE_VERSIONS, refuse_columns_of_format
+from hudiformat.table.support import AMBIGUOUS_KEYS, CHOOSE_KEYS, WRITABLE_VERSIONS, refuse_columns_of_format
 from hudiformat.timeline.config_files import PROPERTIES_FILE, format_table_config, has_table, update_table_config
 from hudiformat.timeline.table_config import MergeMode, TableConfig, TableType, TimelineZone
 from hudiformat.write.made_keys import with_key_fields
@@ -100,6 +101,7 @@ def create_table(
             **({KEEP_OPERATIONS: "true"} if _flag(options, KEEP_OPERATIONS) else {}),
         },
     )
+    config = replace(config, plain_keys=parse_write_options(options).plain_keys)
     _check_keys(config, schema)
     refuse_columns_of_format(config, schema)
     chosen = {key: value for key, value in options.items() if key not in TABLE_KEYS}
@@ -143,10 +145,10 @@ def _refuse_unsupported(table_type: str, version: int) -> None:
 
 def _check_keys(config: TableConfig, schema: pa.Schema) -> None:
     RowKeys.of(config).check(with_key_fields(config, schema))
-    if config.has_ambiguous_keys:
+    if config.has_ambiguous_keys and config.plain_keys is None:
         raise UnsupportedFeatureError(
             f"expected keys that all releases of Hudi write alike, found {AMBIGUOUS_KEYS}; "
-            "name a second key column, or one partition column",
+            f"name a second key column, or one partition column, or {CHOOSE_KEYS}",
             feature=AMBIGUOUS_KEYS,
         )
 
@@ -240,7 +242,7 @@ def _base_file_format(options: Mapping[str, str]) -> str:
     if unknown or len(names) > 1:
         found = " and ".join(str(options[key]) for key in keys)
         known = {extension.upper() for extension in BASE_FILE_EXTENSIONS}
-        message = f"{keys[0]}: expected one of {', '.join(FORMATS)}, found {found}"
+        message = f"{keys[0]}: expected one of {', '.join(FORMATS)}, found {found}; choose one of them"
         if unknown & known:
             name = min(unknown)
             raise UnsupportedFeatureError(message, feature=f"base files of format {name}")

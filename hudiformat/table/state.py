@@ -185,9 +185,10 @@ class TableContext:
             if self.parsed.config is None or self.parsed.properties != data:
                 self.parsed.config = parse_table_config(data, path=f"{self.storage.root}/{PROPERTIES_FILE}")
                 self.parsed.properties = data
+            config = self.parsed.config
         except (StorageError, CorruptTableError):  # another process is changing the file, or the table was deleted
-            return load_table_config(self.storage)
-        return self.parsed.config
+            config = load_table_config(self.storage)
+        return replace(config, plain_keys=self.options.plain_keys) if config.has_ambiguous_keys else config
 
 
 def _timeline_of(storage: Storage, config: TableConfig) -> Timeline:

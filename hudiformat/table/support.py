@@ -11,7 +11,9 @@ from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.base_file.format import FORMATS, format_named
 from hudiformat.file_group.merging.rule import delete_marker, merge_mode
+from hudiformat.table.key_form import refuse_other_keys
 from hudiformat.table.options.buckets import BucketEngine
+from hudiformat.table.options.keys import NEW_KEY_ENCODING
 from hudiformat.table.options.values import (
     REPLACING,
     SUPPORTED_INDEX_TYPES,
@@ -30,7 +32,11 @@ WRITABLE_VERSIONS = (6, 8, 9)
 """The table versions that can be created and written."""
 
 AMBIGUOUS_KEYS = "tables below version 9 with the COMPLEX key generator and one record key field"
-"""Not written, because releases of Hudi disagree on the form of the keys."""
+"""Not written without the option that names the form of the keys, on which releases of Hudi disagree."""
+CHOOSE_KEYS = (
+    f"set {NEW_KEY_ENCODING}=true if the record keys are those of Hudi 0.14.1 to 1.0.2, such as '1', and false if they "
+    "are those of other releases, such as 'a:1'"
+)
 
 _COPY = "write the table with Hudi, or copy its rows into a new table"
 
@@ -48,7 +54,7 @@ def refuse_unwritable(state: TableState) -> None:
             config.version not in WRITABLE_VERSIONS,
             f"upgrade it to one of {versions}",
         ),
-        AMBIGUOUS_KEYS: (config.has_ambiguous_keys, _COPY),
+        AMBIGUOUS_KEYS: (config.has_ambiguous_keys and config.plain_keys is None, CHOOSE_KEYS),
         "COPY_ON_WRITE tables with a custom merger": (
             is_cow and state.context.merger is not None,
             "open the table without merger=, or make a MERGE_ON_READ table",
@@ -91,6 +97,7 @@ def refuse_unwritable(state: TableState) -> None:
                 feature=feature,
             )
     merge_mode(config)
+    refuse_other_keys(state)
     if avro := _avro_schema(state):
         refuse_columns_of_format(config, avro_to_arrow(avro))
 

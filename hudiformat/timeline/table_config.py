@@ -146,6 +146,8 @@ class TableConfig:
     timeline_zone: TimelineZone
     bootstrap_base_path: str | None
     create_schema: str | None
+    plain_keys: bool | None = None
+    """The form of keys where :attr:`has_ambiguous_keys`, as an option says it: True for ``1``, False for ``a:1``."""
 
     @property
     def extra(self) -> dict[str, str]:
@@ -165,7 +167,8 @@ class TableConfig:
 
         Source: ComplexAvroKeyGenerator, KeyGenUtils.encodeSingleKeyFieldNameForComplexKeyGen, Hudi 1.2.0.
         """
-        return len(self.record_key_fields) > 1 or self.key_generator is KeyGenerator.COMPLEX
+        is_complex = self.key_generator is KeyGenerator.COMPLEX and not (self.has_ambiguous_keys and self.plain_keys)
+        return len(self.record_key_fields) > 1 or is_complex
 
     @property
     def has_ambiguous_keys(self) -> bool:

@@ -53,6 +53,7 @@ from hudiformat.table.options.values import (
     WriteOptions,
 )
 
+NEW_KEY_ENCODING = "hoodie.write.complex.keygen.new.encoding"
 KEEP_OPERATIONS = "hoodie.allow.operation.metadata.field"
 """The option that adds the meta field of the operation to records."""
 
@@ -142,6 +143,7 @@ _KEYS: Keys = {
         "bucket_engine",
         member_of(BucketEngine),
     ),
+    NEW_KEY_ENCODING: ("plain_keys", parse_boolean),
     "hoodie.simple.index.update.partition.path": ("simple_moves", parse_boolean),
     "hoodie.bloom.index.update.partition.path": ("bloom_moves", parse_boolean),
     "hoodie.record.index.update.partition.path": ("record_moves", parse_boolean),

@@ -301,6 +301,8 @@ class WriteOptions:
     ``keep_operations``: log records and base files have the meta field of the operation, as in a changelog of Flink's.
     ``driver_rows`` and ``driver_bytes`` are the most that Spark's driver writes in its own process: rows, and bytes of
     rows and of the files that are read or rewritten for them.
+    ``plain_keys``: the COMPLEX key generator makes the key ``1`` of one field below version 9, not ``a:1``; None if the
+    option was not given.
     ``partial_schema`` is an Avro schema, as JSON, of the columns that an upsert brings; empty for all.
     """
 
@@ -330,6 +332,7 @@ class WriteOptions:
     record_positions: bool = True
     partial_schema: str = ""
     metadata_enable: bool | None = None
+    plain_keys: bool | None = None
     keep_operations: bool = False
     data_skipping: bool = True
     damage: DamageMode = DamageMode.HUDI
