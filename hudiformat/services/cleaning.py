@@ -10,13 +10,13 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import partial
+from functools import cached_property, partial
 from itertools import groupby
 
-from hudiformat.errors import CorruptTableError
-from hudiformat.file_group.partitions import PARTITION_METADATA_FILES
+from hudiformat.errors import CorruptTableError, StorageError
 from hudiformat.file_group.slices import FileSlice, build_slices
 from hudiformat.naming.checks import check_data_file, check_partition_path
 from hudiformat.naming.file_names import LogFileName, base_name, join_path, parse_data_file
@@ -36,10 +36,12 @@ from hudiformat.timeline.cleans import (
     CleanMetadata,
     CleanPartitionMetadata,
 )
+from hudiformat.timeline.commit_metadata import CommitMetadata
 from hudiformat.timeline.contents import Content, transition_inflight
 from hudiformat.timeline.rollbacks import SavepointMetadata
 from hudiformat.timeline.timeline import Action, Instant, State
 from hudiformat.write.commit.changing import change_timeline
+from hudiformat.write.commit.partitions import data_files, remove_partition
 from hudiformat.write.commit.publishing import announce, publish
 from hudiformat.write.commit.sweeping import sync_deletions
 
@@ -172,7 +174,7 @@ def _earliest_to_retain(state: TableState) -> Instant | None:
     return next((write for write in reversed(writes) if write.time < pending.time), None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Planner:
     state: TableState
     earliest: Instant | None
@@ -201,15 +203,30 @@ class _Planner:
             yield path, [join_path(path, name) for name in deleted], self._is_emptied(path, files, deleted)
 
     def _is_emptied(self, path: str, files: Iterable[FileInfo], deleted: Sequence[str]) -> bool:
-        """Return whether no data file is left in a partition, and none can come.
+        """Return whether no data file is left in a partition, and no pending plan or write is known to need it.
 
-        Hudi looks for files of pending writes; here the folder stays as long as any write is pending.
-        Source: CleanPlanner.getFilesToCleanKeepingLatestCommits, CleanActionExecutor.clean.
+        The folder itself is listed, as the metadata table lacks the files of pending writes.
+
+        Source: CleanPlanner.getFilesToCleanKeepingLatestCommits, CleanPlanner.hasPendingFiles.
         """
-        if not path or self.state.pending_writes or self.state.busy_groups:
+        if not path or data_files({file.name for file in files}.difference(deleted)) or self._is_needed(path):
             return False
-        left = {file.name for file in files}.difference(deleted, PARTITION_METADATA_FILES)
-        return not any(parse_data_file(name) for name in left)
+        return not data_files({file.name for file in self.state.storage.list(path)}.difference(deleted))
+
+    def _is_needed(self, path: str) -> bool:
+        """Return whether a pending plan has a file group of the partition *path*, or a pending write names it."""
+        return any(partition == path for partition, _ in self.state.busy_groups) or path in self._announced
+
+    @cached_property
+    def _announced(self) -> frozenset[str]:
+        """The partitions that pending writes have announced; Hudi's upserts and inserts do so before the first file."""
+        found: set[str] = set()
+        for pending in self.state.pending_writes:
+            if pending.state is State.INFLIGHT:
+                with suppress(StorageError):  # another process has rolled it back meanwhile
+                    content = self.state.content(pending)
+                    found |= content.partition_to_write_stats.keys() if isinstance(content, CommitMetadata) else set()
+        return frozenset(found)
 
     def _partitions_to_check(self) -> Iterable[PartitionFiles]:
         """Return the partitions that may have something to clean.
@@ -343,19 +360,10 @@ def _delete(state: TableState, files: Sequence[tuple[str, str]]) -> None:
 
 
 def _delete_partitions(state: TableState, paths: Iterable[str]) -> Iterator[str]:
-    """Delete the folders of partitions that are empty but for their metadata file, and yield their paths.
-
-    A write that has begun since the clean was planned may be about to use the folder, which then stays.
-    """
-    if state.pending_writes:
-        return
+    """Delete those of the partitions *paths* that have no data file, and yield their paths."""
     for path in paths:
         state.context.confirm()
-        names = {entry.name for entry in state.storage.list(check_partition_path(path))}
-        if path and names <= PARTITION_METADATA_FILES:
-            for name in names:
-                state.storage.delete(join_path(path, name))
-            state.storage.delete_empty_folder(path)  # folders above it stay, as in Hudi
+        if path and remove_partition(state.storage, check_partition_path(path)):
             yield path
 
 

@@ -225,7 +225,11 @@ class ArrowStorage:
 
     def delete_empty_folder(self, path: str) -> bool:
         # pyarrow deletes folders with all their content, also with files that came after a check.
-        return self._is_local and remove_empty_folder(self._path(path))
+        if self._is_local:
+            return remove_empty_folder(self._path(path))
+        remove = getattr(self._fsspec, "remove_empty_folder", None)  # of hdfs-native
+        with self._errors("delete", path):
+            return remove is not None and bool(remove(self._path(path)))
 
     def delete_folder(self, path: str) -> bool:
         return self._delete(path, fs.FileType.Directory, self._delete_dir)

@@ -19,6 +19,19 @@ class _WholeNames:
             path = "/" + path.split("://", 1)[1].partition("/")[2]
         return path.rstrip("/") or "/"
 
+    def remove_empty_folder(self, path: str) -> bool:
+        """Delete a folder if it has no content, which the name node does in one step; return whether that happened."""
+        filesystem: Any = self
+        if not filesystem.isdir(path):
+            return False  # a file would be deleted
+        try:
+            filesystem.rmdir(path)
+        except RuntimeError as error:
+            if "PathIsNotEmptyDirectoryException" not in str(error):
+                raise
+            return False
+        return True
+
 
 class Hdfs(_WholeNames, HdfsFileSystem):  # type: ignore[misc]  # it has no types
     """The file system of ``hdfs://`` URIs."""

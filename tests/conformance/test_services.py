@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -138,6 +139,47 @@ def test_hudi_reads_and_goes_on_with_what_was_overwritten_here(hudi: RealHudi, t
     assert same(hudi, table).num_rows == 5
     table.insert_overwrite_table(rows(4, ids=range(2)))
     assert same(hudi, table).num_rows == 2
+
+
+@pytest.mark.hudi
+@pytest.mark.parametrize("metadata", ["true", "false"])
+@pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
+@pytest.mark.parametrize("fields", ["p", "p,id"])
+def test_folders_of_dropped_partitions_go_as_in_hudi(
+    hudi: RealHudi, tmp_path: Path, fields: str, table_type: str, metadata: str
+) -> None:
+    """Hudi has written the table, so that there are checksums beside its files, also beside those of partitions."""
+    keys = {"hoodie.datasource.write.table.type": table_type, "hoodie.datasource.write.partitionpath.field": fields}
+    kept = {"hoodie.clean.commits.retained": "1", "hoodie.metadata.enable": metadata}
+    options = {key: value for key, value in HUDI.items() if key not in BUCKETS} | keys | kept
+    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
+    operation = "hoodie.datasource.write.operation"
+    hudi.write(rows(1, ids=range(3)), theirs, options)
+    dropped = {"p": "p1", "p,id": "p1/k1"}[fields]
+    gone = {operation: "delete_partition", "hoodie.datasource.write.partitions.to.delete": dropped}
+    hudi.write(rows(2, ids=range(1)), theirs, {**options, **gone})
+    for step in range(3):
+        hudi.write(rows(step, ids=range(1)), theirs, options)
+    shutil.copytree(theirs, ours)
+    assert (ours / dropped).exists()
+    hudi.sql(f"CREATE TABLE IF NOT EXISTS folders USING hudi LOCATION '{theirs}'")
+    try:
+        hudi.sql("call run_clean(table => 'folders', retain_commits => 1)")
+    finally:
+        hudi.sql("DROP TABLE folders")
+    assert hf.open_table(ours, options=kept).clean()
+    assert folders(ours) == folders(theirs)
+    assert not (ours / dropped).exists()
+    assert hf.open_table(ours).verify() == []
+    assert_same_rows(hudi.read(ours), hudi.read(theirs), key=KEY)
+    hudi.write(rows(6, ids=range(2)), ours, options)
+    same(hudi, hf.open_table(ours))
+
+
+def folders(table: Path) -> list[str]:
+    """The folders of the data of *table*."""
+    found = (str(path.relative_to(table)) for path in table.rglob("*") if path.is_dir())
+    return sorted(path for path in found if not path.startswith(".hoodie"))
 
 
 @pytest.mark.hudi

@@ -15,14 +15,16 @@ from hudiformat.services.savepoints import savepoint
 from hudiformat.storage.opening import open_storage
 from hudiformat.table.options.values import CleanPolicy, Operation
 from hudiformat.timeline.cleans import CleanMetadata
-from hudiformat.timeline.contents import read_content
+from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudiformat.timeline.contents import encode_content, read_content
 from hudiformat.timeline.table_config import TableType
-from hudiformat.timeline.timeline import Action, Instant
+from hudiformat.timeline.timeline import Action, Instant, instant_path
 from hudiformat.write.commit.transaction import begin_write
 from tests.effort import examples
 from tests.requests import RecordingStorage
 from tests.services.support import served
 from tests.tables import Clock, content, data_files, new_table, rows, unpack
+from tests.write.commit.support import begun
 
 
 def test_cleaning_keeps_the_newest_slice_and_those_of_the_window(table: Table) -> None:
@@ -191,36 +193,87 @@ def test_a_partition_that_a_clean_empties_goes_with_its_folder(tmp_path: Path, c
     assert table.verify() == []
 
 
-def test_a_partition_stays_while_a_write_is_pending(tmp_path: Path, clock: Clock) -> None:
+def without_x(folder: Path, clock: Clock, **more: str) -> Table:
+    """A table whose next clean deletes all files of the partition x."""
     options = {
         "hoodie.clean.commits.retained": "1",
         "hoodie.clean.automatic": "false",
         "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
     }
-    table = new_table(tmp_path / "t", options=options, clock=clock)
+    table = new_table(folder, options={**options, **more}, clock=clock)
     table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
     table.delete_partitions("x")
     for step in range(3):
         table.upsert(rows(("b", step + 2, "y", step)))
+    return table
+
+
+def test_a_partition_that_no_pending_write_has_a_file_in_goes_and_comes_back_with_its_commit(
+    tmp_path: Path, clock: Clock
+) -> None:
+    """Otherwise a stream beside the cleans, which is always pending, would keep the folder for ever."""
+    table = without_x(tmp_path / "t", clock)
     pending = begin_write(table._context, Operation.UPSERT)
     assert table.clean()
-    assert [path for path in data_files(tmp_path / "t") if path.startswith("x/")] == []
-    assert (tmp_path / "t" / "x" / ".hoodie_partition_metadata").exists()
+    assert not (tmp_path / "t" / "x").exists()
     pending.abandon()
     table.insert(rows(("c", 1, "x", 1)))
     assert sorted(table.snapshot()["k"].to_pylist()) == ["b", "c"]
     assert table.verify() == []
 
 
-def test_a_partition_stays_if_something_else_is_in_its_folder(tmp_path: Path, clock: Clock) -> None:
+@pytest.mark.parametrize("metadata", ["true", "false"])
+@pytest.mark.all_sets
+def test_a_partition_stays_while_a_pending_write_has_a_file_in_it(tmp_path: Path, clock: Clock, metadata: str) -> None:
+    table = without_x(tmp_path / "t", clock, **{"hoodie.metadata.enable": metadata})
+    write, stats = begun(table, ("c", 1, "x", 1))
+    assert table.clean()
+    assert (tmp_path / "t" / "x" / ".hoodie_partition_metadata").exists()
+    write.commit(stats)
+    assert sorted(table.snapshot()["k"].to_pylist()) == ["b", "c"]
+    assert table.verify() == []
+
+
+def test_a_partition_stays_while_a_pending_write_has_announced_it(tmp_path: Path, clock: Clock) -> None:
+    """Hudi's upserts and inserts write the partitions into the inflight file before the first data file."""
+    table = without_x(tmp_path / "t", clock)
+    pending = begin_write(table._context, Operation.UPSERT)
+    announced = CommitMetadata(partition_to_write_stats={"x": (WriteStat("", None),)})
+    path = instant_path(table.config, pending.plan.inflight)
+    table._context.storage.create(path, encode_content(announced, table.config), overwrite=True)
+    assert table.clean()
+    assert (tmp_path / "t" / "x" / ".hoodie_partition_metadata").exists()
+    pending.abandon()
+
+
+def test_a_plan_for_another_partition_keeps_no_folder(tmp_path: Path, clock: Clock) -> None:
     options = {"hoodie.clean.commits.retained": "1", "hoodie.clean.automatic": "false"}
-    table = new_table(tmp_path / "t", options=options, clock=clock)
+    table = new_table(tmp_path / "t", table_type="MERGE_ON_READ", options=options, clock=clock)
     table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
     table.delete_partitions("x")
     for step in range(3):
         table.upsert(rows(("b", step + 2, "y", step)))
+    assert table.schedule_compaction()
+    assert table.clean()
+    assert not (tmp_path / "t" / "x").exists()
+    assert table.compact()
+    assert table.verify() == []
+
+
+def test_a_partition_goes_with_the_checksums_of_hadoop(tmp_path: Path, clock: Clock) -> None:
+    """Hadoop's local file system puts a file with checksums beside each file, also beside the metadata file."""
+    table = without_x(tmp_path / "t", clock)
+    folder = tmp_path / "t" / "x"
+    for path in list(folder.iterdir()):
+        (folder / f".{path.name}.crc").write_bytes(b"crc")
+    assert table.clean()
+    assert not folder.exists()
+
+
+def test_files_of_others_stay_in_the_folder_of_a_partition_that_goes(tmp_path: Path, clock: Clock) -> None:
+    table = without_x(tmp_path / "t", clock)
     (tmp_path / "t" / "x" / "notes.txt").write_text("not Hudi's")
     assert table.clean()
-    assert [path.name for path in (tmp_path / "t" / "x").iterdir() if path.suffix != ".crc"] != []
-    assert (tmp_path / "t" / "x" / "notes.txt").exists()
+    assert [path.name for path in (tmp_path / "t" / "x").iterdir()] == ["notes.txt"]
+    assert table.partitions() == ["y"]
     assert table.verify() == []

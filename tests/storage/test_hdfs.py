@@ -61,6 +61,17 @@ def test_mounts_of_viewfs_and_name_services_come_from_hadoops_configuration(
         assert table.verify() == []
 
 
+def test_a_folder_is_deleted_only_if_it_is_empty(hdfs: str) -> None:
+    """A clean deletes the folder of a partition so; the name node refuses it in the same step in which it looks."""
+    storage = open_storage(f"{hdfs}/{uuid.uuid4()}")
+    storage.create("a/b/file", b"1")
+    assert [storage.delete_empty_folder(path) for path in ("a", "a/b", "a/b/file", "missing")] == [False] * 4
+    assert storage.read("a/b/file") == b"1"
+    storage.delete("a/b/file")
+    assert storage.delete_empty_folder("a/b")
+    assert [entry.name for entry in storage.list("")] == ["a"]
+
+
 def test_what_is_synced_survives_its_writer(hdfs: str) -> None:
     root = f"{hdfs}/{uuid.uuid4()}"
     program = f"""
@@ -77,8 +88,6 @@ os._exit(0)
         assert time.monotonic() < end
         time.sleep(0.1)
     assert open_storage(root).read("file") == b"some bytes"
-
-
 def test_of_two_that_append_to_a_file_one_is_refused(hdfs: str) -> None:
     storage = open_storage(f"{hdfs}/{uuid.uuid4()}")
     storage.create("file", b"one")

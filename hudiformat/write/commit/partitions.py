@@ -9,15 +9,16 @@ Source: HoodiePartitionMetadata, FSUtils.getAllPartitionPaths, Hudi 1.2.0.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import accumulate
 
 from hudiformat.errors import DataError, StorageError
-from hudiformat.file_group.partitions import PARTITION_METADATA_FILE
-from hudiformat.naming.file_names import join_path
+from hudiformat.file_group.partitions import PARTITION_METADATA_FILE, PARTITION_METADATA_FILES
+from hudiformat.naming.file_names import join_path, parse_data_file
 from hudiformat.naming.keys import refuse_unreadable_path
 from hudiformat.schema.table_schema import RowKeys
-from hudiformat.storage.protocol import Storage
+from hudiformat.storage.protocol import TEMPORARY_PREFIX, Storage
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.timeline.config_files import META_FOLDER
 from hudiformat.write.commit.plan import WritePlan
@@ -89,6 +90,43 @@ def leave_partition(storage: Storage, folder: str, instant: str) -> None:
         return
     while folder and storage.delete_empty_folder(folder):
         folder = folder.rpartition("/")[0]
+
+
+def remove_partition(storage: Storage, path: str) -> bool:
+    """Delete the metadata file of a partition without data files, and its folder; return whether that has happened.
+
+    Other files stay, and so does their folder, which is no partition any more; of Hadoop's checksums, those of files
+    that are gone are deleted.  A writer that has found the metadata file may put its first file beside it at any
+    moment: the metadata file comes back then.  If that file comes later, :func:`restore_partitions` creates it.
+
+    Source: CleanActionExecutor.clean, which deletes the folder with all its content.
+    """
+    names = {entry.name for entry in storage.list(path)}
+    if data_files(names):
+        return False
+    kept = {}
+    for name in sorted(names & PARTITION_METADATA_FILES):
+        with suppress(StorageError):  # a failed write has left the partition meanwhile
+            kept[name] = storage.read(join_path(path, name))
+    for name in [*kept, *_checksums_of_nothing(names - PARTITION_METADATA_FILES)]:
+        storage.delete(join_path(path, name))
+    if data_files(entry.name for entry in storage.list(path)):
+        for name, content in kept.items():
+            _create(storage, join_path(path, name), content, sync=True)
+        return False
+    storage.delete_empty_folder(path)  # folders above it stay, as in Hudi
+    return True
+
+
+def data_files(names: Iterable[str]) -> list[str]:
+    """Return those of *names* that are of data files, also of files that are being written."""
+    return [name for name in names if name.startswith(TEMPORARY_PREFIX) or parse_data_file(name)]
+
+
+def _checksums_of_nothing(names: Collection[str]) -> list[str]:
+    """Return those of *names* that are of files with Hadoop's checksums of a file that is not among them."""
+    found = [name for name in names if name.startswith(".") and name.endswith(".crc")]
+    return [name for name in found if name[1:].removesuffix(".crc") not in names]
 
 
 def restore_partitions(storage: Storage, instant: str, by_partition: Mapping[str, Sequence[WriteStat]]) -> None:

@@ -14,6 +14,7 @@ from hudiformat import DataError, open_table
 from hudiformat.errors import StorageError
 from hudiformat.file_group.partitions import PARTITION_METADATA_FILE, list_partitions
 from hudiformat.storage.local import LocalStorage
+from hudiformat.storage.protocol import TEMPORARY_PREFIX
 from hudiformat.table.options.values import Operation
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.partitions import (
@@ -21,6 +22,7 @@ from hudiformat.write.commit.partitions import (
     leave_partition,
     partition_metadata,
     refuse_nested,
+    remove_partition,
     restore_partitions,
 )
 from hudiformat.write.commit.plan import write_plan
@@ -90,6 +92,52 @@ def test_two_may_leave_a_partition_at_once(tmp_path: Path) -> None:
     storage.create(METADATA, partition_metadata("x", "5"))
     leave_partition(Meanwhile(tmp_path, "read", lambda: storage.delete(METADATA)), "x", "5")
     assert not storage.exists(METADATA)
+
+
+BASE, LOG = "x/f-0_0-1-2_5.parquet", "x/.f-0_5.log.1_0-1-2"
+
+
+def test_a_partition_that_is_removed_goes_with_checksums_of_what_is_gone(tmp_path: Path) -> None:
+    storage = LocalStorage(tmp_path)
+    for name in (METADATA, f"x/.{PARTITION_METADATA_FILE}.crc", "x/.f-0_0-1-2_5.parquet.crc"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"1")
+    assert remove_partition(storage, "x")
+    assert not (tmp_path / "x").exists()
+    assert remove_partition(storage, "x")
+
+
+def test_files_of_others_stay_in_what_is_no_partition_any_more(tmp_path: Path) -> None:
+    storage = LocalStorage(tmp_path)
+    others = ["x/notes.txt", "x/.notes.txt.crc", "x/below/file"]
+    for name in (METADATA, *others):
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).write_bytes(b"1")
+    assert remove_partition(storage, "x")
+    assert [path for path in tree(tmp_path) if not path.endswith("/")] == sorted(others)
+
+
+@pytest.mark.parametrize("name", [BASE, LOG, f"x/{TEMPORARY_PREFIX}f"])
+def test_a_partition_with_a_data_file_is_not_removed(tmp_path: Path, name: str) -> None:
+    storage = LocalStorage(tmp_path)
+    storage.create(METADATA, b"1")
+    (tmp_path / name).write_bytes(b"2")
+    assert not remove_partition(storage, "x")
+    assert storage.read(METADATA) == b"1"
+
+
+def test_a_partition_that_gets_a_data_file_while_it_is_removed_comes_back(tmp_path: Path) -> None:
+    storage = LocalStorage(tmp_path)
+    storage.create(METADATA, b"1")
+    assert not remove_partition(Meanwhile(tmp_path, "delete", lambda: storage.create(BASE, b"2", overwrite=True)), "x")
+    assert storage.read(METADATA) == b"1"
+
+
+def test_a_partition_may_be_left_while_it_is_removed(tmp_path: Path) -> None:
+    storage = LocalStorage(tmp_path)
+    storage.create(METADATA, b"1")
+    assert remove_partition(Meanwhile(tmp_path, "read", lambda: storage.delete(METADATA)), "x")
+    assert not (tmp_path / "x").exists()
 
 
 def test_before_a_commit_a_partition_that_was_left_is_made_again(tmp_path: Path) -> None:
