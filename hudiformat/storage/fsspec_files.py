@@ -74,7 +74,10 @@ def fsspec_of(filesystem: fs.FileSystem) -> AbstractFileSystem | None:
 
 
 def wrap_fsspec(filesystem: fs.FileSystem | AbstractFileSystem) -> fs.FileSystem:
-    """Return *filesystem*; if it is of fsspec, or wraps such a one, as one of pyarrow with right listings."""
+    """Return *filesystem*; if it is of fsspec, or wraps such a one, as one of pyarrow with right listings.
+
+    A file system of fsspec keeps no listings from then on.
+    """
     if isinstance(filesystem, fs.FileSystem):
         wrapped = fsspec_of(filesystem)
         return filesystem if wrapped is None else wrap_fsspec(wrapped)
@@ -82,6 +85,10 @@ def wrap_fsspec(filesystem: fs.FileSystem | AbstractFileSystem) -> fs.FileSystem
         from hudiformat.storage.hdfs import with_whole_names  # noqa: PLC0415 - an extra
 
         filesystem = with_whole_names(filesystem)
+    # adlfs asks the listing of its folder whether a file is there.  A listing that another thread has just got may be
+    # older than the file, so it does not help to drop it before each request.
+    filesystem.dircache.use_listings_cache = False
+    filesystem.dircache.clear()
     return fs.PyFileSystem(FsspecFiles(filesystem))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 # ruff: noqa: FBT002 - the signatures are those of fsspec
 import uuid
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -94,3 +95,29 @@ def test_a_capability_that_a_file_system_cannot_have_is_not_believed() -> None:
     with pytest.warns(HudiFormatWarning, match="atomic_create=True of capabilities= does not hold"):
         storage = open_storage("/a", filesystem=LooksFirst(), capabilities=Capabilities(atomic_create=True))
     assert storage.capabilities == Capabilities()
+
+
+class KeepingFiles(FlatFiles):
+    """As adlfs: whether a file is there, the listing of its folder says if it was kept."""
+
+    def ls(self, path: str, detail: bool = True, **options: Any) -> Any:
+        folder = path.rstrip("/")
+        if folder not in self.dircache:
+            found = super().ls(path, detail=True, **options)
+            self.dircache[folder] = found
+            return found
+        return self.dircache[folder]
+
+    def info(self, path: str, **options: Any) -> Any:
+        self._ls_from_cache(path)  # raises if the listing of the folder was kept and lacks the file
+        return super().info(path, **options)
+
+
+def test_no_listing_is_kept_that_another_thread_may_have_got_before(tmp_path: Path) -> None:
+    storage, behind = (open_storage(str(tmp_path), filesystem=KeepingFiles()) for _ in range(2))
+    assert storage.list("") == []
+    behind.create("a", b"1")
+    storage.list("")
+    behind.create("lock", b"1")
+    assert storage.exists("lock")
+    assert storage.read("lock") == b"1"
