@@ -88,6 +88,8 @@ os._exit(0)
         assert time.monotonic() < end
         time.sleep(0.1)
     assert open_storage(root).read("file") == b"some bytes"
+
+
 def test_of_two_that_append_to_a_file_one_is_refused(hdfs: str) -> None:
     storage = open_storage(f"{hdfs}/{uuid.uuid4()}")
     storage.create("file", b"one")
