@@ -105,3 +105,24 @@ def test_the_implicit_path_is_javas(hudi: RealHudi) -> None:
     paths = ["s3a://bucket/tables/trips", "s3://bucket/tables/trips", "/t", "file:///t/", "hdfs://nöde:1/ü"]
     java = "jvm.org.apache.hudi.client.transaction.lock.ZookeeperBasedImplicitBasePathLockProvider.getLockBasePath"
     assert hudi.eval_(f"result = [{java}(path) for path in {paths!r}]") == [implicit_base_path(one) for one in paths]
+
+
+@pytest.mark.parametrize("spelling", ["{}", "{}/", "file:{}", "file://{}/"])
+@pytest.mark.all_sets
+def test_a_lock_by_the_tables_path_excludes_java_whatever_its_spelling(
+    spelling: str, hudi: RealHudi, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """To Hudi each spelling is another table; Spark's catalog names a local table by ``file:``."""
+    options = options_of(LockProvider.ZOOKEEPER_IMPLICIT, request)
+    ours = ours_of(tmp_path, options)
+    theirs = JavaLock(hudi, {"hoodie.base.path": spelling.format(tmp_path), **options})
+    try:
+        assert theirs.try_acquire(5000)
+        assert not ours.try_acquire()
+        theirs.release()
+        assert ours.try_acquire()
+        assert not theirs.try_acquire(200)
+        ours.release()
+        assert theirs.try_acquire(5000)
+    finally:
+        theirs.close()

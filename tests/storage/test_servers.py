@@ -100,7 +100,7 @@ def test_two_writers_lose_no_row(storage: Storage) -> None:
 
 def of_zookeeper(request: pytest.FixtureRequest) -> Callable[[], Lock]:
     hosts, path = request.getfixturevalue("zookeeper"), f"/hudi/{uuid.uuid4()}"
-    return lambda: ZookeeperLock(hosts, path, session_timeout=5, connection_timeout=10)
+    return lambda: ZookeeperLock(hosts, [path], session_timeout=5, connection_timeout=10)
 
 
 def of_dynamodb(request: pytest.FixtureRequest) -> Callable[[], Lock]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,7 +23,7 @@ from hudiformat.write.commit.lock_providers.dynamodb import DynamoDBLock
 from hudiformat.write.commit.lock_providers.hive_metastore import HiveMetastoreLock
 from hudiformat.write.commit.lock_providers.lock import Lock
 from hudiformat.write.commit.lock_providers.storage_based import LOCK_FILE, LockState, StorageBasedLock
-from hudiformat.write.commit.lock_providers.zookeeper import Retries, ZookeeperLock, implicit_base_path
+from hudiformat.write.commit.lock_providers.zookeeper import Retries, ZookeeperLock, implicit_base_path, spellings_of
 from hudiformat.write.commit.locks import hold_lock, lock_of
 from tests.tables import new_table
 from tests.write.commit.fake_services import (
@@ -97,7 +97,9 @@ def of_dynamodb(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -
     return Service(client.faults, make, lose)
 
 
-def of_zookeeper(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Service:
+def of_zookeeper(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, paths: Sequence[str] = ("/locks/t",)
+) -> Service:
     pytest.importorskip("kazoo")
     from kazoo.exceptions import ConnectionLoss
 
@@ -118,9 +120,13 @@ def of_zookeeper(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) 
         assert make().try_acquire()
 
     def make() -> Lock:
-        return ZookeeperLock("nowhere:2181", "/locks/t", session_timeout=1, connection_timeout=1)
+        return ZookeeperLock("nowhere:2181", paths, session_timeout=1, connection_timeout=1)
 
     return Service(server.faults, make, lose)
+
+
+def of_zookeeper_paths(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Service:
+    return of_zookeeper(tmp_path, clock, monkeypatch, ["/locks/t", "/locks/u", "/locks/v"])
 
 
 def of_metastore(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Service:
@@ -149,7 +155,13 @@ def of_metastore(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) 
     return Service(server.faults, make, lose)
 
 
-SERVICES = {"storage": of_storage, "dynamodb": of_dynamodb, "zookeeper": of_zookeeper, "metastore": of_metastore}
+SERVICES = {
+    "storage": of_storage,
+    "dynamodb": of_dynamodb,
+    "zookeeper": of_zookeeper,
+    "zookeeper, by several paths": of_zookeeper_paths,
+    "metastore": of_metastore,
+}
 
 
 @pytest.fixture(params=SERVICES)
@@ -363,7 +375,7 @@ def test_contenders_are_named_and_sorted_as_curators(
 def test_a_zookeeper_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("kazoo")
     few = Retries(0, 0.01, 0.01)
-    lock = ZookeeperLock("127.0.0.1:1", "/locks/t", session_timeout=1, connection_timeout=0.2, retries=few)
+    lock = ZookeeperLock("127.0.0.1:1", ["/locks/t"], session_timeout=1, connection_timeout=0.2, retries=few)
     with pytest.raises(LockError, match=r"the lock /locks/t in ZooKeeper at 127.0.0.1:1 TimeoutError: no answer after"):
         hold_lock(lock, longest_wait=0).__enter__()
 
@@ -431,6 +443,32 @@ def test_the_implicit_path_is_a_hash_of_the_tables() -> None:
     assert path == implicit_base_path("s3://bucket/tables/trips")
     assert path.startswith("/tmp/")
     assert len(path) == len("/tmp/") + 16
+
+
+def test_a_lock_by_the_tables_path_is_at_the_path_of_each_spelling() -> None:
+    assert spellings_of("s3://bucket/t") == ["s3://bucket/t", "s3://bucket/t/"]
+    assert spellings_of("/t") == ["/t", "/t/", "file:/t", "file:/t/", "file:///t", "file:///t/"]
+
+
+def test_a_lock_of_several_paths_waits_for_each_and_leaves_none(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = of_zookeeper(tmp_path, clock, monkeypatch, ["/locks/a", "/locks/b"])
+    session: dict[str, Any] = {"session_timeout": 1, "connection_timeout": 1}
+    for path in ("/locks/a", "/locks/b"):
+        of_another_spelling = ZookeeperLock("nowhere:2181", [path], **session)
+        assert of_another_spelling.try_acquire()
+        lock = service.make()
+        assert not lock.try_acquire()
+        assert not lock.is_own()
+        assert f"the lock {path} in ZooKeeper" in lock.describe()
+        of_another_spelling.release()
+        assert lock.try_acquire()
+        assert lock.is_own()
+        assert not of_another_spelling.try_acquire()
+        lock.give_up()
+        assert of_another_spelling.try_acquire()
+        of_another_spelling.release()
 
 
 _LOCK = "hoodie.write.lock"
