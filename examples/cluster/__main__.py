@@ -18,15 +18,17 @@ def main() -> None:
     parser.add_argument("metastore", help="the metastore, as thrift://host:9083")
     parser.add_argument("--database", default="lake")
     parser.add_argument("--once", action="store_true", help="the stream takes what has arrived, and ends")
-    parser.add_argument("--every", type=float, default=600, help="the seconds between two compactions")
+    parser.add_argument("--every", type=float, help="the seconds between two batches (10) or two compactions (600)")
     arguments = parser.parse_args()
     options = options_of(arguments.metastore, arguments.database)
     if arguments.what == "stream":
-        run(SparkSession.builder.appName("trips").getOrCreate(), arguments.folder, options, once=arguments.once)
+        spark = SparkSession.builder.appName("trips").getOrCreate()
+        every = None if arguments.once else arguments.every or 10
+        run(spark, arguments.folder, options, every=every)
         return
     while True:
         print(*compact(arguments.folder, options), sep="\n", flush=True)
-        time.sleep(arguments.every)
+        time.sleep(arguments.every or 600)
 
 
 if __name__ == "__main__":

@@ -40,15 +40,17 @@ def options_of(metastore: str, database: str) -> dict[str, str]:
     }
 
 
-def run(spark: SparkSession, folder: str, options: dict[str, str], *, once: bool = False) -> None:
-    """Take the changes in *folder*/arriving, and unless *once* those that arrive from now on."""
+def run(spark: SparkSession, folder: str, options: dict[str, str], *, every: float | None) -> None:
+    """Take the changes in *folder*/arriving; with *every*, go on, in batches that are so many seconds apart."""
     hudiformat.spark.register(spark)
     changes = spark.readStream.schema(CHANGES).option("maxFilesPerTrigger", 1).json(f"{folder}/arriving")
     empty = spark.createDataFrame([], changes.schema)
     hudiformat.spark.write(empty, f"{folder}/trips", mode="ignore", options=options)
     stream = changes.writeStream.format("hudiformat").options(path=f"{folder}/trips", **options)
     stream = stream.option("checkpointLocation", f"{folder}/checkpoint")
-    triggered = stream.trigger(availableNow=True) if once else stream.trigger(processingTime="10 seconds")
+    triggered = (
+        stream.trigger(availableNow=True) if every is None else stream.trigger(processingTime=f"{every} seconds")
+    )
     triggered.start().awaitTermination()
 
 

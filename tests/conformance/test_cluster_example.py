@@ -1,4 +1,8 @@
-"""The example on a cluster: Spark's master and worker, HDFS and a metastore, all real, each in a process of its own."""
+"""The example on a cluster: Spark's master and worker, HDFS and a metastore, all real, each in a process of its own.
+
+Who starts the processes does not matter, so what takes long starts side by side, real Hudi too.  A long run has two
+workers and more files.
+"""
 
 from __future__ import annotations
 
@@ -9,34 +13,39 @@ import sys
 import time
 import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 import hudiformat as hf
 from tests.conformance.hudi import ROOT, RealHudi
-from tests.effort import only_long
-from tools.hive_metastore import HiveMetastore
+from tests.effort import LONG
+from tests.jvms import SHORT_LIVED, SMALL, STARTUP
 
 pytest.importorskip("pyspark.sql.streaming.datasource")
 
 from examples.cluster.pipeline import options_of
-from tests.spark.test_cluster import SPARK_HOME, cluster
+from tests.spark.test_cluster import HOSTS, SPARK_HOME, cluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.servers, pytest.mark.unmeasured]
 
-FILES = 8
-DELETED = (2, 5)
+FILES = 8 if LONG else 2
+DELETED = (1, 5)
 """The trips that are deleted."""
 PATIENCE = 300.0
+PATHS = f"{STARTUP}:{ROOT}"
 SETTINGS = {
     "spark.driver.memory": "512m",
+    "spark.executor.extraJavaOptions": SHORT_LIVED,
     "spark.executor.memory": "512m",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",
-    "spark.executorEnv.PYTHONPATH": str(ROOT),  # where users have it installed
+    "spark.executorEnv.PYTHONPATH": PATHS,  # where users have it installed
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    **SMALL,
 }
 
 
@@ -70,54 +79,37 @@ def rows_of(table: hf.Table) -> list[dict[str, object]]:
     return sorted(table.snapshot(columns=["trip", "city", "fare"]).to_pylist(), key=str)
 
 
-@only_long
 def test_a_stream_and_compactions_on_a_cluster_and_hudi_reads_by_name(
-    java: Path, hdfs: str, metastore: HiveMetastore, tmp_path: Path
+    java: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    folder, database = f"{hdfs}/{uuid.uuid4()}", f"lake{uuid.uuid4().hex[:8]}"
-    storage = hf.open_storage(folder)
-    where = [folder, metastore.uri, "--database", database]
-    options = options_of(metastore.uri, database)
     environ = {
         **os.environ,
         "JAVA_HOME": str(java),
         "PYSPARK_PYTHON": sys.executable,
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": PATHS,
+        "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
         "SPARK_DAEMON_MEMORY": "256m",
         "SPARK_HOME": str(SPARK_HOME),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    with cluster(environ, tmp_path) as master:
-        settings = " ".join(f"--conf {key}={value}" for key, value in SETTINGS.items())
-        environ["PYSPARK_SUBMIT_ARGS"] = f"--master {master} {settings} pyspark-shell"
-        parts = changes()
-        storage.create("arriving/0.json", lines(parts[0]))
-        stream = started("stream", where, environ, tmp_path / "stream.log")
-        try:
-            wait_for(lambda: storage.exists("trips/.hoodie/hoodie.properties"), stream, tmp_path / "stream.log")
-            beside = started("compactions", [*where, "--every", "1"], environ, tmp_path / "compactions.log")
-            try:
-                for number, part in enumerate(parts[1:], 1):
-                    storage.create(f"arriving/{number}.json", lines(part))
-                    time.sleep(1)
-                table = hf.open_table(f"{folder}/trips", options=options)
-                wait_for(lambda: rows_of(table) == expected(), stream, tmp_path / "stream.log")
-                wait_for(lambda: bool(compactions(table)), beside, tmp_path / "compactions.log")
-            finally:
-                beside.kill()
-                beside.wait()
-        finally:
-            stream.terminate()
-            stream.wait()
-    table = hf.open_table(f"hive://127.0.0.1:{metastore.port}/{database}.trips", options=options)
-    table.maintain()
-    assert rows_of(table) == expected()
-    # A clean that was stopped is taken over once its heartbeat is too old.
-    assert [one for one in table.verify() if one.kind.value != "uncommitted"] == []
-    hudi = RealHudi()
-    with Path(hudi._conf, "spark-defaults.conf").open("a") as file:
-        file.write(f"spark.sql.catalogImplementation hive\nspark.hadoop.hive.metastore.uris {metastore.uri}\n")
-    with hudi:
+    with ThreadPoolExecutor() as pool, ExitStack() as stack:
+        starting = pool.submit(stack.enter_context, cluster(environ, tmp_path, HOSTS if LONG else HOSTS[:1]))
+        hdfs, metastore = request.getfixturevalue("hdfs"), request.getfixturevalue("metastore")
+        hudi = RealHudi()
+        with Path(hudi._conf, "spark-defaults.conf").open("a") as file:
+            file.write(f"spark.sql.catalogImplementation hive\nspark.hadoop.hive.metastore.uris {metastore.uri}\n")
+        folder, database = f"{hdfs}/{uuid.uuid4()}", f"lake{uuid.uuid4().hex[:8]}"
+        settings = " ".join(f"--conf '{key}={value}'" for key, value in SETTINGS.items())
+        environ["PYSPARK_SUBMIT_ARGS"] = f"--master {starting.result()} {settings} pyspark-shell"
+        stream_changes(folder, [folder, metastore.uri, "--database", database], environ, tmp_path)
+        options = options_of(metastore.uri, database)
+        starting_hudi = pool.submit(stack.enter_context, hudi)
+        table = hf.open_table(f"hive://127.0.0.1:{metastore.port}/{database}.trips", options=options)
+        table.maintain()
+        assert rows_of(table) == expected()
+        # A clean that was stopped is taken over once its heartbeat is too old.
+        assert [one for one in table.verify() if one.kind.value != "uncommitted"] == []
+        starting_hudi.result()
         by_name = {
             name: sorted(hudi.sql(f"FROM {database}.{name} SELECT trip, city, fare").to_pylist(), key=str)
             for name in ("trips", "trips_rt", "trips_ro")
@@ -125,6 +117,29 @@ def test_a_stream_and_compactions_on_a_cluster_and_hudi_reads_by_name(
     assert by_name["trips"] == by_name["trips_rt"] == expected()
     optimized = table.read_optimized(columns=["trip", "city", "fare"]).to_pylist()
     assert by_name["trips_ro"] == sorted(optimized, key=str) != []
+
+
+def stream_changes(folder: str, where: list[str], environ: dict[str, str], logs: Path) -> None:
+    """Run the stream, and compactions beside it, until all changes are in the table and one compaction is done."""
+    storage, parts = hf.open_storage(folder), changes()
+    storage.create("arriving/0.json", lines(parts[0]))
+    stream = started("stream", [*where, "--every", "1"], environ, logs / "stream.log")
+    try:
+        wait_for(lambda: storage.exists("trips/.hoodie/hoodie.properties"), stream, logs / "stream.log")
+        beside = started("compactions", [*where, "--every", "1"], environ, logs / "compactions.log")
+        try:
+            for number, part in enumerate(parts[1:], 1):
+                storage.create(f"arriving/{number}.json", lines(part))
+                time.sleep(1)
+            table = hf.open_table(f"{folder}/trips")
+            wait_for(lambda: rows_of(table) == expected(), stream, logs / "stream.log")
+            wait_for(lambda: bool(compactions(table)), beside, logs / "compactions.log")
+        finally:
+            beside.kill()
+            beside.wait()
+    finally:
+        stream.terminate()
+        stream.wait()
 
 
 def lines(rows: list[dict[str, object]]) -> bytes:

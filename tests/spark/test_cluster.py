@@ -15,7 +15,7 @@ import sys
 import time
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -108,7 +108,7 @@ def packed(folder: Path) -> Path:
 
 
 @contextmanager
-def cluster(environment: dict[str, str], folder: Path) -> Iterator[str]:
+def cluster(environment: dict[str, str], folder: Path, hosts: Sequence[str] = HOSTS) -> Iterator[str]:
     """A master and a worker on each host; the master's address."""
     with socket.socket() as free:
         free.bind((HOSTS[0], 0))
@@ -117,7 +117,7 @@ def cluster(environment: dict[str, str], folder: Path) -> Iterator[str]:
     with ExitStack() as stack:
         stack.enter_context(daemon("master.Master", environment, folder, "--host", HOSTS[0], "--port", str(port)))
         wait_for(HOSTS[0], port)
-        for host in HOSTS:
+        for host in hosts:
             options = ("--host", host, "--cores", "2", "--memory", "1g", "--work-dir", str(folder / "work"), master)
             stack.enter_context(daemon("worker.Worker", {**environment, "SPARK_LOCAL_IP": host}, folder, *options))
         yield master
