@@ -19,16 +19,24 @@ from hudiformat.storage.opening import Location, open_storage
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.bucket_config import save_bucket_rules
 from hudiformat.table.new_table import check_table_name, new_table_config
-from hudiformat.table.options.agreement import merge_mode_of, options_of
+from hudiformat.table.options.agreement import options_of
 from hudiformat.table.options.buckets import BucketEngine, format_bucket_rules
 from hudiformat.table.options.keys import KEEP_OPERATIONS, TABLE_KEYS, parse_write_options
+from hudiformat.table.options.merging import merging_of
 from hudiformat.table.options.parsers import member_of, parse_boolean
 from hudiformat.table.options.sync import TABLE_EXTRACTOR
 from hudiformat.table.options.values import CdcMode, IndexType, WriteOptions
 from hudiformat.table.state import Clock, TableClock
-from hudiformat.table.support import AMBIGUOUS_KEYS, CHOOSE_KEYS, WRITABLE_VERSIONS, refuse_columns_of_format
+from hudiformat.table.support import (
+    AMBIGUOUS_KEYS,
+    CHOOSE_KEYS,
+    PLACEHOLDERS,
+    WRITABLE_VERSIONS,
+    refuse_columns_of_format,
+    shows_placeholders,
+)
 from hudiformat.timeline.config_files import PROPERTIES_FILE, format_table_config, has_table, update_table_config
-from hudiformat.timeline.table_config import MergeMode, TableConfig, TableType, TimelineZone
+from hudiformat.timeline.table_config import TableConfig, TableType, TimelineZone
 from hudiformat.write.made_keys import with_key_fields
 from hudiformat.write.metadata.setting_up import refuse_partitioned_index, set_up_metadata_table
 
@@ -78,15 +86,17 @@ def create_table(
     storage = open_storage(path, storage_options=storage_options)
     if has_table(storage):
         raise TableExistsError(f"{storage.root}: there is a table already", path=storage.root)
-    _check_columns(schema, record_key, ordering, partition_by)
-    _check_types(schema, ordering)
+    merging = merging_of(options, ordering, version=version)
+    _check_columns(schema, record_key, merging.ordering_fields, partition_by)
+    _check_types(schema, merging.ordering_fields)
     config = new_table_config(
         name=name,
         table_type=TableType(table_type),
         record_key_fields=tuple(record_key),
         partition_fields=tuple(partition_by),
-        ordering_fields=tuple(ordering),
-        merge_mode=_merge_mode(options, ordering),
+        ordering_fields=merging.ordering_fields,
+        merge_mode=merging.mode,
+        payload_class=merging.payload_class,
         hive_style_partitioning=_flag(options, "hoodie.datasource.write.hive_style_partitioning"),
         url_encode_partitioning=_flag(options, "hoodie.datasource.write.partitionpath.urlencode"),
         timeline_zone=_timeline_zone(options),
@@ -95,6 +105,7 @@ def create_table(
         base_file_format=_base_file_format(options),
         extra={
             "hoodie.table.create.schema": TableSchema.from_arrow(schema, name).avro,
+            **merging.properties,
             **_index_properties(options, record_key),
             **_change_properties(options),
             **_sync_properties(options),
@@ -145,6 +156,12 @@ def _refuse_unsupported(table_type: str, version: int) -> None:
 
 def _check_keys(config: TableConfig, schema: pa.Schema) -> None:
     RowKeys.of(config).check(with_key_fields(config, schema))
+    if shows_placeholders(config):
+        raise UnsupportedFeatureError(
+            f"expected a table whose values Hudi shows, found one of {PLACEHOLDERS}, where it shows the placeholders "
+            "of unavailable values; create it with version=9",
+            feature=PLACEHOLDERS,
+        )
     if config.has_ambiguous_keys and config.plain_keys is None:
         raise UnsupportedFeatureError(
             f"expected keys that all releases of Hudi write alike, found {AMBIGUOUS_KEYS}; "
@@ -173,18 +190,6 @@ def _check_types(schema: pa.Schema, ordering: Sequence[str]) -> None:
                 column=name,
             )
     check_delete_column(schema)
-
-
-def _merge_mode(options: Mapping[str, str], ordering: Sequence[str]) -> MergeMode:
-    asked = merge_mode_of(options)
-    if asked is MergeMode.EVENT_TIME_ORDERING and not ordering:
-        key = "hoodie.record.merge.mode"
-        raise OptionError(
-            f"{key}: expected ordering columns beside {asked.value}, found none; name them "
-            "with ordering=, or leave the option out",
-            option=key,
-        )
-    return asked or (MergeMode.EVENT_TIME_ORDERING if ordering else MergeMode.COMMIT_TIME_ORDERING)
 
 
 def _index_properties(options: Mapping[str, str], record_key: Sequence[str]) -> dict[str, str]:

@@ -33,6 +33,7 @@ from hudiformat.errors import (
     unknown_column_error,
 )
 from hudiformat.file_group.merging.keys import KeyIndex
+from hudiformat.file_group.merging.rule import Combining
 from hudiformat.read.scan import SliceQuery
 from hudiformat.schema.meta_fields import RECORD_KEY
 from hudiformat.schema.table_schema import RowKeys, as_reader
@@ -42,7 +43,7 @@ from hudiformat.table.state import TableState
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.commit.transaction import Committed, attempts
-from hudiformat.write.duplicates import keys_of, rows_to_keep
+from hudiformat.write.duplicates import combine_rows, keys_of
 from hudiformat.write.index.existing import GROUP, PATH, ExistingRows
 from hudiformat.write.rows import Integers, KeyedRows
 from hudiformat.write.write import WriteTask, check_rows, local_task
@@ -138,12 +139,12 @@ def _prepare_source(rows: pa.Table, plan: WritePlan, fixed: Sequence[str]) -> Ke
             fitted = fitted.append_column(name, pa.nulls(rows.num_rows, kind))
     prepared = KeyedRows(rows, keys.record_keys(fitted), keys.partition_paths(fitted))
     decides = bool(plan.ordering_fields) and set(plan.ordering_fields) <= set(rows.schema.names)
-    kept = rows_to_keep(rows, keys_of(plan, prepared), plan.ordering_fields if decides else ())
-    if kept is None:
+    combined = combine_rows(rows, keys_of(plan, prepared), Combining(plan.ordering_fields if decides else ()))
+    if combined is None:
         return prepared
     if not decides:
-        raise _duplicate_key_error(prepared, kept, is_global=plan.options.is_global)
-    return prepared.take(kept)
+        raise _duplicate_key_error(prepared, combined[0], is_global=plan.options.is_global)
+    return prepared.take(combined[0])
 
 
 def _duplicate_key_error(rows: KeyedRows, kept: Integers, *, is_global: bool) -> DataError:

@@ -123,7 +123,7 @@ def _prepare_pieces(
             yield KeyedRows.of(keys, batch)
         return
     keyed = (_with_key(plan, batch) for batch in batches)
-    for batch in combine_stream(keyed, _KEY, plan.ordering_fields, memory=limits.most_at_once):
+    for batch in combine_stream(keyed, _KEY, plan.combining, memory=limits.most_at_once):
         yield KeyedRows.of(keys, batch.drop_columns([_KEY]))
 
 

@@ -24,6 +24,8 @@ _MERGERS = {
     MergeMode.COMMIT_TIME_ORDERING: ("OverwriteWithLatestAvroPayload", "ce9acb64-bde0-424c-9b91-f6ebba25356d"),
 }
 """The payload class and the id of the merge strategy, which determine the merge mode below table version 9."""
+_BY_PAYLOAD = "00000000-0000-0000-0000-000000000000"
+"""The id of the merge strategy that merges by a payload class."""
 
 _ALWAYS = {
     "hoodie.timeline.path": "timeline",
@@ -40,6 +42,7 @@ def new_table_config(
     ordering_fields: Sequence[str] = (),
     table_type: TableType = TableType.MERGE_ON_READ,
     merge_mode: MergeMode | None = None,
+    payload_class: str | None = None,
     key_generator: KeyGenerator | None = None,
     hive_style_partitioning: bool = False,
     url_encode_partitioning: bool = False,
@@ -56,6 +59,7 @@ def new_table_config(
     """Return the configuration of a new table, with the keys that Hudi writes for a table of that *version*.
 
     Without *merge_mode*, the table uses event-time ordering if it has ordering fields, else commit-time ordering.
+    *payload_class* is what merges below version 9; a newer table notes it for a downgrade.
     Without *key_generator*, the numbers of fields determine it, as in Hudi.  *extra* properties are added last.
 
     Raises:
@@ -94,7 +98,7 @@ def new_table_config(
         **_ALWAYS,
         **{key: "true" if value else "false" for key, value in flags.items()},
         **{key: value for key, value in if_given.items() if value},
-        **_properties_of_version(version, mode, ordering_fields),
+        **_properties_of_version(version, mode, ordering_fields, payload_class),
     }
     if version < VERSION_WITH_COMPLETION_TIMES and generator.value:  # as Hudi 0.15 does: Daft opens no table without it
         properties["hoodie.table.keygenerator.class"] = f"org.apache.hudi.keygen.{generator.value}"
@@ -151,17 +155,21 @@ def _inferred_generator(record_key_fields: Sequence[str], partition_fields: Sequ
     return KeyGenerator.SIMPLE if is_simple else KeyGenerator.COMPLEX
 
 
-def _properties_of_version(version: int, mode: MergeMode, ordering_fields: Sequence[str]) -> dict[str, str]:
+def _properties_of_version(
+    version: int, mode: MergeMode, ordering_fields: Sequence[str], payload_class: str | None
+) -> dict[str, str]:
     """Return the properties of the layout, the merge mode and the ordering fields, which depend on the version."""
     ordering = ",".join(ordering_fields)
     properties = {"hoodie.timeline.layout.version": "1" if version < VERSION_WITH_COMPLETION_TIMES else "2"}
     if version < _NEWEST_VERSION:
         if ordering:
             properties["hoodie.table.precombine.field"] = ordering  # the only key that Hudi up to 1.0 reads
-        if mode in _MERGERS:
-            payload, strategy = _MERGERS[mode]
-            properties["hoodie.compaction.payload.class"] = f"org.apache.hudi.common.model.{payload}"
+        if mode in _MERGERS or payload_class is not None:
+            payload, strategy = _MERGERS.get(mode, ("", _BY_PAYLOAD))
+            properties["hoodie.compaction.payload.class"] = payload_class or f"org.apache.hudi.common.model.{payload}"
             properties["hoodie.record.merge.strategy.id"] = strategy
+    elif payload_class is not None:
+        properties["hoodie.table.legacy.payload.class"] = payload_class
     if ordering and version != VERSION_WITH_COMPLETION_TIMES:
         properties["hoodie.table.ordering.fields"] = ordering
     if version >= VERSION_WITH_COMPLETION_TIMES:

@@ -10,7 +10,7 @@ from hudiformat.codec.avro.nodes import unknown_logical_types
 from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.base_file.format import FORMATS, format_named
-from hudiformat.file_group.merging.rule import delete_marker, merge_mode
+from hudiformat.file_group.merging.rule import behaviour
 from hudiformat.table.key_form import refuse_other_keys
 from hudiformat.table.options.buckets import BucketEngine
 from hudiformat.table.options.keys import NEW_KEY_ENCODING
@@ -26,7 +26,7 @@ from hudiformat.table.options.values import (
 )
 from hudiformat.table.state import TableState
 from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES
-from hudiformat.timeline.table_config import TableConfig, TableType
+from hudiformat.timeline.table_config import PartialUpdateMode, TableConfig, TableType
 
 WRITABLE_VERSIONS = (6, 8, 9)
 """The table versions that can be created and written."""
@@ -38,12 +38,22 @@ CHOOSE_KEYS = (
     "are those of other releases, such as 'a:1'"
 )
 
+PLACEHOLDERS = "MERGE_ON_READ tables of PostgresDebeziumAvroPayload below version 9"
+"""Not written, because Hudi 1.2.0 shows the placeholders of values that it should take from older records."""
+
 _COPY = "write the table with Hudi, or copy its rows into a new table"
+
+
+def shows_placeholders(config: TableConfig) -> bool:
+    """Return whether Hudi shows placeholders of unavailable values in a table with *config*, instead of the values."""
+    found = behaviour(config)
+    is_mor = config.table_type is TableType.MERGE_ON_READ
+    return is_mor and found.by_payload and found.partial_mode is PartialUpdateMode.FILL_UNAVAILABLE
 
 
 def refuse_unwritable(state: TableState) -> None:
     """Raise an UnsupportedFeatureError for a table that cannot be written yet."""
-    config, options = state.config, state.options
+    config, options, found = state.config, state.options, behaviour(state.config)
     mode, versions = "hoodie.write.concurrency.mode", ", ".join(map(str, WRITABLE_VERSIONS))
     is_cow = config.table_type is TableType.COPY_ON_WRITE
     has_buckets, is_non_blocking = options.index_type is IndexType.BUCKET, options.concurrency.is_non_blocking
@@ -59,6 +69,11 @@ def refuse_unwritable(state: TableState) -> None:
             is_cow and state.context.merger is not None,
             "open the table without merger=, or make a MERGE_ON_READ table",
         ),
+        PLACEHOLDERS: (shows_placeholders(config), _COPY),
+        "partial updates with a global index that moves rows, which would need all columns": (
+            found.partial_mode is not None and options.is_global and options.moves_partitions,
+            "set hoodie.record.index.update.partition.path, or that of the index, to false",
+        ),
         "tables without meta fields": (not config.populate_meta_fields, _COPY),
         "buckets without a record key": (has_buckets and not config.record_key_fields, "choose another index"),
         f"change data in the mode {logging_mode}": (
@@ -66,7 +81,6 @@ def refuse_unwritable(state: TableState) -> None:
             f"set hoodie.table.cdc.supplemental.logging.mode to one of {', '.join(one.value for one in CdcMode)}",
         ),
         "slash-separated dates": (config.slash_separated_dates, _COPY),
-        "custom delete markers": (delete_marker(config) is not None, _COPY),
         **{
             f"the logical type {logical} of the column {path}": (True, "write it with Hudi")
             for path, logical in _unknown_types(state).items()
@@ -96,7 +110,6 @@ def refuse_unwritable(state: TableState) -> None:
                 f"{advice}",
                 feature=feature,
             )
-    merge_mode(config)
     refuse_other_keys(state)
     if avro := _avro_schema(state):
         refuse_columns_of_format(config, avro_to_arrow(avro))

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.file_group.merging.rule import PAYLOADS
+from hudiformat.table.options.merging import SEQUENCE, payload_properties
 from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES, config_from_properties
 from hudiformat.timeline.table_config import KeyGenerator, MergeMode, TableConfig, TableType
 
@@ -28,13 +30,11 @@ _GENERATOR_CLASS = "hoodie.table.keygenerator.class"
 _MODEL = "org.apache.hudi.common.model."
 _EVENT_TIME, _COMMIT_TIME = f"{_MODEL}DefaultHoodieRecordPayload", f"{_MODEL}OverwriteWithLatestAvroPayload"
 _EVENT_TIME_TOO = f"{_MODEL}EventTimeAvroPayload"
-_PARTIAL, _PARTIAL_LATEST = f"{_MODEL}PartialUpdateAvroPayload", f"{_MODEL}OverwriteNonDefaultsWithLatestAvroPayload"
 _MODE_OF = {
     _EVENT_TIME: MergeMode.EVENT_TIME_ORDERING,
     _EVENT_TIME_TOO: MergeMode.EVENT_TIME_ORDERING,
     _COMMIT_TIME: MergeMode.COMMIT_TIME_ORDERING,
-    _PARTIAL: MergeMode.EVENT_TIME_ORDERING,
-    _PARTIAL_LATEST: MergeMode.COMMIT_TIME_ORDERING,
+    **{name: payload.mode for name, payload in PAYLOADS.items()},
 }
 """The merge mode that replaces a payload class in table version 9.  Source: EightToNineUpgradeHandler."""
 _STRATEGY_OF = {
@@ -133,28 +133,34 @@ def _from_8_to_9(config: TableConfig) -> Properties:
     if payload in _MODE_OF:
         properties |= {_LEGACY_PAYLOAD: payload or "", _MERGE_MODE: _MODE_OF[payload or ""].value}
         properties.pop(_PAYLOAD, None)
-    if payload in (_PARTIAL, _PARTIAL_LATEST):
-        properties |= {_PARTIAL_UPDATES: "IGNORE_DEFAULTS", _OLD_STRATEGY: _STRATEGY_OF[_MODE_OF[payload]]}
-    return _rename_property(properties, _PRECOMBINE, _ORDERING, config)
+    found = PAYLOADS.get(payload or "")
+    if found is not None:
+        properties |= {**payload_properties(found), _OLD_STRATEGY: _STRATEGY_OF[found.mode]}
+    renamed = _rename_property(properties, _PRECOMBINE, _ORDERING, config)
+    return renamed | ({_ORDERING: ",".join(found.ordering_fields)} if found and found.ordering_fields else {})
 
 
 def _from_9_to_8(config: TableConfig) -> Properties:
     properties = dict(config.properties)
-    properties.pop(_PARTIAL_UPDATES, None)
     legacy = config.legacy_payload_class
-    if config.partial_update_mode is not None and legacy not in (_PARTIAL, _PARTIAL_LATEST):
+    found = PAYLOADS.get(legacy or "")
+    if config.partial_update_mode is not (found and found.partial_mode):
         raise UnsupportedFeatureError(
-            f"table {config.name}: expected no {_PARTIAL_UPDATES} before table version 9, "
-            f"where a payload class says it, found {config.partial_update_mode.value}; stay at "
-            "version 9",
+            f"table {config.name}: expected no {_PARTIAL_UPDATES} before table version 9, where a payload class says "
+            f"it, found {config.properties.get(_PARTIAL_UPDATES)}; stay at version 9",
             feature="downgrade of tables with a partial update mode",
         )
     if config.merge_mode is not MergeMode.CUSTOM:
         properties |= _strategy(_STRATEGY_OF[config.merge_mode])
     if legacy in _MODE_OF:
         properties[_PAYLOAD] = properties.pop(_LEGACY_PAYLOAD)
-    if legacy in (_PARTIAL, _PARTIAL_LATEST):
+    if found is not None:
         properties |= {_MERGE_MODE: MergeMode.CUSTOM.value, **_strategy(_BY_PAYLOAD)}
+        for key in payload_properties(found):
+            properties.pop(key, None)
+        if len(found.ordering_fields) > 1:
+            properties.pop(_ORDERING, None)
+            return properties | {_PRECOMBINE: SEQUENCE}
     if len(config.ordering_fields) > 1:
         raise UnsupportedFeatureError(
             f"table {config.name}: expected one ordering field before version 9, found "

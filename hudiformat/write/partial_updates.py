@@ -8,7 +8,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from hudiformat.errors import OptionError, SchemaError, UnsupportedFeatureError, suggest_names
-from hudiformat.file_group.merging.rule import merge_mode
+from hudiformat.file_group.merging.rule import behaviour
 from hudiformat.schema.evolution import PARTIAL_SCHEMA
 from hudiformat.schema.table_schema import RowKeys, TableSchema
 from hudiformat.table.options.values import IndexType
@@ -79,7 +79,7 @@ def _check_schema(state: TableState, partial: TableSchema) -> None:
             )
     if {table.delete_column}.intersection(columns.names):  # Hudi writes such a delete as an update
         raise _schema_error(f"expected no deletes, found the column {table.delete_column}; delete by key instead")
-    if merge_mode(state.config) is MergeMode.EVENT_TIME_ORDERING:
+    if behaviour(state.config).mode is MergeMode.EVENT_TIME_ORDERING:
         for name in sorted(set(state.config.ordering_fields).difference(columns.names)):
             raise _schema_error(f"expected the ordering column {name!r}, found {', '.join(columns.names)}; add it")
 

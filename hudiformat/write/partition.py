@@ -29,7 +29,7 @@ from hudiformat.write.handles.logged_entries import LoggedEntries
 from hudiformat.write.handles.merge import MergeHandle
 from hudiformat.write.index.tagging import PartitionIndex
 from hudiformat.write.new_rows import NewRows, new_group
-from hudiformat.write.rows import LocatedRows, find_deletes, sort_by_group, split_by_group
+from hudiformat.write.rows import LocatedRows, sort_by_group, split_by_group
 
 PARTS_OF_A_BLOCK = 1024
 """The rows of a file group are few if a block has room for this many times their bytes."""
@@ -158,7 +158,7 @@ class PartitionWriter:
 
     def _as_inserts(self, rows: LocatedRows) -> LocatedRows:
         """Return new rows without deletes and with all columns: those that a partial update lacks are null."""
-        rows = rows.drop_deletes(self._plan.schema.delete_column)
+        rows = rows.drop_deletes(self._plan.rule)
         return rows if self._plan.partial is None else replace(rows, rows=self._plan.schema.fit(rows.rows))
 
     def _hand_over(self) -> None:
@@ -195,7 +195,7 @@ class PartitionWriter:
     def _are_updates(self, rows: pa.RecordBatch) -> bool:
         """Return whether no row is a delete and no new row joins them in a block, which new rows might fill."""
         plan = self._plan
-        has_deletes = plan.operation is Operation.DELETE or find_deletes(rows, plan.schema.delete_column).any()
+        has_deletes = plan.operation is Operation.DELETE or plan.rule.deletes(rows).any()
         return plan.uses_buckets and not has_deletes
 
     @property
@@ -221,16 +221,15 @@ class PartitionWriter:
 
     def _update(self, rows: LocatedRows, handle: AppendHandle | MergeHandle) -> None:
         """Hand the rows of one existing file group to its handle, by what the operation makes of them."""
-        delete_column = self._plan.schema.delete_column
         if self._plan.operation is Operation.DELETE:
             handle.delete(rows.keys, positions=rows.positions)
             return
         if isinstance(handle, MergeHandle) and self._plan.operation in _INSERTS:  # an insert into an existing bucket
-            rows = rows.drop_deletes(delete_column)
+            rows = rows.drop_deletes(self._plan.rule)
             if len(rows):
                 handle.insert(rows, first_counter=self._count(len(rows)))
             return
-        deleted = find_deletes(rows.rows, delete_column)
+        deleted = self._plan.rule.deletes(rows.rows)
         if deleted.any() and isinstance(handle, AppendHandle):
             handle.delete_rows(rows.where(deleted))
             rows = rows.where(~deleted)

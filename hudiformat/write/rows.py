@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.file_group.merging.keys import RowSource
+from hudiformat.file_group.merging.rule import MergeRule
 from hudiformat.schema.table_schema import RowKeys
 
 NEW = -1
@@ -136,12 +137,9 @@ class LocatedRows:
         mask = pa.array(chosen)
         return self._with(self.rows.filter(mask), self.keys.filter(mask), chosen)
 
-    def drop_deletes(self, column: str | None) -> LocatedRows:
-        """Return the rows that are not flagged as deletes in *column*."""
-        if column is None:
-            return self
-        deleted = find_deletes(self.rows, column)
-        return self.where(~deleted) if deleted.any() else self
+    def drop_deletes(self, rule: MergeRule) -> LocatedRows:
+        """Return the rows that are no deletes by *rule*."""
+        return self.where(~rule.deletes(self.rows)) if rule.marks_deletes else self
 
     def in_group(self, group: str, *, looked_up: bool) -> LocatedRows:
         """Return these rows in *group*, with their positions if the keys of all rows beside them were *looked_up*."""
@@ -217,13 +215,6 @@ def _number_groups(part: LocatedRows, number_of: dict[str, int]) -> Integers:
     for code in np.flatnonzero(np.bincount(part.codes)).tolist():
         numbers[code] = number_of.setdefault(part.groups[code], len(number_of))
     return numbers[part.codes]
-
-
-def find_deletes(rows: pa.RecordBatch | pa.Table, column: str | None) -> Booleans:
-    """Return a mask of the *rows* that are flagged as deletes in *column*; none if they lack the column."""
-    if column is None or rows.schema.get_field_index(column) < 0:
-        return np.zeros(rows.num_rows, np.bool_)
-    return np.asarray(pc.fill_null(rows[column], False))
 
 
 def take_rows(rows: Rows, indices: Integers) -> Rows:

@@ -14,7 +14,7 @@ import pytest
 
 from hudiformat import UnsupportedFeatureError, open_table
 from hudiformat.file_group.merging.delete_markers import DeleteMarker
-from hudiformat.file_group.merging.rule import PartialUpdate, behaviour, merge_mode, merge_rule
+from hudiformat.file_group.merging.rule import PartialUpdate, behaviour, merge_rule
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.table.options.values import Operation
 from hudiformat.table.support import refuse_operation
@@ -90,12 +90,6 @@ def test_merge_strategies_are_refused_by_name() -> None:
     assert caught.value.feature == "CUSTOM merge mode"
 
 
-def test_a_table_that_updates_in_part_is_not_written_to() -> None:
-    with pytest.raises(UnsupportedFeatureError, match="IGNORE_DEFAULTS") as caught:
-        merge_mode(config(9, record_merge_mode="EVENT_TIME_ORDERING", table_partial_update_mode="IGNORE_DEFAULTS"))
-    assert caught.value.feature == "partial update mode"
-
-
 def schema_with_defaults() -> TableSchema:
     schema = TableSchema.from_arrow(pa.schema([("k", pa.string()), ("n", pa.int32()), ("t", pa.binary())]), "t")
     avro = json.loads(schema.avro)
@@ -161,7 +155,6 @@ def test_rows_without_meta_fields_have_the_keys_that_are_made_of_their_columns()
         ("hoodie.partition.metafile.use.base.format", "true", "partition metadata files in base-file format"),
         ("hoodie.bootstrap.base.path", "/somewhere", "bootstrapped tables"),
         ("hoodie.record.merge.mode", "CUSTOM", "CUSTOM merge mode"),
-        ("hoodie.table.partial.update.mode", "IGNORE_DEFAULTS", "partial update mode"),
         ("hoodie.table.keygenerator.type", "TIMESTAMP", "key generator TIMESTAMP"),
         ("hoodie.table.keygenerator.class", "com.example.Mine", "key generator com.example.Mine"),
     ],
@@ -180,7 +173,7 @@ def test_tables_that_cannot_be_written_are_refused_before_anything_is_written(
     assert tree(tmp_path) == before
 
 
-def test_custom_delete_markers_are_read_and_not_written(tmp_path: Path) -> None:
+def test_custom_delete_markers_count_in_reads_and_writes(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t")
     table.insert(rows(("a", 1, "x", 7), ("b", 1, "x", 8)))
     table.upsert(rows(("a", 2, "x", 9), ("b", 2, "x", 10)))
@@ -188,8 +181,8 @@ def test_custom_delete_markers_are_read_and_not_written(tmp_path: Path) -> None:
     edit(tmp_path / "t", "hoodie.record.merge.property.hoodie.payload.delete.marker", "9")
     table = open_table(tmp_path / "t")
     assert table.snapshot(columns=["k"]).to_pydict() == {"k": ["b"]}
-    with pytest.raises(UnsupportedFeatureError, match="custom delete markers"):
-        table.upsert(rows(("a", 3, "x", 9)))
+    table.upsert(rows(("b", 3, "x", 9), ("c", 3, "x", 9), ("d", 3, "x", 8)))
+    assert table.snapshot(columns=["k"]).to_pydict() == {"k": ["d"]}
 
 
 @pytest.mark.parametrize(

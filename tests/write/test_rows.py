@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -10,12 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hudiformat.file_group.merging.delete_markers import DeleteMarker
+from hudiformat.file_group.merging.rule import MergeRule
+from hudiformat.schema.table_schema import stored_keys
+from hudiformat.timeline.table_config import MergeMode
 from hudiformat.write.rows import (
     NOT_IN_BASE_FILE,
     Integers,
     LocatedRows,
     combine_chunks,
-    find_deletes,
     group_by_code,
     group_by_value,
     sort_by_group,
@@ -105,20 +109,12 @@ def test_each_row_is_in_the_group_of_its_text(texts: list[str]) -> None:
 FLAGS = pa.record_batch({"k": ["a", "b", "c"], "gone": [True, None, False]})
 
 
-def test_rows_are_deletes_where_their_flag_is_true() -> None:
-    assert find_deletes(FLAGS, "gone").tolist() == [True, False, False]
-    assert find_deletes(pa.Table.from_batches([FLAGS]), "gone").tolist() == [True, False, False]
-
-
-@pytest.mark.parametrize("column", [None, "other"])
-def test_rows_without_a_flag_are_no_deletes(column: str | None) -> None:
-    assert find_deletes(FLAGS, column).tolist() == [False] * 3
-
-
 def test_deletes_are_left_out_with_their_keys() -> None:
     rows = LocatedRows("x", FLAGS, FLAGS["k"], is_new=True)
-    assert rows.drop_deletes("gone").keys.to_pylist() == ["b", "c"]
-    assert rows.drop_deletes(None) is rows
+    rule = MergeRule(MergeMode.COMMIT_TIME_ORDERING, stored_keys)
+    assert rows.drop_deletes(replace(rule, delete_column="gone")).keys.to_pylist() == ["b", "c"]
+    assert rows.drop_deletes(replace(rule, delete_marker=DeleteMarker("k", "b"))).keys.to_pylist() == ["a", "c"]
+    assert rows.drop_deletes(rule) is rows
 
 
 def located(*keys: str, positions: list[int] | None = None, group: str = "f") -> LocatedRows:

@@ -296,17 +296,6 @@ def test_keys_of_either_form_are_not_written(tmp_path: Path, version: int) -> No
     assert tree(path) == before
 
 
-def test_delete_markers_of_payload_classes_are_not_written(tmp_path: Path) -> None:
-    path = tmp_path / "t"
-    new_table(path, version=6)
-    properties = path / ".hoodie" / "hoodie.properties"
-    text = properties.read_text().replace("DefaultHoodieRecordPayload", "AWSDmsAvroPayload")
-    properties.write_text(text)
-    with pytest.raises(UnsupportedFeatureError, match="found rows that count as deletes where Op is 'D'") as caught:
-        open_table(path).insert(rows(("a", 1, "x", 1)))
-    assert caught.value.feature == "custom delete markers"
-
-
 @pytest.mark.parametrize("version", [6, 8, 9])
 @pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
 def test_every_version_holds_the_same_rows(

@@ -36,7 +36,7 @@ class DeleteMarker:
         """Return whether *schema* has the column; else no row is a delete by this marker."""
         return kind_of(schema, self.column) is not None
 
-    def matches(self, rows: pa.Table) -> pa.Array | pa.ChunkedArray:
+    def matches(self, rows: pa.Table | pa.RecordBatch) -> pa.Array | pa.ChunkedArray:
         """Return for each of *rows* whether it is a delete; null for a null.
 
         Raises:

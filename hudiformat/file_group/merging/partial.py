@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from hudiformat.file_group.merging.candidates import Candidates
 from hudiformat.file_group.merging.fold import Runs, sort_into_runs
-from hudiformat.file_group.merging.rule import Booleans, Integers, MergeRule
+from hudiformat.file_group.merging.rule import Booleans, Integers, MergeRule, PartialUpdate
 
 IsSet = dict[str, Booleans]
 """By column, for each row whether it sets the column; a column that is missing here is set by every row."""
@@ -39,6 +39,11 @@ def set_values(
         & (True if rule.partial is None else rule.partial.is_set(name, records[name]))
         for name in records.column_names
     }
+
+
+def set_by(partial: PartialUpdate, rows: pa.Table) -> IsSet:
+    """Return by column which of *rows*, which have all columns, set it."""
+    return {name: partial.is_set(name, rows[name]) for name in rows.column_names}
 
 
 def fold_columns(

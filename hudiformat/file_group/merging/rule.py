@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -56,7 +57,8 @@ class PartialUpdate:
     In *columns* these are the values that equal *marker*, or nulls if there is no marker.  *as_payload* follows Hudi's
     payload classes where they differ from the merge mode: a delete wins whatever its ordering value, the values of a
     deleted row have a lower precedence than those of the records after it, and the columns *newest* always have the
-    value of the newer record.
+    value of the newer record.  Unless *late_rows_fill*, a record that loses against the row of a base file changes
+    nothing.
 
     Source: PartialUpdateHandler; PartialUpdateAvroPayload, OverwriteNonDefaultsWithLatestAvroPayload.
     """
@@ -64,6 +66,7 @@ class PartialUpdate:
     columns: frozenset[str]
     marker: str | None = None
     as_payload: bool = False
+    late_rows_fill: bool = True
     newest: frozenset[str] = frozenset()
 
     def is_set(self, name: str, values: pa.ChunkedArray) -> Booleans:
@@ -106,19 +109,36 @@ class MergeRule:
         others = (self.delete_column, marker, self.operation_column)
         return (*self.ordering_fields, *(name for name in others if name))
 
-    def deletes(self, rows: pa.Table) -> Booleans:
-        """Return for each of *rows* whether it is a delete.
+    def deletes(self, rows: pa.Table | pa.RecordBatch) -> Booleans:
+        """Return for each of *rows* whether it is a delete; a column that they lack marks none.
 
         Source: RecordContext.isDeleteRecord.
         """
-        flags = np.zeros(rows.num_rows, dtype=np.bool_)
-        if self.delete_column is not None:
+        flags, names = np.zeros(rows.num_rows, dtype=np.bool_), rows.schema.names
+        if self.delete_column in names:
             flags |= _is_true(rows[self.delete_column])
-        if self.operation_column is not None:
+        if self.operation_column in names:
             flags |= _is_true(pc.is_in(rows[self.operation_column], value_set=pa.array(DELETE_OPERATIONS)))
-        if self.delete_marker is not None:
+        if self.delete_marker is not None and self.delete_marker.is_in(rows.schema):
             flags |= _is_true(self.delete_marker.matches(rows))
         return flags
+
+    @property
+    def marks_deletes(self) -> bool:
+        """Whether rows can be deletes by one of their own columns."""
+        return self.delete_column is not None or self.delete_marker is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Combining:
+    """How several rows with the same key become one row.
+
+    Without *rule* the row with the highest values of the *ordering_fields* is kept, of equal ones the last; with it the
+    values of the rows are merged.
+    """
+
+    ordering_fields: tuple[str, ...] = ()
+    rule: MergeRule | None = None
 
 
 def _is_true(values: pa.Array | pa.ChunkedArray) -> Booleans:
@@ -206,6 +226,10 @@ class Behaviour:
     marker: str | None = None
     delete_marker: DeleteMarker | None = None
     as_payload: bool = False
+    by_payload: bool = False
+    """Whether a payload class of Java merges the records, as below table version 9."""
+    combined_by: tuple[str, ...] = ()
+    """The ordering fields by which a payload class chooses among rows of one write, however it merges them later."""
 
 
 _DEBEZIUM_DELETE = DeleteMarker("_change_operation_type", "d", ignores_case=True)
@@ -248,30 +272,9 @@ def behaviour(config: TableConfig) -> Behaviour:
         payload.marker,
         payload.delete_marker or own.delete_marker,
         as_payload=payload.partial_mode is _IGNORE_DEFAULTS,
+        by_payload=True,
+        combined_by=payload.ordering_fields or config.ordering_fields,
     )
-
-
-def merge_mode(config: TableConfig) -> MergeMode:
-    """Return how the records of a table to write are merged; without ordering fields the newest record wins.
-
-    Raises:
-        UnsupportedFeatureError: in a way that writing does not support yet.
-    """
-    found = behaviour(config)
-    if found.partial_mode is not None:
-        raise UnsupportedFeatureError(
-            f"cannot write the table {config.name}: expected rows that are updated whole, found the partial update "
-            f"mode {found.partial_mode.value}; write the table with Hudi, or copy its rows into a new table",
-            feature="partial update mode",
-        )
-    if found.delete_marker is not None:
-        raise UnsupportedFeatureError(
-            f"cannot write the table {config.name}: expected deletes by key or by _hoodie_is_deleted, found rows that "
-            f"count as deletes where {found.delete_marker.column} is {found.delete_marker.text!r}; write the table "
-            "with Hudi, or copy its rows into a new table",
-            feature="custom delete markers",
-        )
-    return found.mode
 
 
 def _own_behaviour(config: TableConfig) -> Behaviour:
@@ -334,6 +337,16 @@ def merge_rule(config: TableConfig, schema: TableSchema, merger: RecordMerger | 
     )
 
 
+@lru_cache(maxsize=16)
+def rule_of_rows(config: TableConfig, schema: TableSchema) -> MergeRule:
+    """Return how the rows of writes to a table with *schema* are merged, by the properties of the table alone.
+
+    Raises:
+        UnsupportedFeatureError: as for :func:`merge_rule`.
+    """
+    return merge_rule(config, schema, None)
+
+
 def _partial(found: Behaviour, schema: TableSchema) -> PartialUpdate | None:
     if found.partial_mode is _IGNORE_DEFAULTS:
         # Hudi compares identities: a default other than null is hardly ever the same object.
@@ -343,7 +356,7 @@ def _partial(found: Behaviour, schema: TableSchema) -> PartialUpdate | None:
         return PartialUpdate(ignored, as_payload=found.as_payload, newest=newest)
     if found.partial_mode is _FILL and found.marker is not None:
         texts = [field.name for field in schema.arrow_with_meta if _is_text(field.type)]
-        return PartialUpdate(frozenset(texts), found.marker)
+        return PartialUpdate(frozenset(texts), found.marker, late_rows_fill=not found.by_payload)
     return None
 
 

@@ -117,8 +117,7 @@ def _locate(
 def _combine(rows: Iterable[pa.RecordBatch], plan: WritePlan) -> Iterable[pa.RecordBatch]:
     if not plan.combines:
         return rows
-    fields = plan.ordering_fields
-    return combine_stream(rows, KEY, fields, memory=_COMBINED_IN_MEMORY)
+    return combine_stream(rows, KEY, plan.combining, memory=_COMBINED_IN_MEMORY)
 
 
 def _with_keys(keys: RowKeys, schema: TableSchema, batch: pa.RecordBatch) -> pa.RecordBatch:

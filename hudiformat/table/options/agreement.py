@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from hudiformat.errors import OptionError, UnsupportedFeatureError
+from hudiformat.errors import OptionError
 from hudiformat.table.options.answers import current_name
 from hudiformat.table.options.keys import FACT_KEYS, PERSISTED_KEYS, TABLE_KEYS, parse_write_options
+from hudiformat.table.options.merging import MERGING_KEYS, refuse_other_merging
 from hudiformat.table.options.values import SUPPORTED_INDEX_TYPES, IndexType, WriteOptions
-from hudiformat.timeline.table_config import MergeMode, TableConfig
+from hudiformat.timeline.table_config import TableConfig
 
 _INDEX_TYPE = "hoodie.index.type"
 
@@ -42,8 +43,8 @@ def _index_type(word: str) -> IndexType:
 
 def _drop_table_facts(config: TableConfig, options: Mapping[str, str]) -> dict[str, str]:
     options = {key if key in FACT_KEYS or key in TABLE_KEYS else current_name(key): options[key] for key in options}
-    _refuse_other_merging(config, options)
-    options = {key: value for key, value in options.items() if key not in _MERGING}
+    refuse_other_merging(config, options)
+    options = {key: value for key, value in options.items() if key not in MERGING_KEYS}
     own = config.properties
     options = {key: value for key, value in options.items() if key in PERSISTED_KEYS or own.get(key) != str(value)}
     facts = _facts(config)
@@ -57,77 +58,6 @@ def _drop_table_facts(config: TableConfig, options: Mapping[str, str]) -> dict[s
             )
     chosen = {key: value for key, value in options.items() if key not in facts}
     return {**kept, **chosen}
-
-
-_PAYLOADS = {
-    "OverwriteWithLatestAvroPayload": MergeMode.COMMIT_TIME_ORDERING,
-    "DefaultHoodieRecordPayload": MergeMode.EVENT_TIME_ORDERING,
-    "EventTimeAvroPayload": MergeMode.EVENT_TIME_ORDERING,
-}
-_STRATEGIES = {
-    "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5": MergeMode.EVENT_TIME_ORDERING,
-    "ce9acb64-bde0-424c-9b91-f6ebba25356d": MergeMode.COMMIT_TIME_ORDERING,
-}
-_MODES = {mode.value: mode for mode in MergeMode}
-_MERGING: Mapping[str, Mapping[str, MergeMode]] = {
-    "hoodie.record.merge.mode": _MODES,
-    "hoodie.write.record.merge.mode": _MODES,
-    **dict.fromkeys(("hoodie.record.merge.strategy.id", "hoodie.write.record.merge.strategy.id"), _STRATEGIES),
-    **dict.fromkeys(
-        ("hoodie.datasource.write.payload.class", "hoodie.write.payload.class", "hoodie.compaction.payload.class"),
-        _PAYLOADS,
-    ),
-}
-"""For each key that says how records are merged, what its values mean; of a class, the name without its package."""
-
-
-def merge_mode_of(options: Mapping[str, str]) -> MergeMode | None:
-    """Return the merge mode that *options* ask for; None if they do not name one.
-
-    Raises:
-        OptionError: two options disagree.
-        UnsupportedFeatureError: tables with this merge mode cannot be written.
-
-    Source: HoodieTableConfig.inferMergingConfigsForV9TableCreation, Hudi 1.2.0.
-    """
-    found: dict[MergeMode, str] = {}
-    for key, meanings in _MERGING.items():
-        text = str(options.get(key, "")).strip()
-        if not text:
-            continue
-        name = text.rpartition(".")[2]
-        mode = next((mode for word, mode in meanings.items() if word.lower() == name.lower()), None)
-        if mode is None or mode is MergeMode.CUSTOM:
-            takes = ", ".join(word for word, one in meanings.items() if one is not MergeMode.CUSTOM)
-            raise UnsupportedFeatureError(
-                f"{key}: expected one of {takes}, found {text}; hand open_table a merger for another one",
-                feature=f"merge mode {text}" if "mode" in key else text,
-            )
-        found[mode] = key
-    if len(found) > 1:
-        keys = list(found.values())
-        raise OptionError(
-            f"expected options that ask for one merge mode, found {' and '.join(keys)} with "
-            "different ones; leave all but one of them out",
-            option=keys[0],
-        )
-    return next(iter(found), None)
-
-
-def _refuse_other_merging(config: TableConfig, options: Mapping[str, str]) -> None:
-    own = {str(name).rpartition(".")[2] for name in (config.payload_class, config.legacy_payload_class) if name}
-    for key in _MERGING:
-        text = str(options.get(key, "")).strip()
-        if not text or text.rpartition(".")[2] in own or text == config.merge_strategy_id:
-            continue
-        if text.lower() == config.merge_mode.value.lower():
-            continue
-        if merge_mode_of({key: text}) is not config.merge_mode:
-            raise OptionError(
-                f"{key}: expected {config.merge_mode.value}, the merge mode of the table, found "
-                f"{text!r}; leave the option out",
-                option=key,
-            )
 
 
 def _facts(config: TableConfig) -> dict[str, str]:

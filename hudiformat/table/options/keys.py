@@ -26,6 +26,7 @@ from hudiformat.table.options.locks import (
     STORAGE_KEYS,
     ZOOKEEPER_KEYS,
 )
+from hudiformat.table.options.merging import MERGING_KEYS
 from hudiformat.table.options.parsers import (
     Keys,
     member_of,
@@ -203,13 +204,7 @@ TABLE_KEYS = (
     "hoodie.table.timeline.timezone",
     "hoodie.datasource.write.hive_style_partitioning",
     "hoodie.datasource.write.partitionpath.urlencode",
-    "hoodie.record.merge.mode",
-    "hoodie.write.record.merge.mode",
-    "hoodie.datasource.write.payload.class",
-    "hoodie.write.payload.class",
-    "hoodie.compaction.payload.class",
-    "hoodie.write.record.merge.strategy.id",
-    "hoodie.record.merge.strategy.id",
+    *MERGING_KEYS,
     "hoodie.table.cdc.enabled",
     "hoodie.table.cdc.supplemental.logging.mode",
     "hoodie.table.base.file.format",

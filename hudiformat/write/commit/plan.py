@@ -12,7 +12,7 @@ from typing import Any
 from hudiformat.errors import warn
 from hudiformat.file_group.base_file.file_indexes import FileIndexer, Indexes
 from hudiformat.file_group.deleted_files import refuse_missing
-from hudiformat.file_group.merging.rule import RecordMerger, merge_mode
+from hudiformat.file_group.merging.rule import Combining, MergeRule, RecordMerger, behaviour, rule_of_rows
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.slices import FileSlice, Visibility, newest_files
@@ -222,10 +222,33 @@ class WritePlan:
         return self.operation is Operation.DELETE or self.options.combine_before_upsert
 
     @property
+    def rule(self) -> MergeRule:
+        """How the rows of the write are merged with the rows of the table."""
+        return rule_of_rows(self.config, self.schema)
+
+    @property
     def ordering_fields(self) -> tuple[str, ...]:
-        """The columns that decide which of several rows with the same key is kept; without any, the last row is."""
-        by_event_time = merge_mode(self.config) is MergeMode.EVENT_TIME_ORDERING
-        return self.config.ordering_fields if by_event_time and self.operation is not Operation.DELETE else ()
+        """The columns by which a row of the write may lose against the row of the table with the same key."""
+        rule = self.rule
+        by_event_time = rule.mode is MergeMode.EVENT_TIME_ORDERING and self.operation is not Operation.DELETE
+        return rule.ordering_fields if by_event_time else ()
+
+    @property
+    def combining(self) -> Combining:
+        """How several rows of the write that have the same key become one.
+
+        Below version 9 the payload classes combine them (preCombine), by the ordering fields of the table whatever the
+        order in which they merge with its rows.
+
+        Source: BaseWriteHelper.reduceRecords, Hudi 1.2.0.
+        """
+        if self.operation is Operation.DELETE:
+            return Combining()
+        found, rule = behaviour(self.config), self.rule
+        if found.by_payload:
+            fills = rule.deletes_win and found.mode is MergeMode.EVENT_TIME_ORDERING
+            return Combining(found.combined_by, rule if fills else None)
+        return Combining(self.ordering_fields, rule if rule.partial is not None else None)
 
     def indexer(self) -> FileIndexer | None:
         """Return a collector of what the metadata table keeps of a file; None if it keeps nothing."""

@@ -16,7 +16,8 @@ from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.read import BaseRows, read_file_keys
 from hudiformat.file_group.merging.keys import KeyIndex, RowSource
-from hudiformat.file_group.merging.rule import comparable_integers, lacks_ordering_value
+from hudiformat.file_group.merging.partial import combine_columns, set_by
+from hudiformat.file_group.merging.rule import Combining, PartialUpdate, comparable_integers, lacks_ordering_value
 from hudiformat.file_group.renamed_columns import scan_rows
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.schema.meta_fields import INSERTED, RECORD_KEY, UPDATED, add_file_name, add_origin, without_file_name
@@ -33,7 +34,6 @@ from hudiformat.write.rows import (
     Integers,
     LocatedRows,
     combine_chunks,
-    find_deletes,
     take_rows,
 )
 
@@ -96,7 +96,9 @@ class PositionMatches:
 class Changes:
     """The changes of a base file: ``rows`` replace the rows that they match, or delete them if ``deleted``.
 
-    A delete in ``wins`` has no ordering value, and wins over every row.  ``rows`` have the key as their only meta
+    A change loses to a row with a higher value of the ``ordering_fields``; not so one in ``wins``, such as a delete
+    without an ordering value.  If ``partial`` says which values a row sets, the row that wins takes the others from the
+    row that loses.  ``rows`` have the key as their only meta
     field; ``stored`` adds the others to the rows that are written, including the operation if the table has it, and
     these then have ``schema``.  ``deleted_keys`` collects the keys of the rows that were deleted.  ``indexed_file`` is
     the new file, if secondary indexes need the rows that change, before and after.
@@ -109,6 +111,7 @@ class Changes:
     deleted: Booleans
     wins: Booleans
     ordering_fields: tuple[str, ...]
+    partial: PartialUpdate | None = None
     indexed_file: OpenBaseFile | None = None
     deleted_keys: list[pa.ChunkedArray] = field(default_factory=list)
 
@@ -116,17 +119,21 @@ class Changes:
         """Return the rows that replace *rows*, in their order, with counts; the changes are added to *log*."""
         head = pa.Table.from_batches([rows.head])
         at, change = self.matches.of(rows)
-        loses = self._losing_rows(head, at, change)
-        at, change = at[loses], change[loses]
+        wins = self._winning_changes(head, at, change)
+        base = merged = None
+        if self.partial is not None:
+            base = pa.Table.from_batches(rows.read(), self.schema)
+            wins, merged = self._merge_columns(base, at, change, wins)
+        at, change = at[wins], change[wins]
         kept = np.ones(head.num_rows, np.bool_)
         kept[at] = False
         updated = ~self.deleted[change]
         counts = WriteCounts(updates=int(updated.sum()), deletes=int((~updated).sum()))
-        is_silent = log is None and self.indexed_file is None
+        is_silent = log is None and self.indexed_file is None and base is None
         if is_silent and updated.all() and len(at) == head.num_rows:  # no other column of the old rows is read
             return self.stored(self.rows.take(change), UPDATED), counts
-        base = pa.Table.from_batches(rows.read(), self.schema)
-        new = self.stored(self.rows.take(change[updated]), UPDATED)
+        base = pa.Table.from_batches(rows.read(), self.schema) if base is None else base
+        new = self.stored(self.rows.take(change[updated]) if merged is None else merged, UPDATED)
         if log is not None:
             log.add(DELETE, base.take(pa.array(at[~updated])), None)
             log.add(UPDATE, base.take(pa.array(at[updated])), new)
@@ -151,8 +158,32 @@ class Changes:
         """Return the rows whose key was not in the base file."""
         return self.stored(self.rows.rows.filter(pa.array(self.matches.unmatched() & ~self.deleted)), INSERTED)
 
-    def _losing_rows(self, base: pa.Table, at: Integers, change: Integers) -> Booleans:
-        """Return which of the rows that match a change lose to it: all but those with a higher ordering value."""
+    def _merge_columns(
+        self, base: pa.Table, at: Integers, change: Integers, wins: Booleans
+    ) -> tuple[Booleans, pa.Table]:
+        """Return which matches change the row of *base*, and the rows merged from those that do not delete it.
+
+        A row that wins against a change is changed all the same if it leaves a column unset.  By a payload class it is
+        a new row whatever its values are.
+
+        Source: BufferedRecordMergerFactory.EventTimePartialRecordMerger.finalMerge, PartialUpdateHandler.
+        """
+        assert self.partial is not None  # noqa: S101 - the caller has checked
+        updates = np.flatnonzero(~self.deleted[change])
+        newer = self.rows.take(change[updates])
+        older = base.select(newer.schema.names).take(pa.array(at[updates]))
+        older = pa.Table.from_arrays(older.columns, schema=newer.schema)
+        older_set, newer_set = (set_by(self.partial, one) for one in (older, newer))
+        is_filled = np.full(len(updates), self.partial.as_payload)
+        for sets_it in older_set.values() if self.partial.late_rows_fill else ():
+            is_filled |= ~sets_it
+        changes: Booleans = wins.copy()
+        changes[updates] |= is_filled
+        merged = combine_columns(older, older_set, newer, newer_set, wins[updates])
+        return changes, pa.Table.from_batches([merged]).filter(pa.array(changes[updates]))
+
+    def _winning_changes(self, base: pa.Table, at: Integers, change: Integers) -> Booleans:
+        """Return which changes win against the row that they match: all but those with a lower ordering value."""
         if not self.ordering_fields:
             return np.ones(len(at), np.bool_)
         new = self.rows.take(change, self.ordering_fields)
@@ -300,10 +331,11 @@ class MergeHandle:
         positions = self._positions()
         rows = self._own_columns(self._changes)
         if not plan.combines:  # if the write combines, there is one row per key already
-            rows = combine(rows, [rows[self._key].combine_chunks()], fields)
+            how = Combining(fields, plan.rule if plan.rule.partial is not None else None)
+            rows = combine(rows, [rows[self._key].combine_chunks()], how)
         deletes = self._delete_rows(rows.schema)
-        deleted = find_deletes(rows, plan.schema.delete_column)
-        wins = deleted & lacks_ordering_value([rows[name] for name in fields], rows.num_rows)
+        deleted = plan.rule.deletes(rows)
+        wins = deleted & (lacks_ordering_value([rows[name] for name in fields], rows.num_rows) | plan.rule.deletes_win)
         deleted, wins = (np.append(flags, np.ones(deletes.num_rows, np.bool_)) for flags in (deleted, wins))
         rows = combine_chunks(pa.concat_tables([rows, deletes]))
         matches = KeyMatches(rows[self._key]) if positions is None else PositionMatches(positions)
@@ -315,6 +347,7 @@ class MergeHandle:
             deleted=deleted,
             wins=wins,
             ordering_fields=fields,
+            partial=plan.rule.partial,
             indexed_file=indexed_file,
         )
 

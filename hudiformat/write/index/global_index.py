@@ -131,9 +131,7 @@ def _may_move(plan: WritePlan, rows: pa.Table, existing: pa.Table, fields: tuple
     both = tuple(pa.chunked_array([*rows[name].chunks, *existing[name].chunks], rows[name].type) for name in fields)
     ranks = comparable_integers(both, 2 * rows.num_rows)
     wins: Booleans = ranks[: rows.num_rows] >= ranks[rows.num_rows :]
-    if plan.schema.delete_column is not None:
-        wins &= ~np.asarray(pc.fill_null(rows[plan.schema.delete_column], False))
-    return wins
+    return wins & ~plan.rule.deletes(rows)
 
 
 def _deduplicate(rows: Integers, paths: pa.Array, groups: pa.Array) -> pa.Table:

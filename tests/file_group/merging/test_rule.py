@@ -157,6 +157,13 @@ def test_each_way_of_marking_a_row_as_deleted() -> None:
         assert changed.deletes(rows).tolist() == deleted
     every = replace(rule, delete_column="gone", operation_column="op", delete_marker=DeleteMarker("kind", "3"))
     assert every.columns == ("gone", "kind", "op")
+    assert every.deletes(rows.select(["op"])).tolist() == [
+        False,
+        True,
+        True,
+        False,
+    ]  # of columns that are not there, none
+    assert [one.marks_deletes for one in (rule, replace(rule, operation_column="op"), every)] == [False, False, True]
 
 
 def test_a_null_or_the_marker_leaves_a_column_as_it_was() -> None:
