@@ -202,8 +202,10 @@ class Model:
         return self.merge_by_payload(old, new) if self.by_payload else self.merge_by_mode(old, new)
 
     def merge_by_mode(self, old: Entry, new: Entry) -> Entry:
+        if old.is_delete and old.ordering is None and new.is_delete:
+            return old  # deltaMergeDeleteRecord: a delete by key stays
         if new.is_delete and new.ordering is None:
-            return old if old.is_delete and old.ordering is None else new
+            return new
         if self.about.by_event_time and old.ordering is not None and old.ordering > new.ordering:  # type: ignore[operator]
             return old if old.is_delete or new.is_delete else self.fill(old, new)
         return new if old.is_delete or new.is_delete else self.fill(new, old)

@@ -1,0 +1,167 @@
+"""Tables with partial updates and delete markers are what Hudi makes of the same writes: see tests/change_data.py."""
+
+from __future__ import annotations
+
+import tempfile
+from itertools import product
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hudiformat import OptionError, Table, UnsupportedFeatureError, create_table, open_table
+from hudiformat.table.options.merging import merging_of
+from tests.change_data import KINDS, PLACEHOLDER, Model, Row, random_batch, row_of, schema_of, shown, table_of
+from tests.effort import BUSY, examples
+
+pytestmark = pytest.mark.unmeasured
+
+COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
+REFUSED = {("postgres", MOR, 6), ("postgres", MOR, 8)}
+SETS = [one for one in product(KINDS, (COW, MOR), (6, 8, 9)) if one not in REFUSED]
+BUCKET = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
+STEPS = ("upsert", "upsert", "upsert", "delete", "compact", "log_compact", "reopen")
+
+
+def new(path: Path, kind: str, table_type: str, version: int, **options: str) -> Table:
+    """An empty table of the kind; a merge-on-read table has one file group, in whose log files are all rows."""
+    ordering = KINDS[kind].ordering_in(version).split(",") if kind not in ("mysql", "postgres") else []
+    return create_table(
+        path,
+        name="t",
+        schema=schema_of(kind),
+        record_key="id",
+        ordering=ordering,
+        table_type=table_type,
+        version=version,
+        options={**KINDS[kind].options, **(BUCKET if table_type == MOR else {}), **options},
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "table_type", "version"), SETS)
+@settings(deadline=None, max_examples=examples(100), suppress_health_check=BUSY)
+@given(st.data())
+def test_every_step_leaves_what_hudi_would_show(kind: str, table_type: str, version: int, data: st.DataObject) -> None:
+    def choose(count: int) -> int:
+        return data.draw(st.integers(0, count - 1))
+
+    with tempfile.TemporaryDirectory() as folder:
+        table = new(Path(folder, "t"), kind, table_type, version)
+        model = Model(kind, version, table_type == COW, logs_all=True)
+        for step in data.draw(st.lists(st.sampled_from(STEPS), min_size=1, max_size=6)):
+            if step == "upsert":
+                take_rows(table, model, random_batch(kind, choose, 1 + choose(6)))
+            elif step == "delete":
+                rows = {row["id"]: row for row in random_batch(kind, choose, 2)}
+                table.delete(table_of(kind, list(rows.values())))
+                model.delete(rows)
+            elif step == "reopen":
+                table = open_table(table.path)
+            elif table_type == MOR:
+                serve(table, model, step)
+            assert shown(kind, table.snapshot()) == model.rows, step
+
+
+def take_rows(table: Table, model: Model, rows: list[Row]) -> None:
+    table.upsert(table_of(model.kind, rows))
+    model.upsert(rows)
+
+
+def serve(table: Table, model: Model, step: str) -> None:
+    if step == "compact":
+        table.compact()
+        model.compact()
+    else:
+        open_table(table.path, options={"hoodie.log.compaction.blocks.threshold": "2"}).log_compact()
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_row_that_wins_without_changing_anything_keeps_its_meta_fields(tmp_path: Path, version: int) -> None:
+    """By a payload class every update is a new row; by a merge mode only one that sets or fills a value."""
+    table = new(tmp_path / "t", "partial", COW, version)
+    table.upsert(table_of("partial", [row_of("partial", key, 9, "c", ["x", "y", 1]) for key in (0, 1)]))
+    first = table.timeline.completed_writes[-1].time
+    table.upsert(table_of("partial", [row_of("partial", 0, 3, "u", ["late", None, 2])]))
+    rows = table.snapshot().sort_by("id")
+    assert shown("partial", rows) == [row_of("partial", key, 9, "c", ["x", "y", 1]) for key in (0, 1)]
+    kept = [time == first for time in rows["_hoodie_commit_time"].to_pylist()]
+    assert kept == [version == 9, True]
+
+
+def test_properties_of_new_tables_are_those_that_hudi_writes() -> None:
+    """As in tables that Hudi 1.2.0 has made of the same options."""
+    prefix = "hoodie.record.merge.property.hoodie."
+    marked = {f"{prefix}payload.delete.field": "_change_operation_type", f"{prefix}payload.delete.marker": "d"}
+    unavailable = {f"{prefix}write.partial.update.unavailable.value": PLACEHOLDER}
+    partial = "hoodie.table.partial.update.mode"
+    expected: dict[str, dict[str, str]] = {
+        "partial": {partial: "IGNORE_DEFAULTS"},
+        "non-defaults": {partial: "IGNORE_DEFAULTS"},
+        "dms": {f"{prefix}payload.delete.field": "Op", f"{prefix}payload.delete.marker": "D"},
+        "mysql": marked,
+        "postgres": {partial: "FILL_UNAVAILABLE", **marked, **unavailable},
+        "marker": {f"{prefix}payload.delete.field": "op", f"{prefix}payload.delete.marker": "D"},
+    }
+    for kind, properties in expected.items():
+        found = merging_of(KINDS[kind].options, () if kind in ("mysql", "postgres") else ("ts",), version=9)
+        assert dict(found.properties) == properties
+        assert found.payload_class == KINDS[kind].options["hoodie.datasource.write.payload.class"]
+        assert found.ordering_fields == KINDS[kind].ordering_9
+        assert found.mode.value == ("EVENT" if KINDS[kind].by_event_time else "COMMIT") + "_TIME_ORDERING"
+        below = merging_of(KINDS[kind].options, () if kind in ("mysql", "postgres") else ("ts",), version=8)
+        assert dict(below.properties) == (properties if kind == "marker" else {})
+        assert ",".join(below.ordering_fields) == KINDS[kind].ordering
+
+
+PARTIAL = "hoodie.table.partial.update.mode"
+FIELD, MARKER = "hoodie.payload.delete.field", "hoodie.payload.delete.marker"
+
+
+@pytest.mark.parametrize(
+    ("options", "ordering", "version", "message"),
+    [
+        ({FIELD: "op"}, (), 9, f"{FIELD}: expected {MARKER} beside it, found none; set both"),
+        ({MARKER: "D"}, (), 9, f"{MARKER}: expected {FIELD} beside it, found none; set both"),
+        ({PARTIAL: "SOMETIMES"}, (), 9, f"{PARTIAL}: expected one of IGNORE_DEFAULTS, FILL_UNAVAILABLE, found"),
+        ({PARTIAL: "IGNORE_DEFAULTS"}, (), 8, f"{PARTIAL}: expected table version 9, found 8"),
+        ({PARTIAL: "FILL_UNAVAILABLE"}, (), 9, "expected the value that means unavailable beside FILL_UNAVAILABLE"),
+        (
+            {**KINDS["partial"].options, PARTIAL: "FILL_UNAVAILABLE"},
+            ("ts",),
+            9,
+            f"{PARTIAL}: expected 'IGNORE_DEFAULTS', found 'FILL_UNAVAILABLE'; leave the option out",
+        ),
+        ({**KINDS["dms"].options, FIELD: "x", MARKER: "D"}, (), 9, "expected 'Op', found 'x'; leave the option out"),
+        (KINDS["mysql"].options, ("ts",), 9, "ordering: expected _event_bin_file, _event_pos, by which MySqlDebezium"),
+        (KINDS["mysql"].options, ("ts",), 6, "ordering: expected _event_seq, by which MySqlDebeziumAvroPayload orders"),
+        ({FIELD: "a", f"hoodie.record.merge.property.{FIELD}": "b", MARKER: "D"}, (), 9, "expected 'b', found 'a'"),
+        (KINDS["partial"].options, (), 9, "expected ordering columns beside EVENT_TIME_ORDERING, found none"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(
+    options: dict[str, str], ordering: tuple[str, ...], version: int, message: str
+) -> None:
+    with pytest.raises(OptionError, match=message):
+        merging_of(options, ordering, version=version)
+
+
+def test_a_table_whose_placeholders_hudi_shows_is_not_made(tmp_path: Path) -> None:
+    for version in (6, 8):
+        with pytest.raises(UnsupportedFeatureError, match="PostgresDebeziumAvroPayload below version 9"):
+            new(tmp_path / "t", "postgres", MOR, version)
+    assert not list(tmp_path.iterdir())
+
+
+def test_writers_may_repeat_what_the_table_has_and_nothing_else(tmp_path: Path) -> None:
+    table = new(tmp_path / "t", "postgres", COW, 9)
+    open_table(table.path, options={**KINDS["postgres"].options, PARTIAL: "FILL_UNAVAILABLE", MARKER: "d"})
+    for key, value in {PARTIAL: "IGNORE_DEFAULTS", MARKER: "D", FIELD: "op"}.items():
+        with pytest.raises(OptionError, match=f"{key}: expected '.*', as in the table's properties, found '{value}'"):
+            open_table(table.path, options={key: value})
+    with pytest.raises(OptionError, match="expected EVENT_TIME_ORDERING, the merge mode of the table, found"):
+        open_table(table.path, options=KINDS["mysql"].options)
+    plain = new(tmp_path / "p", "partial", COW, 9)
+    with pytest.raises(OptionError, match="expected none, as the table was created without it, found 'D'"):
+        open_table(plain.path, options={MARKER: "D"})
