@@ -9,9 +9,10 @@ from typing import cast
 
 import pyarrow as pa
 
-from hudiformat.api.projecting import fit_rows, project, value_expression
+from hudiformat.api.projecting import fit_rows, project, refuse_unset, value_expression
 from hudiformat.conditions.filters import Filter
 from hudiformat.errors import SchemaError, unknown_column_error
+from hudiformat.file_group.merging.rule import MergeRule, rule_of_rows
 from hudiformat.read.plan import rows_of_state
 from hudiformat.schema.table_schema import RowKeys
 from hudiformat.table.options.values import Operation
@@ -43,12 +44,14 @@ def update_where(state: TableState, *, values: Mapping[str, object], where: Filt
     Raises:
         SchemaError: the table has no such column, it is a column of the record key or partition path, or a value does
             not fit its column.
+        DataError: a value is one that the table takes for an unset one, which changes nothing.
         HudiFormatError: as for an upsert.
     """
     keys = RowKeys.of(state.config)
     check_updated(values, state.schema.arrow.names, keys.columns)
     columns = keys.schema_of_rows(state.schema).arrow
-    return _write(state, Operation.UPSERT, columns, where, partial(_set_columns, values=values))
+    rule = rule_of_rows(state.config, state.schema)
+    return _write(state, Operation.UPSERT, columns, where, partial(_set_columns, values=values, rule=rule))
 
 
 def _write(
@@ -91,7 +94,7 @@ def check_updated(names: Iterable[str], known: Sequence[str], keys: Sequence[str
             )
 
 
-def _set_columns(rows: pa.Table, values: Mapping[str, object]) -> pa.Table:
+def _set_columns(rows: pa.Table, values: Mapping[str, object], rule: MergeRule) -> pa.Table:
     """Return *rows* with columns set to *values*, which are literals or expressions over the rows before the update."""
     fields = [field for field in rows.schema if field.name in values]
     expressions = [value_expression(values[field.name], field, of="update") for field in fields]
@@ -100,6 +103,7 @@ def _set_columns(rows: pa.Table, values: Mapping[str, object]) -> pa.Table:
         new = {field.name: _cast(changed[field.name], field) for field in fields}
     except (pa.ArrowException, ValueError) as error:  # Arrow raises both
         raise SchemaError(f"update: {error}") from None
+    refuse_unset({name: (rows[name], column) for name, column in new.items()}, rule, of="update")
     return pa.Table.from_arrays([new.get(name, rows[name]) for name in rows.schema.names], schema=rows.schema)
 
 

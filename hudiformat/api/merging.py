@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.api.projecting import fit_rows, project, value_expression
+from hudiformat.api.projecting import fit_rows, project, refuse_unset, value_expression
 from hudiformat.arguments import ArrowRows
 from hudiformat.codec.avro.incoming import adapt_to_schema
 from hudiformat.conditions.clauses import Clause, Delete, Insert, Update
@@ -284,8 +284,13 @@ class _Merge:
     def _values(self, clause: Update | Insert, joined: pa.Table) -> pa.Table:
         schema = self.plan.schema
         values = [self._value(clause, field) for field in schema.arrow]
-        rows = project(joined, values, schema.arrow.names, of=type(clause).__name__)
-        return fit_rows(rows, schema)
+        rows = fit_rows(project(joined, values, schema.arrow.names, of=type(clause).__name__), schema)
+        if isinstance(clause, Update):
+            old = joined[TARGET]
+            named = [name for name in clause.values or () if name not in self.fixed]
+            changes = {name: (pc.struct_field(old, [schema.arrow.get_field_index(name)]), rows[name]) for name in named}
+            refuse_unset(changes, self.plan.rule, of=type(clause).__name__)
+        return rows
 
     def _value(self, clause: Update | Insert, field: pa.Field) -> pc.Expression:
         """Return the expression whose value *clause* puts into the column *field*."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.errors import SchemaError
+from hudiformat.errors import DataError, SchemaError
+from hudiformat.file_group.merging.rule import MergeRule
 from hudiformat.schema.table_schema import TableSchema
 
 
@@ -65,3 +66,20 @@ def fit_rows(rows: pa.Table, schema: TableSchema) -> pa.Table:
         DataError: a value does not fit its column.
     """
     return pa.Table.from_batches([schema.fit(batch) for batch in rows.to_batches()], schema.arrow)
+
+
+def refuse_unset(changes: Mapping[str, tuple[pa.ChunkedArray, pa.ChunkedArray]], rule: MergeRule, *, of: str) -> None:
+    """Refuse to change values, by column (before, after), to what *rule* takes for "leave this column as it was".
+
+    Raises:
+        DataError: a table with partial updates would keep the value that it has.
+    """
+    for name, (before, after) in changes.items() if rule.partial is not None else ():
+        assert rule.partial is not None  # noqa: S101 - the loop is empty otherwise
+        if (rule.partial.is_set(name, before) & ~rule.partial.is_set(name, after)).any():
+            what = "null" if rule.partial.marker is None else repr(rule.partial.marker)
+            raise DataError(
+                f"{of}: column {name}: expected a value other than {what}, which the table's partial updates take for "
+                "an unset value, found it; delete the rows and insert them anew",
+                column=name,
+            )

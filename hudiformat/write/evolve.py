@@ -7,6 +7,7 @@ spec/schema-evolution.md.
 from __future__ import annotations
 
 from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.file_group.merging.rule import rule_of_rows
 from hudiformat.schema.column_changes import ColumnChanges
 from hudiformat.schema.evolution import SCHEMA_ON_READ
 from hudiformat.schema.internal_schema import InternalSchema
@@ -52,4 +53,4 @@ def _protected_columns(state: TableState) -> tuple[str, ...]:
     """Return the columns that must stay: those of record keys, partition paths, ordering, buckets and delete flags."""
     config, schema = state.config, state.schema
     own = (*config.record_key_fields, *config.partition_fields, *config.ordering_fields, *state.options.hash_fields)
-    return own if schema.delete_column is None else (*own, schema.delete_column)
+    return (*own, *rule_of_rows(config, schema).delete_columns)

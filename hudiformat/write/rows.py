@@ -139,7 +139,7 @@ class LocatedRows:
 
     def drop_deletes(self, rule: MergeRule) -> LocatedRows:
         """Return the rows that are no deletes by *rule*."""
-        return self.where(~rule.deletes(self.rows)) if rule.marks_deletes else self
+        return self.where(~rule.deletes(self.rows)) if rule.delete_columns else self
 
     def in_group(self, group: str, *, looked_up: bool) -> LocatedRows:
         """Return these rows in *group*, with their positions if the keys of all rows beside them were *looked_up*."""

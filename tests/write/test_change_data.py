@@ -6,11 +6,12 @@ import tempfile
 from itertools import product
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudiformat import OptionError, Table, UnsupportedFeatureError, create_table, open_table
+from hudiformat import DataError, OptionError, Table, UnsupportedFeatureError, Update, create_table, open_table
 from hudiformat.table.options.merging import merging_of
 from tests.change_data import KINDS, PLACEHOLDER, Model, Row, random_batch, row_of, schema_of, shown, table_of
 from tests.effort import BUSY, examples
@@ -165,3 +166,22 @@ def test_writers_may_repeat_what_the_table_has_and_nothing_else(tmp_path: Path) 
     plain = new(tmp_path / "p", "partial", COW, 9)
     with pytest.raises(OptionError, match="expected none, as the table was created without it, found 'D'"):
         open_table(plain.path, options={MARKER: "D"})
+
+
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_a_value_that_would_be_taken_for_unset_is_not_set_by_an_update(tmp_path: Path, table_type: str) -> None:
+    table = new(tmp_path / "t", "partial", table_type, 9)
+    table.upsert(table_of("partial", [row_of("partial", key, 1, "c", ["x", None, key]) for key in range(3)]))
+    with pytest.raises(
+        DataError, match="update: column a: expected a value other than null, which the table's partial"
+    ):
+        table.update({"a": None}, where="n > 0")
+    table.update({"a": "y", "b": None}, where="n > 0")  # b was not set before
+    assert [(row["a"], row["b"]) for row in shown("partial", table.snapshot())] == [("x", None), *[("y", None)] * 2]
+    source = table_of("partial", [row_of("partial", 1, 2, "u", ["z", None, 1])])
+    with pytest.raises(DataError, match="Update: column a: expected a value other than null"):
+        table.merge(source, when_matched=Update({"a": pc.field("source", "b"), "ts": pc.field("source", "ts")}))
+    table.merge(source, when_matched=Update({"a": pc.field("source", "a"), "ts": pc.field("source", "ts")}))
+    assert [row["a"] for row in shown("partial", table.snapshot())] == ["x", "z", "y"]
+    table.delete(where="n = 0")
+    assert len(shown("partial", table.snapshot())) == 2

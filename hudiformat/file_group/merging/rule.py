@@ -105,9 +105,17 @@ class MergeRule:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that merging reads, without those that record keys are made of."""
+        return (
+            *self.ordering_fields,
+            *self.delete_columns,
+            *([self.operation_column] if self.operation_column else []),
+        )
+
+    @property
+    def delete_columns(self) -> tuple[str, ...]:
+        """The columns of a row's own that can mark it as a delete."""
         marker = self.delete_marker and self.delete_marker.column.partition(".")[0]
-        others = (self.delete_column, marker, self.operation_column)
-        return (*self.ordering_fields, *(name for name in others if name))
+        return tuple(name for name in (self.delete_column, marker) if name)
 
     def deletes(self, rows: pa.Table | pa.RecordBatch) -> Booleans:
         """Return for each of *rows* whether it is a delete; a column that they lack marks none.
@@ -122,11 +130,6 @@ class MergeRule:
         if self.delete_marker is not None and self.delete_marker.is_in(rows.schema):
             flags |= _is_true(self.delete_marker.matches(rows))
         return flags
-
-    @property
-    def marks_deletes(self) -> bool:
-        """Whether rows can be deletes by one of their own columns."""
-        return self.delete_column is not None or self.delete_marker is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ from hudiformat.spark.write.lookup.tagging import (
     cache_if_slow,
     key_columns,
     quote,
+    refuse_merged_columns,
     tag_rows,
     with_tags,
 )
@@ -260,7 +261,8 @@ def _sort_bulk_insert(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Da
         tagged = tagged.repartitionByRange(PATH, KEY)
     elif plan.combines:
         tagged = tagged.repartition(PATH, KEY)
-    fields = plan.ordering_fields if plan.combines else ()
+    refuse_merged_columns(plan)
+    fields = plan.combining.ordering_fields if plan.combines else ()
     return tagged.sortWithinPartitions(PATH, KEY, *comparable_columns(tagged.schema, fields))
 
 

@@ -77,9 +77,9 @@ def summarize(df: DataFrame, plan: WritePlan, schema: TableSchema, *, with_data:
         DataError: record keys are null or empty; the error has the number of such rows and shows one of them.
     """
     names = key_columns(plan)
-    deletes = schema.delete_column if schema.delete_column in df.columns else None
-    wanted = df if with_data else df.select(*map(quote, dict.fromkeys([*names, *([deletes] if deletes else [])])))
-    taken = in_task(_summarize_task, plan, schema.only(names), deletes, with_data)
+    deletes = [name for name in plan.rule.delete_columns if name in df.columns]
+    wanted = df if with_data else df.select(*map(quote, dict.fromkeys([*names, *deletes])))
+    taken = in_task(_summarize_task, plan, schema.only(names), with_data)
     with phase(df.sparkSession, plan, "look at the keys"):
         messages = wanted.mapInArrow(taken, "part binary").collect()
     return _merge_parts([pickle.loads(bytes(message[0])) for message in messages], plan)  # noqa: S301 - pickled by us
@@ -88,7 +88,6 @@ def summarize(df: DataFrame, plan: WritePlan, schema: TableSchema, *, with_data:
 def _summarize_task(
     plan: WritePlan,
     keys: TableSchema,
-    deletes: str | None,
     with_data: bool,  # noqa: FBT001 - passed by a partial function
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
@@ -96,7 +95,7 @@ def _summarize_task(
     part, shares = _Part(data=[] if with_data else None), parallelism_of(plan)
     for batch in chain.from_iterable(_tag(part, plan, keys, one) for one in batches):
         _keep(part, batch.drop_columns(TAGS.names), plan)
-        tags = batch.select([PATH, KEY]).append_column(IS_DELETE, _flags(batch, deletes))
+        tags = batch.select([PATH, KEY]).append_column(IS_DELETE, pa.array(plan.rule.deletes(batch)))
         part.rows += len(tags)
         if part.keys is not None:
             part.keys.append(tags)
@@ -126,12 +125,6 @@ def _keep(part: _Part, rows: pa.RecordBatch, plan: WritePlan) -> None:
         is_much = sum(one.nbytes for one in part.data) > plan.options.driver_bytes
         if is_much or part.rows + len(rows) > plan.options.driver_rows:
             part.data = None
-
-
-def _flags(batch: pa.RecordBatch, deletes: str | None) -> pa.Array:
-    if deletes is None:
-        return pa.repeat(False, len(batch))
-    return pc.fill_null(batch[deletes], False)
 
 
 def _count(part: _Part, tags: pa.RecordBatch, shares: Parallelism | None, *, combines: bool) -> None:

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions
-from pyspark.sql.types import StructType
+from pyspark.sql.types import BooleanType, IntegralType, StringType, StructType
 
+from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.schema.table_schema import TableSchema
@@ -33,7 +34,9 @@ from hudiformat.spark.write.lookup.tagging import (
     TAGS,
     cache,
     cache_if_slow,
+    is_deleted,
     quote,
+    refuse_merged_columns,
     with_tags,
 )
 from hudiformat.spark.write.schema import spark_schema
@@ -47,6 +50,8 @@ from hudiformat.write.index.tagging import key_exists
 LOCATIONS = "_hudiformat_locations"
 """The places where the table has the record key of a row, as :func:`location` makes them; null if there are none."""
 
+_SAME_TEXT = (StringType, IntegralType, BooleanType)
+"""Types whose values have the same text in Java and in Spark SQL."""
 _ROUTE, _ORDERING = "_hudiformat_route", "_hudiformat_ordering"
 
 
@@ -67,7 +72,8 @@ def write_everywhere(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Ite
             return iter(written)
         rows = cache(with_tags(df, plan, schema), stack)
         if is_combined:
-            rows = keep_one_per_key(rows, [KEY], plan.ordering_fields)
+            refuse_merged_columns(plan)
+            rows = keep_one_per_key(rows, [KEY], plan.combining.ordering_fields)
         if not plan.looks_everywhere:
             return write_shuffled(cache(rows.drop(*TAGS.names), stack), plan, schema)
         is_insert = plan.operation is Operation.INSERT
@@ -172,7 +178,7 @@ def route_rows(found: DataFrame, plan: WritePlan, *, deleted: Column | None = No
     gone = functions.lit(False) if deleted is None else deleted
 
     def leaves(one: Column) -> Column:
-        return gone | _may_leave(one, plan) if moves else gone
+        return gone | _may_leave(one, found, plan) if moves else gone
 
     def stays(one: Column) -> Column:
         return ~leaves(one)
@@ -189,14 +195,24 @@ def route_rows(found: DataFrame, plan: WritePlan, *, deleted: Column | None = No
     return found.select(*own, KEY, route.alias(_ROUTE)).select(*own, KEY, f"{_ROUTE}.*")
 
 
-def _may_leave(one: Column, plan: WritePlan) -> Column:
-    """Return whether a row may leave the location *one* for its own partition: it wins there, and is no delete."""
+def _may_leave(one: Column, found: DataFrame, plan: WritePlan) -> Column:
+    """Return whether a row may leave the location *one* for its own partition: it wins there, and is no delete.
+
+    Raises:
+        UnsupportedFeatureError: values of the column that marks deletes have other texts in Java than in Spark.
+    """
+    marker = plan.rule.delete_marker
+    kinds = {field.name: field.dataType for field in found.schema}
+    if marker is not None and not isinstance(kinds.get(marker.column), _SAME_TEXT):
+        raise UnsupportedFeatureError(
+            f"{plan.root}: expected a column of texts, integers or booleans that marks deletes, found {marker.column} "
+            "of another type, with a global index that moves rows; set the index's update.partition.path to false",
+            feature="custom delete markers of other types with a global index",
+        )
     leaves = functions.col(PATH) != one[PATH]
     for values in _ordering_values(spark_schema(_ordering_to_compare(plan))):
         leaves &= values >= one[_ORDERING]
-    if plan.schema.delete_column is not None:
-        leaves &= ~functions.coalesce(functions.col(quote(plan.schema.delete_column)), functions.lit(False))
-    return leaves
+    return leaves & ~is_deleted(found, plan)
 
 
 def _ordering_values(ordering: StructType, *, side: str = "") -> list[Column]:

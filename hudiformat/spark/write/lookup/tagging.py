@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions
 from pyspark.sql.types import StringType, StructField, StructType
 
+from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.schema.table_schema import RowKeys, TableSchema
 from hudiformat.spark.write.schema import arrow_schema, fit_shown
 from hudiformat.spark.write.task_errors import mark_errors
@@ -92,10 +95,32 @@ def quote(name: str) -> str:
 
 def is_deleted(df: DataFrame, plan: WritePlan) -> Column:
     """Return a column that tells whether a row of *df* is a delete."""
-    column = plan.schema.delete_column
-    if column is None or column not in df.columns:
-        return functions.lit(False)
-    return functions.coalesce(functions.col(quote(column)), functions.lit(False))
+    flags, marker = [], plan.rule.delete_marker
+    for name in plan.rule.delete_columns:
+        if name not in df.columns:
+            continue
+        if name == plan.rule.delete_column:
+            flags.append(functions.col(quote(name)))
+        elif marker is not None:
+            text = functions.col(".".join(map(quote, marker.column.split(".")))).cast("string")
+            wanted = functions.lit(marker.text.lower() if marker.ignores_case else marker.text)
+            flags.append((functions.lower(text) if marker.ignores_case else text) == wanted)
+    return reduce(or_, (functions.coalesce(one, functions.lit(False)) for one in flags), functions.lit(False))
+
+
+def refuse_merged_columns(plan: WritePlan) -> None:
+    """Refuse to combine rows in Spark, which keeps one of several, if the table merges them column by column.
+
+    Raises:
+        UnsupportedFeatureError: it does.
+    """
+    if plan.combines and plan.combining.rule is not None:
+        raise UnsupportedFeatureError(
+            f"{plan.root}: expected rows that replace each other whole, found partial updates, which tasks cannot "
+            f"combine in a {plan.operation.value} or with a global index; leave one row per key, and set "
+            "hoodie.combine.before.upsert and hoodie.combine.before.insert to false",
+            feature="combining partial updates by tasks",
+        )
 
 
 def cache(df: DataFrame, stack: ExitStack) -> DataFrame:

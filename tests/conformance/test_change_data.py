@@ -1,0 +1,103 @@
+"""Tables with partial updates and delete markers: Hudi and hudiformat write them in turn, and see the same rows."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hudiformat as hf
+from tests.change_data import KINDS, Model, Row, random_batch, schema_of, shown, table_of
+from tests.conformance.hudi import RealHudi
+from tests.effort import sample
+
+COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
+REFUSED = {("postgres", MOR, 6), ("postgres", MOR, 8)}
+SETS = [one for one in product(KINDS, (COW, MOR), (6, 8, 9), ("ours", "theirs")) if one[:3] not in REFUSED]
+COMPACT_NOW = "hoodie.compact.inline.max.delta.commits=1"
+
+
+def options(kind: str, table_type: str, version: int) -> dict[str, Any]:
+    ordering = KINDS[kind].ordering_in(version)
+    return {
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.table.name": "t",
+        "hoodie.metadata.enable": "false",
+        "hoodie.datasource.write.partitionpath.field": "",
+        "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
+        "hoodie.write.auto.upgrade": "false",
+        "hoodie.write.table.version": version,
+        "hoodie.datasource.write.table.type": table_type,
+        "hoodie.table.ordering.fields": ordering,
+        "hoodie.datasource.write.precombine.field": ordering,
+        "hoodie.datasource.write.operation": "upsert",
+        **KINDS[kind].options,
+    }
+
+
+def first_rows(kind: str, choose: Any) -> list[Row]:
+    rows = {row["id"]: row for row in random_batch(kind, choose, 14)}
+    return [row for row in rows.values() if not is_delete(kind, row)]
+
+
+def is_delete(kind: str, row: Row) -> bool:
+    marker = KINDS[kind].marker
+    return marker is not None and row[marker[0]] == marker[1]
+
+
+@pytest.mark.parametrize("shape", sample(SETS, of=8), ids=lambda shape: "-".join(map(str, shape)))
+def test_hudi_and_hudiformat_write_in_turn(hudi: RealHudi, tmp_path: Path, shape: tuple[str, str, int, str]) -> None:
+    """The keys are all in the first base file, so that both find them; late rows and deletes are among the others."""
+    kind, table_type, version, first = shape
+    ours_first = first == "ours"
+    path, chance = tmp_path / "t", random.Random(str(shape))
+    model = Model(kind, version, table_type == COW)
+    theirs = options(kind, table_type, version)
+    rows = first_rows(kind, chance.randrange)
+    if ours_first:
+        ordering = [] if kind in ("mysql", "postgres") else ["ts"]
+        own = {**KINDS[kind].options, "hoodie.index.type": "SIMPLE"}
+        hf.create_table(
+            path,
+            name="t",
+            schema=schema_of(kind),
+            record_key="id",
+            ordering=ordering,
+            table_type=table_type,
+            version=version,
+            options=own,
+        ).bulk_insert(table_of(kind, rows))
+    else:
+        hudi.write(table_of(kind, rows), path, theirs)
+    model.upsert(rows)
+    keys = {row["id"] for row in rows}
+    for turn in range(4):
+        batch = [row for row in random_batch(kind, chance.randrange, 12) if row["id"] in keys]
+        table = hf.open_table(path)
+        by_us = (turn % 2 == 0) != ours_first
+        if turn == 2:
+            gone = batch[:1]
+            if by_us:
+                table.delete(table_of(kind, gone))
+            else:
+                hudi.write(table_of(kind, gone), path, {**theirs, "hoodie.datasource.write.operation": "delete"})
+            model.delete([row["id"] for row in gone])
+        elif by_us:
+            table.upsert(table_of(kind, batch))
+            model.upsert(batch)
+        else:
+            hudi.write(table_of(kind, batch), path, theirs)
+            model.upsert(batch)
+        assert shown(kind, hf.open_table(path).snapshot()) == model.rows
+        assert shown(kind, hudi.read(path)) == model.rows
+    if table_type == MOR:
+        if ours_first:
+            hf.open_table(path).compact()
+        else:
+            hudi.sql(f"call run_compaction(op => 'scheduleAndExecute', path => '{path}', options => '{COMPACT_NOW}')")
+        optimized = {"hoodie.datasource.query.type": "read_optimized"}
+        assert shown(kind, hudi.read(path, optimized)) == model.rows
+        assert shown(kind, hf.open_table(path).read_optimized()) == model.rows
