@@ -41,6 +41,7 @@ _STRATEGY_OF = {
     MergeMode.EVENT_TIME_ORDERING: "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
     MergeMode.COMMIT_TIME_ORDERING: "ce9acb64-bde0-424c-9b91-f6ebba25356d",
 }
+_NEWEST = 9
 _BY_PAYLOAD = "00000000-0000-0000-0000-000000000000"
 """The id of the merge strategy that merges by a payload class."""
 
@@ -58,11 +59,14 @@ def config_of_version(config: TableConfig, version: int, *, path: str) -> TableC
     Source: UpgradeDowngrade and its handlers from SixToSeven to EightToNine and back, Hudi 1.2.0.
     """
     _refuse_keys(config)
+    is_older = config.version < VERSION_WITH_COMPLETION_TIMES
     while config.version != version:
         step = _UP if version > config.version else _DOWN
         following, change = step[config.version]
         properties = change(config)
         properties |= {_VERSION: str(following), _LAYOUT: "1" if following < VERSION_WITH_COMPLETION_TIMES else "2"}
+        if is_older and following == _NEWEST:
+            properties.pop(_STRATEGY, None)  # Hudi writes only the older name if it upgrades both steps at once
         config = config_from_properties(properties, path=path)
     return config
 
@@ -135,7 +139,7 @@ def _from_8_to_9(config: TableConfig) -> Properties:
         properties.pop(_PAYLOAD, None)
     found = PAYLOADS.get(payload or "")
     if found is not None:
-        properties |= {**payload_properties(found), _OLD_STRATEGY: _STRATEGY_OF[found.mode]}
+        properties |= {**payload_properties(found), **_strategy(_STRATEGY_OF[found.mode])}
     renamed = _rename_property(properties, _PRECOMBINE, _ORDERING, config)
     return renamed | ({_ORDERING: ",".join(found.ordering_fields)} if found and found.ordering_fields else {})
 
