@@ -43,8 +43,19 @@ _C = "tests/conformance/"
 _GOLDEN = "tests/read/test_golden.py::test_every_answer_is_hudis"
 _BOTH = f"{_C}test_both_ways.py::"
 _SERVICES = f"{_C}test_services.py::"
+_TURNS = f"{_C}test_change_data.py::test_hudi_and_hudiformat_write_in_turn"
 _INDEXES = f"{_C}test_metadata_indexes.py::"
 _SCHEMA = f"{_C}test_schema_changes.py::"
+
+CHANGE_DATA = {
+    "partial": "`PartialUpdateAvroPayload`",
+    "non-defaults": "`OverwriteNonDefaultsWithLatestAvroPayload`",
+    "dms": "`AWSDmsAvroPayload`",
+    "mysql": "`MySqlDebeziumAvroPayload`",
+    "postgres": "`PostgresDebeziumAvroPayload`",
+    "marker": "`hoodie.payload.delete.field` and `.marker`",
+}
+"""The kinds of tests/change_data.py, and what a reader knows them by."""
 
 LIVE = (
     Feature(
@@ -202,6 +213,21 @@ LIVE = (
             f"{_C}test_partial_updates.py::test_a_partial_update_is_what_hudis_merge_into_writes",
             v9="COMMIT_TIME_ORDERING",
         ),
+    ),
+    *(
+        Feature(
+            f"{name}: writes in turn, {kept.lower().replace('_', '-')}",
+            often(
+                _TURNS,
+                **{f"v{version}": f"{kind}-{kept}-{version}-theirs" for version in versions},
+                long=versions,
+            ),
+        )
+        for kind, name in CHANGE_DATA.items()
+        for kept, versions in (
+            ("COPY_ON_WRITE", (6, 8, 9)),
+            ("MERGE_ON_READ", (9,) if kind == "postgres" else (6, 8, 9)),
+        )
     ),
     Feature(
         "new rows go where Hudi puts them",

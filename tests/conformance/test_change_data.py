@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
 import random
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import hudiformat as hf
 from tests.change_data import KINDS, Model, Row, random_batch, schema_of, shown, table_of
 from tests.conformance.hudi import RealHudi
+from tests.documents import PAGES, blocks
 from tests.effort import sample
 
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
@@ -101,3 +106,61 @@ def test_hudi_and_hudiformat_write_in_turn(hudi: RealHudi, tmp_path: Path, shape
         optimized = {"hoodie.datasource.query.type": "read_optimized"}
         assert shown(kind, hudi.read(path, optimized)) == model.rows
         assert shown(kind, hf.open_table(path).read_optimized()) == model.rows
+
+
+CHANGES = {
+    "hoodie.datasource.query.type": "incremental",
+    "hoodie.datasource.query.incremental.format": "cdc",
+    "hoodie.datasource.read.begin.instanttime": "0",
+}
+
+
+@pytest.mark.parametrize("kind", ["partial", "postgres", "dms"])
+def test_change_data_says_what_hudi_says(hudi: RealHudi, tmp_path: Path, kind: str) -> None:
+    """Of copy-on-write tables with change data, one by each, that get the same rows."""
+    logged = {**KINDS[kind].options, "hoodie.table.cdc.enabled": "true"}
+    ours = hf.create_table(
+        tmp_path / "ours",
+        name="t",
+        schema=schema_of(kind),
+        record_key="id",
+        ordering=[] if kind == "postgres" else "ts",
+        table_type=COW,
+        options=logged,
+    )
+    theirs = {**options(kind, COW, 9), "hoodie.table.cdc.enabled": "true"}
+    chance = random.Random(kind)
+    for turn in range(3):
+        rows = random_batch(kind, chance.randrange, 10) if turn else first_rows(kind, chance.randrange)
+        hudi.write(table_of(kind, rows), tmp_path / "theirs", theirs)
+        ours.upsert(table_of(kind, rows))
+    assert shown(kind, ours.snapshot()) == shown(kind, hudi.read(tmp_path / "theirs"))
+    by_ours = [changes_in(kind, rows) for rows in (ours.cdc("0"), hudi.read(ours.path, CHANGES))]
+    by_theirs = changes_in(kind, hudi.read(tmp_path / "theirs", CHANGES))
+    assert by_ours == [by_theirs, by_theirs]
+
+
+def changes_in(kind: str, rows: pa.Table) -> list[tuple[str, ...]]:
+    """The operation and both images of each change, in the order of the writes; those of one write in order of keys."""
+    names = schema_of(kind).names
+    writes = sorted(set(rows["ts_ms"].to_pylist()))
+    found = []
+    for row in rows.to_pylist():
+        images = [json.loads(row[side] or "null") or {} for side in ("before", "after")]
+        plain = [str({name: image.get(name) for name in names if image.get(name) is not None}) for image in images]
+        found.append((str(writes.index(row["ts_ms"])), *plain, row["op"]))
+    return sorted(found)
+
+
+def test_hudi_reads_the_table_of_the_tutorial_as_the_source_has_it(hudi: RealHudi) -> None:
+    """Before its compaction and after it."""
+    names: dict[str, Any] = {}
+    page = [block.code for block in blocks(PAGES["docs/tutorials/change-data.md"]) if block.language == "python"]
+    with contextlib.redirect_stdout(io.StringIO()):
+        for code in page:
+            if "table.compact()" in code:
+                found = hudi.read(names["table"].path)
+            exec(code, names)  # noqa: S102 - the page's own code
+    source = names["source"]()
+    for rows in (found, hudi.read(names["table"].path)):
+        assert [tuple(row.values()) for row in rows.select(list(names["columns"])).sort_by("id").to_pylist()] == source

@@ -16,8 +16,6 @@ from hudiformat.table.options.merging import merging_of
 from tests.change_data import KINDS, PLACEHOLDER, Model, Row, random_batch, row_of, schema_of, shown, table_of
 from tests.effort import BUSY, examples
 
-pytestmark = pytest.mark.unmeasured
-
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 REFUSED = {("postgres", MOR, 6), ("postgres", MOR, 8)}
 SETS = [one for one in product(KINDS, (COW, MOR), (6, 8, 9)) if one not in REFUSED]
@@ -41,6 +39,7 @@ def new(path: Path, kind: str, table_type: str, version: int, **options: str) ->
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(("kind", "table_type", "version"), SETS)
 @settings(deadline=None, max_examples=examples(100), suppress_health_check=BUSY)
 @given(st.data())
