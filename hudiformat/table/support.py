@@ -53,7 +53,8 @@ def shows_placeholders(config: TableConfig) -> bool:
 
 def refuse_unwritable(state: TableState) -> None:
     """Raise an UnsupportedFeatureError for a table that cannot be written yet."""
-    config, options, found = state.config, state.options, behaviour(state.config)
+    config, options = state.config, state.options
+    found = None if state.context.merger is not None else behaviour(config)
     mode, versions = "hoodie.write.concurrency.mode", ", ".join(map(str, WRITABLE_VERSIONS))
     is_cow = config.table_type is TableType.COPY_ON_WRITE
     has_buckets, is_non_blocking = options.index_type is IndexType.BUCKET, options.concurrency.is_non_blocking
@@ -65,13 +66,9 @@ def refuse_unwritable(state: TableState) -> None:
             f"upgrade it to one of {versions}",
         ),
         AMBIGUOUS_KEYS: (config.has_ambiguous_keys and config.plain_keys is None, CHOOSE_KEYS),
-        "COPY_ON_WRITE tables with a custom merger": (
-            is_cow and state.context.merger is not None,
-            "open the table without merger=, or make a MERGE_ON_READ table",
-        ),
-        PLACEHOLDERS: (shows_placeholders(config), _COPY),
+        PLACEHOLDERS: (found is not None and shows_placeholders(config), _COPY),
         "partial updates with a global index that moves rows, which would need all columns": (
-            found.partial_mode is not None and options.is_global and options.moves_partitions,
+            found is not None and found.partial_mode is not None and options.is_global and options.moves_partitions,
             "set hoodie.record.index.update.partition.path, or that of the index, to false",
         ),
         "tables without meta fields": (not config.populate_meta_fields, _COPY),

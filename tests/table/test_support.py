@@ -140,6 +140,39 @@ def test_a_merger_of_the_users_own_merges_in_place_of_the_properties(tmp_path: P
     assert content(table, ["k", "v"]) == [("a", 1), ("c", 100)]
 
 
+@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize(
+    "options", [{}, {"hoodie.index.type": "BUCKET"}, {"hoodie.table.cdc.enabled": "true"}], ids=str
+)
+def test_a_merger_merges_rows_of_a_copy_on_write_table_as_they_are_written(
+    tmp_path: Path, version: int, options: dict[str, str]
+) -> None:
+    table = new_table(tmp_path / "t", table_type="COPY_ON_WRITE", version=version, options=options)
+    table.insert(rows(("a", 9, "x", 1), ("b", 1, "x", 1), ("d", 1, "y", 1)))
+    summing = open_table(table.path, merger=Sum(), clock=table._context.clock)
+    for number in (10, 100):
+        summing.upsert(rows(("a", 2, "x", number), ("c", 2, "x", number)))
+    summing.delete(rows(("b", 0, "x")).select(["k", "p"]))
+    assert content(summing, ["k", "v"]) == content(table, ["k", "v"]) == [("a", 111), ("c", 110), ("d", 1)]
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_table_of_the_custom_mode_is_written_with_a_merger(tmp_path: Path, table_type: str) -> None:
+    """It merges rows of one write with each other, and a table with keys that no column has."""
+    new_table(tmp_path / "t", table_type=table_type, ordering=())
+    edit(tmp_path / "t", "hoodie.record.merge.mode", "CUSTOM")
+    edit(tmp_path / "t", "hoodie.record.merge.strategy.id", "1-2-3")
+    summing = open_table(tmp_path / "t", merger=Sum())
+    summing.upsert(rows(("a", 1, "x", 1), ("a", 2, "x", 2), ("b", 1, "x", 5)))
+    summing.upsert(rows(("a", 3, "x", 10), ("b", 2, "x", 6), ("a", 1, "x", 20)))
+    assert content(summing, ["k", "v"]) == [("a", 33), ("b", 11)]
+    if table_type == "MERGE_ON_READ":
+        summing.compact()
+    assert content(summing, ["k", "v"]) == [("a", 33), ("b", 11)]
+    with pytest.raises(UnsupportedFeatureError, match="the merge strategy 1-2-3"):
+        open_table(tmp_path / "t").upsert(rows(("a", 1, "x", 1)))
+
+
 def test_rows_without_meta_fields_have_the_keys_that_are_made_of_their_columns() -> None:
     rule = merge_rule(config(9, populate_meta_fields="false"), TableSchema.from_arrow(SCHEMA, "t"), None)
     assert rule.keys(rows(("a", 1), ("b", 2))).to_pylist() == ["a", "b"]

@@ -43,9 +43,13 @@ def _merge_as_entries(rows: pa.Table, codes: Integers, rule: MergeRule, indices:
         batches, [], np.arange(len(codes)), rule, rows.schema, written=[None] * len(batches), positions=codes
     )
     merged = merge_log_entries(entries, rule)
+    counting = merged.entry
+    if rule.merger is not None:  # whatever it merges, the last row counts
+        order = np.argsort(codes, kind="stable")
+        counting = order[np.flatnonzero(np.diff(codes[order], append=-1))]
     both = pa.concat_tables([rows, pa.Table.from_batches(merged.records, rows.schema)])
-    taken = np.where(merged.row >= 0, merged.row + len(codes), merged.entry)
-    return indices[merged.entry], both.take(pa.array(taken))
+    taken = np.where(merged.row >= 0, merged.row + len(codes), counting)
+    return indices[counting], both.take(pa.array(taken))
 
 
 def _combine_in_turns(rows: pa.Table, codes: Integers, rule: MergeRule, indices: Integers) -> tuple[Integers, pa.Table]:

@@ -44,7 +44,8 @@ class RecordMerger(Protocol):
         """Return the merged row of each pair of rows with the same key.
 
         Row *i* of the result is made of row *i* of *older* and row *i* of *newer*.  All three tables have the schema of
-        the table, with all its columns.  Deletes are not passed to the merger: a delete removes the older rows of its
+        the table, with all its columns; in log files and queries that includes the meta fields, in rows that are being
+        written it does not.  Deletes are not passed to the merger: a delete removes the older rows of its
         key, and merging starts anew with the next record.
         """
         ...

@@ -123,7 +123,11 @@ _REFUSED: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("hoodie.write.concat.handle.class", "it names a Java class", ()),
     ("hoodie.compact.merge.handle.class", "it names a Java class", ()),
     ("hoodie.write.record.merge.custom.implementation.classes", "hand open_table a merger", _MERGERS),
-    ("hoodie.payload.update.on.same.ordering.field", "of equal ordering values the newer row counts", ("true",)),
+    (
+        "hoodie.payload.update.on.same.ordering.field",
+        "of equal values the newer row counts, as in Hudi 1.2.0, which ignores the key",
+        ("true",),
+    ),
     ("hoodie.datasource.write.secondarykey.column", "create the index by itself", ()),
     ("hoodie.datasource.write.commitmeta.key.prefix", "options are not copied into the commit", ()),
     ("hoodie.datasource.write.partitions.to.delete", "call table.delete_partitions()", ()),

@@ -12,7 +12,7 @@ from typing import Any
 from hudiformat.errors import warn
 from hudiformat.file_group.base_file.file_indexes import FileIndexer, Indexes
 from hudiformat.file_group.deleted_files import refuse_missing
-from hudiformat.file_group.merging.rule import Combining, MergeRule, RecordMerger, behaviour, rule_of_rows
+from hudiformat.file_group.merging.rule import Combining, MergeRule, RecordMerger, behaviour, merge_rule, rule_of_rows
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.slices import FileSlice, Visibility, newest_files
@@ -130,6 +130,7 @@ class WritePlan:
     - ``record_index`` finds record keys, if it is the index of the write.
     - With ``merges_in_tasks``, a task that reads a file group after its write gets the rows that the commit leaves
       there: no other writer may append to the group, and no custom merger is needed.
+    - ``merger`` merges records instead of the table's own rule; a write with one stays in its process.
     - ``named``, by partition path, are files of the newest slices that commits name: a listing has to show them.
     """
 
@@ -149,6 +150,7 @@ class WritePlan:
     indexes: Indexes | None = None
     record_index: RecordIndex | None = None
     merges_in_tasks: bool = True
+    merger: RecordMerger | None = None
     named: Mapping[str, AbstractSet[str]] = field(default_factory=dict)
 
     def refuse_unlisted(self, storage: Storage, path: str, names: AbstractSet[str]) -> None:
@@ -223,7 +225,12 @@ class WritePlan:
 
     @property
     def rule(self) -> MergeRule:
-        """How the rows of the write are merged with the rows of the table."""
+        """How the rows of the write are merged with the rows of the table, by the table's own properties.
+
+        A table with a custom mode has no rule of its own: its rule is the ``merger``.
+        """
+        if self.config.merge_mode is MergeMode.CUSTOM and self.merger is not None:
+            return merge_rule(self.config, self.schema, self.merger)
         return rule_of_rows(self.config, self.schema)
 
     @property
@@ -244,7 +251,10 @@ class WritePlan:
         """
         if self.operation is Operation.DELETE:
             return Combining()
-        found, rule = behaviour(self.config), self.rule
+        rule = self.rule
+        if self.merger is not None:
+            return Combining(self.ordering_fields, rule if rule.merger is not None else None)
+        found = behaviour(self.config)
         if found.by_payload:
             fills = rule.deletes_win and found.mode is MergeMode.EVENT_TIME_ORDERING
             return Combining(found.combined_by, rule if fills else None)
@@ -295,6 +305,7 @@ def write_plan(
         in_tasks=in_tasks,
         history=schema_history(state) if state.has_ids() else None,
         indexes=indexes_of(state, schema) if state.config.metadata_partitions else None,
+        merger=state.context.merger,
         merges_in_tasks=state.context.merger is None and not state.options.concurrency.is_non_blocking,
         compactions=(
             {key: group.instant.time for key, group in state.in_compaction.items()} if state.logs_name_slices else {}
@@ -382,8 +393,9 @@ def partial_schema(operation: Operation, options: WriteOptions) -> TableSchema |
 
 def _is_sized(state: TableState, operation: Operation) -> bool:
     """Return whether sizing assigns new rows to file groups; with a bucket index, the hash of the key does."""
-    # A custom merger is called when rows are read, so the rows must go to log files.
-    if state.context.merger is not None or state.options.index_type is IndexType.BUCKET:
+    # A custom merger is called when rows of log files are read, so the rows must go to log files if there are any.
+    is_logged = state.context.merger is not None and state.config.table_type is TableType.MERGE_ON_READ
+    if is_logged or state.options.index_type is IndexType.BUCKET:
         return False
     return operation in (Operation.INSERT, Operation.UPSERT)
 

@@ -5,6 +5,7 @@ A bucket without a base file gets its first one in the same way.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -15,12 +16,27 @@ import pyarrow as pa
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.read import BaseRows, read_file_keys
+from hudiformat.file_group.merging.custom import call_merger
 from hudiformat.file_group.merging.keys import KeyIndex, RowSource
 from hudiformat.file_group.merging.partial import combine_columns, set_by
-from hudiformat.file_group.merging.rule import Combining, PartialUpdate, comparable_integers, lacks_ordering_value
+from hudiformat.file_group.merging.rule import (
+    Combining,
+    PartialUpdate,
+    RecordMerger,
+    comparable_integers,
+    lacks_ordering_value,
+)
 from hudiformat.file_group.renamed_columns import scan_rows
 from hudiformat.file_group.slices import FileSlice
-from hudiformat.schema.meta_fields import INSERTED, RECORD_KEY, UPDATED, add_file_name, add_origin, without_file_name
+from hudiformat.schema.meta_fields import (
+    INSERTED,
+    RECORD_KEY,
+    UPDATED,
+    add_file_name,
+    add_origin,
+    is_meta_field,
+    without_file_name,
+)
 from hudiformat.storage.closing import BackgroundCalls
 from hudiformat.table.options.values import Operation
 from hudiformat.timeline.commit_metadata import WriteStat
@@ -38,6 +54,8 @@ from hudiformat.write.rows import (
 )
 
 _LOWER_HALF = 0xFFFFFFFF
+_ONE_MERGER = threading.Lock()
+"""Held while a merger of the user runs: file groups are written by several threads, and queries call it in turn."""
 
 
 class Matches(Protocol):
@@ -98,10 +116,12 @@ class Changes:
 
     A change loses to a row with a higher value of the ``ordering_fields``; not so one in ``wins``, such as a delete
     without an ordering value.  If ``partial`` says which values a row sets, the row that wins takes the others from the
-    row that loses.  ``rows`` have the key as their only meta
-    field; ``stored`` adds the others to the rows that are written, including the operation if the table has it, and
-    these then have ``schema``.  ``deleted_keys`` collects the keys of the rows that were deleted.  ``indexed_file`` is
-    the new file, if secondary indexes need the rows that change, before and after.
+    row that loses.  A ``merger`` merges each change with its row, whatever their ordering values.
+
+    ``rows`` have the key as their only meta field; ``stored`` adds the others to the rows that are written, including
+    the operation if the table has it, and these then have ``schema``.  ``deleted_keys`` collects the keys of the rows
+    that were deleted.  ``indexed_file`` is the new file, if secondary indexes need the rows that change, before and
+    after.
     """
 
     matches: Matches
@@ -112,6 +132,7 @@ class Changes:
     wins: Booleans
     ordering_fields: tuple[str, ...]
     partial: PartialUpdate | None = None
+    merger: RecordMerger | None = None
     indexed_file: OpenBaseFile | None = None
     deleted_keys: list[pa.ChunkedArray] = field(default_factory=list)
 
@@ -121,9 +142,12 @@ class Changes:
         at, change = self.matches.of(rows)
         wins = self._winning_changes(head, at, change)
         base = merged = None
-        if self.partial is not None:
+        if self.partial is not None or self.merger is not None:
             base = pa.Table.from_batches(rows.read(), self.schema)
+        if base is not None and self.partial is not None:
             wins, merged = self._merge_columns(base, at, change, wins)
+        elif base is not None and self.merger is not None:
+            merged = self._merge_by(self.merger, base, at, change)
         at, change = at[wins], change[wins]
         kept = np.ones(head.num_rows, np.bool_)
         kept[at] = False
@@ -181,6 +205,17 @@ class Changes:
         changes[updates] |= is_filled
         merged = combine_columns(older, older_set, newer, newer_set, wins[updates])
         return changes, pa.Table.from_batches([merged]).filter(pa.array(changes[updates]))
+
+    def _merge_by(self, merger: RecordMerger, base: pa.Table, at: Integers, change: Integers) -> pa.Table:
+        """Return the rows that *merger* makes of rows of *base* and the changes that do not delete them."""
+        updates = ~self.deleted[change]
+        newer = self.rows.take(change[updates])
+        own = pa.schema([field for field in newer.schema if not is_meta_field(field.name)])
+        older = base.select(own.names).take(pa.array(at[updates]))
+        with _ONE_MERGER:
+            merged = call_merger(merger, pa.Table.from_arrays(older.columns, schema=own), newer.select(own.names))
+        keys = [newer[name] for name in newer.schema.names if is_meta_field(name)]
+        return pa.Table.from_arrays([*merged.columns, *keys], schema=newer.schema)
 
     def _winning_changes(self, base: pa.Table, at: Integers, change: Integers) -> Booleans:
         """Return which changes win against the row that they match: all but those with a lower ordering value."""
@@ -327,11 +362,13 @@ class MergeHandle:
     def _build_changes(self, file: OpenBaseFile) -> Changes:
         plan = self._plan
         indexed_file = file if plan.indexes is not None and plan.indexes.values else None
-        fields = plan.ordering_fields
+        merger = plan.merger
+        fields = () if merger is not None else plan.ordering_fields
         positions = self._positions()
         rows = self._own_columns(self._changes)
         if not plan.combines:  # if the write combines, there is one row per key already
-            how = Combining(fields, plan.rule if plan.rule.partial is not None else None)
+            merges = plan.rule.partial is not None or plan.rule.merger is not None
+            how = Combining(plan.ordering_fields, plan.rule if merges else None)
             rows = combine(rows, [rows[self._key].combine_chunks()], how)
         deletes = self._delete_rows(rows.schema)
         deleted = plan.rule.deletes(rows)
@@ -347,7 +384,8 @@ class MergeHandle:
             deleted=deleted,
             wins=wins,
             ordering_fields=fields,
-            partial=plan.rule.partial,
+            partial=plan.rule.partial if merger is None else None,
+            merger=merger,
             indexed_file=indexed_file,
         )
 
