@@ -15,6 +15,7 @@ from hudiformat import DataError, OptionError, Table, UnsupportedFeatureError, U
 from hudiformat.table.options.merging import merging_of
 from tests.change_data import KINDS, PLACEHOLDER, Model, Row, random_batch, row_of, schema_of, shown, table_of
 from tests.effort import BUSY, examples
+from tests.tables import edit
 
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 REFUSED = {("postgres", MOR, 6), ("postgres", MOR, 8)}
@@ -88,6 +89,17 @@ def test_a_row_that_wins_without_changing_anything_keeps_its_meta_fields(tmp_pat
     assert shown("partial", rows) == [row_of("partial", key, 9, "c", ["x", "y", 1]) for key in (0, 1)]
     kept = [time == first for time in rows["_hoodie_commit_time"].to_pylist()]
     assert kept == [version == 9, True]
+
+
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_a_partial_payload_without_ordering_columns_fills_the_newest_row(tmp_path: Path, table_type: str) -> None:
+    new(tmp_path / "t", "partial", table_type, 6)
+    for key in ("hoodie.table.precombine.field", "hoodie.table.ordering.fields"):
+        edit(tmp_path / "t", key, None)
+    table = open_table(tmp_path / "t")
+    for batch in ([(5, "x", None, 1), (3, None, "y", None)], [(1, "z", None, None)]):
+        table.upsert(table_of("partial", [row_of("partial", 0, ts, "u", values) for ts, *values in batch]))
+    assert shown("partial", table.snapshot()) == [row_of("partial", 0, 1, "u", ["z", "y", 1])]
 
 
 def test_properties_of_new_tables_are_those_that_hudi_writes() -> None:

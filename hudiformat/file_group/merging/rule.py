@@ -234,6 +234,8 @@ class Behaviour:
     """Whether a payload class of Java merges the records, as below table version 9."""
     combined_by: tuple[str, ...] = ()
     """The ordering fields by which a payload class chooses among rows of one write, however it merges them later."""
+    combines_columns: bool = False
+    """Whether a payload class merges rows of one write column by column, and does not keep one of them."""
 
 
 _DEBEZIUM_DELETE = DeleteMarker("_change_operation_type", "d", ignores_case=True)
@@ -278,6 +280,7 @@ def behaviour(config: TableConfig) -> Behaviour:
         as_payload=payload.partial_mode is _IGNORE_DEFAULTS,
         by_payload=True,
         combined_by=payload.ordering_fields or config.ordering_fields,
+        combines_columns=payload.partial_mode is _IGNORE_DEFAULTS and payload.mode is _EVENT,
     )
 
 

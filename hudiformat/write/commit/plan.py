@@ -256,8 +256,7 @@ class WritePlan:
             return Combining(self.ordering_fields, rule if rule.merger is not None else None)
         found = behaviour(self.config)
         if found.by_payload:
-            fills = rule.deletes_win and found.mode is MergeMode.EVENT_TIME_ORDERING
-            return Combining(found.combined_by, rule if fills else None)
+            return Combining(found.combined_by, rule if found.combines_columns else None)
         return Combining(self.ordering_fields, rule if rule.partial is not None else None)
 
     def indexer(self) -> FileIndexer | None:
