@@ -33,8 +33,6 @@ _HOLD_TEXTS: Sequence[Callable[[pa.DataType], bool]] = (
 )
 _LONG = 64
 """From so many bits on, a number is no long of Arrow's."""
-FEW_ROWS = 1 << 16
-"""Up to this many rows are filtered without threads, whose start would take longer than the filter."""
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _POSITION = re.compile(r"(?<![.\w])FieldPath\(|FieldRef\.Nested\(FieldRef\.FieldPath\(")
 """A column that is named by its number, in the text of an expression without its string literals."""
@@ -62,18 +60,24 @@ def as_filter(given: Filter | None, schema: pa.Schema) -> pc.Expression | None:
     return reduce(operator.or_, [_all_of(group, schema) for group in groups])
 
 
-def filter_rows(rows: pa.Table, condition: pc.Expression, *, few: int = FEW_ROWS) -> pa.Table:
-    """Return the rows for which *condition* is true, as ``rows.filter(condition)``; up to *few* rows without threads.
+def match_rows(rows: pa.Table, condition: pc.Expression) -> pa.BooleanArray:
+    """Return for each of *rows* whether *condition* is true for it, false or null.
+
+    This takes a third of the time of ``rows.filter(condition)``, which copies all columns also where every row
+    matches.
 
     Raises:
-        ArrowException: *condition* uses a column that is missing, or compares values that cannot be compared.
+        ArrowException: *condition* is no condition, uses a column that is missing, or compares values that cannot be
+            compared.
     """
-    if rows.num_rows > few:
-        return rows.filter(condition)
     from pyarrow import acero  # noqa: PLC0415 - it imports pandas
 
     source = acero.Declaration("table_source", acero.TableSourceNodeOptions(rows))
-    return acero.Declaration("filter", acero.FilterNodeOptions(condition), [source]).to_table(use_threads=False)
+    computed = acero.Declaration("project", acero.ProjectNodeOptions([condition]), [source]).to_table(use_threads=False)
+    flags = computed.column(0).combine_chunks()
+    if not isinstance(flags, pa.BooleanArray):
+        raise pa.ArrowTypeError(f"expected a condition, found {condition}, whose values are {flags.type}")
+    return flags
 
 
 def can_evaluate(condition: pc.Expression, schema: pa.Schema) -> bool:
@@ -98,9 +102,9 @@ def columns_of(condition: pc.Expression, schema: pa.Schema) -> list[str]:
 
 
 def _error_of(condition: pc.Expression, rows: pa.Table) -> str | None:
-    """Return the message of Arrow's error when it filters *rows* by *condition*; None if it can."""
+    """Return the message of Arrow's error when it evaluates *condition* on *rows*; None if it can."""
     try:
-        filter_rows(rows, condition)
+        match_rows(rows, condition)
     except pa.ArrowException as error:
         return str(error)
     return None

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from hudiformat.codec.casts import keeps_order
 from hudiformat.codec.conversion import convert_to_schema
-from hudiformat.conditions.filters import columns_of, filter_rows
+from hudiformat.conditions.filters import columns_of, match_rows
 from hudiformat.errors import DataError, HudiFormatError, SchemaError, warn
 from hudiformat.file_group.base_file.filters import can_match
 from hudiformat.file_group.key_filter import key_filter, value_filter
@@ -49,11 +49,13 @@ def filter_batch(rows: pa.RecordBatch, expression: pc.Expression) -> pa.RecordBa
         SchemaError: the filter does not fit the columns.
     """
     try:
-        # Filtered as a table: pyarrow 19 cannot filter a batch when no row is left.
-        kept = filter_rows(pa.Table.from_batches([rows]), expression)
+        flags = match_rows(pa.Table.from_batches([rows]), expression)
     except pa.ArrowException as error:
         raise SchemaError(f"the filter {expression} does not fit the columns: {error}") from error
-    return kept.combine_chunks().to_batches()[0] if kept.num_rows else rows.slice(0, 0)
+    found = flags.true_count
+    if found == rows.num_rows:
+        return rows
+    return rows.filter(flags) if found else rows.slice(0, 0)  # pyarrow 19 cannot filter when no row is left
 
 
 @dataclass(frozen=True)

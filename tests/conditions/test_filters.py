@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 from hudiformat.conditions import filters
-from hudiformat.conditions.filters import as_filter, columns_of, filter_rows
+from hudiformat.conditions.filters import as_filter, columns_of, match_rows
 from hudiformat.errors import FilterError, SchemaError
 
 ROWS = pa.table(
@@ -135,22 +135,26 @@ def test_the_columns_of_a_condition_are_known() -> None:
 def test_of_many_columns_few_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = []
 
-    def counted(table: pa.Table, condition: pc.Expression) -> pa.Table:
+    def counted(table: pa.Table, condition: pc.Expression) -> pa.Array:
         tried.append(table.num_columns)
-        return table.filter(condition)
+        return match_rows(table, condition)
 
-    monkeypatch.setattr(filters, "filter_rows", counted)
+    monkeypatch.setattr(filters, "match_rows", counted)
     schema = pa.schema([(f"column {number}", pa.int64()) for number in range(1000)])
     condition = (pc.field("column 17") > 1) & (pc.field("column 999") < 9)
     assert columns_of(condition, schema) == ["column 17", "column 999"]
     assert max(tried) == 5  # the other three are in the text of the condition, too
 
 
-def test_rows_are_filtered_alike_by_threads_and_without() -> None:
+def test_rows_that_match_are_found_over_all_chunks() -> None:
     rows = pa.concat_tables([ROWS, ROWS.slice(1)])
-    few = filter_rows(rows, pc.field("v") > 1)
-    assert filter_rows(rows, pc.field("v") > 1, few=0).equals(few)
-    assert few["id"].to_pylist() == ["b", None, "b", None]
+    assert match_rows(rows, pc.field("v") > 1).to_pylist() == [False, True, None, True, True, None, True]
+    assert match_rows(rows.slice(0, 0), pc.field("v") > 1).to_pylist() == []
+
+
+def test_an_expression_that_is_no_condition_matches_no_rows() -> None:
+    with pytest.raises(pa.ArrowTypeError, match="expected a condition, found v, whose values are int64"):
+        match_rows(ROWS, pc.field("v"))
 
 
 TYPED = pa.table(

@@ -10,10 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.conditions.filters import Filter, as_filter, filter_rows
+from hudiformat.conditions.filters import Filter, as_filter, match_rows
 from hudiformat.errors import unknown_column_error
-
-_ROW = "__row__"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,5 @@ def select_fields(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
 
 def find_matching_rows(condition: pc.Expression, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
     """Return the numbers of the rows for which *condition* is true, in ascending order; null counts as false."""
-    table = pa.Table.from_batches([batch])
-    numbered = table.append_column(_ROW, pa.array(np.arange(table.num_rows)))
-    rows: npt.NDArray[np.int64] = filter_rows(numbered, condition)[_ROW].to_numpy()
-    return rows
+    flags = match_rows(pa.Table.from_batches([batch]), condition)
+    return np.flatnonzero(np.asarray(pc.fill_null(flags, False)))
