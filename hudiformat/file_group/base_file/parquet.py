@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pyarrow.types as pat
 
 from hudiformat.codec.log.content.parquet_data import AVRO_SCHEMA_KEY
+from hudiformat.codec.parquet.constant_columns import add_constants, batches_without_columns, constant_columns
 from hudiformat.codec.parquet.dates import StoredDates, open_parquet
 from hudiformat.codec.parquet.rows import read_batches
 from hudiformat.codec.statistics import ColumnStatistics, kind_of, loosen_ancient, shorten_bounds
@@ -123,11 +124,16 @@ class ParquetBaseFile:
     ) -> Iterator[pa.RecordBatch]:
         """Yield the columns *names* of the row groups *groups*, or of all, at most *batch_rows* rows at a time."""
         with convert_read_errors(self.path):  # the caller may read outside of the body
-            if names:
-                yield from read_batches(self.file, batch_rows, columns=names, groups=groups, dates=self.dates)
+            chosen = range(self.file.num_row_groups) if groups is None else groups
+            constants = constant_columns(self.file, names, chosen)
+            read = [name for name in names if name not in constants]
+            if read:
+                batches = read_batches(self.file, batch_rows, columns=read, groups=chosen, dates=self.dates)
+            elif constants:
+                batches = batches_without_columns(sum(self.group_rows[number] for number in chosen), batch_rows)
             else:  # pyarrow 19 cannot read batches without columns
-                chosen = range(self.file.num_row_groups) if groups is None else groups
-                yield from self.file.read_row_groups(list(chosen), columns=[]).to_batches()
+                batches = iter(self.file.read_row_groups(list(chosen), columns=[]).to_batches())
+            yield from add_constants(batches, names, constants) if constants else batches
 
     def groups_that_match(self, filter: FileFilter) -> list[int] | None:
         """Return the row groups whose statistics allow a match of *filter*; None if they rule out none."""
