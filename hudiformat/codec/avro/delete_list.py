@@ -94,8 +94,19 @@ def _read_long(array: Cursors, guess_from: int) -> list[pa.Array] | None:
         start, end = int(array.pos[0]), int(array.end[0]) - 1
         if not guess_from <= count <= end - start or array.data[end]:
             return None
+        if (end - start) % count == 0 and (columns := _read_even(array, count, (end - start) // count)) is not None:
+            return columns
         offsets = _guess_offsets(array.at(array.pos, array.end - 1))
         return _read(array.at(offsets[:-1], offsets[1:]), exact=True) if len(offsets) == count + 1 else None
+    except DecodeError:
+        return None
+
+
+def _read_even(array: Cursors, count: int, size: int) -> list[pa.Array] | None:
+    """Decode *count* deletes of *size* bytes each, as they are if all keys have one length; None if they are not."""
+    starts = array.pos[0] + np.arange(count) * size
+    try:
+        return _read(array.at(starts, starts + size), exact=True)
     except DecodeError:
         return None
 

@@ -92,7 +92,7 @@ def read_batches(
 
     A column chunk declares how many values it has.  If it declares fewer than the row group has rows, pyarrow stops
     without an error, so one damaged byte would lose rows.  Dates and times are converted as *dates* says, which are
-    those of the file.
+    those of the file.  The batches have no metadata.
 
     Raises:
         ArrowInvalid: there are fewer rows than the row groups declare; pyarrow raises it for other damage too.
@@ -106,7 +106,8 @@ def read_batches(
     found = 0
     for batch in file.iter_batches(batch_rows, row_groups=list(chosen), columns=columns, use_threads=by_threads):
         found += batch.num_rows
-        yield dates.convert(batch)
+        # Each look at the metadata of a batch copies the texts of the footer, of which the bloom filter is a megabyte.
+        yield dates.convert(batch.replace_schema_metadata(None))
     if found != expected:
         raise pa.ArrowInvalid(f"expected {expected} rows, as the row groups have, found {found} in the columns")
 

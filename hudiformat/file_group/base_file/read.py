@@ -150,19 +150,20 @@ class BaseRows:
     """Some rows of a base file, in file order.
 
     ``head`` has the columns that are read first.  ``read`` returns all columns of the same rows in batches; it can be
-    called once, and only before it is called for later rows.  ``numbers`` are the row numbers in the file, from 0 on.
+    called once, and only before it is called for later rows.  ``numbers`` are the row numbers in the file, from 0 on;
+    a range if no row between them is left out, which takes no memory.
     """
 
     head: pa.RecordBatch
     read: Callable[[], Iterable[pa.RecordBatch]]
-    numbers: _Indices
+    numbers: range | _Indices
 
 
 def to_base_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[BaseRows]:
     """Yield *batches* as base rows; they are all rows of a file, with all columns."""
     start = 0
     for batch in batches:
-        yield BaseRows(batch, partial(iter, [batch]), np.arange(start, start + batch.num_rows))
+        yield BaseRows(batch, partial(iter, [batch]), range(start, start + batch.num_rows))
         start += batch.num_rows
 
 
@@ -330,7 +331,7 @@ def _base_rows(
             columns = [part[name] if name in early else batch[name] for name in schema.names]
             yield batch_of(columns, schema, batch.num_rows)
 
-    return BaseRows(head, read, np.arange(start, start + head.num_rows))
+    return BaseRows(head, read, range(start, start + head.num_rows))
 
 
 def _select_rows(rows: BaseRows, indices: _Indices) -> BaseRows:
@@ -349,7 +350,8 @@ def _select_rows(rows: BaseRows, indices: _Indices) -> BaseRows:
             if len(inside):
                 yield batch.take(pa.array(inside))
 
-    return BaseRows(rows.head.take(pa.array(indices)), read, rows.numbers[indices])
+    numbers = indices + rows.numbers.start if isinstance(rows.numbers, range) else rows.numbers[indices]
+    return BaseRows(rows.head.take(pa.array(indices)), read, numbers)
 
 
 def _row_groups(
