@@ -258,9 +258,11 @@ ENCODERS: dict[str, Callable[[Vector, Any], Any]] = {
     "decode protobuf varint": lambda _, expected: encode_varint(expected).hex(),
     "decode avro varint": lambda _, expected: encode_data("avro")({"schema": LONG}, [{"n": expected}])[24:],
     "decode positions": lambda _, expected: encode_positions(expected),
-    "parse bloom filter": lambda given, _: BloomFilter.of(
-        pa.array(given["keys"], pa.string()), false_positive_rate=given["false_positive_rate"]
-    ).serialize(),
+    "parse bloom filter": lambda given, expected: (
+        BloomFilter(expected["num_hashes"], expected["num_bits"], bytes(len(expected["bits"]) // 2))
+        .with_keys(pa.array(given["keys"], pa.string()))
+        .serialize()
+    ),
     "parse log file name": lambda _, expected: str(hf.LogFileName(**expected)),
     "parse base file name": lambda _, expected: str(hf.BaseFileName(**expected)),
     "parse write token": lambda _, expected: str(WriteToken(**expected)),

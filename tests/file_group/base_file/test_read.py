@@ -62,7 +62,7 @@ def test_the_other_columns_of_any_rows_are_read_on_request(
     first = pa.schema([ALL_COLUMNS.field(name) for name in head])
     for number, part in enumerate(scan_base_rows(scanned, "f.parquet", schema, first, batch_rows=batch_rows)):
         start, count = int(part.numbers[0]), len(part.numbers)
-        assert part.numbers.tolist() == list(range(start, start + count))
+        assert list(part.numbers) == list(range(start, start + count))
         assert part.head.to_pylist() == EXPECTED.select(head).slice(start, count).to_pylist()
         if number in wanted:
             found = pa.Table.from_batches(part.read(), schema)
@@ -87,7 +87,7 @@ def test_columns_of_row_groups_that_are_not_requested_are_not_read(scanned: Loca
 
 def test_batches_are_numbered() -> None:
     parts = list(to_base_rows(ROWS.to_batches(10)))
-    assert [part.numbers.tolist() for part in parts] == [list(range(10)), list(range(10, 20)), list(range(20, 25))]
+    assert [list(part.numbers) for part in parts] == [list(range(10)), list(range(10, 20)), list(range(20, 25))]
     assert [list(part.read()) for part in parts] == [[batch] for batch in ROWS.to_batches(10)]
 
 
@@ -210,7 +210,7 @@ def test_rows_that_match_keep_their_numbers(storage: LocalStorage) -> None:
     where = KeyFilter(pc.field("_hoodie_record_key") != "a")
     parts = scan_base_rows(storage, "f.parquet", SCHEMA, pa.schema([]), where=where, batch_rows=2)
     found = [
-        (part.numbers.tolist(), [row["k"] for batch in part.read() for row in batch.to_pylist()]) for part in parts
+        (list(part.numbers), [row["k"] for batch in part.read() for row in batch.to_pylist()]) for part in parts
     ]
     assert found == [([1], ["b"]), ([2], ["c"])]
 

@@ -28,7 +28,7 @@ def found(folder: Path, where: KeyFilter, *, may_hold: pc.Expression | None = No
     return [
         pair
         for part in parts
-        for pair in zip(part.numbers.tolist(), pa.Table.from_batches(part.read())["n"].to_pylist(), strict=True)
+        for pair in zip(list(part.numbers), pa.Table.from_batches(part.read())["n"].to_pylist(), strict=True)
     ]
 
 
