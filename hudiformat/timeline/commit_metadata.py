@@ -286,18 +286,21 @@ def _parse_metadata(record: dict[str, Any]) -> CommitMetadata:
 def _parse_stat(value: object, what: str) -> WriteStat:
     record = _expect(dict, value, what)
     values: dict[str, Any] = {}
-    for name, json_name in _STAT_NAMES.items():
-        if json_name not in record:
-            continue
-        if record[json_name] is None:
-            values[name] = 0 if name in _NOT_NULL else None
-        elif name in _TEXT_FIELDS:
-            values[name] = _expect(str, record[json_name], name)
-            if name == "partition_path":
-                check_partition_path(values[name])
-        else:
-            values[name] = _PARSERS.get(name, _parse_count)(record[json_name], name)
-    return WriteStat(**values, extra={key: item for key, item in record.items() if key not in _STAT_KEYS})
+    for name, json_name, plain, parse, null in _STAT_PARSERS:  # a commit may have a hundred thousand statistics
+        item = record.get(json_name, _ABSENT)
+        if item.__class__ is plain:
+            values[name] = item
+        elif item is None:
+            values[name] = null
+        elif item is not _ABSENT:
+            values[name] = parse(item, name)
+    check_partition_path(values.get("partition_path") or "")
+    unknown = record.keys() - _STAT_KEYS
+    return WriteStat(**values, extra={key: item for key, item in record.items() if key in unknown} if unknown else {})
+
+
+def _parse_text(value: object, what: str) -> str:
+    return _expect(str, value, what)
 
 
 def _parse_count(value: object, what: str) -> int:
@@ -336,6 +339,19 @@ _PARSERS: Mapping[str, Callable[[object, str], object]] = {
     "runtime_stats": _parse_runtime_stats,
 }
 """The functions that parse the fields of a statistic that are neither texts nor numbers."""
+
+_ABSENT = object()
+_STAT_PARSERS = tuple(
+    (
+        name,
+        json_name,
+        None if name in _PARSERS else str if name in _TEXT_FIELDS else int,
+        _PARSERS.get(name, _parse_text if name in _TEXT_FIELDS else _parse_count),
+        0 if name in _NOT_NULL else None,
+    )
+    for name, json_name in _STAT_NAMES.items()
+)
+"""For each field of a statistic its names, the type that is taken as it is, what parses others, and what null means."""
 
 
 def _expect_mapping(value: object, what: str) -> dict[str, Any]:

@@ -12,11 +12,13 @@ import pyarrow.parquet as pq
 from hudiformat.codec.log.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, compression_level
 from hudiformat.codec.parquet.dates import GREGORIAN
 from hudiformat.codec.parquet.rows import close_writer, columns_with_nan
-from hudiformat.file_group.base_file.row_groups import RowGroupWriter
+from hudiformat.file_group.base_file.row_groups import NEVER_FULL, RowGroupWriter
 from hudiformat.storage.protocol import OutputFile
 
 _SAMPLE_ROWS, _LEAST_SAMPLE = 4_096, 2_048
 """Rows at the beginning of a file that decide which columns have dictionaries; with less than the second, all do."""
+_FEW_BYTES = 1 << 16
+"""Up to so many bytes of few rows are written without dictionaries."""
 _DISTINCT_SHARE = 0.98
 """If at least this share of the sampled values is distinct, the column is written without a dictionary."""
 
@@ -43,25 +45,30 @@ class ParquetBaseFileWriter(RowGroupWriter):
         self._footers: list[pq.FileMetaData] = []
         self._with_nan: list[frozenset[str]] = []
 
-    def _write_group(self, group: pa.Table) -> None:
-        self._writer = self._writer or self._parquet_writer(group)
+    def _write_group(self, group: pa.Table, size: int) -> None:
+        self._writer = self._writer or self._parquet_writer(group, size)
         self._writer.write_table(group, row_group_size=group.num_rows)
         self._with_nan.append(columns_with_nan(group))
 
     def _finish(self, footer: Mapping[str, str]) -> int:
-        writer = self._writer or self._parquet_writer(self._schema.empty_table())
+        writer = self._writer or self._parquet_writer(self._schema.empty_table(), 0)
         named = {AVRO_SCHEMA_KEY: self._avro_schema, MODEL_KEY: "avro", **GREGORIAN}
         writer.add_key_value_metadata({**named, **footer})
         return close_writer(writer, self._target, self._sink, self._with_nan)
 
-    def _parquet_writer(self, first: pa.Table) -> pq.ParquetWriter:
-        """Return the writer of the row groups; *first* holds the rows of the first one."""
+    def _parquet_writer(self, first: pa.Table, size: int) -> pq.ParquetWriter:
+        """Return the writer of the row groups; *first* holds the rows of the first one, which have *size* bytes.
+
+        A compressed file of few rows has no dictionaries: a page more for each column takes a third of the time that
+        writing takes, and makes the file larger.
+        """
+        is_small = self._compression != "none" and first.num_rows < NEVER_FULL and size < _FEW_BYTES
         return pq.ParquetWriter(
             self._sink,
             first.schema,
             compression=self._compression,
             compression_level=compression_level(self._compression),
-            use_dictionary=_with_dictionaries(first),
+            use_dictionary=False if is_small else _with_dictionaries(first),
             store_schema=False,
             metadata_collector=self._footers,
         )

@@ -50,8 +50,8 @@ class RowGroupWriter(ABC):
         """The bloom filter of the closed file, as its footer has it; None if it has none."""
 
     @abstractmethod
-    def _write_group(self, group: pa.Table) -> None:
-        """Encode *group* as the next row group of the file."""
+    def _write_group(self, group: pa.Table, size: int) -> None:
+        """Encode *group* as the next row group of the file; *size* is its bytes in memory, or more."""
 
     @abstractmethod
     def _finish(self, footer: Mapping[str, str]) -> int:
@@ -84,7 +84,7 @@ class RowGroupWriter(ABC):
             count = self._group_rows(rest, size)
             group, rest = rest.slice(0, count), rest.slice(count)
             self._keys += group[RECORD_KEY].chunks
-            self._write_group(group)
+            self._write_group(group, size)
             self._written_rows += count
             self._written_bytes += group.nbytes if rest.num_rows else size
             size = rest.nbytes if rest.num_rows else 0

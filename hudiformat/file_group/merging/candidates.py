@@ -286,16 +286,16 @@ def read_deletes(block: LogBlock, schema: pa.Schema, rule: MergeRule) -> pa.Reco
     written = values.flatten() if isinstance(values, pa.StructArray) else [values]
     if len(written) != len(rule.ordering_fields):
         written = []
-    kinds = delete_schema(schema, rule).types[2:]
+    known = delete_schema(schema, rule)
     ordering = [
         _ordering_values(written[i], kind, name) if written else pa.nulls(len(deletes), kind)
-        for i, (kind, name) in enumerate(zip(kinds, rule.ordering_fields, strict=True))
+        for i, (kind, name) in enumerate(zip(known.types[2:], rule.ordering_fields, strict=True))
     ]
-    resets = lacks_ordering_value(written, len(deletes)) | lacks_ordering_value(ordering, len(deletes))
-    resets |= np.asarray(pc.is_null(values))  # the struct of several ordering fields may be null as a whole
-    return pa.RecordBatch.from_arrays(
-        [deletes["record_key"], pa.array(resets), *ordering], schema=delete_schema(schema, rule)
-    )
+    resets = lacks_ordering_value(ordering, len(deletes))
+    if [column.type for column in written] != known.types[2:]:  # else they are the same values
+        resets = resets | lacks_ordering_value(written, len(deletes))
+    resets = resets | np.asarray(pc.is_null(values))  # the struct of several ordering fields may be null as a whole
+    return pa.RecordBatch.from_arrays([deletes["record_key"], pa.array(resets), *ordering], schema=known)
 
 
 def _ordering_values(values: pa.Array, kind: pa.DataType, name: str) -> pa.Array:
@@ -304,6 +304,8 @@ def _ordering_values(values: pa.Array, kind: pa.DataType, name: str) -> pa.Array
     Raises:
         DataError: they cannot be compared with values of that type.
     """
+    if values.type == kind:
+        return values
     is_missing = bool(lacks_ordering_value([values], len(values)).all())
     try:
         if _are_comparable(values.type, kind):

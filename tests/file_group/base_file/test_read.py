@@ -209,9 +209,7 @@ def test_rows_that_match_keep_their_numbers(storage: LocalStorage) -> None:
     storage.create("f.parquet", encode_base_file(table(["a", "b", "c"]), AVRO).to_pybytes())
     where = KeyFilter(pc.field("_hoodie_record_key") != "a")
     parts = scan_base_rows(storage, "f.parquet", SCHEMA, pa.schema([]), where=where, batch_rows=2)
-    found = [
-        (list(part.numbers), [row["k"] for batch in part.read() for row in batch.to_pylist()]) for part in parts
-    ]
+    found = [(list(part.numbers), [row["k"] for batch in part.read() for row in batch.to_pylist()]) for part in parts]
     assert found == [([1], ["b"]), ([2], ["c"])]
 
 
