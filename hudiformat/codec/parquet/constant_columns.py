@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pat
 
-from hudiformat.codec.avro.schema import batch_of
+from hudiformat.codec.conversion import batch_of
 
 _WORTH_ASKING = 1 << 14
 """Row groups with fewer rows are decoded in about the time that it takes to look at their statistics."""
