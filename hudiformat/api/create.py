@@ -103,6 +103,7 @@ def create_table(
         version=version,
         cdc_enabled=_flag(options, "hoodie.table.cdc.enabled"),
         base_file_format=_base_file_format(options),
+        partition_metafile_use_base_format=_flag(options, "hoodie.partition.metafile.use.base.format"),
         extra={
             "hoodie.table.create.schema": TableSchema.from_arrow(schema, name).avro,
             **merging.properties,

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
+from hudiformat.file_group.partition_metadata import PARTITION_METADATA_FILES
 from hudiformat.naming.file_names import join_path
 from hudiformat.storage.protocol import FileInfo, Storage
 from hudiformat.timeline.config_files import META_FOLDER
 
-PARTITION_METADATA_FILE = ".hoodie_partition_metadata"
-PARTITION_METADATA_FILES = frozenset({PARTITION_METADATA_FILE, f"{PARTITION_METADATA_FILE}.parquet"})
 _PARALLEL_LISTINGS = 16
 """The number of folders that are listed at the same time on a remote storage."""
 

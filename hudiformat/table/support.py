@@ -84,7 +84,6 @@ def refuse_unwritable(state: TableState) -> None:
         },
         "dropped partition columns": (config.drop_partition_columns, _COPY),
         f"base files of format {config.base_file_format}": (config.base_file_format not in FORMATS, _COPY),
-        "partition metadata files in base-file format": (config.partition_metafile_use_base_format, _COPY),
         "bootstrapped tables": (config.bootstrap_base_path is not None, _COPY),
         f"the index {options.index_type.value}": (
             not options.index_type.is_supported,

@@ -9,14 +9,12 @@ spec/services.md.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, timezone
 
-from hudiformat.errors import NameFormatError, StorageError, WriteConflictError
-from hudiformat.file_group.partitions import PARTITION_METADATA_FILE
+from hudiformat.errors import CorruptTableError, NameFormatError, StorageError, WriteConflictError
+from hudiformat.file_group.partition_metadata import find_metadata_file, read_partition_metadata
 from hudiformat.file_group.slices import FileSlice, build_slices, latest_slices
-from hudiformat.naming.file_names import join_path
 from hudiformat.naming.instants import parse_instant
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.listing import list_files
@@ -27,8 +25,6 @@ from hudiformat.timeline.table_config import TimelineZone
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.commit.replacing import Replaced
 from hudiformat.write.commit.transaction import Committed, attempts
-
-_CREATED = re.compile(rb"^commitTime=([0-9]+)", re.MULTILINE)
 
 
 def find_expired_partitions(state: TableState) -> list[str]:
@@ -97,10 +93,10 @@ def _age_begins_at(storage: Storage, path: str, slices: Iterable[FileSlice], opt
     if newest is None or options.strategy is ExpiryStrategy.BY_TIME:
         return newest
     try:
-        created = _CREATED.search(storage.read(join_path(path, PARTITION_METADATA_FILE)))
-    except StorageError:  # its metadata file has another format, or was deleted in the meantime
+        name = find_metadata_file(entry.name for entry in storage.list(path))
+        return None if name is None else read_partition_metadata(storage, path, name).created
+    except (StorageError, CorruptTableError):  # it was deleted in the meantime, or is damaged
         return None
-    return None if created is None else created[1].decode()
 
 
 def _expired_groups(storage: Storage, plan: WritePlan, partitions: Iterable[str]) -> Replaced:

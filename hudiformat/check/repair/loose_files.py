@@ -9,10 +9,11 @@ from hudiformat.check.repair.liveness import WriterTimeout
 from hudiformat.check.repair.repair_folder import RepairFolder
 from hudiformat.check.repair.steps import Job, RepairKind, RepairStep
 from hudiformat.check.verify.finding import TableFinding, TableFindingKind
+from hudiformat.file_group.partition_metadata import encode_partition_metadata
+from hudiformat.naming.file_names import base_name
 from hudiformat.table.state import TableState
 from hudiformat.timeline.config_files import BACKUP_FILE, METADATA_FOLDER, PROPERTIES_FILE
 from hudiformat.write.commit.changing import hold_table_lock
-from hudiformat.write.commit.partitions import partition_metadata
 
 _OUTSIDE = "it is outside of the table: hudiformat clean deletes it"
 
@@ -56,7 +57,8 @@ def _mark(state: TableState, finding: TableFinding, taken: RepairFolder) -> None
     with hold_table_lock(state.context) as owning:
         taken.copy_file(finding.path, finding.message)
         owning.confirm()
-        state.storage.create(finding.path, partition_metadata(folder, finding.instants[0]), overwrite=True)
+        content = encode_partition_metadata(base_name(finding.path), folder, finding.instants[0])
+        state.storage.create(finding.path, content, overwrite=True)
 
 
 def _orphan(state: TableState, finding: TableFinding, timeout: WriterTimeout) -> Job:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 
 from hudiformat.check.verify.finding import TableFinding, TableFindingKind
-from hudiformat.errors import StorageError
-from hudiformat.file_group.partitions import PARTITION_METADATA_FILE, list_partitions
+from hudiformat.errors import CorruptTableError, StorageError
+from hudiformat.file_group.partition_metadata import find_metadata_file, metadata_file_of, read_partition_metadata
+from hudiformat.file_group.partitions import list_partitions
 from hudiformat.naming.file_names import join_path, parse_data_file
 from hudiformat.naming.instants import format_instant
 from hudiformat.services.leftovers import OLD, is_old, temporary_files
@@ -21,7 +21,6 @@ from hudiformat.timeline.timeline import Timeline
 from hudiformat.write.commit.files import marked_instants
 
 _BEING_BUILT = "hoodie.table.metadata.partitions.inflight"
-_DEPTH = re.compile(rb"^partitionDepth=([0-9]+)\s*$", re.MULTILINE)
 _MARKER_AGE = timedelta(minutes=10)
 """The age of a write from which its markers are reported; the writer of a newer one may be about to delete them."""
 
@@ -58,22 +57,22 @@ def findings_of_partitions(state: TableState) -> Iterator[TableFinding]:
         instants = sorted({name.instant for name in files if state.visibility.is_committed(name.instant)})
         message = _partition_damage(state.storage, path, entries) if instants else None
         if message is not None:
-            target = join_path(path, PARTITION_METADATA_FILE)
+            found = find_metadata_file(entry.name for entry in entries)
+            target = join_path(path, found or metadata_file_of(state.config))
             yield TableFinding(TableFindingKind.PARTITION, target, message, (instants[0],))
 
 
 def _partition_damage(storage: Storage, path: str, entries: Sequence[FileInfo]) -> str | None:
-    names = {entry.name for entry in entries}
-    if PARTITION_METADATA_FILE not in names:
-        is_parquet = f"{PARTITION_METADATA_FILE}.parquet" in names
-        return None if is_parquet else "readers do not take the folder for a partition, and skip its files"
+    name = find_metadata_file(entry.name for entry in entries)
+    if name is None:
+        return "readers do not take the folder for a partition, and skip its files"
     try:
-        found = _DEPTH.search(storage.read(join_path(path, PARTITION_METADATA_FILE)))
-    except StorageError as error:
+        found = read_partition_metadata(storage, path, name).depth
+    except (StorageError, CorruptTableError) as error:
         return str(error)
     depth = path.count("/") + 1 if path else 0
-    if found is None or int(found[1]) != depth:
-        shown = "nothing" if found is None else found[1].decode()
+    if found != depth:
+        shown = "nothing" if found is None else found
         return f"expected partitionDepth={depth}, found {shown}: Hudi does not find the table's folder from it"
     return None
 

@@ -138,6 +138,15 @@ def add_texts(tail: bytes, texts: Mapping[str, str]) -> bytes:
     return bytes(data[:start]) + stored + message + bytes([len(message)])
 
 
+def orc_file(table: pa.Table, texts: Mapping[str, str]) -> bytes:
+    """Return an ORC file of *table*, which is small, with *texts* in its footer."""
+    from pyarrow import orc  # noqa: PLC0415 - not every build of pyarrow has it
+
+    sink = pa.BufferOutputStream()
+    orc.write_table(table, sink, compression="zlib")
+    return add_texts(bytes(sink.getvalue()), texts)
+
+
 def _read_footer(file: pa.NativeFile, size: int) -> tuple[_Postscript, bytes]:
     guess = min(size, 1 << 14)
     tail = memoryview(file.read_at(guess, size - guess))

@@ -100,7 +100,6 @@ _REFUSED: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("hoodie.table.log.file.format", "log files have Hudi's format", ()),
     ("hoodie.table.format", "tables have Hudi's format", ()),
     ("hoodie.table.multiple.base.file.formats.enable", "base files are Parquet", ()),
-    ("hoodie.partition.metafile.use.base.format", "partition metadata files are texts", ()),
     ("hoodie.archivelog.folder", "the folder is that of the table's version", ()),
     ("hoodie.timeline.history.path", "the folder is that of the table's version", ()),
     ("hoodie.timeline.path", "the folder is that of the table's version", ()),

@@ -209,6 +209,7 @@ TABLE_KEYS = (
     "hoodie.table.cdc.supplemental.logging.mode",
     "hoodie.table.base.file.format",
     "hoodie.base.file.format",
+    "hoodie.partition.metafile.use.base.format",
 )
 """Keys that are set when a table is created, and stored in its properties."""
 

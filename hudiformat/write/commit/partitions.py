@@ -13,14 +13,22 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
 
-from hudiformat.errors import DataError, StorageError
-from hudiformat.file_group.partitions import PARTITION_METADATA_FILE, PARTITION_METADATA_FILES
+from hudiformat.errors import CorruptTableError, DataError, StorageError
+from hudiformat.file_group.partition_metadata import (
+    PARTITION_METADATA_FILES,
+    encode_partition_metadata,
+    find_metadata_file,
+    is_partition,
+    metadata_file_of,
+    read_partition_metadata,
+)
 from hudiformat.naming.file_names import join_path, parse_data_file
 from hudiformat.naming.keys import refuse_unreadable_path
 from hudiformat.schema.table_schema import RowKeys
 from hudiformat.storage.protocol import TEMPORARY_PREFIX, Storage
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.timeline.config_files import META_FOLDER
+from hudiformat.timeline.table_config import TableConfig
 from hudiformat.write.commit.plan import WritePlan
 
 
@@ -33,27 +41,29 @@ def enter_partition(storage: Storage, plan: WritePlan, path: str, *, sync: bool)
         DataError: it is inside another partition, or has one inside; or Hudi could not read it, or would read other
             values from its path.
     """
-    target = join_path(path, PARTITION_METADATA_FILE)
-    if storage.exists(target):
+    if is_partition(storage, path, plan.config):
         return
     keys = RowKeys.of(plan.config)
     if path and not keys.key_meta_fields:
         refuse_unreadable_path(path, keys.partition_fields, hive_style=keys.hive_style, url_encode=keys.url_encode)
-    refuse_nested(storage, path)
-    if not _create(storage, target, partition_metadata(path, plan.instant), sync=sync):
+    refuse_nested(storage, path, plan.config)
+    name = metadata_file_of(plan.config)
+    target = join_path(path, name)
+    if not _create(storage, target, encode_partition_metadata(name, path, plan.instant), sync=sync):
         return
     if plan.in_tasks or plan.options.concurrency.has_other_writers:
         try:
-            refuse_nested(storage, path)  # again: another writer may have checked and created its own at the same time
+            # Again: another writer may have checked and created its own at the same time.
+            refuse_nested(storage, path, plan.config)
         except DataError:
             storage.delete(target)
             raise
 
 
-def refuse_nested(storage: Storage, path: str) -> None:
+def refuse_nested(storage: Storage, path: str, config: TableConfig) -> None:
     """Raise a DataError if a partition at *path* would be inside another one, or would have one inside."""
     for outer in _outer_folders(path):
-        if storage.exists(join_path(outer, PARTITION_METADATA_FILE)):
+        if is_partition(storage, outer, config):
             raise _nested(storage, path, inner=path, outer=outer)
     inner = next(_partitions_below(storage, path), None)
     if inner is not None:
@@ -75,14 +85,17 @@ def _outer_folders(path: str) -> list[str]:
 
 def leave_partition(storage: Storage, folder: str, instant: str) -> None:
     """Undo :func:`enter_partition` of a failed write, unless a file has been written to the partition since."""
-    metadata = join_path(folder, PARTITION_METADATA_FILE)
-    if _files(storage, folder) != [PARTITION_METADATA_FILE]:
+    names = _files(storage, folder)
+    name = find_metadata_file(names)
+    if name is None or len(names) > 1:
         return
+    metadata = join_path(folder, name)
     try:
         content = storage.read(metadata)
-    except StorageError:  # another process was faster
+        created = read_partition_metadata(storage, folder, name).created
+    except (StorageError, CorruptTableError):  # another process was faster, or it is damaged
         return
-    if f"commitTime={instant}\n".encode() not in content:
+    if created != instant:
         return
     storage.delete(metadata)
     if _files(storage, folder):  # another writer has found the partition in the meantime, and relies on it
@@ -129,7 +142,9 @@ def _checksums_of_nothing(names: Collection[str]) -> list[str]:
     return [name for name in found if name[1:].removesuffix(".crc") not in names]
 
 
-def restore_partitions(storage: Storage, instant: str, by_partition: Mapping[str, Sequence[WriteStat]]) -> None:
+def restore_partitions(
+    storage: Storage, instant: str, by_partition: Mapping[str, Sequence[WriteStat]], config: TableConfig
+) -> None:
     """Create, under the lock, missing metadata files of the partitions that *instant* is about to commit to.
 
     Another writer that gave up may have deleted the metadata file after this write had found it.  That cannot happen to
@@ -138,25 +153,17 @@ def restore_partitions(storage: Storage, instant: str, by_partition: Mapping[str
     Raises:
         DataError: as for :func:`enter_partition`.
     """
+    name = metadata_file_of(config)
     for path, stats in by_partition.items():
-        target = join_path(path, PARTITION_METADATA_FILE)
         is_new = all(_is_first(stat, instant) for stat in stats)
-        if is_new and not storage.exists(target):
-            refuse_nested(storage, path)
-            _create(storage, target, partition_metadata(path, instant), sync=True)
+        if is_new and not is_partition(storage, path, config):
+            refuse_nested(storage, path, config)
+            content = encode_partition_metadata(name, path, instant)
+            _create(storage, join_path(path, name), content, sync=True)
 
 
 def _is_first(stat: WriteStat, instant: str) -> bool:
     return stat.prev_commit in (None, "", "null", instant) and not stat.num_update_writes
-
-
-def partition_metadata(path: str, instant: str) -> bytes:
-    """Return the content of a partition metadata file.
-
-    Source: HoodiePartitionMetadata.
-    """
-    depth = path.count("/") + 1 if path else 0
-    return f"#partition metadata\ncommitTime={instant}\npartitionDepth={depth}\n".encode()
 
 
 def _create(storage: Storage, path: str, content: bytes, *, sync: bool) -> bool:
@@ -180,7 +187,7 @@ def _partitions_below(storage: Storage, path: str) -> Iterator[str]:
     while waiting:
         folder = waiting.pop()
         entries = storage.list(folder)
-        if folder != path and any(entry.name == PARTITION_METADATA_FILE for entry in entries):
+        if folder != path and find_metadata_file(entry.name for entry in entries) is not None:
             yield folder
         else:
             waiting += [

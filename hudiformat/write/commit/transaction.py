@@ -174,7 +174,7 @@ class Transaction:
             # 3. The last checks before the commit: another writer may have deleted the metadata file of a partition;
             #    without a lock, another writer may have begun.
             if has_others:
-                restore_partitions(storage, own, metadata.partition_to_write_stats)
+                restore_partitions(storage, own, metadata.partition_to_write_stats, state.config)
             else:
                 refuse_others(state, self._seen, self.instant)
             # 4. Visible: the metadata table first, then the timeline.  Without a lock, a rollback may have begun

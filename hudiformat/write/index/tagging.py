@@ -22,7 +22,7 @@ from hudiformat.errors import DataError
 from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.read import read_file_keys, scan_base_file
 from hudiformat.file_group.merging.candidates import blocks_to_merge
-from hudiformat.file_group.partitions import PARTITION_METADATA_FILE
+from hudiformat.file_group.partition_metadata import find_metadata_file
 from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile, build_slices, latest_slices
 from hudiformat.naming.file_names import base_name, join_path
 from hudiformat.schema.meta_fields import RECORD_KEY
@@ -250,7 +250,7 @@ class PartitionIndex:
     def is_listed_as_partition(self) -> bool:
         """Whether the folder has been listed, and had a partition metadata file then."""
         listed = self.__dict__.get("_files", ())
-        return any(entry.name == PARTITION_METADATA_FILE for entry in listed)
+        return find_metadata_file(entry.name for entry in listed) is not None
 
     @cached_property
     def _files(self) -> list[FileInfo]:

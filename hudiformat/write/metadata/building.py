@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from hudiformat.codec.log.build import delete_block
 from hudiformat.codec.log.writer import LogWriter
-from hudiformat.file_group.partitions import PARTITION_METADATA_FILE
+from hudiformat.file_group.partition_metadata import PARTITION_METADATA_FILE, encode_partition_metadata
 from hudiformat.metadata_table.changes import KeyedRecords
 from hudiformat.metadata_table.kinds.record_index import group_of_path
 from hudiformat.metadata_table.updates import encode_base_file, file_groups_of
@@ -96,7 +96,7 @@ def build_partition(
         StorageError: a file cannot be created.
     """
     begun = begin_instant(own, config, time, Action.DELTA_COMMIT, CommitMetadata(_BULK_INSERT))
-    content = f"#partition metadata\ncommitTime={time}\npartitionDepth=1\n".encode()
+    content = encode_partition_metadata(PARTITION_METADATA_FILE, partition.name, time)
     own.create(f"{partition.name}/{PARTITION_METADATA_FILE}", content, overwrite=True)
     for file_id in partition.file_ids:
         name = LogFileName(file_id=file_id, instant=time, version=1, write_token=_TOKEN)

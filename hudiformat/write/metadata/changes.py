@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.codec.statistics import ColumnStatistics
-from hudiformat.file_group.partitions import PARTITION_METADATA_FILE
+from hudiformat.file_group.partition_metadata import is_partition
 from hudiformat.file_group.reader import SliceReader, keyed_rows
 from hudiformat.file_group.slices import FileSlice, Visibility, build_slices, latest_slices
 from hudiformat.metadata_table.changes import Change
@@ -197,7 +197,7 @@ class MetadataChanges:
         )
 
     def _is_partition(self, path: str) -> bool:
-        return self.outer.storage.exists(join_path(path, PARTITION_METADATA_FILE))
+        return is_partition(self.outer.storage, path, self.outer.config)
 
 
 def kept_files(rollbacks: Iterable[RollbackMetadata]) -> dict[str, list[WriteStat]]:

@@ -18,5 +18,7 @@ def test_a_format_is_found_by_its_name_and_by_the_extension_of_its_files(name: s
 
 @pytest.mark.parametrize("extension", sorted({*BASE_FILE_EXTENSIONS} - {one.extension for one in FORMATS.values()}))
 def test_a_format_that_is_not_supported_is_refused_by_name(extension: str) -> None:
-    with pytest.raises(UnsupportedFeatureError, match=f"expected .* PARQUET, ORC, found one of format {extension.upper()}"):
+    with pytest.raises(
+        UnsupportedFeatureError, match=f"expected .* PARQUET, ORC, found one of format {extension.upper()}"
+    ):
         format_of(f"p/f-0_0-0-0_001.{extension}")
