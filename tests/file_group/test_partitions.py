@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat.file_group.partitions import PARTITION_METADATA_FILE, list_partitions
+from hudiformat.file_group.partition_metadata import PARTITION_METADATA_FILE
+from hudiformat.file_group.partitions import list_partitions
 from hudiformat.storage.local import LocalStorage
 
 

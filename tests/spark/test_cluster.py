@@ -25,7 +25,7 @@ import pytest
 from pyarrow import fs
 
 import hudiformat as hf
-from hudiformat.file_group.partitions import PARTITION_METADATA_FILE
+from hudiformat.file_group.partition_metadata import PARTITION_METADATA_FILE
 from hudiformat.storage.opening import open_storage
 from hudiformat.storage.protocol import Storage
 from hudiformat.timeline.timeline import read_metadata

@@ -246,7 +246,6 @@ def test_the_metadata_table_may_be_asked_for(tmp_path: Path) -> None:
 
 def test_tables_of_hudi_that_are_not_written_yet(own_golden: Callable[[str], Path]) -> None:
     for name, feature in {
-        "v9-mor-parquet-partition-file-h120": "partition metadata files in base-file format",
         "v9-mor-timestamp-keygen-h120": "key generator TIMESTAMP",
     }.items():
         path = own_golden(name)

@@ -12,7 +12,7 @@ from hudiformat import RepairKind, StepState, Table
 from hudiformat.check.repair.liveness import WriterTimeout
 from hudiformat.check.repair.loose_files import plan_loose_files
 from hudiformat.check.verify.finding import TableFinding, TableFindingKind
-from hudiformat.file_group.partitions import PARTITION_METADATA_FILE
+from hudiformat.file_group.partition_metadata import PARTITION_METADATA_FILE
 from tests.check.repair.breaking import age, orphan
 from tests.tables import new_table, rows
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hudiformat import StorageError, Table, TableFindingKind, open_table
-from hudiformat.file_group.partitions import PARTITION_METADATA_FILE
+from hudiformat.file_group.partition_metadata import PARTITION_METADATA_FILE
 from hudiformat.storage.local import LocalStorage
 from tests.tables import Clock, new_table, rows, unpack
 

@@ -12,15 +12,16 @@ import pytest
 
 from hudiformat import DataError, open_table
 from hudiformat.errors import StorageError
-from hudiformat.file_group.partitions import PARTITION_METADATA_FILE, list_partitions
+from hudiformat.file_group.partition_metadata import PARTITION_METADATA_FILE, encode_partition_metadata
+from hudiformat.file_group.partitions import list_partitions
 from hudiformat.storage.local import LocalStorage
 from hudiformat.storage.protocol import TEMPORARY_PREFIX
+from hudiformat.table.new_table import new_table_config
 from hudiformat.table.options.values import Operation
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.partitions import (
     enter_partition,
     leave_partition,
-    partition_metadata,
     refuse_nested,
     remove_partition,
     restore_partitions,
@@ -34,11 +35,7 @@ from tests.write.commit.support import SHARED, begun
 pytestmark = pytest.mark.unmeasured
 
 METADATA = f"x/{PARTITION_METADATA_FILE}"
-
-
-def test_the_metadata_file_tells_the_instant_and_the_depth() -> None:
-    assert partition_metadata("a/b", "5") == b"#partition metadata\ncommitTime=5\npartitionDepth=2\n"
-    assert partition_metadata("", "5").endswith(b"partitionDepth=0\n")
+CONFIG = new_table_config(name="t", record_key_fields=["k"], partition_fields=["p"])
 
 
 def test_a_partition_is_entered_once_and_left_by_who_made_it(tmp_path: Path) -> None:
@@ -55,7 +52,7 @@ def test_a_partition_is_entered_once_and_left_by_who_made_it(tmp_path: Path) -> 
 
 def test_a_partition_with_a_file_is_not_left(tmp_path: Path) -> None:
     storage = LocalStorage(tmp_path)
-    storage.create(METADATA, partition_metadata("x", "5"))
+    storage.create(METADATA, encode_partition_metadata(PARTITION_METADATA_FILE, "x", "5"))
     storage.create("x/file", b"")
     leave_partition(storage, "x", "5")
     assert storage.exists(METADATA)
@@ -82,14 +79,14 @@ class Meanwhile(LocalStorage):
 @pytest.mark.parametrize("when", ["read", "delete"])
 def test_whoever_leaves_a_partition_that_has_got_a_file_puts_it_back(tmp_path: Path, when: str) -> None:
     storage = LocalStorage(tmp_path)
-    storage.create(METADATA, partition_metadata("x", "5"))
+    storage.create(METADATA, encode_partition_metadata(PARTITION_METADATA_FILE, "x", "5"))
     leave_partition(Meanwhile(tmp_path, when, lambda: storage.create("x/f", b"", overwrite=True)), "x", "5")
-    assert storage.read(METADATA) == partition_metadata("x", "5")
+    assert storage.read(METADATA) == encode_partition_metadata(PARTITION_METADATA_FILE, "x", "5")
 
 
 def test_two_may_leave_a_partition_at_once(tmp_path: Path) -> None:
     storage = LocalStorage(tmp_path)
-    storage.create(METADATA, partition_metadata("x", "5"))
+    storage.create(METADATA, encode_partition_metadata(PARTITION_METADATA_FILE, "x", "5"))
     leave_partition(Meanwhile(tmp_path, "read", lambda: storage.delete(METADATA)), "x", "5")
     assert not storage.exists(METADATA)
 
@@ -153,8 +150,9 @@ def test_before_a_commit_a_partition_inside_another_is_refused(tmp_path: Path) -
     storage = LocalStorage(tmp_path)
     storage.create(METADATA, b"")
     with pytest.raises(DataError, match="'x/y' would be inside the partition 'x'"):
-        restore_partitions(storage, "5", {"x/y": [WriteStat("f", "x/y/f")]})
-    restore_partitions(storage, "5", {path: [WriteStat("f", f"{path}/f", prev_commit="5")] for path in ("x", "y")})
+        restore_partitions(storage, "5", {"x/y": [WriteStat("f", "x/y/f")]}, CONFIG)
+    first = {path: [WriteStat("f", f"{path}/f", prev_commit="5")] for path in ("x", "y")}
+    restore_partitions(storage, "5", first, CONFIG)
     assert storage.exists(f"y/{PARTITION_METADATA_FILE}")
 
 
@@ -232,7 +230,7 @@ def test_of_two_writers_that_nest_partitions_at_once_one_at_most_succeeds(tmp_pa
         enter_partition(Both(tmp_path), first, "a/b", sync=True)
     assert [path for path, _ in list_partitions(storage)] == ["a"]
     with pytest.raises(DataError):
-        refuse_nested(storage, "a/b")
+        refuse_nested(storage, "a/b", first.config)
 
 
 class Turns:
