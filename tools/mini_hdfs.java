@@ -1,9 +1,10 @@
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hdfs.MiniDFSCluster;
+import org.apache.hadoop.security.UserGroupInformation;
 
 /**
  * A name node on a port, and data nodes, with their files in a folder, until standard input ends; each line that comes
- * there kills a data node.
+ * there kills a data node.  Arguments after these are further properties, as name=value.
  */
 public class mini_hdfs {
   public static void main(String[] arguments) throws Exception {
@@ -21,6 +22,11 @@ public class mini_hdfs {
     conf.setInt("dfs.namenode.stale.datanode.interval", 3000);
     conf.setFloat("dfs.namenode.write.stale.datanode.ratio", 1.0f);
     int nodes = Integer.parseInt(arguments[2]);
+    for (int i = 3; i < arguments.length; i++) {
+      String[] property = arguments[i].split("=", 2);
+      conf.set(property[0], property[1]);
+    }
+    UserGroupInformation.setConfiguration(conf);
     MiniDFSCluster cluster =
         new MiniDFSCluster.Builder(conf).nameNodePort(Integer.parseInt(arguments[1])).numDataNodes(nodes).build();
     cluster.waitActive();

@@ -17,7 +17,7 @@ import sys
 import sysconfig
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -91,12 +91,23 @@ def hdfs_server(folder: Path, java: Path) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def hdfs_cluster(folder: Path, java: Path, *, nodes: int) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Run a name node and *nodes* data nodes, and yield the URI of the root, and what kills a data node."""
+def hdfs_cluster(
+    folder: Path,
+    java: Path,
+    *,
+    nodes: int,
+    properties: Mapping[str, str] | None = None,
+    options: Sequence[str] = (),
+) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Run a name node and *nodes* data nodes, and yield the URI of the root, and what kills a data node.
+
+    *properties* are Hadoop's, and *options* those of the JVM.
+    """
     home, port = _jars("hdfs-3.4.1", HDFS), _free_port()
     program = str(Path(__file__).with_name("mini_hdfs.java"))
-    command = [str(java / "bin" / "java"), *_SMALL, "-cp", f"{home}/*", program, str(folder / "data")]
-    with _running([*command, str(port), str(nodes)], folder, port, says="ready") as process:
+    command = [str(java / "bin" / "java"), *_SMALL, *options, "-cp", f"{home}/*", program, str(folder / "data")]
+    more = [f"{name}={value}" for name, value in (properties or {}).items()]
+    with _running([*command, str(port), str(nodes), *more], folder, port, says="ready") as process:
 
         def kill() -> None:
             if process.stdin is not None:

@@ -89,7 +89,7 @@ def split_name(name: str | tuple[str, ...]) -> tuple[str, str]:
     parts = tuple(name.split(".")) if isinstance(name, str) else tuple(name)
     if len(parts) == 1:
         parts = ("default", *parts)
-    if len(parts) != 2 or not all(parts):  # noqa: PLR2004 - a database and a table
+    if len(parts) != 2 or not all(parts) or any("/" in part for part in parts):  # noqa: PLR2004 - a database and a table
         raise OptionError(f"name: expected database.table, found {name!r}", option="name")
     return parts[0], parts[1]
 

@@ -71,6 +71,8 @@ def test_a_table_that_is_not_there_or_not_hudis_is_named(path: Path) -> None:
         hf.open_table(f"{URI}/lake.other")
     with pytest.raises(OptionError, match=r"name: expected database.table, found 'a.b.c'"):
         hf.open_table(f"{URI}/a.b.c")
+    with pytest.raises(OptionError, match="name: expected database.table, found 'lake/t'"):
+        hf.open_table(f"{URI}/lake/t")
     with pytest.raises(NotATableError, match="there is no table default.t"):
         hf.open_table(f"{URI}/t")
     with pytest.raises(OptionError, match="uri: expected a catalog, found .*, a table in one; use open_table"):
