@@ -568,7 +568,7 @@ class Table(ReadableTable):
         if catalog is not None:
             address = parse_catalog_address(catalog)
             return tell(self._context, open_catalog(address, options), options.of_tool(address.tool))
-        tool = next(iter(options.after_commits or options.tools), SyncTool.HIVE)
+        tool = next(iter(options.named), SyncTool.HIVE)
         return tell(self._context, catalog_of(tool, options), options.of_tool(tool))
 
     def plan_inserts(self, inserts: ArrowRows | Mapping[str, int]) -> tuple[PartitionPlan, ...]:

@@ -179,7 +179,9 @@ def test_in_each_case_glue_has_what_a_metastore_has(
     case: str, tmp_path: Path, asked: Counter[str], metastore_in_memory: FakeMetastore
 ) -> None:
     path = tmp_path / case
-    more = {key: value for key, value in SYNC.items() if "database" not in key}
+    tools = "hoodie.meta.sync.client.tool.class"
+    more = {**SYNC, tools: f"org.apache.hudi.hive.HiveSyncTool,{SYNC[tools]}"}
+    del more["hoodie.datasource.hive_sync.database"]
     of_glue, metastore = GlueCatalog(GlueOptions()), HiveCatalog(["metastore"])
     for step in writes(case, path, more):
         there, known = of_glue.tables("db"), metastore.tables("db")

@@ -13,11 +13,13 @@ import hudiformat as hf
 from hudiformat import CatalogError, HudiFormatWarning, OptionError, Table, UnsupportedFeatureError
 from hudiformat.catalogs.column_types import hive_type, spark_schema_text
 from hudiformat.codec.avro.types import parse_avro_types
+from hudiformat.table.options.keys import parse_write_options
 from hudiformat.table.options.sync import Extractor
 from tests.catalogs.fake_metastore import FakeMetastore
 from tests.tables import new_table, rows
 
 HIVE = "hoodie.datasource.hive_sync."
+BY_HIVE, BY_GLUE = "org.apache.hudi.hive.HiveSyncTool", "org.apache.hudi.aws.sync.AwsGlueCatalogSyncTool"
 SYNC = {f"{HIVE}enable": "true", f"{HIVE}mode": "hms", f"{HIVE}database": "db"}
 
 
@@ -41,6 +43,25 @@ def test_the_other_switch_tells_the_catalogs_of_its_tools(tmp_path: Path, metast
     options = {"hoodie.datasource.meta.sync.enable": "true", f"{HIVE}database": "db"}
     new_table(tmp_path / "t", table_type="COPY_ON_WRITE", options=options).upsert(rows(("a", 1, "x", 1)))
     assert names_of(metastore_in_memory) == ["p=x"]
+
+
+@pytest.mark.parametrize("switch", ["hoodie.datasource.hive_sync.enable", "hoodie.datasource.meta.sync.enable"])
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        ({}, ["HIVE"]),
+        ({"hoodie.meta.sync.client.tool.class": BY_GLUE}, ["GLUE"]),
+        ({"hoodie.meta.sync.client.tool.class": f"{BY_HIVE},{BY_GLUE}"}, ["HIVE", "GLUE"]),
+        ({"hoodie.datasource.hive_sync.mode": "glue"}, ["GLUE"]),
+        ({"hoodie.datasource.hive_sync.mode": "glue", "hoodie.meta.sync.client.tool.class": BY_GLUE}, ["GLUE"]),
+    ],
+)
+@pytest.mark.all_sets
+def test_both_switches_are_for_all_catalogs_that_are_named(switch: str, named: dict[str, str], told: list[str]) -> None:
+    """With the older switch Hudi once told a metastore alone, and does not any more."""
+    options = parse_write_options({switch: "true", **named}).catalogs
+    assert [tool.name for tool in options.after_commits] == told
+    assert parse_write_options(named).catalogs.after_commits == ()
 
 
 def test_the_next_commit_asks_for_its_own_partitions_only(table: Table, metastore_in_memory: FakeMetastore) -> None:

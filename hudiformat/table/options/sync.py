@@ -37,6 +37,8 @@ class SyncMode(Enum):
 
     HMS = "hms"
     """By the metastore's own Thrift protocol."""
+    GLUE = "glue"
+    """Not at all: AWS Glue is told in its place."""
     HIVEQL = "hiveql"
     """By statements that run in the writer's process, which needs Java."""
     JDBC = "jdbc"
@@ -114,8 +116,8 @@ class GlueOptions:
 class SyncOptions:
     """Whether catalogs are told of a table after each commit, and what they are told.
 
-    Texts that are empty, and None, stand for what the table's properties say.  ``hive`` is the older switch, for a Hive
-    Metastore alone; ``meta`` is the one for all ``tools``.
+    Texts that are empty, and None, stand for what the table's properties say.  ``hive`` and ``meta`` are an older and a
+    newer switch, which say the same.
 
     Source: HoodieSyncConfig, HiveSyncConfigHolder, HiveSyncConfig, Hudi 1.2.0.
     """
@@ -162,10 +164,16 @@ class SyncOptions:
         return replace(self, database=database, table=table, recreate=self.recreate or own.recreate)
 
     @property
+    def named(self) -> tuple[SyncTool, ...]:
+        """The catalogs that the options name.  Source: HoodieSparkSqlWriter.metaSync, Hudi 1.2.0."""
+        if self.mode is not SyncMode.GLUE:
+            return tuple(dict.fromkeys(self.tools))
+        return tuple(dict.fromkeys([*(tool for tool in self.tools if tool is not SyncTool.HIVE), SyncTool.GLUE]))
+
+    @property
     def after_commits(self) -> tuple[SyncTool, ...]:
         """The catalogs that are told after each commit."""
-        asked = (SyncTool.HIVE,) if self.hive else ()
-        return tuple(dict.fromkeys([*asked, *(self.tools if self.meta else ())]))
+        return self.named if self.hive or self.meta else ()
 
     def check(self, tools: tuple[SyncTool, ...]) -> None:
         """Raise an UnsupportedFeatureError if the options ask for a way of telling *tools* that is not supported."""
