@@ -191,8 +191,45 @@ def test_a_value_that_would_be_taken_for_unset_is_not_set_by_an_update(tmp_path:
     assert [(row["a"], row["b"]) for row in shown("partial", table.snapshot())] == [("x", None), *[("y", None)] * 2]
     source = table_of("partial", [row_of("partial", 1, 2, "u", ["z", None, 1])])
     with pytest.raises(DataError, match="Update: column a: expected a value other than null"):
-        table.merge(source, when_matched=Update({"a": pc.field("source", "b"), "ts": pc.field("source", "ts")}))
-    table.merge(source, when_matched=Update({"a": pc.field("source", "a"), "ts": pc.field("source", "ts")}))
+        table.merge(source, when_matched=[Update({"a": pc.field("source", "b"), "ts": pc.field("source", "ts")})])
+    table.merge(source, when_matched=[Update({"a": pc.field("source", "a"), "ts": pc.field("source", "ts")})])
     assert [row["a"] for row in shown("partial", table.snapshot())] == ["x", "z", "y"]
     table.delete(where="n = 0")
     assert len(shown("partial", table.snapshot())) == 2
+
+
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_indexes_know_the_values_that_rows_are_merged_to(tmp_path: Path, table_type: str) -> None:
+    indexed = {
+        "hoodie.metadata.enable": "true",
+        "hoodie.metadata.global.record.level.index.enable": "true",
+        "hoodie.index.type": "RECORD_INDEX",
+    }
+    table = create_table(
+        tmp_path / "t",
+        name="t",
+        schema=schema_of("partial"),
+        record_key="id",
+        ordering="ts",
+        table_type=table_type,
+        options={**KINDS["partial"].options, **indexed},
+    )
+    model = Model("partial", 9, table_type == COW)
+    take_rows(table, model, [row_of("partial", key, 5, "c", [f"a{key}", f"b{key}", key]) for key in range(4)])
+    table.create_index("column_stats")
+    table.create_index("bloom_filters")
+    take_rows(
+        table, model, [row_of("partial", 0, 6, "u", [None, "new", None]), row_of("partial", 1, 6, "u", ["c", None, 9])]
+    )
+    take_rows(table, model, [row_of("partial", 2, 1, "u", ["late", "late", 7])])
+    assert shown("partial", table.snapshot()) == model.rows
+    for value, keys in {"a0": ["k0"], "a1": [], "c": ["k1"], "a2": ["k2"], "late": []}.items():
+        found = table.snapshot(filter=f"a = '{value}'")
+        assert [row["id"] for row in shown("partial", found)] == keys, value
+    assert table.snapshot(filter="b = 'new' and n = 0").num_rows == 1
+    assert table.verify() == []
+    if table_type == MOR:
+        table.compact()
+    table.cluster()
+    assert shown("partial", table.snapshot()) == model.rows
+    assert table.verify() == []

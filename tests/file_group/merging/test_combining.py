@@ -64,7 +64,7 @@ def test_a_delete_neither_gives_values_nor_takes_them() -> None:
 
 def test_a_payload_class_combines_deletes_in_turn() -> None:
     """If the delete has the higher ordering value, the newer row counts, whichever it is; else it only fills."""
-    of_payload = {"as_payload": True}
+    of_payload: dict[str, Any] = {"as_payload": True}
     assert merged([0, 0], [(9, None, None, "D"), (1, "x", None, "U")], **of_payload) == [(1, (1, "x", None, "U"))]
     assert merged([0, 0], [(1, "x", None, "U"), (9, None, None, "D")], **of_payload) == [(1, (9, None, None, "D"))]
     assert merged([0, 0], [(9, "x", None, "U"), (1, "y", "b", "D")], **of_payload) == [(0, (9, "x", "b", "U"))]
