@@ -8,7 +8,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from hudiformat.errors import OptionError, SchemaError, UnsupportedFeatureError, suggest_names
-from hudiformat.file_group.merging.rule import behaviour
+from hudiformat.file_group.merging.rule import rule_of_rows
 from hudiformat.schema.evolution import PARTIAL_SCHEMA
 from hudiformat.schema.table_schema import RowKeys, TableSchema
 from hudiformat.table.options.values import IndexType
@@ -47,6 +47,7 @@ def partial_rows(state: TableState, partial: TableSchema, found: pa.Schema) -> T
 
 def _refuse_unsupported(state: TableState) -> None:
     config, options = state.config, state.options
+    rule = rule_of_rows(config, state.schema) if state.context.merger is None else None
     refused = {
         "tables without a record key": not config.record_key_fields,
         "COPY_ON_WRITE tables": config.table_type is TableType.COPY_ON_WRITE,
@@ -54,6 +55,7 @@ def _refuse_unsupported(state: TableState) -> None:
         "a bucket index, which cannot tell whether a row exists": options.index_type is IndexType.BUCKET,
         "a global index that moves rows, which would need all columns": options.is_global and options.moves_partitions,
         "a custom merger": state.context.merger is not None,
+        "a partial update mode, which says by values what a row sets": rule is not None and rule.partial is not None,
     }
     for feature, present in refused.items():
         if present:
@@ -77,10 +79,12 @@ def _check_schema(state: TableState, partial: TableSchema) -> None:
             raise _schema_error(
                 f"expected columns of the table, {known}, found {field.name!r} of type {field.type}{hint}"
             )
-    if {table.delete_column}.intersection(columns.names):  # Hudi writes such a delete as an update
-        raise _schema_error(f"expected no deletes, found the column {table.delete_column}; delete by key instead")
-    if behaviour(state.config).mode is MergeMode.EVENT_TIME_ORDERING:
-        for name in sorted(set(state.config.ordering_fields).difference(columns.names)):
+    rule = rule_of_rows(state.config, table)
+    for name in rule.delete_columns:
+        if name in columns.names:  # Hudi writes such a delete as an update
+            raise _schema_error(f"expected no deletes, found the column {name}; delete by key instead")
+    if rule.mode is MergeMode.EVENT_TIME_ORDERING:
+        for name in sorted(set(rule.ordering_fields).difference(columns.names)):
             raise _schema_error(f"expected the ordering column {name!r}, found {', '.join(columns.names)}; add it")
 
 

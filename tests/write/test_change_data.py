@@ -6,12 +6,14 @@ import tempfile
 from itertools import product
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudiformat import DataError, OptionError, Table, UnsupportedFeatureError, Update, create_table, open_table
+from hudiformat.schema.table_schema import TableSchema
 from hudiformat.table.options.merging import merging_of
 from tests.change_data import KINDS, PLACEHOLDER, Model, Row, random_batch, row_of, schema_of, shown, table_of
 from tests.effort import BUSY, examples
@@ -100,6 +102,27 @@ def test_a_partial_payload_without_ordering_columns_fills_the_newest_row(tmp_pat
     for batch in ([(5, "x", None, 1), (3, None, "y", None)], [(1, "z", None, None)]):
         table.upsert(table_of("partial", [row_of("partial", 0, ts, "u", values) for ts, *values in batch]))
     assert shown("partial", table.snapshot()) == [row_of("partial", 0, 1, "u", ["z", "y", 1])]
+
+
+@pytest.mark.parametrize(("kind", "message"), [("partial", "partial update mode, which"), ("marker", "the column op")])
+def test_rows_of_some_columns_are_refused_where_values_say_what_a_row_sets(
+    tmp_path: Path, kind: str, message: str
+) -> None:
+    table = create_table(
+        tmp_path / "t", name="t", schema=schema_of(kind), record_key="id", ordering="ts", options=KINDS[kind].options
+    )
+    table.upsert(table_of(kind, [row_of(kind, 0, 1, "c", ["x", "y", 1])]))
+    some = TableSchema.from_arrow(schema_of(kind), "t").only(["ts", "op"])
+    partial = open_table(table.path, options={"hoodie.write.partial.update.schema": some.avro})
+    with pytest.raises((OptionError, UnsupportedFeatureError), match=message):
+        partial.upsert(pa.table({"id": ["k0"], "ts": [2], "op": ["D"]}))
+
+
+def test_inserts_leave_rows_out_that_are_deletes(tmp_path: Path) -> None:
+    for operation in ("insert", "bulk_insert", "insert_overwrite_table"):
+        table = new(tmp_path / operation, "dms", COW, 9)
+        getattr(table, operation)(table_of("dms", [row_of("dms", key, 1, "cd"[key], ["x", "y", 1]) for key in (0, 1)]))
+        assert [row["id"] for row in shown("dms", table.snapshot())] == ["k0"], operation
 
 
 def test_properties_of_new_tables_are_those_that_hudi_writes() -> None:
