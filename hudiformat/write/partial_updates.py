@@ -81,7 +81,7 @@ def _check_schema(state: TableState, partial: TableSchema) -> None:
             )
     rule = rule_of_rows(state.config, table)
     for name in rule.delete_columns:
-        if name in columns.names:  # Hudi writes such a delete as an update
+        if columns.get_field_index(name) >= 0:  # Hudi writes such a delete as an update
             raise _schema_error(f"expected no deletes, found the column {name}; delete by key instead")
     if rule.mode is MergeMode.EVENT_TIME_ORDERING:
         for name in sorted(set(rule.ordering_fields).difference(columns.names)):

@@ -29,7 +29,7 @@ from hudiformat.write.handles.logged_entries import LoggedEntries
 from hudiformat.write.handles.merge import MergeHandle
 from hudiformat.write.index.tagging import PartitionIndex
 from hudiformat.write.new_rows import NewRows, new_group
-from hudiformat.write.rows import LocatedRows, sort_by_group, split_by_group
+from hudiformat.write.rows import LocatedRows, find_deletes, sort_by_group, split_by_group
 
 PARTS_OF_A_BLOCK = 1024
 """The rows of a file group are few if a block has room for this many times their bytes."""
@@ -195,7 +195,7 @@ class PartitionWriter:
     def _are_updates(self, rows: pa.RecordBatch) -> bool:
         """Return whether no row is a delete and no new row joins them in a block, which new rows might fill."""
         plan = self._plan
-        has_deletes = plan.operation is Operation.DELETE or plan.rule.deletes(rows).any()
+        has_deletes = plan.operation is Operation.DELETE or find_deletes(rows, plan.rule).any()
         return plan.uses_buckets and not has_deletes
 
     @property
@@ -229,7 +229,7 @@ class PartitionWriter:
             if len(rows):
                 handle.insert(rows, first_counter=self._count(len(rows)))
             return
-        deleted = self._plan.rule.deletes(rows.rows)
+        deleted = find_deletes(rows.rows, self._plan.rule)
         if deleted.any() and isinstance(handle, AppendHandle):
             handle.delete_rows(rows.where(deleted))
             rows = rows.where(~deleted)

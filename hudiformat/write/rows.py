@@ -139,7 +139,7 @@ class LocatedRows:
 
     def drop_deletes(self, rule: MergeRule) -> LocatedRows:
         """Return the rows that are no deletes by *rule*."""
-        return self.where(~rule.deletes(self.rows)) if rule.delete_columns else self
+        return self.where(~find_deletes(self.rows, rule)) if rule.delete_columns else self
 
     def in_group(self, group: str, *, looked_up: bool) -> LocatedRows:
         """Return these rows in *group*, with their positions if the keys of all rows beside them were *looked_up*."""
@@ -215,6 +215,11 @@ def _number_groups(part: LocatedRows, number_of: dict[str, int]) -> Integers:
     for code in np.flatnonzero(np.bincount(part.codes)).tolist():
         numbers[code] = number_of.setdefault(part.groups[code], len(number_of))
     return numbers[part.codes]
+
+
+def find_deletes(rows: pa.RecordBatch, rule: MergeRule) -> Booleans:
+    """Return which of *rows* are deletes by their own columns; rows of most tables cannot be."""
+    return rule.deletes(rows) if rule.delete_columns else np.zeros(rows.num_rows, np.bool_)
 
 
 def take_rows(rows: Rows, indices: Integers) -> Rows:
