@@ -35,7 +35,7 @@ def test_every_group_has_the_reason_why_it_takes_rows_or_not(command: Command, t
     ]
     y = result.lines[8:]
     assert y[0] == "partition 'y': 200000 new rows"
-    assert y[-2].split()[2:4] == ["122876", "122876"]
+    assert y[-2].split()[2:4] == ["122877", "122877"]
     assert y[-2].endswith("takes records")
 
 

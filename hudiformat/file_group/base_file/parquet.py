@@ -16,9 +16,8 @@ import pyarrow.parquet as pq
 import pyarrow.types as pat
 
 from hudiformat.codec.log.content.parquet_data import AVRO_SCHEMA_KEY
-from hudiformat.codec.parquet.constant_columns import add_constants, batches_without_columns, constant_columns
 from hudiformat.codec.parquet.dates import StoredDates, open_parquet
-from hudiformat.codec.parquet.rows import read_batches
+from hudiformat.codec.parquet.rows import add_constants, batches_without_columns, constant_columns, read_batches
 from hudiformat.codec.statistics import ColumnStatistics, kind_of, loosen_ancient, shorten_bounds
 from hudiformat.errors import CorruptTableError, HudiFormatError
 from hudiformat.file_group.base_file.filters import HIGHEST, FileFilter

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hudiformat.codec.parquet import constant_columns as module
-from hudiformat.codec.parquet.constant_columns import add_constants, batches_without_columns, constant_columns
+from hudiformat.codec.parquet import rows as module
+from hudiformat.codec.parquet.rows import add_constants, batches_without_columns, constant_columns
 from hudiformat.file_group.base_file.read import read_base_file
 from hudiformat.storage.local import LocalStorage
 from tests.codec.parquet.support import with_fewer_values
-from tests.effort import examples
+from tests.effort import BUSY, examples
 
 
 @pytest.fixture(autouse=True)
@@ -110,7 +110,7 @@ VALUES = st.sampled_from([None, 1, 2])
 TEXTS = st.sampled_from([None, "", "x", "\U0001f600"])
 
 
-@settings(max_examples=examples(400), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(400), suppress_health_check=[HealthCheck.function_scoped_fixture, *BUSY])
 @given(
     rows=st.lists(st.tuples(VALUES, TEXTS, VALUES), min_size=1, max_size=12),
     size=st.integers(1, 5),
