@@ -119,7 +119,7 @@ class MemoryStorage:
     def list(self, path: str) -> list[FileInfo]:
         prefix = f"{path}/" if path else ""
         folders, found = set(), []
-        for name, file in self.files.items():
+        for name, file in list(self.files.items()):  # threads add files meanwhile
             if name.startswith(prefix):
                 first, is_below, _ = name[len(prefix) :].partition("/")
                 if is_below:

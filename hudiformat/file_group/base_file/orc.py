@@ -323,7 +323,7 @@ def _instants(array: pa.Array, kind: pa.TimestampType, zone: str, name: str) -> 
     except pa.ArrowInvalid as error:
         raise UnsupportedFeatureError(
             f"column {name}: expected timestamps that clocks of {zone}, where the file was written, show once, found "
-            f"others: {str(error).partition(chr(10))[0]}; read it with Hudi in a JVM with this time zone",
+            "one of an hour that they repeat; read it with Hudi in a JVM with this time zone",
             feature=f"ambiguous timestamps of ORC files in {zone}",
         ) from error
 
