@@ -209,7 +209,6 @@ PARSES_THEIRS = {
     "codec/avro/compiled/native.py": "numba has no class for it",
     "storage/hdfs.py": "hdfs-native has no class for it",
     "storage/arrow.py": "hdfs-native has Java's trace in its messages",
-    "storage/hdfs.py": "hdfs-native has no class for it",
     "storage/opening.py": "pyarrow has no class for it",
     "storage/putting.py": "hdfs-native has no class for it",
 }

@@ -75,9 +75,7 @@ def walks() -> dict[str, Walk]:
                 ordering=["v"],
                 partition_by=["p"],
                 table_type=table_type,
-                options={
-                    "hoodie.parquet.small.file.limit": "0"
-                },  # new rows open a group
+                options={"hoodie.parquet.small.file.limit": "0"},  # new rows open a group
             )
             table.upsert(_rows(range(100)))
             found[f"{table_type}, upsert"] = Walk.of(partial(table.upsert, _rows(range(50, 150))))
