@@ -29,7 +29,7 @@ from xdist.scheduler import LoadFileScheduling
 from hudiformat import Table
 from tests.conformance.hudi import ROOT, NoHudiError, RealHudi
 from tests.conformance.java import JavaClass
-from tests.effort import BUSY, examples, some_sets
+from tests.effort import BUSY, examples, is_in_part, some_sets
 from tests.jvms import SHORT_LIVED, SMALL, STARTUP
 from tests.scratch import use_memory
 from tests.tables import Clock, GoldenTable, new_table, unpack
@@ -97,10 +97,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _draw_sets(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out sets of parameters of tests that nobody has named, as ``file::test``."""
+    part = os.environ.get("HUDIFORMAT_PART")
+    by_test = _by_test(items)
+    if part:
+        by_test = {test: by_test[test] for place, test in enumerate(sorted(by_test)) if is_in_part(place, part)}
     named = tuple(os.path.relpath(argument) for argument in config.args if "::" in argument)
     chosen = {
         item
-        for test, alike in _by_test(items).items()
+        for test, alike in by_test.items()
         for item in (alike if test.startswith(named) else some_sets(test, alike))
     }
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])

@@ -67,6 +67,18 @@ def _with_each_value(test: str, items: Sequence[pytest.Item]) -> Iterator[pytest
             yield item
 
 
+def is_in_part(place: int, part: str) -> bool:
+    """Return whether the test at *place*, from 0 on, is in a *part* such as ``2/3``, the second of three.
+
+    Raises:
+        ValueError: there is no such part.
+    """
+    number, _, count = part.partition("/")
+    if not 1 <= int(number) <= int(count):
+        raise ValueError(f"expected a part such as 2/3, found {part}")
+    return place % int(count) == int(number) - 1
+
+
 def steps(*, long: int, short: int) -> int:
     """The steps of a state machine in a long run, and elsewhere; or ``HUDIFORMAT_MODEL_STEPS``."""
     return int(os.environ.get("HUDIFORMAT_MODEL_STEPS", long if LONG else short))
