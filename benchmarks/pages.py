@@ -3,6 +3,8 @@
     python -m benchmarks --case mixed --case commits --json run.json    # and so on, in one run or in several
     python -m benchmarks.sizes --json sizes.json
     python -m benchmarks.pages run.json ...                             # accepts them: benchmarks/results.json
+    python -m benchmarks.shapes --memory --json memory.json             # and without --memory
+    python -m benchmarks.pages --memory memory.json --disk disk.json    # accepts them: benchmarks/shapes.json
     python -m benchmarks.pages                                          # draws the accepted ones again
 
 Needs matplotlib, the extra ``bench``.
@@ -25,10 +27,12 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 ACCEPTED, SIZES = ROOT / "benchmarks" / "results.json", ROOT / "benchmarks" / "sizes.json"
+TABLES = ROOT / "benchmarks" / "shapes.json"
 PAGE, IMAGES = ROOT / "docs" / "performance.md", ROOT / "docs" / "images"
 
 SHAPES = ("mixed", "narrow", "wide", "very wide", "strings", "nested", "nullable")
 WORKS = ("encode", "write", "decode")
+_PLACES = ("memory", "disk")
 _JIT = ", jit"
 _OURS, _JITTED, _PEER, _TEXT = "#1f6feb", "#8250df", "#9aa4ae", "#7d8590"
 _POINTS = 50
@@ -79,6 +83,36 @@ def shapes(results: Data) -> list[str]:
     return lines
 
 
+def tables(found: Data) -> list[str]:
+    """A line for each step of each shape of tables: how many times faster than deltalake, and both peaks of memory."""
+    kinds = ("COPY_ON_WRITE", "MERGE_ON_READ")
+    lines = [
+        "| shape | step | zstd, in memory: copy-on-write / merge-on-read | defaults, on disk | MB | deltalake, MB |",
+        "|---|---|---|---|---|---|",
+    ]
+    ratios = {
+        place: {(one["shape"], one["step"], one["kind"]): one["ratio"] for one in found[place]} for place in _PLACES
+    }
+    peaks = {(one["shape"], one["step"], one["kind"]): (one["peak_mb"], one["peer_peak_mb"]) for one in found["memory"]}
+    for shape, step in dict.fromkeys((one["shape"], one["step"]) for one in found["memory"]):
+        cells = [
+            " / ".join(f"{known[shape, step, kind]:.2f}" for kind in kinds if (shape, step, kind) in known)
+            for known in ratios.values()
+        ]
+        own = " / ".join(_megabytes(peaks[shape, step, kind][0]) for kind in kinds if (shape, step, kind) in peaks)
+        peer = next(peaks[shape, step, kind][1] for kind in kinds if (shape, step, kind) in peaks)
+        lines.append(f"| {shape} | {step} | {' | '.join(cells)} | {own} | {_megabytes(peer)} |")
+    return lines
+
+
+def _default_costs(inserts: Sequence[Data]) -> list[str]:
+    return [f"| {one['options']} | {one['place']} | {one['wall']:.2f} | {one['cpu']:.2f} |" for one in inserts]
+
+
+def _megabytes(peak: float | None) -> str:
+    return "" if peak is None else f"{peak:,.0f}"
+
+
 def commits(results: Data) -> list[str]:
     """A line for each series of commits: the median of the first tenth, of all, and of the last tenth."""
     lines = ["| commits, writer | first tenth, ms | median, ms | last tenth, ms |", "|---|---|---|---|"]
@@ -101,7 +135,7 @@ def growth(sizes: Sequence[Data]) -> list[str]:
     return lines
 
 
-def page(results: Data, sizes: Sequence[Data]) -> str:
+def page(results: Data, sizes: Sequence[Data], shapes_of_tables: Data) -> str:
     """The page in Markdown."""
     return f"""# Performance
 
@@ -121,6 +155,36 @@ Hudi's own Java classes with their best flags; with numpy alone, and with the co
 ![Times the speed of Java, by the shape of rows](images/shapes.svg)
 
 {chr(10).join(shapes(results))}
+
+## Tables in one process
+
+What a Python user without Spark would pick instead is deltalake. Both play the same steps by turns; a number is how
+many times faster hudiformat is, so deltalake is the faster one where it is below 1. {shapes_of_tables["conditions"]}
+
+```text
+python -m benchmarks.shapes --memory     # with zstd, in memory: neither gzip nor fsync is in it
+python -m benchmarks.shapes              # by defaults, on disk
+```
+
+{chr(10).join(tables(shapes_of_tables))}
+
+Where deltalake is the faster one, this is why:
+
+- An insert writes five meta columns more, two of them texts that differ in each row, and a bloom filter of the record
+  keys; deltalake has neither. These are what makes later upserts and deletes fast, and Hudi expects them.
+- Many small partitions: each file costs two milliseconds of Python, for its marker, its partition's metadata file, its
+  footer and its statistics.
+- Reading a merge-on-read table with log files costs some milliseconds for each file slice, because log blocks have
+  rows, not columns. Compaction, or the table type copy-on-write, avoids it.
+
+What the defaults cost: seconds of one insert of the shape `rows`, the best of several, without other steps between.
+
+| options | place | wall | processor |
+|---|---|---|---|
+{chr(10).join(_default_costs(shapes_of_tables["inserts"]))}
+
+`gzip` is Hudi's default codec; `hoodie.parquet.compression.codec=zstd` chooses another one, which Hudi reads, too.
+A commit syncs its files to the disk before it completes; deltalake syncs none.
 
 ## Commits
 
@@ -208,12 +272,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Accept the results of the files that are given, and write page and plots."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pages", description=sys.modules[__name__].__doc__)
     parser.add_argument("results", nargs="*", type=Path, help="what runs saved with --json")
-    given = parser.parse_args(arguments).results
-    if given:
+    for place in _PLACES:
+        parser.add_argument(f"--{place}", type=Path, help=f"what benchmarks.shapes saved of tables in {place}")
+    asked = parser.parse_args(arguments)
+    if asked.results:
         old = [ACCEPTED] if ACCEPTED.exists() else []
-        ACCEPTED.write_text(json.dumps(accepted([*old, *given]), indent=0), "utf-8")
+        ACCEPTED.write_text(json.dumps(accepted([*old, *asked.results]), indent=0), "utf-8")
+    of_tables = json.loads(TABLES.read_text("utf-8"))
+    runs = {place: path for place in _PLACES if (path := getattr(asked, place)) is not None}
+    if runs:
+        of_tables |= {place: json.loads(path.read_text("utf-8")) for place, path in runs.items()}
+        TABLES.write_text(json.dumps(of_tables, indent=1) + "\n", "utf-8")
     results, sizes = (json.loads(path.read_text("utf-8")) for path in (ACCEPTED, SIZES))
-    PAGE.write_text(page(results, sizes["sizes"]), "utf-8")
+    PAGE.write_text(page(results, sizes["sizes"], of_tables), "utf-8")
     draw(results, sizes["sizes"])
     return 0
 

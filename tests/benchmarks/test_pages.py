@@ -32,8 +32,8 @@ def run(
 
 
 def test_the_pages_are_those_of_the_accepted_results() -> None:
-    results, sizes = (json.loads(path.read_text()) for path in (pages.ACCEPTED, pages.SIZES))
-    assert pages.PAGE.read_text() == pages.page(results, sizes["sizes"])
+    results, sizes, tables = (json.loads(path.read_text()) for path in (pages.ACCEPTED, pages.SIZES, pages.TABLES))
+    assert pages.PAGE.read_text() == pages.page(results, sizes["sizes"], tables)
     assert scale.PAGE.read_text() == scale.page(scale.Shape(), scale.Constants.of(sizes["sizes"]))
 
 
