@@ -18,7 +18,7 @@ from hudiformat.timeline.timeline import Action, Instant
 from hudiformat.write.commit.changing import at_work
 from hudiformat.write.commit.files import marked_instants
 from hudiformat.write.commit.heartbeats import is_of_ended_process, living_instants
-from hudiformat.write.commit.rollback import roll_back
+from hudiformat.write.commit.rollback import roll_back, running_rollbacks
 from hudiformat.write.commit.sweeping import sweep_orphans
 
 _OTHERS_INTERVAL = 0.2
@@ -29,12 +29,12 @@ _UNDER_THE_LOCK = (Action.ROLLBACK, Action.SAVEPOINT)
 
 
 def _living_writes(state: TableState) -> frozenset[str]:
-    """Return the instants of writes that go on: in other threads, or with a heartbeat whose process has not ended."""
+    """Return the instants of writes that go on, in other threads or with a heartbeat, or that others roll back now."""
     options = state.options.concurrency
     beating = living_instants(state.storage, tolerance=options.heartbeat_tolerance)
     if options.failed_writes_policy is FailedWritesPolicy.EAGER:
         beating = frozenset(one for one in beating if not is_of_ended_process(state.storage, one))
-    return beating | at_work(state.storage.root)
+    return beating | at_work(state.storage.root) | frozenset(running_rollbacks(state).values())
 
 
 def dead_writes(state: TableState) -> list[Instant]:

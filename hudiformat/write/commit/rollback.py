@@ -48,7 +48,7 @@ from hudiformat.write.commit.files import (
     log_instants,
     marked_files,
 )
-from hudiformat.write.commit.heartbeats import delete_heartbeat
+from hudiformat.write.commit.heartbeats import delete_heartbeat, living_instants
 from hudiformat.write.commit.publishing import announce, publish
 
 
@@ -144,12 +144,17 @@ def roll_back(state: TableState, target: Instant) -> Instant:
 def finish_rollbacks(state: TableState) -> TableState:
     """Finish the rollbacks that were interrupted, and return the state of the table after that.
 
+    A rollback of a pending write that another process runs now is left to it: Hudi runs one without the lock.
+
     Two kinds are taken off the timeline instead.  An inflight rollback without a plan: a restore has done its work and
     deleted the plan before the rollback's writer, which had lost the lock, began.  And a planned rollback of a write
     with a savepoint: Hudi refuses it only after it has planned it.
     """
     pending = [one for one in state.timeline.pending if one.action is Action.ROLLBACK]
+    running = running_rollbacks(state)
     for one in pending:
+        if one.time in running:
+            continue
         planned = Instant(one.time, one.action, State.REQUESTED)
         if one.state is State.INFLIGHT and not state.storage.exists(instant_path(state.config, planned)):
             remove_pending(state.storage, state.config, one)
@@ -160,6 +165,24 @@ def finish_rollbacks(state: TableState) -> TableState:
         else:
             _run(state.context.state(), one, plan)
     return state.context.state() if pending else state
+
+
+def running_rollbacks(state: TableState) -> dict[str, str]:
+    """Return the pending writes that other processes roll back now, by the instants of the rollbacks.
+
+    Such a rollback has a young heartbeat.  That of a completed write is none: nothing may be built on its files.
+
+    Source: BaseHoodieTableServiceClient.rollback, acquireRollbackHeartbeatIfMultiWriter, Hudi 1.2.0.
+    """
+    options, timeline = state.options.concurrency, state.timeline
+    pending = [one for one in timeline.pending if one.action is Action.ROLLBACK]
+    if not (pending and options.has_other_writers):
+        return {}
+    beating = living_instants(state.storage, tolerance=options.heartbeat_tolerance)
+    plans = {one.time: state.plan(one) for one in pending if one.time in beating}
+    targets = {time: _target_of(plan).commit_time for time, plan in plans.items() if isinstance(plan, RollbackPlan)}
+    completed = {done.time for done in timeline.completed}
+    return {time: target for time, target in targets.items() if target not in completed}
 
 
 def _has_savepoint(state: TableState, time: str) -> bool:

@@ -10,9 +10,11 @@ import pytest
 
 from hudiformat import CommitError, LockError, open_table
 from hudiformat.table.options.values import Operation
+from hudiformat.timeline.rollbacks import InstantInfo, RollbackPlan
 from hudiformat.timeline.timeline import Action
 from hudiformat.write.commit.failed_writes import dead_writes, roll_back_failed_writes
 from hudiformat.write.commit.heartbeats import Heartbeat
+from hudiformat.write.commit.publishing import announce
 from hudiformat.write.commit.transaction import begin_write
 from tests.tables import content, new_table, rows
 from tests.write.commit.support import begun, shared_table
@@ -66,3 +68,25 @@ def test_a_heartbeat_of_another_process_is_respected(tmp_path: Path, monkeypatch
     monkeypatch.setattr(time, "sleep", lambda _seconds: other.stop())
     open_table(table.path, options=PATIENT, clock=table._context.clock).upsert(rows(("b", 1, "x")))
     assert content(table, ["k"]) == [("b",)]
+
+
+def test_a_rollback_that_another_process_runs_now_is_left_to_it(tmp_path: Path) -> None:
+    """Hudi 1.2.0 plans a rollback under the lock and runs it without the lock, beside a heartbeat."""
+    table = shared_table(tmp_path)
+    table.upsert(rows(("a", 1, "x", 1)))
+    dead, _ = begun(table, ("b", 1, "x", 2))
+    beats = tmp_path / ".hoodie" / ".heartbeat"
+    os.utime(beats / dead.plan.instant, (time.time() - 1000,) * 2)
+    state = table._context.state()
+    plan = RollbackPlan(InstantInfo(dead.plan.instant, dead.instant.action.value), ())
+    announced = announce(state, Action.ROLLBACK, plan)
+    (beats / announced.time).write_bytes(b"")
+    table.upsert(rows(("c", 1, "x", 3)))
+    state = table._context.state()
+    assert {one.time for one in state.timeline.pending} == {dead.plan.instant, announced.time}
+    assert dead_writes(state) == []
+    os.utime(beats / announced.time, (time.time() - 1000,) * 2)  # its process has died
+    table.upsert(rows(("d", 1, "x", 4)))
+    assert not table._context.state().timeline.pending
+    assert content(table, columns=["k"]) == [("a",), ("c",), ("d",)]
+    dead.abandon()
