@@ -53,10 +53,10 @@ def schema_in_file(storage: Storage, path: str, *, table_name: str) -> TableSche
     if isinstance(parse_data_file(base_name(path)), LogFileName):
         avro = next(_schemas_of_log(storage, path), None)
         return None if avro is None else TableSchema.of_commit(avro)
-    with format_of(path).open(storage, path) as file:
-        if file.avro_schema is None:
-            return TableSchema.from_arrow(file.schema, table_name)
-        return TableSchema.of_commit(file.avro_schema)
+    file_format = format_of(path)
+    with file_format.open(storage, path) as file:
+        text = (file.footer or {}).get(file_format.schema_key.encode())
+        return TableSchema.from_arrow(file.schema, table_name) if text is None else TableSchema.of_commit(text.decode())
 
 
 def _schemas_of_log(storage: Storage, path: str) -> Iterator[str]:

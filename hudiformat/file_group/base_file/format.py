@@ -18,6 +18,7 @@ from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.filters import FileFilter
 from hudiformat.file_group.base_file.orc import ORC
 from hudiformat.file_group.base_file.parquet import PARQUET
+from hudiformat.file_group.base_file.row_groups import NewFile
 from hudiformat.naming.file_names import BASE_FILE_EXTENSIONS
 from hudiformat.storage.protocol import OutputFile, Storage
 
@@ -32,10 +33,6 @@ class StoredFile(Protocol):
     @property
     def footer(self) -> Mapping[bytes, bytes] | None:
         """The texts of the footer: the Avro schema, the range of the record keys and their bloom filter."""
-
-    @property
-    def avro_schema(self) -> str | None:
-        """The Avro schema in the footer, as JSON; None if the file has none."""
 
     @property
     def group_rows(self) -> Sequence[int]:
@@ -111,6 +108,8 @@ class BaseFileFormat(Protocol):
     """One format of base files (``hoodie.table.base.file.format``)."""
 
     extension: str
+    schema_key: str
+    """The text of the footer that is the Avro schema of the rows, as JSON."""
     never_full: int
     """A file with fewer rows than this is never full."""
 
@@ -125,22 +124,8 @@ class BaseFileFormat(Protocol):
     def unwritable(self, schema: pa.Schema) -> Sequence[str]:
         """Return the columns of *schema* that Hudi's readers could not read from a file of this format."""
 
-    def writer(
-        self,
-        file: OutputFile,
-        schema: pa.Schema,
-        avro_schema: str,
-        *,
-        compression: str,
-        bloom_filter: bool,
-        row_size: int,
-        row_group_size: int,
-    ) -> BaseFileWriter:
-        """Return a writer of rows with *schema*, meta fields included.
-
-        *row_size* is the assumed bytes of a row in the file until it can be measured; row groups have about
-        *row_group_size* bytes.
-        """
+    def writer(self, file: OutputFile, new: NewFile) -> BaseFileWriter:
+        """Return a writer of *new* into *file*."""
 
 
 FORMATS: Mapping[str, BaseFileFormat] = {"PARQUET": PARQUET, "ORC": ORC}

@@ -27,7 +27,7 @@ from hudiformat.codec.statistics import ColumnStatistics, kind_of
 from hudiformat.errors import CorruptTableError, DataError, DecodeError, UnsupportedFeatureError
 from hudiformat.file_group.base_file.filters import HIGHEST, FileFilter
 from hudiformat.file_group.base_file.parquet import convert_read_errors
-from hudiformat.file_group.base_file.row_groups import NEVER_FULL, RowGroupWriter
+from hudiformat.file_group.base_file.row_groups import NEVER_FULL, NewFile, RowGroupWriter
 from hudiformat.storage.protocol import OutputFile, Storage
 from hudiformat.wire import check_row_count
 
@@ -52,6 +52,7 @@ class OrcFormat:
     """Base files in ORC; see ``hudiformat.file_group.base_file.format.BaseFileFormat``."""
 
     extension = "orc"
+    schema_key = _AVRO_SCHEMA
     never_full = NEVER_FULL
 
     @contextmanager
@@ -79,27 +80,9 @@ class OrcFormat:
             check_row_count(file.nrows, tail.stripe_rows, size, per_byte=_ROWS_PER_BYTE, few=_FEW_ROWS)
             yield OrcBaseFile(path, source, file, tail)
 
-    def writer(
-        self,
-        file: OutputFile,
-        schema: pa.Schema,
-        avro_schema: str,
-        *,
-        compression: str,
-        bloom_filter: bool,
-        row_size: int,
-        row_group_size: int,
-    ) -> OrcBaseFileWriter:
-        """Return a writer of rows with *schema*, meta fields included; see ``OrcBaseFileWriter``."""
-        return OrcBaseFileWriter(
-            file,
-            schema,
-            avro_schema,
-            compression=compression,
-            bloom_filter=bloom_filter,
-            row_size=row_size,
-            row_group_size=row_group_size,
-        )
+    def writer(self, file: OutputFile, new: NewFile) -> OrcBaseFileWriter:
+        """Return a writer of *new* into *file*."""
+        return OrcBaseFileWriter(file, new)
 
     def unwritable(self, schema: pa.Schema) -> list[str]:
         """Return the columns with local timestamps, at any depth: Spark cannot read what Hudi makes of them in ORC."""
@@ -121,8 +104,8 @@ class OrcBaseFile:
     @cached_property
     def schema(self) -> pa.Schema:
         """The columns of the file, with the types of the Avro schema in its footer."""
-        avro = self.avro_schema
-        named = {} if avro is None else {field.name: field.type for field in avro_to_arrow(avro)}
+        text = (self.footer or {}).get(_AVRO_SCHEMA.encode())
+        named = {} if text is None else {field.name: field.type for field in avro_to_arrow(text.decode())}
         stored: pa.Schema = self.file.schema
         return pa.schema([field.with_type(_type_of(field.type, named.get(field.name))) for field in stored])
 
@@ -131,12 +114,6 @@ class OrcBaseFile:
         """The texts of the footer."""
         found = self.file.metadata
         return None if found is None else dict(found)
-
-    @property
-    def avro_schema(self) -> str | None:
-        """The Avro schema in the footer."""
-        text = (self.footer or {}).get(_AVRO_SCHEMA.encode())
-        return None if text is None else text.decode()
 
     @property
     def group_rows(self) -> Sequence[int]:
@@ -189,22 +166,9 @@ class OrcBaseFile:
 class OrcBaseFileWriter(RowGroupWriter):
     """Write an ORC base file, each larger row group as a stripe; its footer has the Avro schema of the rows, too."""
 
-    def __init__(
-        self,
-        file: OutputFile,
-        schema: pa.Schema,
-        avro_schema: str,
-        *,
-        compression: str = "zlib",
-        bloom_filter: bool = True,
-        row_size: int = 1024,
-        row_group_size: int = 16 * 1024 * 1024,
-    ) -> None:
-        super().__init__(file, bloom_filter=bloom_filter, row_size=row_size, row_group_size=row_group_size)
-        self._compression = compression
-        self._schema = schema
-        self._avro_schema = avro_schema
-        self._stored = pa.schema([field.with_type(_stored_type(field.type)) for field in schema])
+    def __init__(self, file: OutputFile, new: NewFile) -> None:
+        super().__init__(file, new)
+        self._stored = pa.schema([field.with_type(_stored_type(field.type)) for field in new.schema])
         self._writer: orc.ORCWriter | None = None
 
     @property
@@ -228,7 +192,7 @@ class OrcBaseFileWriter(RowGroupWriter):
         with self._target.capture() as tail:
             self._writer.close()
             self._sink.flush()
-        self._target.write(add_texts(bytes(tail), {**footer, _AVRO_SCHEMA: self._avro_schema}))
+        self._target.write(add_texts(bytes(tail), {**footer, _AVRO_SCHEMA: self._new.avro_schema}))
         self._sink.close()
         return self._target.tell()
 
@@ -237,7 +201,7 @@ class OrcBaseFileWriter(RowGroupWriter):
 
         # A group of more than a compressed block, of 64 KiB, is a stripe: so the size of the file is known after it.
         return orc.ORCWriter(
-            self._sink, compression=self._compression, stripe_size=1, batch_size=max(rows, _LEAST_BATCH)
+            self._sink, compression=self._new.compression, stripe_size=1, batch_size=max(rows, _LEAST_BATCH)
         )
 
 

@@ -22,7 +22,7 @@ from hudiformat.codec.statistics import ColumnStatistics, kind_of, loosen_ancien
 from hudiformat.errors import CorruptTableError, HudiFormatError
 from hudiformat.file_group.base_file.filters import HIGHEST, FileFilter
 from hudiformat.file_group.base_file.parquet_writer import ParquetBaseFileWriter
-from hudiformat.file_group.base_file.row_groups import NEVER_FULL
+from hudiformat.file_group.base_file.row_groups import NEVER_FULL, NewFile
 from hudiformat.storage.protocol import OutputFile, Storage
 from hudiformat.wire import check_row_count
 
@@ -33,6 +33,7 @@ class ParquetFormat:
     """Base files in Parquet; see ``hudiformat.file_group.base_file.format.BaseFileFormat``."""
 
     extension = "parquet"
+    schema_key = AVRO_SCHEMA_KEY
     never_full = NEVER_FULL
 
     @contextmanager
@@ -56,27 +57,9 @@ class ParquetFormat:
         """Return no columns: Parquet has a type for each of Avro's."""
         return ()
 
-    def writer(
-        self,
-        file: OutputFile,
-        schema: pa.Schema,
-        avro_schema: str,
-        *,
-        compression: str,
-        bloom_filter: bool,
-        row_size: int,
-        row_group_size: int,
-    ) -> ParquetBaseFileWriter:
-        """Return a writer of rows with *schema*, meta fields included; see ``ParquetBaseFileWriter``."""
-        return ParquetBaseFileWriter(
-            file,
-            schema,
-            avro_schema,
-            compression=compression,
-            bloom_filter=bloom_filter,
-            row_size=row_size,
-            row_group_size=row_group_size,
-        )
+    def writer(self, file: OutputFile, new: NewFile) -> ParquetBaseFileWriter:
+        """Return a writer of *new* into *file*."""
+        return ParquetBaseFileWriter(file, new)
 
 
 PARQUET = ParquetFormat()
@@ -105,12 +88,6 @@ class ParquetBaseFile:
         """The texts of the footer."""
         found: Mapping[bytes, bytes] | None = self.file.metadata.metadata
         return found
-
-    @property
-    def avro_schema(self) -> str | None:
-        """The Avro schema in the footer."""
-        text = (self.footer or {}).get(AVRO_SCHEMA_KEY.encode())
-        return None if text is None else text.decode()
 
     @cached_property
     def group_rows(self) -> list[int]:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from hudiformat.codec.log.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, compression_level
 from hudiformat.codec.parquet.dates import GREGORIAN
 from hudiformat.codec.parquet.rows import close_writer, columns_with_nan
-from hudiformat.file_group.base_file.row_groups import NEVER_FULL, RowGroupWriter
+from hudiformat.file_group.base_file.row_groups import NEVER_FULL, NewFile, RowGroupWriter
 from hudiformat.storage.protocol import OutputFile
 
 _SAMPLE_ROWS, _LEAST_SAMPLE = 4_096, 2_048
@@ -26,21 +26,8 @@ _DISTINCT_SHARE = 0.98
 class ParquetBaseFileWriter(RowGroupWriter):
     """Write a Parquet base file; its footer has the Avro schema of the rows, too."""
 
-    def __init__(
-        self,
-        file: OutputFile,
-        schema: pa.Schema,
-        avro_schema: str,
-        *,
-        compression: str = "gzip",
-        bloom_filter: bool = True,
-        row_size: int = 1024,
-        row_group_size: int = 16 * 1024 * 1024,
-    ) -> None:
-        super().__init__(file, bloom_filter=bloom_filter, row_size=row_size, row_group_size=row_group_size)
-        self._compression = compression
-        self._schema = schema
-        self._avro_schema = avro_schema
+    def __init__(self, file: OutputFile, new: NewFile) -> None:
+        super().__init__(file, new)
         self._writer: pq.ParquetWriter | None = None
         self._footers: list[pq.FileMetaData] = []
         self._with_nan: list[frozenset[str]] = []
@@ -51,8 +38,8 @@ class ParquetBaseFileWriter(RowGroupWriter):
         self._with_nan.append(columns_with_nan(group))
 
     def _finish(self, footer: Mapping[str, str]) -> int:
-        writer = self._writer or self._parquet_writer(self._schema.empty_table(), 0)
-        named = {AVRO_SCHEMA_KEY: self._avro_schema, MODEL_KEY: "avro", **GREGORIAN}
+        writer = self._writer or self._parquet_writer(self._new.schema.empty_table(), 0)
+        named = {AVRO_SCHEMA_KEY: self._new.avro_schema, MODEL_KEY: "avro", **GREGORIAN}
         writer.add_key_value_metadata({**named, **footer})
         return close_writer(writer, self._target, self._sink, self._with_nan)
 
@@ -62,12 +49,12 @@ class ParquetBaseFileWriter(RowGroupWriter):
         A compressed file of few rows has no dictionaries: a page more for each column takes a third of the time that
         writing takes, and makes the file larger.
         """
-        is_small = self._compression != "none" and first.num_rows < NEVER_FULL and size < _FEW_BYTES
+        is_small = self._new.compression != "none" and first.num_rows < NEVER_FULL and size < _FEW_BYTES
         return pq.ParquetWriter(
             self._sink,
             first.schema,
-            compression=self._compression,
-            compression_level=compression_level(self._compression),
+            compression=self._new.compression,
+            compression_level=compression_level(self._new.compression),
             use_dictionary=False if is_small else _with_dictionaries(first),
             store_schema=False,
             metadata_collector=self._footers,

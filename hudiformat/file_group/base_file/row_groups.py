@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -25,21 +26,34 @@ _UNUSED_SHARE = 0.02
 """A file is full if less than this share of its size is left: a row group of the rest would be too small."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class NewFile:
+    """What a new base file is to have: rows with ``schema``, meta fields included, which is ``avro_schema`` in Avro.
+
+    ``compression`` is a name of Arrow's.  ``row_size`` is the assumed size of a row in the file, in bytes, until it can
+    be measured.  Row groups have about ``row_group_size`` bytes.
+    """
+
+    schema: pa.Schema
+    avro_schema: str
+    compression: str
+    bloom_filter: bool = True
+    row_size: int = 1024
+    row_group_size: int = 16 * 1024 * 1024
+
+
 class RowGroupWriter(ABC):
     """Write a base file; the rows of one row group and the record keys of the file are in memory.
 
-    *row_size* is the assumed size of a row in the file, in bytes, until it can be measured.  Row groups have about
-    *row_group_size* bytes.  Rows that wait in memory are assumed to take as many bytes of the file per byte of memory
+    Rows that wait in memory are assumed to take as many bytes of the file per byte of memory
     as the rows that were written before.  A format writes groups of rows, and at the end the texts of its footer: the
-    range of the record keys and, with *bloom_filter*, their bloom filter.
+    range of the record keys and, if the file is to have it, their bloom filter.
     """
 
-    def __init__(self, file: OutputFile, *, bloom_filter: bool, row_size: int, row_group_size: int) -> None:
+    def __init__(self, file: OutputFile, new: NewFile) -> None:
         self._target = ArrowSink(file)
         self._sink = self._target.stream()
-        self._bloom_filter = bloom_filter
-        self._row_size = float(row_size)
-        self._row_group_size = row_group_size
+        self._new = new
         self._keys: list[pa.Array] = []
         self._unwritten: list[pa.Table] = []
         self._written_rows = 0
@@ -71,7 +85,7 @@ class RowGroupWriter(ABC):
         self._unwritten.append(rows)
         self.rows += rows.num_rows
         self.waiting_bytes += rows.nbytes if size is None else size
-        if self._in_file(self.waiting_bytes) >= self._row_group_size:
+        if self._in_file(self.waiting_bytes) >= self._new.row_group_size:
             self.flush()
 
     def flush(self) -> None:
@@ -110,7 +124,7 @@ class RowGroupWriter(ABC):
 
         Source: HoodieBaseParquetWriter.canWrite, which counts rows from one check to the next; Hudi 1.2.0.
         """
-        room = min(size - self.data_size, self._row_group_size - self._in_file(self.waiting_bytes))
+        room = min(size - self.data_size, self._new.row_group_size - self._in_file(self.waiting_bytes))
         fitting = rows_within(rows, room / self._share(rows.nbytes, rows.num_rows))
         return min(max(fitting + 1, NEVER_FULL - self.rows), len(rows))
 
@@ -134,9 +148,9 @@ class RowGroupWriter(ABC):
     def _group_rows(self, table: pa.Table, size: int) -> int:
         """Return how many of the first rows of *table*, which has *size* bytes, are the next row group."""
         share = self._share(size, table.num_rows)
-        if size * share <= self._row_group_size * _LARGEST_GROUP:
+        if size * share <= self._new.row_group_size * _LARGEST_GROUP:
             return int(table.num_rows)
-        return max(rows_within(table, self._row_group_size / share), 1)
+        return max(rows_within(table, self._new.row_group_size / share), 1)
 
     def _in_file(self, waiting: int) -> float:
         """Return the estimated bytes in the file of the *waiting* bytes in memory."""
@@ -146,11 +160,11 @@ class RowGroupWriter(ABC):
         """Return the bytes in the file per byte in memory, of *rows* that have *in_memory* bytes there."""
         if self._written_bytes:
             return max(float(self._sink.tell()) / self._written_bytes, _LEAST_MEASURED)
-        return min(max(self._row_size * rows / max(in_memory, 1), _LEAST_SHARE), 1.0)
+        return min(max(self._new.row_size * rows / max(in_memory, 1), _LEAST_SHARE), 1.0)
 
     def _find_keys(self, known: FileKeys | None, added: pa.Array | None) -> FileKeys:
         keys = pa.chunked_array(self._keys, pa.string()).combine_chunks()
-        if not self._bloom_filter:
+        if not self._new.bloom_filter:
             return FileKeys(key_range_of(keys), None)
         text = None if known is None else known.filter_of(len(keys), added)
         return FileKeys.of_keys(keys) if text is None else FileKeys(key_range_of(keys), text)

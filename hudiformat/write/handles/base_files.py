@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.format import format_named
+from hudiformat.file_group.base_file.row_groups import NewFile
 from hudiformat.naming.file_names import BaseFileName
 from hudiformat.schema.meta_fields import INSERTED, RECORD_KEY, add_file_name, add_meta_columns, add_origin
 from hudiformat.timeline.commit_metadata import IndexedFile, WriteStat
@@ -42,15 +43,15 @@ class OpenBaseFile:
         self._indexer = plan.indexer()
         create_marker(storage, plan.instant, self.path)
         self._file = storage.open_new(self.path)
-        self._writer = file_format.writer(
-            self._file,
-            plan.schema.arrow_with_meta,
-            plan.schema.avro_with_meta,
+        new = NewFile(
+            schema=plan.schema.arrow_with_meta,
+            avro_schema=plan.schema.avro_with_meta,
             compression=plan.options.codec_of(plan.config.base_file_format),
             bloom_filter=plan.options.bloom_filter,
             row_size=plan.row_size if row_size is None else row_size,
             row_group_size=max(plan.options.sizing.max_file_size // _ROW_GROUPS, 1),
         )
+        self._writer = file_format.writer(self._file, new)
 
     @property
     def rows(self) -> int:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudiformat.file_group.base_file.parquet_writer import ParquetBaseFileWriter
+from hudiformat.file_group.base_file.row_groups import NewFile
 from hudiformat.schema.meta_fields import add_meta_columns, meta_schema
 from hudiformat.storage.protocol import OutputFile
 
@@ -47,9 +48,10 @@ class Memory:
             self.data += part
 
 
-def encode_base_file(rows: pa.Table, avro_schema: str, **options: Any) -> pa.Buffer:
+def encode_base_file(rows: pa.Table, avro_schema: str, *, compression: str = "gzip", **options: Any) -> pa.Buffer:
     file = Memory()
-    writer = ParquetBaseFileWriter(cast("OutputFile", file), rows.schema, avro_schema, **options)
+    new = NewFile(schema=rows.schema, avro_schema=avro_schema, compression=compression, **options)
+    writer = ParquetBaseFileWriter(cast("OutputFile", file), new)
     writer.write(rows)
     assert writer.close() == len(file.data)
     return pa.py_buffer(bytes(file.data))

@@ -15,6 +15,7 @@ from hudiformat.errors import CorruptTableError
 from hudiformat.file_group.base_file.copying import CopiedBaseFile, can_be_copied
 from hudiformat.file_group.base_file.parquet_writer import ParquetBaseFileWriter
 from hudiformat.file_group.base_file.read import read_file_keys
+from hudiformat.file_group.base_file.row_groups import NewFile
 from hudiformat.schema.meta_fields import FILE_NAME, META_FIELDS, RECORD_KEY
 from hudiformat.storage.local import LocalStorage
 
@@ -47,7 +48,7 @@ def rows(start: int, stop: int, name: str) -> pa.Table:
 
 def written(storage: LocalStorage, name: str, found: pa.Table, compression: str = "gzip") -> str:
     with storage.open_new(name) as file:
-        writer = ParquetBaseFileWriter(file, found.schema, AVRO, compression=compression)
+        writer = ParquetBaseFileWriter(file, NewFile(schema=found.schema, avro_schema=AVRO, compression=compression))
         writer.write(found)
         writer.close()
     return name

@@ -15,6 +15,7 @@ from hudiformat.file_group.base_file.bloom import BloomFilter
 from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.parquet_writer import ParquetBaseFileWriter
 from hudiformat.file_group.base_file.read import read_base_file, scan_base_file
+from hudiformat.file_group.base_file.row_groups import NewFile
 from hudiformat.schema.meta_fields import meta_schema
 from hudiformat.storage.local import LocalStorage
 from hudiformat.storage.protocol import OutputFile
@@ -79,7 +80,9 @@ def test_the_filter_of_another_file_with_the_same_keys_is_used_if_it_has_the_rig
 
 def closed_after(rows: pa.Table, known: FileKeys) -> pa.Buffer:
     file = Memory()
-    writer = ParquetBaseFileWriter(cast("OutputFile", file), rows.schema, AVRO)
+    writer = ParquetBaseFileWriter(
+        cast("OutputFile", file), NewFile(schema=rows.schema, avro_schema=AVRO, compression="gzip")
+    )
     writer.write(rows)
     writer.close(known=known)
     return pa.py_buffer(bytes(file.data))
@@ -152,7 +155,10 @@ def test_the_same_rows_give_the_same_bytes() -> None:
 def test_a_file_of_several_row_groups_is_one_file_to_its_readers(storage: LocalStorage) -> None:
     keys = [f"key {i}" for i in range(100)]
     file = Memory()
-    writer = ParquetBaseFileWriter(cast("OutputFile", file), meta_schema(SCHEMA), AVRO, row_group_size=1500)
+    writer = ParquetBaseFileWriter(
+        cast("OutputFile", file),
+        NewFile(schema=meta_schema(SCHEMA), avro_schema=AVRO, compression="gzip", row_group_size=1500),
+    )
     for start in range(0, 60, 4):
         writer.write(table(keys[start : start + 4]))
     writer.write(table(keys[60:]))
@@ -172,7 +178,10 @@ def test_a_file_of_several_row_groups_is_one_file_to_its_readers(storage: LocalS
 
 def test_how_many_rows_fit_is_known_better_once_rows_are_written() -> None:
     file = cast("OutputFile", Memory())
-    writer = ParquetBaseFileWriter(file, meta_schema(SCHEMA), AVRO, row_size=50, row_group_size=10**6)
+    writer = ParquetBaseFileWriter(
+        file,
+        NewFile(schema=meta_schema(SCHEMA), avro_schema=AVRO, compression="gzip", row_size=50, row_group_size=10**6),
+    )
     rows = table([f"k{i}" for i in range(1000)])
     assert 400 < writer.rows_before(20_000, rows) < 500  # by the size that was given; the first rows are shorter
     assert writer.rows_before(10**9, rows) == 1000  # there are no more
@@ -188,7 +197,10 @@ def test_how_many_rows_fit_is_known_better_once_rows_are_written() -> None:
 
 
 def test_a_file_is_full_two_rows_before_its_size() -> None:
-    writer = ParquetBaseFileWriter(cast("OutputFile", Memory()), meta_schema(SCHEMA), AVRO, row_group_size=10**6)
+    writer = ParquetBaseFileWriter(
+        cast("OutputFile", Memory()),
+        NewFile(schema=meta_schema(SCHEMA), avro_schema=AVRO, compression="gzip", row_group_size=10**6),
+    )
     rows = table([f"k{i}" for i in range(99)])
     writer.write(rows)
     assert not writer.is_full(1)  # too few to tell
@@ -204,11 +216,13 @@ def test_the_row_groups_of_rows_that_grow_stay_of_one_size() -> None:
     file = Memory()
     writer = ParquetBaseFileWriter(
         cast("OutputFile", file),
-        meta_schema(SCHEMA),
-        AVRO,
-        compression="none",
-        bloom_filter=False,  # which takes most of the time, as keys are long
-        row_group_size=20_000,
+        NewFile(
+            schema=meta_schema(SCHEMA),
+            avro_schema=AVRO,
+            compression="none",
+            bloom_filter=False,  # it takes most of the time, as keys are long
+            row_group_size=20_000,
+        ),
     )
     rows = table([f"{i:05d}" + "x" * (i // 4) for i in range(4000)])
     for start in range(0, 4000, 100):
