@@ -414,3 +414,17 @@ def test_keys_that_change_nothing_in_hudi_either_are_taken_without_a_warning(
         warnings.simplefilter("error")
         new_table(tmp_path / "t", table_type="COPY_ON_WRITE", options=options).upsert(rows(("a", 1, "x", 1)))
     assert metastore_in_memory._of("t").sd.numBuckets == 0
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_tables_with_base_files_in_orc_have_hive_s_own_classes(
+    table_type: str, tmp_path: Path, metastore_in_memory: FakeMetastore
+) -> None:
+    options = {**SYNC, "hoodie.table.base.file.format": "ORC"}
+    new_table(tmp_path / "t", table_type=table_type, options=options).upsert(rows(("a", 1, "x", 1)))
+    assert metastore_in_memory.tables
+    for found in metastore_in_memory.tables.values():
+        classes = (found.sd.inputFormat, found.sd.outputFormat, found.sd.serdeInfo.serializationLib)
+        assert classes == tuple(
+            f"org.apache.hadoop.hive.ql.io.orc.Orc{one}" for one in ("InputFormat", "OutputFormat", "Serde")
+        )

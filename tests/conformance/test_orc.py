@@ -44,24 +44,25 @@ def assert_same(table: Table, hudi: RealHudi, path: Path) -> None:
     assert ours.to_pylist() == theirs.to_pylist()
 
 
-@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
-@pytest.mark.parametrize("version", [6, 9])
-def test_hudi_reads_ours_and_goes_on_with_it(
-    row_by_row: RealHudi, table_type: str, version: int, tmp_path: Path
-) -> None:
-    path = tmp_path / "t"
-    options = {"hoodie.table.base.file.format": "ORC"}
-    table = create_table(
+def new_table(path: Path, schema: pa.Schema, table_type: str, version: int = 9) -> Table:
+    return create_table(
         path,
         name="t",
-        schema=SCHEMA,
+        schema=schema,
         record_key="k",
         partition_by="p",
         ordering="o",
         table_type=table_type,
         version=version,
-        options=options,
+        options={"hoodie.table.base.file.format": "ORC"},
     )
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("version", [6, 9])
+def test_hudi_reads_ours(row_by_row: RealHudi, table_type: str, version: int, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    table = new_table(path, SCHEMA, table_type, version)
     table.insert(rows(range(8), moment=0))
     table.upsert(rows(range(4, 12), moment=1))
     assert_same(table, row_by_row, path)
@@ -74,16 +75,7 @@ def test_hudi_reads_ours_and_goes_on_with_it(
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_both_write_in_turns(row_by_row: RealHudi, table_type: str, tmp_path: Path) -> None:
     path, schema = tmp_path / "t", pa.schema([field for field in SCHEMA if field.name != "day"])
-    table = create_table(
-        path,
-        name="t",
-        schema=schema,
-        record_key="k",
-        partition_by="p",
-        ordering="o",
-        table_type=table_type,
-        options={"hoodie.table.base.file.format": "ORC"},
-    )
+    table = new_table(path, schema, table_type)
     table.insert(rows(range(8), moment=0).select(schema.names))
     for moment in (1, 3):
         given = rows(range(4 * moment, 4 * moment + 6), moment=moment).select(schema.names)
