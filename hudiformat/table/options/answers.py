@@ -99,7 +99,7 @@ _REFUSED: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("hoodie.prewrite.validators", "it names Java classes", ()),
     ("hoodie.table.log.file.format", "log files have Hudi's format", ()),
     ("hoodie.table.format", "tables have Hudi's format", ()),
-    ("hoodie.table.multiple.base.file.formats.enable", "base files are Parquet", ()),
+    ("hoodie.table.multiple.base.file.formats.enable", "a table has base files of one format", ()),
     ("hoodie.archivelog.folder", "the folder is that of the table's version", ()),
     ("hoodie.timeline.history.path", "the folder is that of the table's version", ()),
     ("hoodie.timeline.path", "the folder is that of the table's version", ()),
