@@ -30,7 +30,7 @@ _MOST_COMMITS = 10
 def refuse_other_keys(state: TableState) -> None:
     """Raise an OptionError if the option says another form of record keys than rows of the table have.
 
-    Asked are the first row of a file of the newest commit that has written one, and of the oldest.
+    One row of a file of the newest commit is looked at, and one of the oldest commit.
     """
     plain = state.config.plain_keys
     if not state.config.has_ambiguous_keys or plain is None:

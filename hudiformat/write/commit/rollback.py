@@ -170,7 +170,8 @@ def finish_rollbacks(state: TableState) -> TableState:
 def running_rollbacks(state: TableState) -> dict[str, str]:
     """Return the pending writes that other processes roll back now, by the instants of the rollbacks.
 
-    Such a rollback has a young heartbeat.  That of a completed write is none: nothing may be built on its files.
+    Such a rollback has a young heartbeat.  A rollback of a completed write is not among them: it has to be finished
+    before anything is built on the files that it deletes.
 
     Source: BaseHoodieTableServiceClient.rollback, acquireRollbackHeartbeatIfMultiWriter, Hudi 1.2.0.
     """
