@@ -27,6 +27,7 @@ from pyarrow import fs
 from xdist.scheduler import LoadFileScheduling
 
 from hudiformat import Table
+from tests.compiling import compile_share, worker_of
 from tests.conformance.hudi import ROOT, NoHudiError, RealHudi
 from tests.conformance.java import JavaClass
 from tests.effort import BUSY, examples, is_in_part, some_sets
@@ -81,6 +82,12 @@ settings.register_profile("busy", deadline=None, max_examples=examples(100), sup
 settings.load_profile("busy")
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    worker = worker_of(session.config)
+    if worker is not None:
+        compile_share(*worker)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
@@ -132,7 +139,7 @@ def _measure_some(items: list[pytest.Item]) -> None:
             item.add_marker("unmeasured")
 
 
-MEASURED = 5
+MEASURED = 2
 """The number of sets of parameters of a test for which coverage is measured."""
 
 

@@ -338,11 +338,12 @@ class Table(ReadableTable):
         """
         return drop_index(self._context, name, dependents=dependents)
 
-    def verify(self, *, contents: bool = True, keys: bool = False) -> list[TableFinding]:
+    def verify(self, *, contents: bool = True, keys: bool = False, labels: bool = False) -> list[TableFinding]:
         """Return what is wrong with the table: damaged, missing or orphaned files, and instants that never completed.
 
         Without *contents* no data file is opened.  With *keys* all keys are read, to find keys that are in two file
-        groups of one partition.  Nothing is changed.
+        groups of one partition.  With *labels*, base files are found that label times otherwise than the table, which
+        hudiformat and Hudi from 1.1 on correct, and other readers do not.  Nothing is changed.
 
         Raises:
             StorageError: a folder cannot be listed.
@@ -350,13 +351,14 @@ class Table(ReadableTable):
 
         Source: spec/services.md.
         """
-        return list(verify_table(self._context, contents=contents, keys=keys))
+        return list(verify_table(self._context, contents=contents, keys=keys, labels=labels))
 
     def repair(
         self,
         *,
         apply: bool = False,
         keys: bool = False,
+        labels: bool = False,
         properties: Mapping[str, str] | None = None,
         dead_after: float = DEAD_AFTER,
     ) -> Repair:
@@ -371,7 +373,9 @@ class Table(ReadableTable):
         Source: HoodieTableConfig.recover, RepairsCommand; docs/repair.md.
         """
         context = self._context
-        repaired = repair_context(context, apply=apply, keys=keys, properties=properties, dead_after=dead_after)
+        repaired = repair_context(
+            context, apply=apply, keys=keys, labels=labels, properties=properties, dead_after=dead_after
+        )
         self._context = replace(context, config=load_table_config(context.storage)) if apply else context
         return repaired
 

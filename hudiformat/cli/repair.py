@@ -21,6 +21,7 @@ Examples:
   hudiformat repair --apply TABLE
   hudiformat repair --set hoodie.table.ordering.fields=ts --apply TABLE
   hudiformat repair --keys TABLE
+  hudiformat repair --labels TABLE
 
 \b
 Exit codes:
@@ -41,6 +42,9 @@ def _parse_time(_context: click.Context, _parameter: click.Parameter, value: str
 @click.argument("table", type=click.Path())
 @click.option("--apply", is_flag=True, help="Carry the plan out; without it nothing is changed.")
 @click.option("--keys", is_flag=True, help="Look for keys in two file groups too, reading all keys.")
+@click.option(
+    "--labels", is_flag=True, help="Rewrite base files that label times otherwise than the table, for other readers."
+)
 @click.option(
     "--set",
     "properties",
@@ -64,6 +68,7 @@ def repair(
     *,
     apply: bool,
     keys: bool,
+    labels: bool,
     properties: tuple[str, ...],
     dead_after: float,
     options: tuple[str, ...],
@@ -80,6 +85,7 @@ def repair(
             table,
             apply=apply,
             keys=keys,
+            labels=labels,
             properties=dict(map(key_and_value, properties)),
             options=dict(map(key_and_value, options)),
             dead_after=dead_after,

@@ -27,19 +27,22 @@ Examples:
 @click.argument("path", type=click.Path())
 @click.option("--contents/--no-contents", default=True, help="Whether to decode every block; the default is yes.")
 @click.option("--keys", is_flag=True, help="Of a table: look for keys in two file groups too, reading all keys.")
+@click.option(
+    "--labels", is_flag=True, help="Of a table: look for base files that label times otherwise than the table, too."
+)
 @json_option
-def verify(path: str, *, contents: bool, keys: bool, as_json: bool) -> int:
+def verify(path: str, *, contents: bool, keys: bool, labels: bool, as_json: bool) -> int:
     """Say what is wrong with the log file or the table PATH: where, which instants it concerns, and why.
 
     A torn tail is what a writer leaves that died, or is still writing: readers skip it.  A hidden block is intact, but
     queries skip it for the damage around it, and salvage brings it back.
 
     Of a table: files of the newest slices that are damaged or missing, files of no instant, instants that are not
-    complete, what killed writers have left, and a metadata table that lists other files than there are.  hudiformat
-    repair mends it.
+    complete, what killed writers have left, a metadata table that lists other files than there are, and times that
+    count another unit than their label says.  hudiformat repair mends it.
     """
     if _is_table(path):
-        return _verify_table(path, contents=contents, keys=keys, as_json=as_json)
+        return _verify_table(path, contents=contents, keys=keys, labels=labels, as_json=as_json)
     size = open_log(path).size
     table, count = FindingTable(), 0
     with progress_bar("verifying", size) as progress:
@@ -59,10 +62,10 @@ def _is_table(path: str) -> bool:
     return "://" in path or Path(path).is_dir()
 
 
-def _verify_table(path: str, *, contents: bool, keys: bool, as_json: bool) -> int:
+def _verify_table(path: str, *, contents: bool, keys: bool, labels: bool, as_json: bool) -> int:
     printed: Table | None = None
     count = 0
-    for finding in verify_table(context_of(open_table(path)), contents=contents, keys=keys):
+    for finding in verify_table(context_of(open_table(path)), contents=contents, keys=keys, labels=labels):
         count += 1
         if as_json:
             kind, instants = finding.kind.name, list(finding.instants)

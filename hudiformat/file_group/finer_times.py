@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.types as pat
@@ -21,6 +22,16 @@ from hudiformat.codec.log.build import data_block
 from hudiformat.codec.log.frame import BlockHeader, BlockType, HeaderKey
 from hudiformat.errors import SchemaError
 from hudiformat.naming.file_names import BaseFileName, base_name
+
+
+class StoredTimes(Protocol):
+    """Tells which files have times in another unit than their query, whatever their labels say."""
+
+    def schema_of(self, path: str, schema: pa.Schema) -> pa.Schema | None:
+        """Return *schema* with the times of the base file at *path*; None if these are the same."""
+
+    def convert(self, block: LogBlock, query: pa.Schema) -> LogBlock:
+        """Return a log block with the times of the *query*, or the block itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +59,7 @@ class FinerTimes:
         coarser = _replace_times(written, query, _is_coarser)
         if coarser.equals(written):
             return block
-        made = data_block(to_coarser_times(block.to_arrow(), coarser), instant=block.instant or "")
+        made = data_block(to_times_of(block.to_arrow(), coarser), instant=block.instant or "")
         header = BlockHeader({**block.header, HeaderKey.SCHEMA: made.schema})
         return block._replace(type=BlockType.AVRO_DATA, header=header, content=made.content)
 
@@ -58,8 +69,8 @@ def has_finer_times(query: pa.Schema, written: pa.Schema) -> bool:
     return not _replace_times(query, written, _is_finer).equals(query)
 
 
-def to_coarser_times(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Return *batch* with the types of *schema*, whose times are coarser.
+def to_times_of(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return *batch* with the types of *schema*, whose times may have another unit.
 
     Raises:
         SchemaError: a time has a fraction of a millisecond, which the column could not hold then.

@@ -43,7 +43,7 @@ from hudiformat.file_group.base_file.read import (
 )
 from hudiformat.file_group.damage import DamageMode, sound_blocks, sound_rows, warn_of_loss
 from hudiformat.file_group.deleted_files import explain_missing_files, files_of
-from hudiformat.file_group.finer_times import FinerTimes
+from hudiformat.file_group.finer_times import StoredTimes
 from hudiformat.file_group.key_filter import key_filter, plain_comparisons
 from hudiformat.file_group.merging.candidates import blocks_to_merge, memory_of, read_candidates
 from hudiformat.file_group.merging.counting import count_by_position
@@ -134,7 +134,7 @@ class SliceReader:
     ``visibility`` decides which log blocks are merged.  *merger* is the user's own merger, if any.  A slice whose log
     records take more than *merge_memory* bytes is merged through files in a temporary folder.  *damage* says what a
     read does with damaged files.  *history* is given if columns may have other names in older files, and
-    *finer* if files may count microseconds where the query counts milliseconds.
+    *times* if files may count microseconds where the query counts milliseconds.
     """
 
     config: TableConfig
@@ -146,7 +146,7 @@ class SliceReader:
     merge_memory: int = DEFAULT_MERGE_MEMORY
     damage: DamageMode = DamageMode.HUDI
     history: SchemaHistory | None = None
-    finer: FinerTimes | None = None
+    times: StoredTimes | None = None
 
     @property
     def output_schema(self) -> pa.Schema:
@@ -385,7 +385,7 @@ class SliceReader:
             CorruptTableError, DecodeError, StorageError: a file of the slice is missing or damaged.
         """
         base, rule = file_slice.base_file, self.merge_rule()
-        if base is None or self.history is not None or self.finer is not None or len(rule.ordering_fields) > 1:
+        if base is None or self.history is not None or self.times is not None or len(rule.ordering_fields) > 1:
             return None
         schema = self._schema_to_read(pa.schema([]), rule)
         ordering = schema.field(rule.ordering_fields[0]) if rule.ordering_fields else None
@@ -411,7 +411,7 @@ class SliceReader:
         for path in file_slice.log_paths:
             for block in log_blocks(storage, path, damage=self.damage):
                 found = block_of_query(block, columns, self.config, self.history)
-                yield found if self.finer is None else self.finer.convert(found, self._stored_schema)
+                yield found if self.times is None else self.times.convert(found, self._stored_schema)
 
     def base_batches(
         self,
@@ -432,18 +432,18 @@ class SliceReader:
             yield from self._scan_base(storage, path, schema, may_hold)
         else:
             head = pa.schema([])
-            history, finer = self.history, self.finer
+            history, times = self.history, self.times
             for rows in scan_rows(
-                storage, path, schema, head, history=history, finer=finer, where=where, may_hold=may_hold
+                storage, path, schema, head, history=history, times=times, where=where, may_hold=may_hold
             ):
                 yield from rows.read()
 
     def _scan_base(
         self, storage: Storage, path: str, schema: pa.Schema, may_hold: FileFilter | None = None
     ) -> Iterator[pa.RecordBatch]:
-        if self.history is None and self.finer is None:
+        if self.history is None and self.times is None:
             return scan_base_file(storage, path, schema, may_hold=may_hold)
-        return scan_batches(storage, path, schema, history=self.history, finer=self.finer, may_hold=may_hold)
+        return scan_batches(storage, path, schema, history=self.history, times=self.times, may_hold=may_hold)
 
     def _base_rows(
         self,
@@ -470,9 +470,9 @@ class SliceReader:
         first = {*self._columns_for_merging(rule), *([] if tested is None else tested.columns.names)}
         head = pa.schema([field for field in schema if field.name in first])
         few = replaced if tested is None else None
-        history, finer = self.history, self.finer
+        history, times = self.history, self.times
         yield from scan_rows(
-            storage, path, schema, head, history=history, finer=finer, where=where, replaced=few, won=won
+            storage, path, schema, head, history=history, times=times, where=where, replaced=few, won=won
         )
 
     def _counts(self, instant: str) -> bool:
@@ -551,7 +551,7 @@ class SliceScan:
         if file_slice.base_file is None:
             return 0, 0
         reader, path = self.reader, join_path(file_slice.partition_path, str(file_slice.base_file.name))
-        stored = stored_schema_of(storage, path, reader.output_schema, reader.history, finer=reader.finer)
+        stored = stored_schema_of(storage, path, reader.output_schema, reader.history, times=reader.times)
         is_pushed = not self.is_merged(file_slice) and stored is None
         return count_row_groups(storage, path, may_hold=self.pushed if is_pushed else None, where=self.where)
 

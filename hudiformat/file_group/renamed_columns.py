@@ -21,7 +21,7 @@ from hudiformat.codec.log.frame import BlockHeader, BlockType, HeaderKey
 from hudiformat.file_group.base_file.filters import FileFilter, KeyFilter
 from hudiformat.file_group.base_file.read import BaseRows, LogsWin, read_columns, scan_base_file, scan_base_rows
 from hudiformat.file_group.emptied_keys import EMPTIED, may_lack_key, restore_emptied_keys
-from hudiformat.file_group.finer_times import FinerTimes, to_coarser_times
+from hudiformat.file_group.finer_times import StoredTimes, to_times_of
 from hudiformat.naming.file_names import BaseFileName, base_name
 from hudiformat.schema.internal_schema import SchemaHistory
 from hudiformat.storage.protocol import Storage
@@ -34,7 +34,7 @@ def scan_batches(
     schema: pa.Schema,
     *,
     history: SchemaHistory | None = None,
-    finer: FinerTimes | None = None,
+    times: StoredTimes | None = None,
     may_hold: FileFilter | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Scan a base file as ``scan_base_file`` does, by the column names and times that the file has.
@@ -42,9 +42,9 @@ def scan_batches(
     If these differ from those in *schema*, *may_hold* is ignored, because the file's statistics are not the query's.
 
     Raises:
-        CorruptTableError, SchemaError, StorageError: as ``scan_base_file``; SchemaError also as ``to_coarser_times``.
+        CorruptTableError, SchemaError, StorageError: as ``scan_base_file``; SchemaError also as ``to_times_of``.
     """
-    (form,) = _forms_of(storage, path, (schema,), history, finer)
+    (form,) = _forms_of(storage, path, (schema,), history, times)
     if form.is_of_query:
         yield from scan_base_file(storage, path, schema, may_hold=may_hold)
         return
@@ -59,7 +59,7 @@ def scan_rows(
     head: pa.Schema,
     *,
     history: SchemaHistory | None = None,
-    finer: FinerTimes | None = None,
+    times: StoredTimes | None = None,
     where: KeyFilter | None = None,
     may_hold: FileFilter | None = None,
     replaced: int | None = None,
@@ -70,7 +70,7 @@ def scan_rows(
     Raises:
         CorruptTableError, SchemaError, StorageError: as :func:`scan_batches`.
     """
-    form, first = _forms_of(storage, path, (schema, head), history, finer)
+    form, first = _forms_of(storage, path, (schema, head), history, times)
     if form.is_of_query and first.is_of_query:
         yield from scan_base_rows(
             storage, path, schema, head, where=where, may_hold=may_hold, replaced=replaced, won=won
@@ -87,17 +87,17 @@ def _converted(rows: BaseRows, form: _Form, schema: pa.Schema) -> Iterator[pa.Re
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """The columns of a query as a base file has them: ``finer`` with its times, ``stored`` with its names too."""
+    """The columns of a query as a base file has them: ``timed`` with its times, ``stored`` with its names too."""
 
-    finer: pa.Schema
+    timed: pa.Schema
     stored: pa.Schema
     is_of_query: bool
 
     def convert(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         """Return rows of the file with the names and times of *schema*."""
-        if self.stored is not self.finer:
+        if self.stored is not self.timed:
             batch = SchemaHistory.rename_to(batch, schema)
-        return to_coarser_times(batch, schema)
+        return to_times_of(batch, schema)
 
 
 def stored_schema_of(
@@ -106,14 +106,14 @@ def stored_schema_of(
     schema: pa.Schema,
     history: SchemaHistory | None,
     *,
-    finer: FinerTimes | None = None,
+    times: StoredTimes | None = None,
 ) -> pa.Schema | None:
     """Return *schema* with the column names and times of the base file at *path*; None if these are the same.
 
     Raises:
         CorruptTableError, StorageError: the file cannot be read.
     """
-    (form,) = _forms_of(storage, path, (schema,), history, finer)
+    (form,) = _forms_of(storage, path, (schema,), history, times)
     return None if form.is_of_query else form.stored
 
 
@@ -122,18 +122,18 @@ def _forms_of(
     path: str,
     schemas: Sequence[pa.Schema],
     history: SchemaHistory | None,
-    finer: FinerTimes | None,
+    times: StoredTimes | None,
 ) -> list[_Form]:
     """Return the form of each of *schemas* in the base file at *path*, whose footer is read at most once."""
-    with_times = [None if finer is None else finer.schema_of(path, one) for one in schemas]
-    finest = [one if found is None else found for one, found in zip(schemas, with_times, strict=True)]
+    with_times = [None if times is None else times.schema_of(path, one) for one in schemas]
+    timed = [one if found is None else found for one, found in zip(schemas, with_times, strict=True)]
     with_names: list[pa.Schema | None] = [None] * len(schemas)
     if history is not None and not history.has_one_form:
         instant, stored = BaseFileName.parse(base_name(path)).instant, read_columns(storage, path)
-        with_names = [history.stored_schema(one, instant, stored) for one in finest]
+        with_names = [history.stored_schema(one, instant, stored) for one in timed]
     return [
-        _Form(times, times if names is None else names, names is None and found is None)
-        for times, names, found in zip(finest, with_names, with_times, strict=True)
+        _Form(one, one if names is None else names, names is None and found is None)
+        for one, names, found in zip(timed, with_names, with_times, strict=True)
     ]
 
 

@@ -109,7 +109,7 @@ def slice_reader(state: TableState, as_of: Moment | None = None) -> SliceReader:
         merge_memory=state.options.merge_memory,
         damage=state.options.damage,
         history=schema_history(state, moment) if state.has_ids() else None,
-        finer=None if moment is None else finer_times(state, schema, moment),
+        times=None if moment is None else finer_times(state, schema, moment),
     )
 
 

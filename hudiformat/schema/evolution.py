@@ -28,6 +28,7 @@ from hudiformat.codec.avro.types import (
     with_inner_columns,
 )
 from hudiformat.errors import SchemaError
+from hudiformat.schema.time_labels import TimeLabels, change_labels
 
 PARTIAL_SCHEMA = "hoodie.write.partial.update.schema"
 """The option that makes an upsert update only some columns; its value is their Avro schema as JSON."""
@@ -65,8 +66,9 @@ class EvolutionOptions:
     ``set_null`` fills columns that the rows lack with nulls, ``may_drop`` drops them from the table.  ``reconcile`` is
     Hudi's older mode, in which the wider of the two schemas is used.  ``validate`` requires a schema with which rows of
     the table can be read.  ``schema_on_read`` keeps an internal schema, so that columns may be renamed and dropped.
+    ``time_labels`` say what the numbers of times count, whatever the labels of the table and of the rows say.
 
-    Source: HoodieWriteConfig, HoodieCommonConfig, DataSourceWriteOptions, Hudi 1.2.0.
+    Source: HoodieWriteConfig, HoodieCommonConfig, DataSourceWriteOptions, Hudi 1.2.0; of ``time_labels`` Hudi 1.2.1.
     """
 
     set_null: bool = False
@@ -74,6 +76,7 @@ class EvolutionOptions:
     reconcile: bool = False
     validate: bool = False
     schema_on_read: bool = False
+    time_labels: TimeLabels = ()
 
 
 def evolve_columns(table: RecordType, incoming: RecordType, options: EvolutionOptions) -> RecordType:
@@ -82,6 +85,7 @@ def evolve_columns(table: RecordType, incoming: RecordType, options: EvolutionOp
     Raises:
         SchemaError: the rows cannot be written, or rows already in the table could no longer be read.
     """
+    table = change_labels(table, incoming, options.time_labels)
     own = _align(incoming, table, reorders=not options.reconcile)
     assert isinstance(own, RecordType)  # noqa: S101 - both are
     if options.reconcile and _is_projection(own, table):

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from hudiformat.codec.avro.schema import arrow_to_avro, avro_to_arrow
 from hudiformat.codec.avro.types import format_avro_types, parse_avro_types
-from hudiformat.codec.conversion import convert_to_schema
+from hudiformat.codec.conversion import convert_to_schema, has_wrong_label
 from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError, suggest_names
 from hudiformat.naming.keys import format_row, partition_paths, record_keys
 from hudiformat.schema.evolution import EvolutionOptions, evolve_columns
@@ -94,6 +94,14 @@ class TableSchema:
     def is_like(self, other: TableSchema) -> bool:
         """Return whether both have the same columns with the same types, in the same order."""
         return self.avro == other.avro or parse_avro_types(self.avro) == parse_avro_types(other.avro)
+
+    def relabels(self, before: TableSchema) -> bool:
+        """Return whether the numbers of a column of times that *before* has count another unit by this schema.
+
+        A file that is written with the schema *before* would be read otherwise.
+        """
+        own = {field.name: field.type for field in self.arrow}
+        return any(field.name in own and has_wrong_label(field.type, own[field.name]) for field in before.arrow)
 
     @property
     def delete_column(self) -> str | None:
@@ -218,13 +226,14 @@ class SchemaChange:
     def on(self, current: TableSchema) -> TableSchema | None:
         """Return the schema after the write to a table whose schema is *current* now; None if two writes conflict.
 
-        A write that does not change the schema keeps the change that another write made meanwhile.
+        A write that does not change the schema keeps the change that another write made meanwhile, unless that says
+        that the numbers of times count another unit.
 
         Source: SimpleSchemaConflictResolutionStrategy, Hudi 1.2.0.
         """
-        if self.fits(current):
-            return self.after
-        return current if self.after.is_like(self.before) else None
+        if self.after.is_like(self.before):
+            return None if current.relabels(self.before) else current
+        return self.after if self.fits(current) else None
 
 
 @lru_cache(maxsize=64)

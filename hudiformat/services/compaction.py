@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.damage import DamageMode
+from hudiformat.file_group.finer_times import StoredTimes
 from hudiformat.file_group.merging.rule import RecordMerger
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import WriteToken
@@ -189,9 +190,13 @@ def merge_into_base_file(
     token: WriteToken,
     *,
     damage: DamageMode = DamageMode.HUDI,
+    times: StoredTimes | None = None,
 ) -> Iterator[WriteStat]:
-    """Write the next base file of a file group from a slice of it, and yield the statistic of the file."""
-    reader = replace(plan.slice_reader(merger), damage=damage)
+    """Write the next base file of a file group from a slice of it, and yield the statistic of the file.
+
+    *times* tells which files count times in another unit than their labels say.
+    """
+    reader = replace(plan.slice_reader(merger), damage=damage, times=times)
     file = OpenBaseFile(GroupTarget(storage, plan, token, file_slice.partition_path, file_slice.file_id))
     try:
         for batch in reader.scan_stored(storage, file_slice):

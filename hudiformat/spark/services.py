@@ -253,6 +253,7 @@ def verify(
     *,
     contents: bool = True,
     keys: bool = False,
+    labels: bool = False,
     options: Mapping[str, str] | None = None,
 ) -> list[TableFinding]:
     """Return what is wrong with the table at *path*, as ``hudiformat.Table.verify`` does: tasks read the files.
@@ -263,7 +264,7 @@ def verify(
     Source: spec/services.md.
     """
     with reraise_task_errors():
-        return table_by_tasks(spark, path, options).verify(contents=contents, keys=keys)
+        return table_by_tasks(spark, path, options).verify(contents=contents, keys=keys, labels=labels)
 
 
 @check_arguments
@@ -273,6 +274,7 @@ def repair(
     *,
     apply: bool = False,
     keys: bool = False,
+    labels: bool = False,
     properties: Mapping[str, str] | None = None,
     dead_after: float = DEAD_AFTER,
     options: Mapping[str, str] | None = None,
@@ -288,7 +290,7 @@ def repair(
     """
     with reraise_task_errors():
         return table_by_tasks(spark, path, options).repair(
-            apply=apply, keys=keys, properties=properties, dead_after=dead_after
+            apply=apply, keys=keys, labels=labels, properties=properties, dead_after=dead_after
         )
 
 

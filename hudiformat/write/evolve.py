@@ -6,12 +6,16 @@ spec/schema-evolution.md.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.merging.rule import rule_of_rows
 from hudiformat.schema.column_changes import ColumnChanges
 from hudiformat.schema.evolution import SCHEMA_ON_READ
 from hudiformat.schema.internal_schema import InternalSchema
 from hudiformat.schema.table_schema import SchemaChange, TableSchema
+from hudiformat.schema.time_labels import relabel
 from hudiformat.table.options.values import Operation
 from hudiformat.table.schema_files import schema_history
 from hudiformat.table.state import TableState
@@ -41,6 +45,24 @@ def evolve_table(state: TableState, *, changes: ColumnChanges) -> Committed:
         )
     known = InternalSchema.first(state.schema.avro_with_meta) if history is None else history.query
     new = changes.on(known, by_ids=by_ids, kept=_protected_columns(state))
+    return _commit_columns(state, new, by_ids=by_ids)
+
+
+def relabel_times(state: TableState, labels: Mapping[str, str]) -> Committed:
+    """Give columns of times, by their dotted paths, the labels that tell what their numbers count; no file is written.
+
+    Raises:
+        SchemaError: a column is no time, or its label cannot change so; nothing is written.
+        CommitError: the change did not become visible.
+    """
+    refuse_unwritable(state)
+    history = schema_history(state)
+    known = InternalSchema.first(state.schema.avro_with_meta) if history is None else history.query
+    new = replace(known, record=relabel(known.record, labels))
+    return _commit_columns(state, new, by_ids=history is not None)
+
+
+def _commit_columns(state: TableState, new: InternalSchema, *, by_ids: bool) -> Committed:
     schema = TableSchema.of_commit(new.avro(state.schema.record_name))
     refuse_new_kinds(state, schema)
     change = SchemaChange(state.schema, schema)

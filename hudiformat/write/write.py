@@ -33,6 +33,7 @@ from hudiformat.naming.file_names import WriteToken
 from hudiformat.schema.evolution import WIDEN_DECIMALS, wider_decimals
 from hudiformat.schema.meta_fields import check_delete_column
 from hudiformat.schema.table_schema import RowKeys, SchemaChange, TableSchema, as_reader
+from hudiformat.schema.time_labels import unit_of
 from hudiformat.storage.closing import FileCloser
 from hudiformat.storage.opening import open_storage
 from hudiformat.storage.protocol import Storage
@@ -55,6 +56,7 @@ from hudiformat.write.partial_updates import partial_rows
 from hudiformat.write.partition import PARTS_OF_A_BLOCK, PartitionWriter
 from hudiformat.write.rows import KeyedRows, LocatedRows
 from hudiformat.write.task_threads import ENCODED_TOGETHER, TaskThreads
+from hudiformat.write.time_labels import refuse_wrong_labels
 
 _PANDAS = b"pandas"
 """The key of an Arrow schema that says that its types were guessed from a data frame."""
@@ -157,6 +159,7 @@ def check_rows(state: TableState, operation: Operation, schema: pa.Schema) -> Ch
     rows = keys.schema_of_rows(table)
     keys.check(rows.arrow)
     refuse_new_kinds(state, table)
+    refuse_wrong_labels(state, table)
     return CheckedColumns(rows, SchemaChange(state.schema, table))
 
 
@@ -252,7 +255,8 @@ def read_incoming(state: TableState, operation: Operation, data: Any) -> pa.Reco
     """
     reader = as_reader(data)
     if not reader.schema.equals(state.schema.arrow):
-        reader = adapt_to_schema(reader, state.schema.arrow)
+        units = {path: unit_of(label) for path, label in state.options.evolution.time_labels}
+        reader = adapt_to_schema(reader, state.schema.arrow, units)
     return reader if state.config.record_key_fields else add_keys(state, operation, reader)
 
 

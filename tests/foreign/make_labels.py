@@ -1,13 +1,17 @@
-"""Make the tables whose files label times otherwise than the table: ``python -m tests.foreign.make_labels``.
+"""Make the tables whose files label times otherwise than they count: ``python -m tests.foreign.make_labels``.
 
-Real Hudi writes numbers of milliseconds as microseconds and as bare longs; then the schema of the commits is edited to
-what the numbers count, as the commits of a writer with Avro schemas name it, and Hudi 1.2.0 answers.
+Real Hudi writes numbers of milliseconds as microseconds and as bare longs.  In the tables ``labels-`` the schema of the
+commits is then edited to what the numbers count, as the commits of a writer with Avro schemas name it.  Those of
+``wrong-labels-`` stay as they are: their schema is wrong like their files; in ``wrong-labels-some-`` the last commit
+counts microseconds.  Hudi 1.2.0 answers.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,19 +35,47 @@ CASES = {
     for version, table in (("0.15.0", "6"), ("1.0.2", "8"), ("1.1.1", "9"))
     for short, kind in (("cow", "COPY_ON_WRITE"), ("mor", "MERGE_ON_READ"))
 }
+WRONG = {
+    "wrong-labels-cow6-h0150": ("0.15.0", "COPY_ON_WRITE", "6"),
+    "wrong-labels-mor8-h102": ("1.0.2", "MERGE_ON_READ", "8"),
+    "wrong-labels-some-cow8-h102": ("1.0.2", "COPY_ON_WRITE", "8"),
+    "wrong-labels-some-mor6-h0150": ("0.15.0", "MERGE_ON_READ", "6"),
+}
+_LATER = """
+select 'e' as k, 1 as o, timestamp_micros(1704067200123456) as ts, 5L as l,
+ named_struct('ts', timestamp_micros(1704067200123456), 'x', 'e') as s"""
 
 
-def main() -> None:
+def main(chosen: Sequence[str]) -> None:
+    cases = {name: case for name, case in {**CASES, **WRONG}.items() if not chosen or name in chosen}
     with tempfile.TemporaryDirectory() as folder:
-        for version in sorted({version for version, _, _ in CASES.values()}):
+        for version in sorted({version for version, _, _ in cases.values()}):
             with RealHudi(version) as hudi:
-                for name, (made_by, kind, table) in CASES.items():
+                for name, (made_by, kind, table) in cases.items():
                     if made_by == version:
                         _write(hudi, Path(folder, name), kind, table)
-                        _edit_schemas(Path(folder, name))
+                        if name in CASES:
+                            _edit_schemas(Path(folder, name))
+                        elif "some" in name:
+                            _insert_later(hudi, Path(folder, name), kind, table)
         with RealHudi() as hudi:
-            for name in CASES:
+            for name in cases:
                 pack(hudi, Path(folder, name), name, {"snapshot": {}})
+
+
+def _insert_later(hudi: RealHudi, path: Path, kind: str, table: str) -> None:
+    """Insert a row whose times are right into a file group of its own."""
+    options = {
+        **CHOSEN,
+        "hoodie.datasource.write.table.type": kind,
+        "hoodie.write.table.version": table,
+        "hoodie.parquet.small.file.limit": "0",
+        "hoodie.datasource.write.operation": "bulk_insert",
+    }
+    hudi.eval_(
+        f"spark.sql({_LATER!r}).coalesce(1).write.format('hudi').options(**{options!r}).mode('append')"
+        f".save({str(path)!r}); result = None"
+    )
 
 
 def _write(hudi: RealHudi, path: Path, kind: str, table: str) -> None:
@@ -77,4 +109,4 @@ def _edit_schemas(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

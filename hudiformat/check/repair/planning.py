@@ -15,6 +15,7 @@ from hudiformat.check.repair.archive import plan_archive
 from hudiformat.check.repair.groups import damaged_logs, groups_of, plan_groups
 from hudiformat.check.repair.instants import plan_instants
 from hudiformat.check.repair.keys import plan_keys
+from hudiformat.check.repair.labels import plan_labels
 from hudiformat.check.repair.liveness import WriterTimeout
 from hudiformat.check.repair.logs import plan_logs
 from hudiformat.check.repair.loose_files import plan_loose_files
@@ -50,6 +51,7 @@ def repair_table(
     *,
     apply: bool = False,
     keys: bool = False,
+    labels: bool = False,
     properties: Mapping[str, str] | None = None,
     options: Mapping[str, str] | None = None,
     dead_after: float = DEAD_AFTER,
@@ -62,8 +64,9 @@ def repair_table(
 
     The table may be one that cannot be opened because its properties are lost.  Properties that cannot be inferred from
     files are given in *properties*, which are used only in this case.  With *keys*, keys that are in two file groups
-    are found, too, and their older rows are deleted.  A writer without a sign of life for *dead_after* seconds is
-    considered dead.  A step is refused if it concerns files or instants of a writer that may be alive.
+    are found, too, and their older rows are deleted.  With *labels*, base files that label times otherwise than the
+    table are written anew, for readers that take the labels of files.  A writer without a sign of life for *dead_after*
+    seconds is considered dead.  A step is refused if it concerns files or instants of a writer that may be alive.
 
     *told* is called with the steps of each plan before they are carried out.  There may be several plans, because some
     damage hides other damage.  Files that are moved or replaced are kept in a folder ``.hoodie/.repair/<instant>``.  If
@@ -85,7 +88,9 @@ def repair_table(
         chosen = options_of(config, options or {})
         return TableContext(storage, config, chosen, clock or TableClock(config.timeline_zone), merger=merger)
 
-    look = _Planner(storage, context_of, dict(properties or {}), WriterTimeout(storage, dead_after), keys=keys)
+    look = _Planner(
+        storage, context_of, dict(properties or {}), WriterTimeout(storage, dead_after), keys=keys, labels=labels
+    )
     return _repair(look, told) if apply else _make_plan(look)
 
 
@@ -94,6 +99,7 @@ def repair_context(
     *,
     apply: bool = False,
     keys: bool = False,
+    labels: bool = False,
     properties: Mapping[str, str] | None = None,
     dead_after: float = DEAD_AFTER,
 ) -> Repair:
@@ -104,7 +110,14 @@ def repair_context(
     """
     storage = context.storage
     timeout = WriterTimeout(storage, dead_after)
-    look = _Planner(storage, lambda config: replace(context, config=config), dict(properties or {}), timeout, keys=keys)
+    look = _Planner(
+        storage,
+        lambda config: replace(context, config=config),
+        dict(properties or {}),
+        timeout,
+        keys=keys,
+        labels=labels,
+    )
     return _repair(look, lambda _steps: None) if apply else _make_plan(look)
 
 
@@ -147,6 +160,7 @@ class _Planner:
     properties: Mapping[str, str]
     timeout: WriterTimeout
     keys: bool
+    labels: bool
 
     def plan(self) -> list[Job]:
         """Return the jobs that can be planned now, in the order in which they are carried out."""
@@ -184,6 +198,8 @@ class _Planner:
         jobs += plan_logs(state, damaged_logs(findings, groups), timeout)
         jobs += plan_groups(state, groups, timeout)
         jobs += plan_keys(state, timeout) if self.keys and not groups else ()
+        is_sound = not any(job.run for job in jobs)
+        jobs += plan_labels(state, findings, timeout, labels=self.labels) if is_sound else ()
         return self._with_metadata(state, findings, jobs, builds=True)
 
     def _with_metadata(

@@ -42,6 +42,8 @@ class RepairKind(Enum):
     """Markers of a write that has ended, or a metadata table that the table no longer uses."""
     KEYS = "keys"
     """Keys are in two file groups."""
+    LABEL = "label"
+    """Times count another unit than their label says."""
 
 
 class StepState(Enum):

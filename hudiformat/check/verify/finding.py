@@ -32,6 +32,10 @@ class TableFindingKind(Enum):
     """Markers of a write that has ended, or a metadata table that the properties do not name."""
     CONTRADICTION = "contradiction"
     """The metadata table cannot be read, or does not list the files that exist, and Hudi's readers rely on it."""
+    LABEL = "label"
+    """A file whose times count another unit than their label says: readers show other moments than were meant.
+
+    Nothing is damaged."""
     DUPLICATE = "duplicate"
     """A file group with rows whose keys are also in another file group of the partition, from a newer commit."""
 

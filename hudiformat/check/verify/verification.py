@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,12 +21,13 @@ from hudiformat.check.verify.folder_check import (
     findings_of_temporaries,
 )
 from hudiformat.check.verify.key_check import findings_of_keys
+from hudiformat.check.verify.label_check import findings_of_labels, findings_of_times
 from hudiformat.check.verify.metadata_check import findings_of_metadata_table
 from hudiformat.check.verify.timeline_check import findings_of_archive, findings_of_instants, findings_of_properties
 from hudiformat.codec.log.verify import scan_findings
 from hudiformat.errors import HudiFormatError, NameFormatError, SchemaError, StorageError, UnsupportedFeatureError
+from hudiformat.file_group.judged_times import judge_base_file, judge_log_file
 from hudiformat.file_group.partitions import list_partitions
-from hudiformat.file_group.renamed_columns import scan_batches
 from hudiformat.file_group.slices import FileSlice, build_slices, latest_slices
 from hudiformat.naming.file_names import BaseFileName, LogFileName, base_name, join_path
 from hudiformat.schema.internal_schema import SchemaHistory
@@ -45,21 +47,26 @@ class _Named:
     path: str
 
 
-def verify_table(context: TableContext, *, contents: bool = True, keys: bool = False) -> Iterator[TableFinding]:
+def verify_table(
+    context: TableContext, *, contents: bool = True, keys: bool = False, labels: bool = False
+) -> Iterator[TableFinding]:
     """Yield what is wrong with a table: findings about its timeline first, then about one partition after the other.
 
     With *contents* the rows of the newest slices are read, in bounded memory; without, no data file is opened.  With
     *keys*, keys that are in two file groups of a partition are found, too, with one partition in memory at a time.
+    With *labels*, base files are found that label times otherwise than the table, which Hudi's readers correct.
 
     Raises:
         StorageError: a folder cannot be listed.
         UnsupportedFeatureError: with *keys*, the table has no meta fields.
     """
     yield from findings_of_properties(context.storage)
-    yield from verify_state(context.state(), contents=contents, keys=keys)
+    yield from verify_state(context.state(), contents=contents, keys=keys, labels=labels)
 
 
-def verify_state(state: TableState, *, contents: bool = True, keys: bool = False) -> Iterator[TableFinding]:
+def verify_state(
+    state: TableState, *, contents: bool = True, keys: bool = False, labels: bool = False
+) -> Iterator[TableFinding]:
     """Yield findings about one state of a table, as :func:`verify_table` does, except those about its properties.
 
     If the file of a completed write cannot be read, or from table version 8 on a file of the archived timeline, it is
@@ -79,6 +86,8 @@ def verify_state(state: TableState, *, contents: bool = True, keys: bool = False
     yield from findings_of_temporaries(state.storage)
     yield from findings_of_leftovers(state)
     yield from findings_of_metadata_table(state, contents=contents)
+    if labels:
+        yield from findings_of_labels(state)
     if keys:
         yield from findings_of_keys(state)
 
@@ -181,8 +190,7 @@ def _of_slice(
     if file_slice.base_file is not None:
         path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
         try:
-            for _ in scan_batches(storage, path, schema, history=history):
-                pass
+            yield from findings_of_times(path, judge_base_file(storage, path, schema, history=history))
         except UnsupportedFeatureError:
             pass  # as in log files: what is not supported is not damaged
         except HudiFormatError as error:
@@ -201,6 +209,9 @@ def _of_slice(
             place = f"{finding.kind.value} of {finding.length} bytes at byte {finding.offset}"
             message = f"{place}: {finding.fault}"
             yield TableFinding(TableFindingKind.DAMAGED, path, message, finding.instants or (log.name.instant,))
+        if not findings:
+            with suppress(HudiFormatError):  # a whole block that does not fit the table
+                yield from findings_of_times(path, judge_log_file(storage, path, schema, history=history))
 
 
 def _was_deleted(storage: Storage, path: str) -> bool:

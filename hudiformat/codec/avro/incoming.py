@@ -8,7 +8,8 @@ changes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,17 +21,20 @@ _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 _STORED_UNITS = ("us", "ms")
 
 
-def adapt_to_schema(reader: pa.RecordBatchReader, table: pa.Schema) -> pa.RecordBatchReader:
+def adapt_to_schema(
+    reader: pa.RecordBatchReader, table: pa.Schema, units: Mapping[str, str] = MappingProxyType({})
+) -> pa.RecordBatchReader:
     """Return a reader of the same rows, with the types that a table with the columns of *table* can store.
 
-    It is the same reader if no column has to be converted.
+    It is the same reader if no column has to be converted.  A column of timestamps that is not of the table's type gets
+    its unit of *units*, if there is one.
 
     Raises:
         DataError: from the reader, a time that would lose digits in the unit that is stored.
     """
     stored = set(table.names)
     names = [name for name in reader.schema.names if name in stored or _PANDAS_INDEX.fullmatch(name) is None]
-    fields = [_stored_field(reader.schema.field(index), table) for index in _indices(reader.schema, names)]
+    fields = [_stored_field(reader.schema.field(index), table, units) for index in _indices(reader.schema, names)]
     schema = pa.schema(fields, metadata=reader.schema.metadata)
     if schema.equals(reader.schema):
         return reader
@@ -50,8 +54,10 @@ def _batches(reader: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.Rec
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _stored_field(field: pa.Field, table: pa.Schema) -> pa.Field:
+def _stored_field(field: pa.Field, table: pa.Schema, units: Mapping[str, str]) -> pa.Field:
     there = table.field(field.name).type if table.get_field_index(field.name) >= 0 else None
+    if field.name in units and pat.is_timestamp(field.type) and field.type != there:
+        return field.with_type(pa.timestamp(units[field.name], field.type.tz))
     return field.with_type(_stored_type(field.type, there))
 
 

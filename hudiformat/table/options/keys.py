@@ -13,6 +13,7 @@ from typing import Any
 from hudiformat.errors import OptionError, UnsupportedFeatureError, suggest_names, warn
 from hudiformat.file_group.damage import DamageMode
 from hudiformat.schema.evolution import MAY_DROP, PARTIAL_SCHEMA, SCHEMA_ON_READ, SET_NULL, WIDEN_DECIMALS
+from hudiformat.schema.time_labels import TIME_LABELS, parse_time_labels
 from hudiformat.table.options.answers import Answer, asks_for_nothing, current_name, hudi_keys, rule_of
 from hudiformat.table.options.aws import AWS_KEYS
 from hudiformat.table.options.buckets import BUCKETING_KEYS, BucketEngine
@@ -286,6 +287,7 @@ _EVOLUTION_KEYS: Keys = {
     "hoodie.datasource.write.reconcile.schema": ("reconcile", parse_boolean),
     "hoodie.avro.schema.validate": ("validate", parse_boolean),
     SCHEMA_ON_READ: ("schema_on_read", parse_boolean),
+    TIME_LABELS: ("time_labels", parse_time_labels),
 }
 
 _INDEXING_KEYS: Keys = {

@@ -308,11 +308,10 @@ class Transaction:
         Raises:
             WriteConflictError: both another writer and this write have changed the schema.
         """
-        if self._change is None:
-            return state.schema
-        schema = self._change.on(state.schema)
-        if schema is None or (internal is not None and not state.schema.is_like(self._change.before)):
-            raise schema_conflict(self._context, self.instant.time, self._change, state.schema)
+        change = self._change or SchemaChange(self._seen.schema, self._seen.schema)
+        schema = change.on(state.schema)
+        if schema is None or (internal is not None and not state.schema.is_like(change.before)):
+            raise schema_conflict(self._context, self.instant.time, change, state.schema)
         return schema
 
 
