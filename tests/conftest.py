@@ -27,7 +27,6 @@ from pyarrow import fs
 from xdist.scheduler import LoadFileScheduling
 
 from hudiformat import Table
-from tests.compiling import compile_share, worker_of
 from tests.conformance.hudi import ROOT, NoHudiError, RealHudi
 from tests.conformance.java import JavaClass
 from tests.effort import BUSY, examples, is_in_part, some_sets
@@ -80,12 +79,6 @@ os.environ.setdefault("HUDIFORMAT_JIT", "0")
 # On a busy machine a draw or a run may take long; that is no finding.
 settings.register_profile("busy", deadline=None, max_examples=examples(100), suppress_health_check=BUSY)
 settings.load_profile("busy")
-
-
-def pytest_sessionstart(session: pytest.Session) -> None:
-    worker = worker_of(session.config)
-    if worker is not None:
-        compile_share(*worker)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.check.repair.breaking import BREAKS, UNKNOWN, V9, age, cut_log, lost_properties, properties
 from tests.cli.support import Command
+from tests.foreign.foreign_tables import unpack as foreign_table
 from tests.tables import tree, unpack
 
 
@@ -87,3 +88,13 @@ def test_keys_are_looked_for_on_request(command: Command, tmp_path: Path) -> Non
 
 def test_there_is_no_table(command: Command, tmp_path: Path) -> None:
     assert command("repair", tmp_path).code == 2
+
+
+def test_labels_are_looked_at_on_request(command: Command, tmp_path: Path) -> None:
+    path = foreign_table("labels-cow9-h111", tmp_path).path
+    assert command("verify", path).code == command("repair", path).code == 0
+    result = command("verify", "--labels", path)
+    assert (result.code, result.lines[1].split()[0]) == (1, "label")
+    assert "the file group is written anew, with the labels of the table" in command("repair", "--labels", path).out
+    assert command("repair", "--labels", "--apply", "--dead-after", "0", path).code == 0
+    assert command("verify", "--labels", path).code == 0

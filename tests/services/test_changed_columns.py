@@ -11,7 +11,7 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.codec.conversion import convert_to_schema
-from hudiformat.file_group.finer_times import to_coarser_times
+from hudiformat.file_group.finer_times import to_times_of
 from hudiformat.services.log_compaction import log_compaction_plan
 from hudiformat.timeline.timeline import Action
 from hudiformat.write.commit.publishing import announce
@@ -215,7 +215,7 @@ def test_times_of_a_widened_column_are_those_of_then(
 def test_a_fraction_that_the_column_of_then_cannot_hold_is_an_error_by_name() -> None:
     batch = pa.record_batch({"t": pa.array([1], pa.int64()).cast(MICROS)})
     with pytest.raises(hf.SchemaError, match="column t is of type .* does not fit"):
-        to_coarser_times(batch, pa.schema([("t", MILLIS)]))
+        to_times_of(batch, pa.schema([("t", MILLIS)]))
 
 
 @pytest.mark.parametrize(
