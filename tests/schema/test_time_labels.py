@@ -14,7 +14,7 @@ from tests.schema.test_internal_schema import avro_of
 
 MICROS, MILLIS = pa.timestamp("us", "UTC"), pa.timestamp("ms", "UTC")
 LOCAL_MICROS, LOCAL_MILLIS = pa.timestamp("us"), pa.timestamp("ms")
-NAMES = {
+NAMES: dict[pa.DataType, str] = {
     MICROS: "timestamp-micros",
     MILLIS: "timestamp-millis",
     LOCAL_MICROS: "local-timestamp-micros",
