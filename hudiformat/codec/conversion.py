@@ -15,7 +15,8 @@ import pyarrow.types as pat
 
 from hudiformat.codec.avro.arrays import Mask, bitmap, offsets, validity
 from hudiformat.codec.casts import can_cast, can_cast_back, cast, cast_back, is_mislabelled
-from hudiformat.errors import DataError, SchemaError
+from hudiformat.codec.custom_types import VARIANT, is_vector, named_type, stored_size, vector_bytes, vectors_of
+from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError
 
 _LISTS = (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray)
 
@@ -83,12 +84,28 @@ def _convert_fields(
         if not count and not field.nullable:
             raise SchemaError(f"column {inner} of type {field.type} is required and missing", column=inner)
         if count:
+            if field.metadata is not None:
+                _refuse_shredded(rows.type.field(found[0]).type, field, inner)
             converted = _convert(rows.field(found[0]), field.type, inner, relabel=relabel)
             array = _refuse_nulls(converted, field, rows, inner)
         else:
             array = pa.nulls(len(rows), field.type)
         result.append(array)
     return result
+
+
+def _refuse_shredded(given: pa.DataType, field: pa.Field, path: str) -> None:
+    """Refuse a variant whose values are, in part, in a column of their own type.
+
+    Raises:
+        UnsupportedFeatureError: it is one.
+    """
+    if named_type(field) == VARIANT and pat.is_struct(given) and given.get_field_index("typed_value") >= 0:
+        raise UnsupportedFeatureError(
+            f"column {path}: expected a variant of metadata and value, found one with typed values (shredded), which "
+            "cannot be read yet; write the file again with hoodie.parquet.variant.write.shredding.enabled=false",
+            feature="shredded variants",
+        )
 
 
 def _refuse_nulls(array: pa.Array, field: pa.Field, parent: pa.StructArray, path: str) -> pa.Array:
@@ -119,13 +136,17 @@ def _without_nulls(array: pa.Array) -> pa.Array:
         return pa.MapArray.from_arrays(pa.array(offsets(array), pa.int32()), array.keys, array.items, type=kind)
     if isinstance(array, pa.ListArray):
         return pa.ListArray.from_arrays(pa.array(offsets(array), pa.int32()), array.values, type=kind)
+    if isinstance(array, pa.FixedSizeListArray):
+        return pa.Array.from_buffers(kind, len(array), [None], offset=array.offset, children=[array.values])
     return pa.Array.from_buffers(kind, len(array), [None, *array.buffers()[1:]], offset=array.offset)
 
 
 def _has_required(kind: pa.DataType) -> bool:
-    """Return whether structs in *kind* have fields that are not nullable."""
+    """Return whether structs in *kind* have fields that are not nullable, or it is a vector, whose items are not."""
     if not pat.is_nested(kind):
         return False
+    if is_vector(kind):
+        return True
     if pat.is_map(kind):
         return _has_required(kind.item_type)
     if pat.is_list(kind):
@@ -150,8 +171,6 @@ def _convert(array: pa.Array, kind: pa.DataType, path: str, *, relabel: bool) ->
     given = array.type
     if given.equals(kind) and not _has_required(kind):
         return array
-    if pat.is_null(given):
-        return pa.nulls(len(array), kind)
     if isinstance(array, pa.StructArray) and pat.is_struct(kind):
         children = _convert_fields(array, kind, path, relabel=relabel)
         return pa.StructArray.from_buffers(kind, len(array), [bitmap(validity(array))], children=children)
@@ -163,11 +182,71 @@ def _convert(array: pa.Array, kind: pa.DataType, path: str, *, relabel: bool) ->
     if isinstance(array, _LISTS) and not pat.is_map(given) and pat.is_list(kind):
         items = _used(array, array.values)
         return _with_items(array, kind, _convert(items, kind.value_type, f"{path}.item", relabel=relabel))
-    return _convert_values(array, kind, path, relabel=relabel)
+    if not is_vector(kind):
+        return _convert_values(array, kind, path, relabel=relabel)
+    return _convert_vectors(array, kind, path, relabel=relabel)
+
+
+def _convert_vectors(array: pa.Array, kind: pa.FixedSizeListType, path: str, *, relabel: bool) -> pa.Array:
+    """Return lists of numbers, or the bytes of vectors in a file, as vectors of the type *kind*.
+
+    Raises:
+        SchemaError: the numbers have another type, or the vectors another size.
+        DataError: a list has another number of items, or an item is null.
+    """
+    given, size = array.type, kind.list_size
+    if pat.is_null(given):
+        return pa.nulls(len(array), kind)
+    if relabel and given == pa.binary(stored_size(kind)):
+        return vectors_of(array, kind)
+    if (
+        not isinstance(array, _LISTS)
+        or pat.is_map(given)
+        or (pat.is_fixed_size_list(given) and given.list_size != size)
+    ):
+        raise SchemaError(
+            f"column {path} is of type {given}, which does not fit {kind}: the table has vectors of {size} numbers",
+            column=path,
+        )
+    lists = array if isinstance(array, pa.FixedSizeListArray) else _with_equal_sizes(array, size, path)
+    items = _convert(_used(lists, lists.values), kind.value_type, path, relabel=relabel)
+    vectors = pa.Array.from_buffers(kind, len(array), [bitmap(validity(array))], children=[items])
+    vector_bytes(vectors, path)  # refuses nulls among the numbers
+    return vectors
+
+
+def _with_equal_sizes(array: pa.ListArray | pa.LargeListArray, size: int, path: str) -> pa.FixedSizeListArray:
+    """Return lists as lists of *size* items; the items of a null list are nulls.
+
+    Lists [1, 2], null and [3, 4], for a size of 2, take the items at [0, 1, null, null, 2, 3].
+
+    Raises:
+        DataError: a list has another number of items.
+    """
+    positions, valid = offsets(array), validity(array)
+    counts = np.diff(positions)
+    wrong = (counts != size) & (True if valid is None else valid)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise DataError(
+            f"column {path}, row {row} of its batch: expected a vector of {size} numbers, found {counts[row]}",
+            column=path,
+        )
+    kind = pa.list_(array.values.type, size)
+    if valid is None:
+        items = _used(array, array.values)
+    else:
+        places = np.repeat(positions[:-1], size) + np.tile(np.arange(size), len(array))
+        items = array.values.take(pa.array(places, mask=np.repeat(~valid, size)))
+    result = pa.Array.from_buffers(kind, len(array), [bitmap(valid)], children=[items])
+    assert isinstance(result, pa.FixedSizeListArray)  # noqa: S101 - of its type
+    return result
 
 
 def _convert_values(array: pa.Array, kind: pa.DataType, path: str, *, relabel: bool) -> pa.Array:
     given = array.type
+    if pat.is_null(given):
+        return pa.nulls(len(array), kind)
     if relabel and is_mislabelled(given, kind):
         return array.view(kind)
     if relabel and can_cast_back(given, kind):

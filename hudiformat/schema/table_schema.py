@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.codec.avro.schema import arrow_to_avro, avro_to_arrow
+from hudiformat.codec.avro.schema import arrow_to_avro, avro_to_arrow, choose_fields
 from hudiformat.codec.avro.types import format_avro_types, parse_avro_types
 from hudiformat.codec.conversion import convert_to_schema, has_wrong_label
+from hudiformat.codec.custom_types import as_columns_of, check_blobs
 from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError, suggest_names
 from hudiformat.naming.keys import format_row, partition_paths, record_keys
 from hudiformat.schema.evolution import EvolutionOptions, evolve_columns
@@ -124,11 +125,10 @@ class TableSchema:
 
     def only(self, names: list[str]) -> TableSchema:
         """Return the schema of the columns *names*, in that order; the meta fields of ``with_keys`` are kept."""
-        schema = json.loads(self.avro)
-        fields = {field["name"]: field for field in schema["fields"]}
-        chosen = [fields[name] for name in names if not (self.with_keys and is_meta_field(name))]
-        avro = json.dumps(schema | {"fields": chosen}, separators=(",", ":"))
-        return replace(self, avro=avro)
+        return replace(
+            self,
+            avro=choose_fields(self.avro, [name for name in names if not (self.with_keys and is_meta_field(name))]),
+        )
 
     def evolve(self, rows: pa.Schema, options: EvolutionOptions) -> TableSchema:
         """Return the schema of the table after a write of rows with the columns *rows*, whose meta fields are ignored.
@@ -138,7 +138,7 @@ class TableSchema:
 
         Source: HoodieSchemaUtils.deduceWriterSchema; spec/schema-evolution.md.
         """
-        own = without_meta_fields(rows)
+        own = as_columns_of(without_meta_fields(rows), self.arrow)
         if own.equals(self.arrow):  # the usual case
             return self
         table = parse_avro_types(self.avro)
@@ -161,12 +161,15 @@ class TableSchema:
         carried = KEY_META_NAMES if self.with_keys else ()
         own = batch.select([name for name in batch.schema.names if not is_meta_field(name) or name in carried])
         self.check(own.schema)
-        return convert_to_schema(own, self.arrow)
+        fitted = convert_to_schema(own, self.arrow)
+        check_blobs(fitted)
+        return fitted
 
     def check(self, schema: pa.Schema) -> None:
         """Raise a SchemaError if rows of *schema* cannot be written to the table; no row is read."""
         incoming, table = without_meta_fields(schema), self.arrow
-        arrow_to_avro(incoming, name="incoming", namespace="hoodie")  # refuses what Avro cannot represent
+        # refuses what Avro cannot represent
+        arrow_to_avro(as_columns_of(incoming, table), name="incoming", namespace="hoodie")
         known = set(table.names)
         for name in incoming.names:
             if name not in known:

@@ -1,5 +1,8 @@
 """An Avro schema as a tree of nodes, each with the Arrow type of its values.  Parsed once per distinct JSON text.
 
+A node whose logical type is not known says so in ``unknown``: by Avro's rule the type is ignored where bytes are
+decoded, and a table shows no such values.
+
 A named type is repeated in the tree wherever it is used, so the tree has no references; a type that contains itself has
 no Arrow type and is refused.  Depth, size of the tree and size of a ``fixed`` are limited, because the schema may come
 from a damaged block.
@@ -9,12 +12,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from hudiformat.codec.custom_types import (
+    BLOB,
+    BLOB_TYPE,
+    ELEMENTS,
+    STORAGE_TYPES,
+    TYPE_KEY,
+    VARIANT,
+    VARIANT_TYPE,
+    stored_size,
+    vector_type,
+)
 from hudiformat.errors import SchemaError
 
 MAX_DEPTH = 100
@@ -30,15 +44,21 @@ class Primitive:
     kind: str
     arrow: pa.DataType
     nullable: bool = False
+    unknown: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A fixed number of bytes: plain, or a big-endian decimal."""
+    """A fixed number of bytes: plain, a big-endian decimal, or a vector, whose type in Arrow is ``vector``.
+
+    ``arrow`` is the type of the bytes, which the records of a file have; a column of a table has the vector.
+    """
 
     size: int
     arrow: pa.DataType
     nullable: bool = False
+    unknown: str = ""
+    vector: pa.DataType | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +68,7 @@ class Enum:
     symbols: tuple[str, ...]
     arrow: pa.DataType = field(default_factory=pa.string)
     nullable: bool = False
+    unknown: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +78,7 @@ class Array:
     items: Node
     arrow: pa.DataType
     nullable: bool = False
+    unknown: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +88,18 @@ class Map:
     entries: Record
     arrow: pa.DataType
     nullable: bool = False
+    unknown: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Fields in order, with nothing between them."""
+    """Fields in order, with nothing between them; ``named`` is BLOB or VARIANT, or empty."""
 
     fields: tuple[tuple[str, Node], ...]
     arrow: pa.DataType
     nullable: bool = False
+    unknown: str = ""
+    named: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,34 +180,51 @@ def parse_schema(schema_json: str) -> Record:
 def unknown_logical_types(schema_json: str) -> Mapping[str, str]:
     """Return the logical types of a record schema that are not known, by the dotted paths of their columns.
 
-    By Avro's rule they are ignored where bytes are decoded.  A table shows no such values, which mean something else.
+    A vector is known where Hudi has vectors: as a column of the table itself.
 
     Raises:
         SchemaError: as :func:`parse_schema`.
     """
-    parse_schema(schema_json)
-    return dict(_unknown_types(json.loads(schema_json), ""))
+    return dict(_unknown_types(parse_schema(schema_json), ()))
 
 
-def _unknown_types(definition: Any, path: str) -> Iterator[tuple[str, str]]:
-    if isinstance(definition, list):
-        for one in definition:
-            yield from _unknown_types(one, path)
-    if not isinstance(definition, dict):
-        return
-    kind, logical = definition.get("type"), definition.get("logicalType")
-    if isinstance(logical, str) and isinstance(kind, str) and (kind, logical) not in _KNOWN:
-        yield path, logical
-        return
-    if kind == "record":
-        for item in definition["fields"]:
-            yield from _unknown_types(item["type"], _join(path, item["name"]))
-    elif kind == "array":
-        yield from _unknown_types(definition["items"], _join(path, "element"))
-    elif kind == "map":
-        yield from _unknown_types(definition["values"], _join(path, "value"))
-    elif not isinstance(kind, str):
-        yield from _unknown_types(kind, path)
+def _unknown_types(node: Node, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    inner = node.inner if isinstance(node, Nullable) else node
+    if isinstance(inner, Fixed) and inner.vector is not None and len(path) > 1:
+        yield ".".join(path), "vector"
+    elif not isinstance(inner, (Nullable, Union)) and inner.unknown:
+        yield ".".join(path), inner.unknown
+    for names, part in _parts(inner):
+        yield from _unknown_types(part, (*path, *names))
+
+
+def _parts(node: Node) -> Iterator[tuple[tuple[str, ...], Node]]:
+    """Yield the nodes inside a node, and what the path of a column adds for them."""
+    if isinstance(node, Record):
+        yield from (((name,), inner) for name, inner in node.fields)
+    elif isinstance(node, Array):
+        yield ("element",), node.items
+    elif isinstance(node, Map):
+        yield ("value",), dict(node.entries.fields)["value"]
+    elif isinstance(node, Union):
+        branches = [one for one in node.branches if one is not None]
+        yield from (((f"member{number}",), one) for number, one in enumerate(branches))
+
+
+def column_field(name: str, node: Node) -> pa.Field:
+    """Return the column of a table for a field of its record."""
+    inner = node.inner if isinstance(node, Nullable) else node
+    if isinstance(inner, Fixed) and inner.vector is not None:
+        return pa.field(name, inner.vector, nullable=node.nullable)
+    return _arrow_field(name, node)
+
+
+def _arrow_field(name: str, node: Node) -> pa.Field:
+    """Return the field of a node in Arrow; its metadata names a type that only Hudi has."""
+    inner = node.inner if isinstance(node, Nullable) else node
+    named = inner.named if isinstance(inner, Record) else ""
+    metadata = {TYPE_KEY: named.encode()} if named else None
+    return pa.field(name, node.arrow, nullable=node.nullable, metadata=metadata)
 
 
 class _Parser:
@@ -276,7 +318,7 @@ class _Parser:
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise _schema_error(_join(path, twice), "the Avro record has this field twice")
-        self._named[full] = record = _record_of(fields)
+        self._named[full] = record = _with_name(_record_of(fields), definition.get("logicalType"))
         return record
 
     def _fixed(self, definition: dict[str, Any], namespace: str, path: str, _depth: int) -> Fixed:
@@ -284,8 +326,11 @@ class _Parser:
         size = definition.get("size")
         if type(size) is not int or not 0 < size <= MAX_FIXED_SIZE:
             raise _schema_error(path, f"a fixed of 1 to {MAX_FIXED_SIZE} bytes was expected, found size {size!r}")
-        is_decimal = definition.get("logicalType") == "decimal"
-        self._named[full] = node = Fixed(size, _decimal(definition, path) if is_decimal else pa.binary(size))
+        logical = definition.get("logicalType")
+        arrow = _decimal(definition, path) if logical == "decimal" else pa.binary(size)
+        vector = _vector(definition) if logical == "vector" else None
+        unknown = "" if vector is not None else _unknown_name("fixed", logical)
+        self._named[full] = node = Fixed(size, arrow, unknown=unknown, vector=vector)
         return node
 
     def _enum(self, definition: dict[str, Any], namespace: str, path: str, _depth: int) -> Enum:
@@ -293,22 +338,62 @@ class _Parser:
         symbols = definition.get("symbols")
         if not isinstance(symbols, list) or not symbols or not all(isinstance(symbol, str) for symbol in symbols):
             raise _schema_error(path, "an Avro enum without symbols")
-        self._named[full] = node = Enum(tuple(symbols))
+        unknown = _unknown_name("enum", definition.get("logicalType"))
+        self._named[full] = node = Enum(tuple(symbols), unknown=unknown)
         return node
 
     def _array(self, definition: dict[str, Any], namespace: str, path: str, depth: int) -> Array:
         items = self.parse(definition.get("items"), namespace, _join(path, "item"), depth + 1)
-        return Array(items, pa.list_(pa.field("item", items.arrow, nullable=items.nullable)))
+        unknown = _unknown_name("array", definition.get("logicalType"))
+        return Array(items, pa.list_(_arrow_field("item", items)), unknown=unknown)
 
     def _map(self, definition: dict[str, Any], namespace: str, path: str, depth: int) -> Map:
         value = self.parse(definition.get("values"), namespace, _join(path, "value"), depth + 1)
         entries = _record_of([("key", Primitive("string", pa.string())), ("value", value)])
-        return Map(entries, pa.map_(pa.string(), pa.field("value", value.arrow, nullable=value.nullable)))
+        unknown = _unknown_name("map", definition.get("logicalType"))
+        return Map(entries, pa.map_(pa.string(), _arrow_field("value", value)), unknown=unknown)
 
 
 def _record_of(fields: list[tuple[str, Node]]) -> Record:
-    arrow = pa.struct([pa.field(name, node.arrow, nullable=node.nullable) for name, node in fields])
-    return Record(tuple(fields), arrow)
+    return Record(tuple(fields), pa.struct([_arrow_field(name, node) for name, node in fields]))
+
+
+def _with_name(record: Record, logical: Any) -> Record:
+    """Return a record with the type that its logical type names; it is not known if the fields are others than Hudi's.
+
+    Source: HoodieSchema.BlobLogicalType.validate, HoodieSchema.Variant.validateVariantSchema, Hudi 1.2.0.
+    """
+    if logical == "blob" and record.arrow == BLOB_TYPE and _symbols(record) == STORAGE_TYPES:
+        return replace(record, named=BLOB)
+    if logical == "variant" and record.arrow in (VARIANT_TYPE, pa.struct(list(VARIANT_TYPE)[::-1])):
+        return replace(record, named=VARIANT)
+    is_shredded = logical == "variant" and any(name == "typed_value" for name, _ in record.fields)
+    return replace(record, unknown="shredded variant" if is_shredded else _unknown_name("record", logical))
+
+
+def _symbols(blob: Record) -> tuple[str, ...]:
+    kind = blob.fields[0][1]
+    return kind.symbols if isinstance(kind, Enum) else ()
+
+
+def _vector(definition: dict[str, Any]) -> pa.DataType | None:
+    """Return the type of a vector; None if its properties do not fit its size, or are not Hudi's."""
+    size, element = definition["size"], definition.get("elementType", "FLOAT")
+    try:
+        dimension = int(str(definition.get("dimension")))
+    except ValueError:
+        return None
+    known = isinstance(element, str) and element.upper() in ELEMENTS
+    backing = definition.get("storageBacking", "FIXED_BYTES")
+    if not known or dimension <= 0 or not isinstance(backing, str) or backing.upper() != "FIXED_BYTES":
+        return None
+    kind = vector_type(dimension, element.upper())
+    return kind if stored_size(kind) == size else None
+
+
+def _unknown_name(kind: str, logical: Any) -> str:
+    """Return the logical type if it is not known for an Avro type *kind*; empty if it is known, or there is none."""
+    return logical if isinstance(logical, str) and (kind, logical) not in _KNOWN else ""
 
 
 def _size(node: Node) -> int:
@@ -333,7 +418,7 @@ def _primitive(kind: str, definition: dict[str, Any], path: str) -> Primitive:
     if logical == "decimal" and kind == "bytes":
         return Primitive(kind, _decimal(definition, path))
     arrow = _LOGICAL.get((kind, logical)) if isinstance(logical, str) else None
-    return Primitive(kind, arrow or _PRIMITIVES[kind])  # Avro's rule: an unknown logical type is ignored
+    return Primitive(kind, arrow or _PRIMITIVES[kind], unknown=_unknown_name(kind, logical))
 
 
 def _decimal(definition: dict[str, Any], path: str) -> pa.DataType:

@@ -7,14 +7,28 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as pat
 
-from hudiformat.codec.avro.nodes import MAX_DECIMAL_PRECISION, MAX_FIXED_SIZE, parse_schema
+from hudiformat.codec.avro.nodes import MAX_DECIMAL_PRECISION, MAX_FIXED_SIZE, column_field, parse_schema
+from hudiformat.codec.custom_types import (
+    BLOB,
+    BLOB_TYPE,
+    TYPE_KEY,
+    VARIANT,
+    VARIANT_TYPE,
+    element_name,
+    has_blobs,
+    is_number_list,
+    is_vector,
+    named_type,
+    parse_vector,
+    stored_size,
+)
 from hudiformat.errors import SchemaError
 
 META_COLUMNS = (
@@ -49,9 +63,10 @@ _HINTS = (
 def arrow_to_avro(schema: pa.Schema, *, name: str, namespace: str) -> str:
     """Return the Avro schema of *schema* as compact JSON; Hudi names it ``<table>_record`` in ``hoodie.<table>``.
 
-    Nullable columns are a union with null first and null as default.  The namespace of nested records and decimals
-    consists of the top record's full name and the names of the fields around them.  Hudi's meta columns have an empty
-    ``doc``, as Hudi adds them.
+    Nullable columns are a union with null first and null as default.  A column that is a list of fixed size of numbers
+    is a vector; a field whose metadata names BLOB or VARIANT is such a record.  The namespace of nested records and
+    decimals consists of the top record's full name and the names of the fields around them.  Hudi's meta columns have
+    an empty ``doc``, as Hudi adds them.
 
     Raises:
         SchemaError: a type that Avro or Hudi does not have, or a name that Avro does not allow or that comes twice.
@@ -62,7 +77,9 @@ def arrow_to_avro(schema: pa.Schema, *, name: str, namespace: str) -> str:
     definition = {"type": "record", "name": name}
     if namespace:
         definition["namespace"] = namespace
-    fields = _fields(schema, f"{namespace}.{name}" if namespace else name, "")
+    fields = _fields(_with_vectors(schema), f"{namespace}.{name}" if namespace else name, "")
+    if any(is_vector(field.type) or has_blobs(field) for field in schema):  # columns share the names of their types
+        fields = _define_once(fields, set())
     for item in fields:
         if item["name"] in META_COLUMNS and "default" in item:
             del item["default"]
@@ -81,7 +98,58 @@ def avro_to_arrow(schema_json: str) -> pa.Schema:
         SchemaError: the text is no Avro record schema, or a type has no Arrow counterpart.
     """
     record = parse_schema(schema_json)
-    return pa.schema([pa.field(name, node.arrow, nullable=node.nullable) for name, node in record.fields])
+    return pa.schema([column_field(name, node) for name, node in record.fields])
+
+
+def choose_fields(schema_json: str, names: Sequence[str]) -> str:
+    """Return the schema with the fields *names* alone, in that order; a named type is defined where it comes first."""
+    schema = json.loads(schema_json)
+    named: dict[str, Any] = {}
+    fields = {one["name"]: _spell_out(one, schema.get("namespace", ""), named) for one in schema["fields"]}
+    seen: set[str] = set()
+    chosen = [_define_once(fields[name], seen) for name in names]
+    return json.dumps(schema | {"fields": chosen}, separators=(",", ":"), ensure_ascii=False)
+
+
+_NAMED = ("record", "fixed", "enum")
+_INSIDE = ("type", "items", "values", "fields")
+
+
+def _spell_out(part: Any, namespace: str, named: dict[str, Any]) -> Any:
+    """Return a part of a schema in which each name of a type is its definition, which has a name with a namespace."""
+    if isinstance(part, list):
+        return [_spell_out(one, namespace, named) for one in part]
+    if isinstance(part, str):
+        full = part if "." in part or not namespace else f"{namespace}.{part}"
+        return named.get(full, named.get(part, part))
+    if not isinstance(part, dict):
+        return part
+    result, full = dict(part), ""
+    if part.get("type") in _NAMED:
+        scope, _, short = part["name"].rpartition(".")
+        namespace = scope or part.get("namespace", namespace) or ""
+        full = f"{namespace}.{short}" if namespace else short
+        result.update(name=short, namespace=namespace)
+    for key in _INSIDE:
+        if key in part and not (key == "type" and full):
+            result[key] = _spell_out(part[key], namespace, named)
+    if full:
+        named[full] = result
+    return result
+
+
+def _define_once(part: Any, seen: set[str]) -> Any:
+    """Return a part of a schema in which a type that came before is its name alone."""
+    if isinstance(part, list):
+        return [_define_once(one, seen) for one in part]
+    if not isinstance(part, dict):
+        return part
+    if part.get("type") in _NAMED:
+        full = f"{part.get('namespace', '')}.{part['name']}".lstrip(".")
+        if full in seen:
+            return full
+        seen.add(full)
+    return {key: _define_once(value, seen) if key in _INSIDE else value for key, value in part.items()}
 
 
 def with_views(schema: pa.Schema) -> pa.Schema:
@@ -101,13 +169,130 @@ def _fields(fields: Iterable[pa.Field], namespace: str, path: str) -> list[dict[
         if field.name in names:
             raise _column_error(inner, "comes twice: rename or drop one")
         names.add(field.name)
-        item = {"name": field.name, "type": _nullable_type(field, _type(field.type, namespace, field.name, inner))}
+        kind = _named_type(field, namespace, inner) or _type(field.type, namespace, field.name, inner)
+        item = {"name": field.name, "type": _nullable_type(field, kind)}
         result.append({**item, "default": None} if field.nullable else item)
     return result
 
 
 def _nullable_type(field: pa.Field, kind: Any) -> Any:
     return ["null", kind] if field.nullable else kind
+
+
+def _with_vectors(schema: pa.Schema) -> pa.Schema:
+    """Return the columns of a table, of which those that are vectors have their type, and say so.
+
+    Raises:
+        SchemaError: a column is no vector, and its metadata says that it is one.
+    """
+    return pa.schema([_with_vector(field, named_type(field)) for field in schema])
+
+
+def _with_vector(field: pa.Field, named: str) -> pa.Field:
+    kind, given = field.type, field.type
+    if named.startswith("VECTOR"):
+        wanted = parse_vector(named)
+        fits = (
+            wanted is not None and is_number_list(given) and pa.list_(given.field(0).type, wanted.list_size) == wanted
+        )
+        if wanted is None or not fits or (pat.is_fixed_size_list(given) and given.list_size != wanted.list_size):
+            raise _column_error(
+                field.name,
+                f"of type {given} cannot be a {named}: expected VECTOR(n), VECTOR(n, DOUBLE) or VECTOR(n, INT8) for a "
+                "list of float32, float64 or int8",
+            )
+        kind = wanted
+    return field.with_type(kind).with_metadata({TYPE_KEY: b"VECTOR"}) if is_vector(kind) else field
+
+
+def _named_type(field: pa.Field, namespace: str, path: str) -> dict[str, Any] | None:
+    """Return the Avro type of a field whose metadata names a type that only Hudi has; None if it names none.
+
+    Raises:
+        SchemaError: the field's type is not that of what its metadata names.
+    """
+    named, kind = named_type(field), field.type
+    expected = {BLOB: BLOB_TYPE, VARIANT: VARIANT_TYPE}.get(named)
+    if expected is not None and kind != expected:
+        raise _column_error(path, f"of type {kind} cannot be a {named}: expected {expected}")
+    if named == BLOB:
+        return dict(json.loads(_BLOB))
+    if named == VARIANT:
+        return {"type": "record", "name": field.name, "namespace": namespace, **json.loads(_VARIANT)}
+    if named == "VECTOR" and is_vector(kind):
+        return vector_definition(kind, path)
+    if named:
+        raise _column_error(path, f"is said to be a {named}: expected VECTOR(n) for a column, BLOB or VARIANT")
+    return None
+
+
+_BYTES_OR_NULL = {"type": ["null", "bytes"], "default": None}
+_BLOB = json.dumps(
+    {
+        "type": "record",
+        "name": "blob",
+        "namespace": "",
+        "fields": [
+            {
+                "name": "type",
+                "type": {"type": "enum", "name": "blob_storage_type", "symbols": ["INLINE", "OUT_OF_LINE"]},
+            },
+            {"name": "data", **_BYTES_OR_NULL},
+            {
+                "name": "reference",
+                "type": [
+                    "null",
+                    {
+                        "type": "record",
+                        "name": "reference",
+                        "fields": [
+                            {"name": "external_path", "type": "string"},
+                            {"name": "offset", "type": ["null", "long"]},
+                            {"name": "length", "type": ["null", "long"]},
+                            {"name": "managed", "type": "boolean"},
+                        ],
+                    },
+                ],
+                "default": None,
+            },
+        ],
+        "logicalType": "blob",
+    }
+)
+"""The Avro schema of a blob.  Source: HoodieSchema.Blob.createBlobFields, Hudi 1.2.0."""
+_VARIANT = json.dumps(
+    {
+        "fields": [
+            {"name": "metadata", "type": "bytes", "doc": "Variant metadata component"},
+            {"name": "value", "type": "bytes", "doc": "Variant value component"},
+        ],
+        "logicalType": "variant",
+    }
+)
+"""The Avro schema of a variant, but for its name.  Source: HoodieSchema.createVariant, Hudi 1.2.0."""
+
+
+def vector_definition(kind: pa.FixedSizeListType, path: str) -> dict[str, Any]:
+    """Return the Avro type of a vector, named as Hudi names it.
+
+    Raises:
+        SchemaError: the vector is larger than a fixed can be.
+
+    Source: HoodieSchema.createVector, Hudi 1.2.0.
+    """
+    element, size = element_name(kind), stored_size(kind)
+    if size > MAX_FIXED_SIZE:
+        raise _column_error(path, f"of type {kind} cannot be stored: a vector has at most {MAX_FIXED_SIZE} bytes")
+    return {
+        "type": "fixed",
+        "name": f"vector_{element.lower()}_{kind.list_size}",
+        "namespace": "",
+        "size": size,
+        "logicalType": "vector",
+        "dimension": kind.list_size,
+        "elementType": element,
+        "storageBacking": "FIXED_BYTES",
+    }
 
 
 def _type(kind: pa.DataType, namespace: str, name: str, path: str) -> Any:
@@ -121,10 +306,12 @@ def _type(kind: pa.DataType, namespace: str, name: str, path: str) -> Any:
     if flat is not None:
         return flat
     if pat.is_list(kind) or pat.is_large_list(kind) or pat.is_fixed_size_list(kind):
-        items = _type(kind.value_type, namespace, name, f"{path}.item")
+        field, inner = kind.value_field, f"{path}.item"
+        items = _named_type(field, namespace, inner) or _type(field.type, namespace, name, inner)
         return {"type": "array", "items": _nullable_type(kind.value_field, items)}
     if pat.is_map(kind) and _simple_type(kind.key_type) == "string":
-        values = _type(kind.item_type, namespace, name, f"{path}.value")
+        field, inner = kind.item_field, f"{path}.value"
+        values = _named_type(field, namespace, inner) or _type(field.type, namespace, name, inner)
         return {"type": "map", "values": _nullable_type(kind.item_field, values)}
     if pat.is_struct(kind) and kind.num_fields:
         fields = _fields(kind, f"{namespace}.{name}", path)

@@ -2,7 +2,8 @@
 
 :mod:`hudiformat.codec.avro.nodes` has a tree of the same schemas for decoding.  The tree here also keeps what decoding
 does not need: comments, names of records, and the ids that Hudi's internal schema gives to columns.  Types that are no
-list, map or record have Hudi's word for them, such as ``int`` or ``decimal_fixed(10, 2)[5]``.
+list, map or record have Hudi's word for them, such as ``int`` or ``decimal_fixed(10, 2)[5]``; blobs and variants too,
+whose fields no schema changes.
 
 Source: InternalSchema, Types, InternalSchemaConverter, Hudi 1.2.0.
 """
@@ -119,6 +120,10 @@ def _walk(kind: Kind, above: str) -> Iterator[tuple[str, Column]]:
         yield from _walk(column.kind, f"{path}.")
 
 
+_BLOB, _VARIANT = "blob", "variant"
+OWN_NAMES = (_BLOB, "vector")
+"""Words, or their beginnings, of types whose Avro schemas have a name that does not depend on the column."""
+
 _PLAIN = {
     "boolean": "boolean",
     "int": "int",
@@ -203,8 +208,11 @@ class _Reader:
         is_leaf = isinstance(kind, str) and (kind in _PLAIN or kind in ("fixed", "enum"))
         return self._leaf(definition, namespace) if is_leaf else self.read(kind, namespace)
 
-    def _record(self, definition: dict[str, Any], namespace: str) -> RecordType:
+    def _record(self, definition: dict[str, Any], namespace: str) -> RecordType | Leaf:
         full, scope = _full_name(definition, namespace)
+        if definition.get("logicalType") in (_BLOB, _VARIANT):
+            self._named[full] = leaf = Leaf(definition["logicalType"], _with_full_name(definition, full))
+            return leaf
         columns = tuple(self._field(item, scope) for item in definition["fields"])
         self._named[full] = record = RecordType(columns, full)
         return record
@@ -222,6 +230,10 @@ class _Reader:
 
     def _leaf(self, definition: dict[str, Any], namespace: str) -> Leaf:
         kind, logical = definition["type"], definition.get("logicalType")
+        if kind == "fixed" and logical == "vector":
+            full, _ = _full_name(definition, namespace)
+            self._named[full] = leaf = Leaf(_vector_word(definition), _with_full_name(definition, full))
+            return leaf
         text = json.dumps({key: definition[key] for key in definition if key not in ("name", "namespace")})
         if kind in ("fixed", "enum"):
             full, _ = _full_name(definition, namespace)
@@ -236,6 +248,21 @@ def _full_name(definition: dict[str, Any], namespace: str) -> tuple[str, str]:
     scope, _, short = definition["name"].rpartition(".")
     scope = scope or definition.get("namespace", namespace) or ""
     return (f"{scope}.{short}" if scope else short), scope
+
+
+def _with_full_name(definition: dict[str, Any], full: str) -> str:
+    scope, _, short = full.rpartition(".")
+    return json.dumps({"type": definition["type"], "name": short, "namespace": scope, **_without_name(definition)})
+
+
+def _without_name(definition: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in definition.items() if key not in ("type", "name", "namespace")}
+
+
+def _vector_word(definition: dict[str, Any]) -> str:
+    """Return Hudi's word for a vector.  Source: Types.VectorType.toString, Hudi 1.2.0."""
+    element, backing = definition.get("elementType", "FLOAT"), definition.get("storageBacking", "FIXED_BYTES")
+    return f"vector[{definition.get('dimension')}, {element}, {backing}]"
 
 
 def _named_word(definition: dict[str, Any]) -> str:
@@ -327,9 +354,29 @@ class _Writer:
             return {"type": "array", "items": self._or_null(kind.element, path)}
         if isinstance(kind, MapType):
             return {"type": "map", "values": self._or_null(kind.value, path)}
-        definition = json.loads(kind.avro)
+        return self._leaf(kind, json.loads(kind.avro), path)
+
+    def _leaf(self, kind: Leaf, definition: Any, path: str) -> Any:
+        if kind.word == _VARIANT:
+            return self._variant(definition, path)
+        if kind.word.startswith(OWN_NAMES):
+            return self._by_own_name(definition)
         if isinstance(definition, dict) and definition["type"] in ("fixed", "enum"):
             full = self._unused_name(f"{path}.{definition['type']}", f"{path}.{definition['type']}")
             scope, _, short = full.rpartition(".")
             return {"type": definition["type"], "name": short, "namespace": scope, **definition}
         return definition
+
+    def _by_own_name(self, definition: dict[str, Any]) -> Any:
+        """Return a type that every schema names alike; where it comes again, only its name."""
+        scope = definition["namespace"]
+        full = f"{scope}.{definition['name']}" if scope else definition["name"]
+        if full in self._used:
+            return full
+        self._used.add(full)
+        return definition
+
+    def _variant(self, definition: dict[str, Any], path: str) -> dict[str, Any]:
+        full = self._unused_name(f"{definition['namespace']}.{definition['name']}".lstrip("."), path)
+        scope, _, short = full.rpartition(".")
+        return {"type": "record", "name": short, "namespace": scope, **_without_name(definition)}

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from hudiformat.codec.log.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, compression_level
+from hudiformat.codec.custom_types import store_vectors, stored_schema
+from hudiformat.codec.log.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, compression_level, vector_columns
 from hudiformat.codec.parquet.dates import GREGORIAN
 from hudiformat.codec.parquet.rows import close_writer, columns_with_nan
 from hudiformat.file_group.base_file.row_groups import NEVER_FULL, NewFile, RowGroupWriter
@@ -33,13 +34,15 @@ class ParquetBaseFileWriter(RowGroupWriter):
         self._with_nan: list[frozenset[str]] = []
 
     def _write_group(self, group: pa.Table, size: int) -> None:
+        group = store_vectors(group)
         self._writer = self._writer or self._parquet_writer(group, size)
         self._writer.write_table(group, row_group_size=group.num_rows)
         self._with_nan.append(columns_with_nan(group))
 
     def _finish(self, footer: Mapping[str, str]) -> int:
-        writer = self._writer or self._parquet_writer(self._new.schema.empty_table(), 0)
-        named = {AVRO_SCHEMA_KEY: self._new.avro_schema, MODEL_KEY: "avro", **GREGORIAN}
+        schema = self._new.schema
+        writer = self._writer or self._parquet_writer(stored_schema(schema).empty_table(), 0)
+        named = {AVRO_SCHEMA_KEY: self._new.avro_schema, MODEL_KEY: "avro", **GREGORIAN, **vector_columns(schema)}
         writer.add_key_value_metadata({**named, **footer})
         return close_writer(writer, self._target, self._sink, self._with_nan)
 

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from hudiformat.codec.avro.schema import avro_to_arrow, with_views
 from hudiformat.codec.conversion import convert_to_schema
+from hudiformat.codec.custom_types import format_vector_columns, restore_vectors, store_vectors
 from hudiformat.codec.log.selection import ReadRequest, find_matching_rows, select_fields
 from hudiformat.codec.parquet.dates import GREGORIAN, StoredDates, open_parquet
 from hudiformat.codec.parquet.rows import read_batches
@@ -23,6 +24,7 @@ from hudiformat.wire import check_row_count
 
 AVRO_SCHEMA_KEY = "parquet.avro.schema"
 MODEL_KEY = "writer.model.name"
+VECTOR_COLUMNS_KEY = "hoodie.vector.columns"
 _GZIP_LEVEL = 4
 _CODECS = ("none", "gzip", "snappy", "zstd", "lz4", "brotli")
 _ROWS_AT_ONCE = 1024
@@ -41,12 +43,20 @@ def encode_parquet(table: pa.Table, avro_schema: str, *, compression: str = "gzi
     """Return the bytes of a Parquet file as Hudi's readers expect it, with the Avro schema in its footer."""
     sink = pa.BufferOutputStream()
     level = compression_level(compression)
+    stored = store_vectors(table)
     with pq.ParquetWriter(
-        sink, table.schema, compression=compression, compression_level=level, store_schema=False
+        sink, stored.schema, compression=compression, compression_level=level, store_schema=False
     ) as writer:
-        writer.write_table(table)
-        writer.add_key_value_metadata({AVRO_SCHEMA_KEY: avro_schema, MODEL_KEY: "avro", **GREGORIAN})
+        writer.write_table(stored)
+        texts = {AVRO_SCHEMA_KEY: avro_schema, MODEL_KEY: "avro", **GREGORIAN, **vector_columns(table.schema)}
+        writer.add_key_value_metadata(texts)
     return sink.getvalue()
+
+
+def vector_columns(schema: pa.Schema) -> dict[str, str]:
+    """Return the text of the footer that names the vectors among the columns of *schema*, if there are any."""
+    vectors = format_vector_columns(schema)
+    return {VECTOR_COLUMNS_KEY: vectors} if vectors else {}
 
 
 def encode(batch: pa.RecordBatch, schema: str, *, compression: str = "gzip") -> memoryview:
@@ -78,15 +88,15 @@ def decode(content: bytes | memoryview, written: str, wanted: ReadRequest) -> pa
     target = with_views(given) if wanted.views and wanted.schema is None else given
     condition = None if wanted.filter is None else wanted.condition(schema)
     if condition is None:
-        return convert_to_schema(_read(content, target.names), target, relabel=wanted.relabel)
+        return convert_to_schema(_read(content, target.names, written), target, relabel=wanted.relabel)
     shown = set(target.names)
     only_tested = [name for name in columns_of(condition, schema) if name not in shown]
     read = select_fields(schema, [*target.names, *only_tested])
-    rows = convert_to_schema(_read(content, read.names), read, relabel=wanted.relabel)
+    rows = convert_to_schema(_read(content, read.names, written), read, relabel=wanted.relabel)
     return convert_to_schema(rows.take(pa.array(find_matching_rows(condition, rows))), target)
 
 
-def _read(content: bytes | memoryview, columns: list[str]) -> pa.RecordBatch:
+def _read(content: bytes | memoryview, columns: list[str], written: str) -> pa.RecordBatch:
     with _open_file(content) as file:
         rows = read_row_count(file.metadata, len(content))
         present = set(file.schema_arrow.names)
@@ -98,7 +108,7 @@ def _read(content: bytes | memoryview, columns: list[str]) -> pa.RecordBatch:
         else:
             batch = pa.RecordBatch.from_pylist([], schema=table.schema)
         batch.validate(full=True)  # pyarrow does not check that strings are UTF-8
-    return batch
+    return restore_vectors(batch, avro_to_arrow(written))
 
 
 def record_count(content: bytes | memoryview) -> int:

@@ -1,0 +1,116 @@
+"""Tables with vectors and blobs that Hudi 1.2.0 wrote: read, written on, compacted, clustered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import hudiformat as hf
+from tests.foreign.foreign_tables import names, unpack
+
+CUSTOM = names("types-custom-")
+TYPES = {
+    "v": pa.list_(pa.float32(), 3),
+    "w": pa.list_(pa.float32(), 3),
+    "d": pa.list_(pa.float64(), 2),
+    "i": pa.list_(pa.int8(), 4),
+}
+
+
+def own(table: pa.Table) -> list[dict[str, Any]]:
+    """The rows without meta fields, by key."""
+    rows: list[dict[str, Any]] = table.sort_by("k").to_pylist()
+    return [{name: row[name] for name in row if not name.startswith("_hoodie")} for row in rows]
+
+
+@pytest.mark.parametrize("name", [*CUSTOM, *names("types-vector-")])
+def test_the_rows_are_those_of_hudi(name: str, tmp_path: Path) -> None:
+    foreign = unpack(name, tmp_path)
+    table = hf.open_table(foreign.path)
+    expected = own(foreign.rows("snapshot"))
+    rows = table.snapshot()
+    assert own(rows) == expected
+    assert own(table.scan(batch_size=1).read_all()) == expected
+    assert own(table.incremental("000")) == expected
+    for column in ("w", "b", "bs") if name in CUSTOM else ("v",):
+        alone = table.snapshot(columns=["k", column])
+        assert own(alone) == [{"k": row["k"], column: row[column]} for row in expected]
+        assert alone.schema.field(column).equals(rows.schema.field(column), check_metadata=True)
+    if name in CUSTOM:
+        assert {column: rows.schema.field(column).type for column in TYPES} == TYPES
+        assert rows.schema.field("b").metadata == {b"hudi_type": b"BLOB"}
+    assert table.verify() == []
+    assert table.repair().steps == ()
+
+
+@pytest.mark.parametrize("name", CUSTOM)
+def test_they_are_written_on(name: str, tmp_path: Path) -> None:
+    table = hf.open_table(unpack(name, tmp_path).path)
+    expected = {row["k"]: row for row in own(table.snapshot())}
+    given = table.snapshot(filter="k = 'b'").to_pylist()[0]
+    row = {**given, "o": 7, "v": None, "w": [1.0, 2.0, 3.0], "b": {"type": "INLINE", "data": b"new", "reference": None}}
+    row = {column: row[column] for column in row if not column.startswith("_hoodie")}
+    lists = pa.Table.from_pylist([row]).cast(
+        pa.schema(
+            [
+                field.with_type(pa.list_(TYPES[field.name].value_type))
+                if field.name in TYPES
+                else field.remove_metadata()
+                for field in table.snapshot().select(list(row)).schema
+            ]
+        )
+    )
+    table.upsert(lists)
+    expected["b"] = row
+    table.update({"o": 8}, where="k = 'a'")
+    expected["a"]["o"] = 8
+    table.delete(where="k = 'c'")
+    del expected["c"]
+    steps: list[Any] = [table.compact] if "mor" in name else []
+    for step in (lambda: None, *steps, table.cluster, lambda: table.upsert(lists)):
+        step()
+        assert own(table.snapshot()) == [expected[key] for key in sorted(expected)]
+        assert table.verify() == []
+
+
+@pytest.mark.parametrize("name", CUSTOM)
+def test_the_schema_stays_as_hudi_wrote_it(name: str, tmp_path: Path) -> None:
+    table = hf.open_table(unpack(name, tmp_path).path)
+    before = table.snapshot().schema
+    rows = table.snapshot()
+    table.upsert(rows.select([column for column in rows.column_names if not column.startswith("_hoodie")]))
+    assert table.snapshot().schema.equals(before, check_metadata=True)
+
+
+def test_a_vector_of_another_size_is_refused(tmp_path: Path) -> None:
+    table = hf.open_table(unpack("types-vector-cow9-h120", tmp_path).path)
+    rows = pa.table({"k": ["a"], "o": pa.array([2], pa.int32()), "v": pa.array([[1, 2]], pa.list_(pa.float32(), 2))})
+    with pytest.raises(hf.SchemaError, match=r"column v is of type .*, which does not fit .*vectors of 3 numbers"):
+        table.upsert(rows)
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_columns_are_added_beside_vectors_and_vectors_beside_columns(table_type: str, tmp_path: Path) -> None:
+    schema = pa.schema([("k", pa.string()), ("v", pa.list_(pa.float32(), 2))])
+    table = hf.create_table(tmp_path / "t", name="t", schema=schema, record_key="k", table_type=table_type)
+    table.insert(pa.Table.from_pylist([{"k": "a", "v": [1, 2]}, {"k": "b", "v": None}], schema))
+    wider = schema.append(pa.field("w", pa.list_(pa.float32(), 2))).append(pa.field("n", pa.int32()))
+    table.upsert(pa.Table.from_pylist([{"k": "b", "v": [3, 4], "w": [5, 6], "n": 1}], wider))
+    assert own(table.snapshot()) == [
+        {"k": "a", "v": [1, 2], "w": None, "n": None},
+        {"k": "b", "v": [3, 4], "w": [5, 6], "n": 1},
+    ]
+    assert table.snapshot().schema.field("w").type == pa.list_(pa.float32(), 2)
+    assert table.verify() == []
+
+
+def test_lists_of_fixed_size_fit_a_table_of_lists(tmp_path: Path) -> None:
+    schema = pa.schema([("k", pa.string()), ("v", pa.list_(pa.float32()))])
+    table = hf.create_table(tmp_path / "t", name="t", schema=schema, record_key="k")
+    rows = pa.table({"k": ["a"], "v": pa.array([[1, 2]], pa.list_(pa.float32(), 2))})
+    table.upsert(rows)
+    assert table.snapshot(columns=["k", "v"]).schema.equals(schema)
+    assert own(table.snapshot()) == [{"k": "a", "v": [1, 2]}]
