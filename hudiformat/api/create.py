@@ -115,7 +115,7 @@ def create_table(
     )
     config = replace(config, plain_keys=parse_write_options(options).plain_keys)
     _check_keys(config, schema)
-    refuse_columns_of_format(config, schema)
+    refuse_columns_of_format(config, TableSchema.from_arrow(schema, name).arrow)
     chosen = {key: value for key, value in options.items() if key not in TABLE_KEYS}
     parsed = options_of(config, chosen)  # refuses options that contradict the arguments before anything is written
     if parsed.metadata_enable:

@@ -266,7 +266,7 @@ class Table(ReadableTable):
     def evolve(
         self,
         *,
-        add: Mapping[str, pa.DataType] | None = None,
+        add: Mapping[str, pa.DataType | pa.Field] | None = None,
         rename: Mapping[str, str] | None = None,
         widen: Mapping[str, pa.DataType] | None = None,
         nullable: str | Sequence[str] = (),
@@ -276,9 +276,9 @@ class Table(ReadableTable):
         """Change the table's columns without writing rows, in one commit; no file is rewritten.
 
         A column is named by a dotted path such as ``address.city``; the items of a list are ``element``, the values of
-        a map are ``value``.  *add* maps new columns, which come last and may be null, to their types; *rename* maps
-        columns to new names, *widen* to wider types and *comment* to comments.  The columns *nullable* may be null from
-        then on; the columns *drop* are removed.
+        a map are ``value``.  *add* maps new columns, which come last and may be null, to their types, or to a field
+        whose metadata names one; *rename* maps columns to new names, *widen* to wider types and *comment* to comments.
+        The columns *nullable* may be null from then on; the columns *drop* are removed.
 
         Renaming and dropping need ``hoodie.schema.on.read.enable=true`` when the table is opened, unless it has an
         internal schema already.  So does a change of type that only Hudi's internal schema allows, such as from date to

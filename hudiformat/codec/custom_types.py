@@ -17,8 +17,9 @@ Source: HoodieSchema.Vector, .Variant, .Blob, HoodieSparkSchemaConverters, Hudi 
 
 from __future__ import annotations
 
+import json
 import re
-from typing import TypeGuard, TypeVar, cast
+from typing import Any, TypeGuard, TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -54,6 +55,52 @@ VARIANT_TYPE = pa.struct(
     [pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False)]
 )
 """A value of any type, in the binary form of Parquet's variants: ``metadata`` has the names of its fields."""
+
+_BYTES_OR_NULL = {"type": ["null", "bytes"], "default": None}
+BLOB_AVRO = json.dumps(
+    {
+        "type": "record",
+        "name": "blob",
+        "namespace": "",
+        "fields": [
+            {
+                "name": "type",
+                "type": {"type": "enum", "name": "blob_storage_type", "symbols": STORAGE_TYPES},
+            },
+            {"name": "data", **_BYTES_OR_NULL},
+            {
+                "name": "reference",
+                "type": [
+                    "null",
+                    {
+                        "type": "record",
+                        "name": "reference",
+                        "fields": [
+                            {"name": "external_path", "type": "string"},
+                            {"name": "offset", "type": ["null", "long"]},
+                            {"name": "length", "type": ["null", "long"]},
+                            {"name": "managed", "type": "boolean"},
+                        ],
+                    },
+                ],
+                "default": None,
+            },
+        ],
+        "logicalType": "blob",
+    }
+)
+"""The Avro schema of a blob.  Source: HoodieSchema.Blob.createBlobFields, Hudi 1.2.0."""
+VARIANT_AVRO = json.dumps(
+    {
+        "fields": [
+            {"name": "metadata", "type": "bytes", "doc": "Variant metadata component"},
+            {"name": "value", "type": "bytes", "doc": "Variant value component"},
+        ],
+        "logicalType": "variant",
+    }
+)
+"""The Avro schema of a variant, but for its name.  Source: HoodieSchema.createVariant, Hudi 1.2.0."""
+
 
 _Rows = TypeVar("_Rows", pa.Table, pa.RecordBatch)
 
@@ -105,6 +152,24 @@ def named_type(field: pa.Field) -> str:
 def stored_size(kind: pa.FixedSizeListType) -> int:
     """Return the bytes of a vector."""
     return int(kind.list_size * kind.value_type.bit_width // 8)
+
+
+def vector_definition(kind: pa.FixedSizeListType) -> dict[str, Any]:
+    """Return the Avro type of a vector, named as Hudi names it.
+
+    Source: HoodieSchema.createVector, Hudi 1.2.0.
+    """
+    element = element_name(kind)
+    return {
+        "type": "fixed",
+        "name": f"vector_{element.lower()}_{kind.list_size}",
+        "namespace": "",
+        "size": stored_size(kind),
+        "logicalType": "vector",
+        "dimension": kind.list_size,
+        "elementType": element,
+        "storageBacking": "FIXED_BYTES",
+    }
 
 
 def store_vectors(rows: _Rows) -> _Rows:
@@ -204,6 +269,14 @@ def is_number_list(kind: pa.DataType) -> bool:
     """Return whether a column of the type *kind* has lists, of any size, of values that are not nested."""
     is_list = pat.is_list(kind) or pat.is_large_list(kind) or pat.is_fixed_size_list(kind)
     return is_list and not pat.is_nested(cast("pa.ListType", kind).value_type)
+
+
+def custom_type_in(field: pa.Field) -> str:
+    """Return the type of this module that a column is, or has in it, such as ``vector``; empty if it has none."""
+    if is_vector(field.type) or named_type(field):
+        return named_type(field).lower() or "vector"
+    parts = range(field.type.num_fields) if pat.is_nested(field.type) else ()
+    return next((found for number in parts if (found := custom_type_in(field.type.field(number)))), "")
 
 
 def check_blobs(rows: pa.RecordBatch) -> None:

@@ -37,7 +37,7 @@ class ColumnChanges:
     ``rename`` maps paths to new names, not to new paths.  Columns are added after all other changes.
     """
 
-    add: Mapping[str, pa.DataType] = field(default_factory=dict)
+    add: Mapping[str, pa.DataType | pa.Field] = field(default_factory=dict)
     rename: Mapping[str, str] = field(default_factory=dict)
     widen: Mapping[str, pa.DataType] = field(default_factory=dict)
     nullable: Sequence[str] = ()
@@ -78,8 +78,8 @@ class ColumnChanges:
             editor.change(path, lambda _column: None)
         record = editor.record
         next_id = schema.max_id + 1
-        for path, kind in self.add.items():
-            record, next_id = _with_new(record, path, kind, next_id)
+        for path, added in self.add.items():
+            record, next_id = _with_new(record, path, added, next_id)
         return replace(schema, record=record, max_id=next_id - 1)
 
 
@@ -152,11 +152,12 @@ def _widen(column: Column, *, kind: pa.DataType, path: str, by_ids: bool) -> Col
     return replace(column, kind=wanted)
 
 
-def _kind(name: str, kind: pa.DataType) -> Kind:
-    return parse_avro_types(arrow_to_avro(pa.schema([pa.field(name, kind)]), name="new", namespace="")).columns[0].kind
+def _kind(name: str, kind: pa.DataType | pa.Field) -> Kind:
+    column = kind.with_name(name) if isinstance(kind, pa.Field) else pa.field(name, kind)
+    return parse_avro_types(arrow_to_avro(pa.schema([column]), name="new", namespace="")).columns[0].kind
 
 
-def _with_new(record: RecordType, path: str, kind: pa.DataType, first: int) -> tuple[RecordType, int]:
+def _with_new(record: RecordType, path: str, kind: pa.DataType | pa.Field, first: int) -> tuple[RecordType, int]:
     """Return the tree with a new nullable column at the end of its struct, and the next free id."""
     above, _, name = path.rpartition(".")
     there = dict(walk_columns(record))
@@ -167,6 +168,12 @@ def _with_new(record: RecordType, path: str, kind: pa.DataType, first: int) -> t
         what = "is no struct" if parent is not None else "is not there"
         raise SchemaError(f"column {path} cannot be added: {above} {what}", column=path)
     added = Column(name, _kind(name, kind), nullable=True)
+    if above and isinstance(added.kind, Leaf) and added.kind.word.startswith("vector"):
+        raise SchemaError(
+            f"column {path} cannot be added: expected a vector as a column of the table itself, found one in {above}; "
+            "add a list of any size",
+            column=path,
+        )
     follower = InternalSchema(0, first - 1, RecordType(())).with_new_ids(RecordType((added,)))
     if not above:
         return replace(record, columns=(*record.columns, *follower.record.columns)), follower.max_id + 1

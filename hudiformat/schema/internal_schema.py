@@ -24,6 +24,8 @@ from hudiformat.codec.avro.renaming import (
 )
 from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.codec.avro.types import (
+    BLOB_WORD,
+    VARIANT_WORD,
     Column,
     Kind,
     Leaf,
@@ -233,6 +235,8 @@ def _schema(content: Any) -> InternalSchema:
 def _kind(content: Any) -> Kind:
     if isinstance(content, str):
         return parse_leaf(content)
+    if content["type"] == "record" and (word := _fixed_shape(content["fields"])) is not None:
+        return parse_leaf(word)
     if content["type"] == "record":
         return RecordType(tuple(_column(one) for one in content["fields"]))
     if content["type"] == "array":
@@ -240,6 +244,18 @@ def _kind(content: Any) -> Kind:
         return ListType(Column("element", _kind(content["element"]), optional, id=number))
     value = Column("value", _kind(content["value"]), bool(content["value_optional"]), id=int(content["value_id"]))
     return MapType(value, int(content["key_id"]))
+
+
+def _fixed_shape(fields: Any) -> str | None:
+    """Return the word for a blob or a variant, whose columns have ids below 0; None for another record.
+
+    Source: InternalSchemaConverter.visitInternalRecordToBuildHoodieRecord, Hudi 1.2.0.
+    """
+    ids = [int(one["id"]) for one in fields]
+    if ids == [one["id"] for one in _FIXED_SHAPES[BLOB_WORD]]:
+        return BLOB_WORD
+    names = sorted(str(one["name"]) for one in fields)
+    return VARIANT_WORD if len(ids) == 2 and max(ids) < 0 and names == ["metadata", "value"] else None  # noqa: PLR2004 - metadata and value
 
 
 def _column(content: Any) -> Column:
@@ -257,7 +273,8 @@ def _record_json(record: RecordType) -> dict[str, Any]:
 
 def _kind_json(kind: Kind) -> Any:
     if isinstance(kind, Leaf):
-        return kind.word
+        shape = _FIXED_SHAPES.get(kind.word)
+        return kind.word if shape is None else {"type": "record", "fields": shape}
     if isinstance(kind, RecordType):
         return _record_json(kind)
     if isinstance(kind, ListType):
@@ -276,3 +293,28 @@ def _kind_json(kind: Kind) -> Any:
         "value": _kind_json(kind.value.kind),
         "value_optional": kind.value.nullable,
     }
+
+
+def _shape(number: int, name: str, kind: Any, doc: str | None = None, *, optional: bool = False) -> dict[str, Any]:
+    content = {"id": number, "name": name, "optional": optional, "type": kind}
+    return content if doc is None else {**content, "doc": doc}
+
+
+_REFERENCE = [
+    _shape(0, "external_path", "string"),
+    _shape(1, "offset", "long", optional=True),
+    _shape(2, "length", "long", optional=True),
+    _shape(3, "managed", "boolean"),
+]
+_FIXED_SHAPES: dict[str, list[dict[str, Any]]] = {
+    BLOB_WORD: [
+        _shape(-10, "type", "string", "Blob storage type (INLINE | OUT_OF_LINE)"),
+        _shape(-11, "data", "binary", "Inline blob bytes", optional=True),
+        _shape(-12, "reference", {"type": "record", "fields": _REFERENCE}, "Out-of-line blob reference", optional=True),
+    ],
+    VARIANT_WORD: [
+        _shape(-2, "metadata", "binary", "Variant metadata component"),
+        _shape(-1, "value", "binary", "Variant value component"),
+    ],
+}
+"""The columns of blobs and variants as the internal schema has them.  Source: InternalSchemaConverter, Hudi 1.2.0."""

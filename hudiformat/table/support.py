@@ -113,12 +113,12 @@ def refuse_unwritable(state: TableState) -> None:
 
 def refuse_columns_of_format(config: TableConfig, schema: pa.Schema) -> None:
     """Raise an UnsupportedFeatureError for columns that Hudi's readers could not read from base files of the table."""
-    names = format_named(config.base_file_format).unwritable(schema)
-    if names:
-        feature = f"local timestamps in base files of format {config.base_file_format}"
+    found = format_named(config.base_file_format).unwritable(schema)
+    for name, what in found.items():
+        feature = f"{what} in base files of format {config.base_file_format}"
         raise UnsupportedFeatureError(
-            f"the column {names[0]}: expected timestamps with the time zone UTC, found {feature}, which Spark cannot "
-            "read; give the column a time zone, or make the table with base files in Parquet",
+            f"the column {name}: expected a type that Hudi and Spark have in such files, found {feature}; give local "
+            "timestamps a time zone, or make the table with base files in Parquet",
             feature=feature,
         )
 

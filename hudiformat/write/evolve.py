@@ -64,7 +64,7 @@ def relabel_times(state: TableState, labels: Mapping[str, str]) -> Committed:
 
 def _commit_columns(state: TableState, new: InternalSchema, *, by_ids: bool) -> Committed:
     schema = TableSchema.of_commit(new.avro(state.schema.record_name))
-    refuse_new_kinds(state, schema)
+    refuse_new_kinds(state, schema, by_ids=by_ids)
     change = SchemaChange(state.schema, schema)
     with begin_write(state.context, Operation.ALTER_SCHEMA, state, in_tasks=False, change=change) as write:
         write.commit((), internal=new if by_ids else None)

@@ -28,9 +28,10 @@ import pyarrow.compute as pc
 
 from hudiformat.codec.avro.incoming import adapt_to_schema
 from hudiformat.codec.avro.types import Kind, Leaf, decimal_of, parse_avro_types
-from hudiformat.errors import SchemaError, warn
+from hudiformat.codec.custom_types import is_vector
+from hudiformat.errors import SchemaError, UnsupportedFeatureError, warn
 from hudiformat.naming.file_names import WriteToken
-from hudiformat.schema.evolution import WIDEN_DECIMALS, wider_decimals
+from hudiformat.schema.evolution import SCHEMA_ON_READ, WIDEN_DECIMALS, wider_decimals
 from hudiformat.schema.meta_fields import check_delete_column
 from hudiformat.schema.table_schema import RowKeys, SchemaChange, TableSchema, as_reader
 from hudiformat.schema.time_labels import unit_of
@@ -158,7 +159,7 @@ def check_rows(state: TableState, operation: Operation, schema: pa.Schema) -> Ch
     table.check(schema)
     rows = keys.schema_of_rows(table)
     keys.check(rows.arrow)
-    refuse_new_kinds(state, table)
+    refuse_new_kinds(state, table, by_ids=state.has_ids())
     refuse_wrong_labels(state, table)
     return CheckedColumns(rows, SchemaChange(state.schema, table))
 
@@ -189,16 +190,18 @@ def _has_most_digits(kind: Kind) -> bool:
     return decimal is not None and decimal[0] == _MOST_DIGITS
 
 
-def refuse_new_kinds(state: TableState, table: TableSchema) -> None:
+def refuse_new_kinds(state: TableState, table: TableSchema, *, by_ids: bool) -> None:
     """Refuse type changes of key, partition, ordering and indexed columns that would break existing rows.
 
     Record keys and partition paths are texts.  An integer and the string of its digits have the same text, so the one
     column type may become the other; the key of 1 as a double is another text.  In copy-on-write tables, Hudi cannot
     compare old ordering values with new ones that are strings.  A new ``_hoodie_is_deleted`` must be a boolean, and a
-    column with a secondary index cannot be changed.
+    column with a secondary index cannot be changed.  *by_ids* says that the table is to have an internal schema, which
+    Hudi cannot read if it has a vector.
 
     Raises:
         SchemaError: such a column changes; the error names the column and both types.
+        UnsupportedFeatureError: the table's format or its internal schema cannot have a column.
     """
     keys, old, new = RowKeys.of(state.config), state.schema.arrow, table.arrow
     kinds = {one.name: one.type for one in new}
@@ -216,6 +219,23 @@ def refuse_new_kinds(state: TableState, table: TableSchema) -> None:
     if state.config.metadata_partitions:
         refuse_changes_of_indexed(state, new)
     refuse_columns_of_format(state.config, new)
+    if by_ids:
+        _refuse_new_vectors(old if state.has_ids() else pa.schema([]), new)
+
+
+def _refuse_new_vectors(old: pa.Schema, new: pa.Schema) -> None:
+    """Refuse vectors that the columns *old*, which an internal schema has already, do not have.
+
+    Source: SparkInternalSchemaConverter, Hudi 1.2.0, which knows no vectors: with one in the internal schema Hudi
+    answers no query.
+    """
+    name = next((one.name for one in new if is_vector(one.type) and old.get_field_index(one.name) < 0), None)
+    if name is not None:
+        raise UnsupportedFeatureError(
+            f"the column {name}: expected no vector in a table whose columns are kept by ids ({SCHEMA_ON_READ}), found "
+            "one, with which Hudi could not read the table; change columns without that option, or drop the vector",
+            feature="vectors in an internal schema",
+        )
 
 
 def _has_the_same_text(old: pa.DataType, new: pa.DataType) -> bool:

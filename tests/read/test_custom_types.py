@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
+from hudiformat.codec.custom_types import BLOB_TYPE, VARIANT_TYPE
 from tests.foreign.foreign_tables import names, unpack
 
 CUSTOM = names("types-custom-")
@@ -114,3 +116,80 @@ def test_lists_of_fixed_size_fit_a_table_of_lists(tmp_path: Path) -> None:
     table.upsert(rows)
     assert table.snapshot(columns=["k", "v"]).schema.equals(schema)
     assert own(table.snapshot()) == [{"k": "a", "v": [1, 2]}]
+
+
+BLOB_FIELD = pa.field("b", BLOB_TYPE, metadata={"hudi_type": "BLOB"})
+INLINE = {"type": "INLINE", "data": b"x", "reference": None}
+
+
+@pytest.mark.parametrize(
+    ("field", "what"),
+    [
+        (pa.field("v", pa.list_(pa.float32(), 2)), "a vector"),
+        (BLOB_FIELD, "a blob"),
+        (pa.field("s", pa.struct([BLOB_FIELD])), "a blob"),
+        (pa.field("x", VARIANT_TYPE, metadata={"hudi_type": "VARIANT"}), "a variant"),
+    ],
+    ids=str,
+)
+def test_orc_has_none_of_them_in_hudi_and_refuses_them_by_name(field: pa.Field, what: str, tmp_path: Path) -> None:
+    schema = pa.schema([("k", pa.string()), field])
+    options = {"hoodie.table.base.file.format": "ORC"}
+    with pytest.raises(hf.UnsupportedFeatureError, match=f"found {what} in base files of format ORC"):
+        hf.create_table(tmp_path / "t", name="t", schema=schema, record_key="k", options=options)
+    assert not (tmp_path / "t").exists()
+
+
+def test_blobs_keep_their_form_in_an_internal_schema(tmp_path: Path) -> None:
+    schema = pa.schema([("k", pa.string()), BLOB_FIELD, pa.field("x", VARIANT_TYPE, metadata={"hudi_type": "VARIANT"})])
+    table = hf.create_table(
+        tmp_path / "t", name="t", schema=schema, record_key="k", options={"hoodie.schema.on.read.enable": "true"}
+    )
+    row = {"k": "a", "b": INLINE, "x": {"metadata": b"\x01\x00\x00", "value": b"\x0c\x01"}}
+    table.insert(pa.Table.from_pylist([row], schema))
+    table.evolve(add={"c": BLOB_FIELD}, rename={"b": "image"})
+    assert own(table.snapshot()) == [{"k": "a", "image": INLINE, "x": row["x"], "c": None}]
+    assert table.snapshot().schema.field("c").metadata == {b"hudi_type": b"BLOB"}
+    assert table.snapshot().schema.field("x").metadata == {b"hudi_type": b"VARIANT"}
+    evolved = table.snapshot(columns=["k", "image", "x", "c"]).schema
+    table.upsert(pa.Table.from_pylist([{**row, "image": None, "c": INLINE}], evolved))
+    assert own(table.snapshot()) == [{"k": "a", "image": None, "x": row["x"], "c": INLINE}]
+    [history] = sorted((tmp_path / "t" / ".hoodie" / ".schema").glob("*.schemacommit"))[-1:]
+    ids = re.findall(r'"id":(-\d+),"name":"(\w+)"', history.read_text().replace(" ", ""))
+    assert set(ids) == {("-10", "type"), ("-11", "data"), ("-12", "reference"), ("-1", "value"), ("-2", "metadata")}
+
+
+def test_vectors_are_refused_where_an_internal_schema_would_hide_the_table_from_hudi(tmp_path: Path) -> None:
+    schema = pa.schema([("k", pa.string()), ("v", pa.list_(pa.float32(), 2)), ("n", pa.int32())])
+    on_read = {"hoodie.schema.on.read.enable": "true"}
+    table = hf.create_table(tmp_path / "t", name="t", schema=schema, record_key="k")
+    table.insert(pa.Table.from_pylist([{"k": "a", "v": [1, 2], "n": 1}], schema))
+    with pytest.raises(hf.UnsupportedFeatureError, match="the column v: expected no vector in a table whose columns"):
+        hf.open_table(tmp_path / "t", options=on_read).evolve(rename={"n": "m"})
+    table.evolve(add={"w": pa.list_(pa.int8(), 4)})
+    assert own(table.snapshot()) == [{"k": "a", "v": [1, 2], "n": 1, "w": None}]
+
+    plain = hf.create_table(tmp_path / "p", name="p", schema=schema.remove(1), record_key="k", options=on_read)
+    plain.insert(pa.Table.from_pylist([{"k": "a", "n": 1}], schema.remove(1)))
+    plain.evolve(rename={"n": "m"})
+    with pytest.raises(hf.UnsupportedFeatureError, match="the column v: expected no vector"):
+        plain.upsert(
+            pa.Table.from_pylist([{"k": "a", "m": 1, "v": [1, 2]}], pa.schema([*schema.remove(2), ("m", pa.int32())]))
+        )
+
+
+def test_a_vector_inside_a_struct_is_not_added(tmp_path: Path) -> None:
+    schema = pa.schema([("k", pa.string()), ("s", pa.struct([("a", pa.int32())]))])
+    table = hf.create_table(tmp_path / "t", name="t", schema=schema, record_key="k")
+    with pytest.raises(hf.SchemaError, match="column s.v cannot be added: expected a vector as a column of the table"):
+        table.evolve(add={"s.v": pa.list_(pa.float32(), 2)})
+
+
+def test_a_blob_that_is_neither_inline_nor_out_of_line_is_not_written(tmp_path: Path) -> None:
+    schema = pa.schema([("k", pa.string()), BLOB_FIELD])
+    table = hf.create_table(tmp_path / "t", name="t", schema=schema, record_key="k")
+    with pytest.raises(
+        hf.DataError, match="column b, value 0 of its batch: expected a blob that is INLINE and has data"
+    ):
+        table.insert(pa.Table.from_pylist([{"k": "a", "b": {**INLINE, "data": None}}], schema))
+    assert table.count() == 0

@@ -17,17 +17,19 @@ import pyarrow.types as pat
 from hudiformat.codec.avro.nodes import MAX_DECIMAL_PRECISION, MAX_FIXED_SIZE, column_field, parse_schema
 from hudiformat.codec.custom_types import (
     BLOB,
+    BLOB_AVRO,
     BLOB_TYPE,
     TYPE_KEY,
     VARIANT,
+    VARIANT_AVRO,
     VARIANT_TYPE,
-    element_name,
     has_blobs,
     is_number_list,
     is_vector,
     named_type,
     parse_vector,
     stored_size,
+    vector_definition,
 )
 from hudiformat.errors import SchemaError
 
@@ -216,83 +218,16 @@ def _named_type(field: pa.Field, namespace: str, path: str) -> dict[str, Any] | 
     if expected is not None and kind != expected:
         raise _column_error(path, f"of type {kind} cannot be a {named}: expected {expected}")
     if named == BLOB:
-        return dict(json.loads(_BLOB))
+        return dict(json.loads(BLOB_AVRO))
     if named == VARIANT:
-        return {"type": "record", "name": field.name, "namespace": namespace, **json.loads(_VARIANT)}
+        return {"type": "record", "name": field.name, "namespace": namespace, **json.loads(VARIANT_AVRO)}
     if named == "VECTOR" and is_vector(kind):
-        return vector_definition(kind, path)
+        if stored_size(kind) > MAX_FIXED_SIZE:
+            raise _column_error(path, f"of type {kind} cannot be stored: a vector has at most {MAX_FIXED_SIZE} bytes")
+        return vector_definition(kind)
     if named:
         raise _column_error(path, f"is said to be a {named}: expected VECTOR(n) for a column, BLOB or VARIANT")
     return None
-
-
-_BYTES_OR_NULL = {"type": ["null", "bytes"], "default": None}
-_BLOB = json.dumps(
-    {
-        "type": "record",
-        "name": "blob",
-        "namespace": "",
-        "fields": [
-            {
-                "name": "type",
-                "type": {"type": "enum", "name": "blob_storage_type", "symbols": ["INLINE", "OUT_OF_LINE"]},
-            },
-            {"name": "data", **_BYTES_OR_NULL},
-            {
-                "name": "reference",
-                "type": [
-                    "null",
-                    {
-                        "type": "record",
-                        "name": "reference",
-                        "fields": [
-                            {"name": "external_path", "type": "string"},
-                            {"name": "offset", "type": ["null", "long"]},
-                            {"name": "length", "type": ["null", "long"]},
-                            {"name": "managed", "type": "boolean"},
-                        ],
-                    },
-                ],
-                "default": None,
-            },
-        ],
-        "logicalType": "blob",
-    }
-)
-"""The Avro schema of a blob.  Source: HoodieSchema.Blob.createBlobFields, Hudi 1.2.0."""
-_VARIANT = json.dumps(
-    {
-        "fields": [
-            {"name": "metadata", "type": "bytes", "doc": "Variant metadata component"},
-            {"name": "value", "type": "bytes", "doc": "Variant value component"},
-        ],
-        "logicalType": "variant",
-    }
-)
-"""The Avro schema of a variant, but for its name.  Source: HoodieSchema.createVariant, Hudi 1.2.0."""
-
-
-def vector_definition(kind: pa.FixedSizeListType, path: str) -> dict[str, Any]:
-    """Return the Avro type of a vector, named as Hudi names it.
-
-    Raises:
-        SchemaError: the vector is larger than a fixed can be.
-
-    Source: HoodieSchema.createVector, Hudi 1.2.0.
-    """
-    element, size = element_name(kind), stored_size(kind)
-    if size > MAX_FIXED_SIZE:
-        raise _column_error(path, f"of type {kind} cannot be stored: a vector has at most {MAX_FIXED_SIZE} bytes")
-    return {
-        "type": "fixed",
-        "name": f"vector_{element.lower()}_{kind.list_size}",
-        "namespace": "",
-        "size": size,
-        "logicalType": "vector",
-        "dimension": kind.list_size,
-        "elementType": element,
-        "storageBacking": "FIXED_BYTES",
-    }
 
 
 def _type(kind: pa.DataType, namespace: str, name: str, path: str) -> Any:

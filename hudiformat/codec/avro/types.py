@@ -17,6 +17,7 @@ from itertools import count
 from typing import Any, TypeAlias
 
 from hudiformat.codec.avro.nodes import parse_schema
+from hudiformat.codec.custom_types import BLOB_AVRO, VARIANT_AVRO, parse_vector, vector_definition
 from hudiformat.errors import SchemaError
 
 NO_ID = -1
@@ -120,8 +121,8 @@ def _walk(kind: Kind, above: str) -> Iterator[tuple[str, Column]]:
         yield from _walk(column.kind, f"{path}.")
 
 
-_BLOB, _VARIANT = "blob", "variant"
-OWN_NAMES = (_BLOB, "vector")
+BLOB_WORD, VARIANT_WORD = "blob", "variant"
+OWN_NAMES = (BLOB_WORD, "vector")
 """Words, or their beginnings, of types whose Avro schemas have a name that does not depend on the column."""
 
 _PLAIN = {
@@ -210,7 +211,7 @@ class _Reader:
 
     def _record(self, definition: dict[str, Any], namespace: str) -> RecordType | Leaf:
         full, scope = _full_name(definition, namespace)
-        if definition.get("logicalType") in (_BLOB, _VARIANT):
+        if definition.get("logicalType") in (BLOB_WORD, VARIANT_WORD):
             self._named[full] = leaf = Leaf(definition["logicalType"], _with_full_name(definition, full))
             return leaf
         columns = tuple(self._field(item, scope) for item in definition["fields"])
@@ -282,6 +283,8 @@ def parse_leaf(word: str) -> Leaf:
     """
     if word in _AVRO_OF_WORD:
         return Leaf(word, json.dumps(_AVRO_OF_WORD[word]))
+    if (custom := _custom_type(word)) is not None:
+        return Leaf(word, json.dumps(custom))
     name, _, numbers = word.replace("]", "").partition("(" if "(" in word else "[")
     parts = [int(part) for part in numbers.replace(")", ",").replace("[", "").split(",") if part.strip().isdecimal()]
     if name == "fixed" and len(parts) == 1:
@@ -292,6 +295,16 @@ def parse_leaf(word: str) -> Leaf:
     if name in ("decimal_bytes", "decimal") and decimal:
         return Leaf(word, json.dumps({"type": "bytes", **decimal}))
     raise SchemaError(f"the type {word!r} of an internal schema is not known")
+
+
+def _custom_type(word: str) -> dict[str, Any] | None:
+    """Return the Avro type of ``blob``, ``variant`` or ``vector[3, FLOAT, FIXED_BYTES]``; None for another word."""
+    if word == BLOB_WORD:
+        return dict(json.loads(BLOB_AVRO))
+    if word == VARIANT_WORD:
+        return {"type": "record", "name": word, "namespace": "", **json.loads(VARIANT_AVRO)}
+    vector = parse_vector(f"VECTOR({word[7:-1]})") if word.startswith("vector[") and word.endswith("]") else None
+    return None if vector is None else vector_definition(vector)
 
 
 def decimal_of(leaf: Leaf) -> tuple[int, int, int] | None:
@@ -357,7 +370,7 @@ class _Writer:
         return self._leaf(kind, json.loads(kind.avro), path)
 
     def _leaf(self, kind: Leaf, definition: Any, path: str) -> Any:
-        if kind.word == _VARIANT:
+        if kind.word == VARIANT_WORD:
             return self._variant(definition, path)
         if kind.word.startswith(OWN_NAMES):
             return self._by_own_name(definition)

@@ -121,8 +121,8 @@ class BaseFileFormat(Protocol):
             StorageError: the file cannot be read.
         """
 
-    def unwritable(self, schema: pa.Schema) -> Sequence[str]:
-        """Return the columns of *schema* that Hudi's readers could not read from a file of this format."""
+    def unwritable(self, schema: pa.Schema) -> Mapping[str, str]:
+        """Return the columns of *schema* that Hudi could not read from a file of this format, and what they have."""
 
     def writer(self, file: OutputFile, new: NewFile) -> BaseFileWriter:
         """Return a writer of *new* into *file*."""

@@ -22,6 +22,7 @@ from pyarrow import orc
 
 from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.codec.conversion import batch_of
+from hudiformat.codec.custom_types import custom_type_in
 from hudiformat.codec.orc.tail import OrcTail, add_texts
 from hudiformat.codec.statistics import ColumnStatistics, kind_of
 from hudiformat.errors import CorruptTableError, DataError, DecodeError, UnsupportedFeatureError
@@ -84,9 +85,15 @@ class OrcFormat:
         """Return a writer of *new* into *file*."""
         return OrcBaseFileWriter(file, new)
 
-    def unwritable(self, schema: pa.Schema) -> list[str]:
-        """Return the columns with local timestamps, at any depth: Spark cannot read what Hudi makes of them in ORC."""
-        return [field.name for field in schema if _has_local(field.type)]
+    def unwritable(self, schema: pa.Schema) -> dict[str, str]:
+        """Return the columns, at any depth, with local timestamps or types of Hudi 1.2, and which they have.
+
+        Spark cannot read what Hudi makes of local timestamps in ORC, and Hudi writes none of the others into it.
+
+        Source: AvroOrcUtils.createOrcSchema, Hudi 1.2.0.
+        """
+        local = {field.name: "local timestamps" for field in schema if _has_local(field.type)}
+        return {**local, **{field.name: f"a {what}" for field in schema if (what := custom_type_in(field))}}
 
 
 ORC = OrcFormat()

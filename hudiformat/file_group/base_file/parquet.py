@@ -53,9 +53,9 @@ class ParquetFormat:
             check_row_count(rows, opened.group_rows, source.size(), per_byte=_ROWS_PER_BYTE, few=_FEW_ROWS)
             yield opened
 
-    def unwritable(self, schema: pa.Schema) -> Sequence[str]:  # noqa: ARG002 - of BaseFileFormat
+    def unwritable(self, schema: pa.Schema) -> dict[str, str]:  # noqa: ARG002 - of BaseFileFormat
         """Return no columns: Parquet has a type for each of Avro's."""
-        return ()
+        return {}
 
     def writer(self, file: OutputFile, new: NewFile) -> ParquetBaseFileWriter:
         """Return a writer of *new* into *file*."""
