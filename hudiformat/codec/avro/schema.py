@@ -215,7 +215,7 @@ def _named_type(field: pa.Field, namespace: str, path: str) -> dict[str, Any] | 
     """
     named, kind = named_type(field), field.type
     expected = {BLOB: BLOB_TYPE, VARIANT: VARIANT_TYPE}.get(named)
-    if expected is not None and kind != expected:
+    if expected is not None and _all_nullable(kind) != _all_nullable(expected):
         raise _column_error(path, f"of type {kind} cannot be a {named}: expected {expected}")
     if named == BLOB:
         return dict(json.loads(BLOB_AVRO))
@@ -228,6 +228,13 @@ def _named_type(field: pa.Field, namespace: str, path: str) -> dict[str, Any] | 
     if named:
         raise _column_error(path, f"is said to be a {named}: expected VECTOR(n) for a column, BLOB or VARIANT")
     return None
+
+
+def _all_nullable(kind: pa.DataType) -> pa.DataType:
+    """Return a struct with all its fields nullable, as Spark has them; other types stay as they are."""
+    if not pat.is_struct(kind):
+        return kind
+    return pa.struct([field.with_type(_all_nullable(field.type)).with_nullable(True) for field in kind])
 
 
 def _type(kind: pa.DataType, namespace: str, name: str, path: str) -> Any:

@@ -1,6 +1,8 @@
 """Convert between Spark's types and Arrow's.
 
 PySpark has such functions too, but they are internal, and their arguments change from release to release.
+
+Vectors are arrays in Spark, blobs and variants structs; the metadata of a field names them, as in Hudi's frames.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql import types as spark
 
+from hudiformat.codec.custom_types import BLOB, TYPE_KEY, VARIANT, format_vector, is_vector, named_type
 from hudiformat.errors import DataError, SchemaError
 from hudiformat.schema.table_schema import TableSchema
 
@@ -27,6 +30,8 @@ _SIMPLE: tuple[tuple[type[spark.DataType], pa.DataType], ...] = (
     (spark.TimestampType, pa.timestamp("us", tz="UTC")),
     (spark.TimestampNTZType, pa.timestamp("us")),
 )
+
+_TYPE_KEY = TYPE_KEY.decode()
 
 _BARE_NUMBERS: tuple[tuple[type[spark.DataType], pa.DataType], ...] = (
     # Spark before 4.1 has no type for a time of day; Hudi on Spark reads the number, too.
@@ -111,7 +116,18 @@ def has_time_of_day(kind: pa.DataType) -> bool:
 
 
 def _arrow_field(field: spark.StructField, path: str) -> pa.Field:
-    return pa.field(field.name, _arrow_type(field.dataType, path), nullable=field.nullable)
+    named, kind = str(field.metadata.get(_TYPE_KEY, "")), _arrow_type(field.dataType, path)
+    if named.strip().upper() == BLOB and not pa.types.is_struct(kind):  # Hudi says it of the array, not of its elements
+        kind, named = _with_named_elements(kind, named), ""
+    return pa.field(field.name, kind, nullable=field.nullable, metadata={TYPE_KEY: named.encode()} if named else None)
+
+
+def _with_named_elements(kind: pa.DataType, named: str) -> pa.DataType:
+    """Return the type of an array or a map whose elements or values are of the type *named*."""
+    metadata = {TYPE_KEY: named.encode()}
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_metadata(metadata))
+    return pa.map_(kind.key_type, kind.item_field.with_metadata(metadata)) if pa.types.is_map(kind) else kind
 
 
 def _arrow_type(kind: spark.DataType, path: str) -> pa.DataType:
@@ -135,7 +151,31 @@ def _arrow_type(kind: spark.DataType, path: str) -> pa.DataType:
 
 
 def _spark_field(field: pa.Field) -> spark.StructField:
-    return spark.StructField(field.name, _spark_type(field.type, field.name), field.nullable)
+    kind, named = field.type, named_type(field)
+    if is_vector(kind):
+        named = format_vector(kind)
+    elif pa.types.is_list(kind):
+        named = named_type(kind.value_field)
+    elif pa.types.is_map(kind):
+        named = named_type(kind.item_field)
+    shown = _spark_type(kind, field.name)
+    if named in (BLOB, VARIANT):
+        shown = _nullable(shown)
+    return spark.StructField(field.name, shown, field.nullable, {_TYPE_KEY: named} if named else None)
+
+
+def _nullable(kind: spark.DataType) -> spark.DataType:
+    """Return the type of blobs or variants whose fields are nullable, as Hudi shows them.
+
+    So a null struct can be converted: Arrow cannot cast one with fields that are required.
+    """
+    if isinstance(kind, spark.StructType):
+        return spark.StructType([spark.StructField(one.name, _nullable(one.dataType)) for one in kind])
+    if isinstance(kind, spark.ArrayType):
+        return spark.ArrayType(_nullable(kind.elementType), kind.containsNull)
+    if isinstance(kind, spark.MapType):
+        return spark.MapType(kind.keyType, _nullable(kind.valueType), kind.valueContainsNull)
+    return kind
 
 
 def _spark_type(kind: pa.DataType, path: str) -> spark.DataType:
@@ -158,6 +198,8 @@ def _spark_nested_type(kind: pa.DataType, path: str) -> spark.DataType:
         return spark.StructType([_spark_field(field) for field in kind.fields])
     if pa.types.is_list(kind):
         return spark.ArrayType(_spark_type(kind.value_type, path), kind.value_field.nullable)
+    if is_vector(kind):
+        return spark.ArrayType(_spark_type(kind.value_type, path), containsNull=False)
     if pa.types.is_map(kind):
         value = kind.item_field
         return spark.MapType(_spark_type(kind.key_type, path), _spark_type(value.type, path), value.nullable)
