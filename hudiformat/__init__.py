@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hudiformat.api.blobs import read_blobs
     from hudiformat.api.catalog import TableCatalog, catalog
     from hudiformat.api.create import create_table
     from hudiformat.api.dataset import TableDataset
@@ -157,6 +158,7 @@ __all__ = [
     "encode_block",
     "open_storage",
     "open_table",
+    "read_blobs",
     "repair_table",
     "rollback_block",
     "salvage",
@@ -164,6 +166,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "api.blobs": ("read_blobs",),
     "api.catalog": ("TableCatalog", "catalog"),
     "api.create": ("create_table",),
     "api.dataset": ("TableDataset",),

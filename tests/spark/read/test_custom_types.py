@@ -82,7 +82,8 @@ def test_a_table_of_hudi_is_a_frame_with_hudis_schema_and_is_written_on(
     assert by_key(pa.Table.from_pylist([row.asDict(recursive=True) for row in frame.collect()])) == before
     hudiformat.spark.upsert(frame.where("k = 'b'").withColumn("o", frame.o + 7), str(path))
     hudiformat.spark.update(spark, str(path), {"v": [7.0, 8.0, 9.0]}, where="k = 'a'")
-    expected = [{**row, **{"a": {"v": [7, 8, 9]}, "b": {"o": 8}}.get(row["k"], {})} for row in before]
+    changes: dict[str, dict[str, Any]] = {"a": {"v": [7, 8, 9]}, "b": {"o": 8}}
+    expected = [{**row, **changes.get(row["k"], {})} for row in before]
     assert by_key(table.snapshot()) == expected
     assert table.verify() == []
 
