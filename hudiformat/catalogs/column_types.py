@@ -8,7 +8,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from hudiformat.codec.avro.types import Column, Kind, Leaf, ListType, MapType, RecordType, decimal_of
+from hudiformat.codec.avro.types import (
+    BLOB_WORD,
+    Column,
+    Kind,
+    Leaf,
+    ListType,
+    MapType,
+    RecordType,
+    decimal_of,
+    inner_columns,
+    record_of,
+)
 from hudiformat.errors import SchemaError
 
 _TIMESTAMPS = {
@@ -26,6 +37,7 @@ _WORDS = {
     "string": ("string", "string"),
     "binary": ("binary", "binary"),
     "fixed": ("binary", "binary"),
+    "vector": ("binary", "binary"),
     "uuid": ("binary", "string"),
     "date": ("date", "date"),
     "time-millis": ("int", "integer"),
@@ -44,6 +56,7 @@ def hive_type(column: Column, *, timestamps: bool) -> str:
 
 
 def _hive(kind: Kind, name: str, *, timestamps: bool) -> str:
+    kind = record_of(kind)
     if isinstance(kind, RecordType):
         inner = (f"{_nested_name(one.name)}:{_hive(one.kind, name, timestamps=timestamps)}" for one in kind.columns)
         return f"struct<{','.join(inner)}>".replace("-", "_")
@@ -68,13 +81,20 @@ def spark_schema_text(columns: Iterable[Column]) -> str:
     """
     fields = ",".join(
         f'{{"name":{json.dumps(one.name, ensure_ascii=False)},"type":{_spark(one.kind, one.name)},'
-        f'"nullable":{_word(one.nullable)},"metadata":{{}}}}'
+        f'"nullable":{_word(one.nullable)},"metadata":{_metadata(one.kind)}}}'
         for one in columns
     )
     return f'{{"type":"struct","fields":[{fields}]}}'
 
 
+def _metadata(kind: Kind) -> str:
+    parts = inner_columns(kind) if isinstance(kind, (ListType, MapType)) else ()
+    is_blob = any(isinstance(one, Leaf) and one.word == BLOB_WORD for one in (kind, *(part.kind for part in parts)))
+    return '{"hudi_type":"BLOB"}' if is_blob else "{}"
+
+
 def _spark(kind: Kind, name: str) -> str:
+    kind = record_of(kind)
     if isinstance(kind, RecordType):
         return spark_schema_text(kind.columns)
     if isinstance(kind, ListType):

@@ -68,7 +68,7 @@ def _to_readable(value: Any, kind: pa.DataType) -> Any:
     if pat.is_struct(kind) and isinstance(value, dict):
         kinds = {field.name: field.type for field in kind}
         return {name: _to_readable(item, kinds[name]) if name in kinds else item for name, item in value.items()}
-    if pat.is_list(kind) and isinstance(value, list):
+    if (pat.is_list(kind) or pat.is_fixed_size_list(kind)) and isinstance(value, list):
         return [_to_readable(item, kind.value_type) for item in value]
     return value
 

@@ -60,7 +60,7 @@ def _converter(kind: pa.DataType) -> Callable[[Any], Any]:
         convert = _number
     elif pat.is_binary(kind) or pat.is_large_binary(kind) or pat.is_fixed_size_binary(kind):
         convert = bytes.hex
-    elif pat.is_list(kind):
+    elif pat.is_list(kind) or pat.is_fixed_size_list(kind):
         convert = _list_of(_converter(kind.value_type))
     elif pat.is_map(kind):
         convert = _map_of(_converter(kind.item_type))

@@ -104,7 +104,7 @@ class _Form:
             text = self.record((field, value[field.name]) for field in kind)
         elif pa.types.is_map(kind):
             text = self._object((key, item, kind.item_type) for key, item in value)
-        elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
             text = "[" + self.comma.join(self.text(item, kind.value_type) for item in value) + "]"
         elif isinstance(value, bytes):
             text = self.binary(value)

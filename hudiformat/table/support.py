@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from hudiformat.codec.avro.nodes import unknown_logical_types
 from hudiformat.codec.avro.schema import avro_to_arrow
+from hudiformat.codec.custom_types import is_vector
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.base_file.format import FORMATS, format_named
 from hudiformat.file_group.merging.rule import behaviour
@@ -112,7 +113,17 @@ def refuse_unwritable(state: TableState) -> None:
 
 
 def refuse_columns_of_format(config: TableConfig, schema: pa.Schema) -> None:
-    """Raise an UnsupportedFeatureError for columns that Hudi's readers could not read from base files of the table."""
+    """Raise an UnsupportedFeatureError for columns that Hudi could not read from files of the table.
+
+    Source: HoodieSchema.validateNoVectorInNestedRecord, Hudi 1.2.0: a change-data log has the rows in a record.
+    """
+    vector = next((field.name for field in schema if is_vector(field.type)), None)
+    if vector is not None and config.cdc_enabled:
+        raise UnsupportedFeatureError(
+            f"the column {vector}: expected no vector in a table that logs its changes (hoodie.table.cdc.enabled), "
+            "found one, which Hudi neither writes into such a log nor shows in its changes; make the table without",
+            feature="change data of tables with vectors",
+        )
     found = format_named(config.base_file_format).unwritable(schema)
     for name, what in found.items():
         feature = f"{what} in base files of format {config.base_file_format}"

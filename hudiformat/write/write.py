@@ -226,14 +226,14 @@ def refuse_new_kinds(state: TableState, table: TableSchema, *, by_ids: bool) -> 
 def _refuse_new_vectors(old: pa.Schema, new: pa.Schema) -> None:
     """Refuse vectors that the columns *old*, which an internal schema has already, do not have.
 
-    Source: SparkInternalSchemaConverter, Hudi 1.2.0, which knows no vectors: with one in the internal schema Hudi
-    answers no query.
+    Source: SerDeHelper.parseTypeFromJson, Hudi 1.2.0, which knows no vectors: Hudi cannot read an internal schema with
+    one, changes no column any more, and takes the names of columns for those of the files.
     """
     name = next((one.name for one in new if is_vector(one.type) and old.get_field_index(one.name) < 0), None)
     if name is not None:
         raise UnsupportedFeatureError(
             f"the column {name}: expected no vector in a table whose columns are kept by ids ({SCHEMA_ON_READ}), found "
-            "one, with which Hudi could not read the table; change columns without that option, or drop the vector",
+            "one, with which Hudi cannot read those ids; change columns without that option, or drop the vector",
             feature="vectors in an internal schema",
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -10,7 +11,10 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from hudiformat.codec.custom_types import BLOB_TYPE
+from hudiformat.catalogs.column_types import hive_type, spark_schema_text
+from hudiformat.codec.avro.schema import arrow_to_avro
+from hudiformat.codec.avro.types import parse_avro_types
+from hudiformat.codec.custom_types import BLOB_TYPE, VARIANT_TYPE
 from tests.conformance.hudi import RealHudi, RealHudiError
 from tests.effort import LONG
 from tests.foreign.make_types import CHOSEN, CODE
@@ -125,7 +129,7 @@ def test_hudi_reads_blobs_that_ours_keeps_by_ids(hudi: RealHudi, tmp_path: Path)
     assert [row["image"] for row in expected] == rows("abc", 1)["b"].to_pylist()
 
 
-def test_hudi_reads_no_vector_that_is_kept_by_ids(hudi: RealHudi, tmp_path: Path) -> None:
+def test_hudi_cannot_read_an_internal_schema_with_vectors(hudi: RealHudi, tmp_path: Path) -> None:
     path = tmp_path / "t"
     hudi.eval_(CODE.format(options=CHOSEN, path=str(path), o=1, keys="ab"))
     hudi.sql(f"create table vectors_by_ids using hudi location '{path}'")
@@ -133,11 +137,56 @@ def test_hudi_reads_no_vector_that_is_kept_by_ids(hudi: RealHudi, tmp_path: Path
         hudi.sql("set hoodie.schema.on.read.enable=true")
         with pytest.raises(RealHudiError, match="cannot convert unknown type: vector"):
             hudi.sql("alter table vectors_by_ids add columns (n int)")  # which is done all the same
-        with pytest.raises(RealHudiError, match="cannot convert unknown type: vector"):
-            hudi.read(path, {"hoodie.schema.on.read.enable": "true"})
+        with pytest.raises(RealHudiError, match="Invalid value of Type: vector"):
+            hudi.sql("alter table vectors_by_ids rename column n to m")
     finally:
         hudi.sql("set hoodie.schema.on.read.enable=false")
         hudi.sql("drop table vectors_by_ids")
     assert hf.open_table(path).snapshot(columns=["k", "v", "n"]).sort_by("k").to_pylist() == [
         {"k": key, "v": [1, 2, 1], "n": None} for key in "ab"
     ]
+
+
+def test_catalogs_are_told_what_hudi_tells_them(hudi: RealHudi) -> None:
+    blob, variant = pa.field("item", BLOB_TYPE, metadata=BLOB), {"hudi_type": "VARIANT"}
+    more = [pa.field("x", VARIANT_TYPE, metadata=variant), pa.field("m", pa.map_(pa.string(), blob.with_name("value")))]
+    avro = arrow_to_avro(pa.schema([*SCHEMA, *more]), name="t_record", namespace="hoodie.t")
+    columns = parse_avro_types(avro).columns
+    schema = f"jvm.org.apache.hudi.common.schema.HoodieSchema.parse({avro!r})"
+    spark = f"jvm.org.apache.hudi.sync.common.util.SparkSchemaUtils.convertToSparkSchemaJson({schema})"
+    assert json.loads(spark_schema_text(columns)) == json.loads(hudi.eval_(f"result = {spark}"))
+    hive = f"jvm.org.apache.hudi.hive.util.HiveSchemaUtil.hoodieSchemaToMapSchema({schema}, True, False)"
+    theirs = hudi.eval_(f"result = {{name: kind for name, kind in dict({hive}).items()}}")
+    assert {column.name: hive_type(column, timestamps=True) for column in columns} == {
+        name: kind.replace(" ", "").lower() for name, kind in theirs.items()
+    }
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_hudi_has_no_change_data_with_vectors_and_ours_with_blobs_is_hudis(
+    hudi: RealHudi, table_type: str, tmp_path: Path
+) -> None:
+    logged = {"hoodie.table.cdc.enabled": "true"}
+    path = tmp_path / "v"
+    options = {**CHOSEN, **logged, "hoodie.datasource.write.table.type": table_type}
+    asked = {
+        "hoodie.datasource.query.type": "incremental",
+        "hoodie.datasource.query.incremental.format": "cdc",
+        "hoodie.datasource.read.begin.instanttime": "000",
+    }
+    hudi.eval_(CODE.format(options=options, path=str(path), o=1, keys="ab"))
+    if table_type == "COPY_ON_WRITE":
+        with pytest.raises(RealHudiError):
+            hudi.eval_(CODE.format(options=options, path=str(path), o=2, keys="a"))
+    with pytest.raises(RealHudiError):
+        hudi.read(path, asked)
+
+    path, schema = tmp_path / "b", pa.schema([SCHEMA.field(name) for name in ("k", "o", "b")])
+    table = hf.create_table(
+        path, name="t", schema=schema, record_key="k", ordering="o", table_type=table_type, options=logged
+    )
+    for o, keys in ((1, "abc"), (2, "ac")):
+        table.upsert(rows(keys, o).select(schema.names))
+    ours, theirs = table.cdc("000"), hudi.read(path, asked)
+    by = [("ts_ms", "ascending"), ("after", "ascending")]
+    assert ours.sort_by(by).to_pylist() == theirs.select(ours.column_names).sort_by(by).to_pylist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,10 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
+from hudiformat.catalogs.column_types import hive_type, spark_schema_text
+from hudiformat.cli.app import run
+from hudiformat.codec.avro.schema import arrow_to_avro
+from hudiformat.codec.avro.types import parse_avro_types
 from hudiformat.codec.custom_types import BLOB_TYPE, VARIANT_TYPE
 from tests.foreign.foreign_tables import names, unpack
 
@@ -159,7 +164,7 @@ def test_blobs_keep_their_form_in_an_internal_schema(tmp_path: Path) -> None:
     assert set(ids) == {("-10", "type"), ("-11", "data"), ("-12", "reference"), ("-1", "value"), ("-2", "metadata")}
 
 
-def test_vectors_are_refused_where_an_internal_schema_would_hide_the_table_from_hudi(tmp_path: Path) -> None:
+def test_vectors_are_refused_beside_an_internal_schema_which_hudi_could_not_read(tmp_path: Path) -> None:
     schema = pa.schema([("k", pa.string()), ("v", pa.list_(pa.float32(), 2)), ("n", pa.int32())])
     on_read = {"hoodie.schema.on.read.enable": "true"}
     table = hf.create_table(tmp_path / "t", name="t", schema=schema, record_key="k")
@@ -193,3 +198,52 @@ def test_a_blob_that_is_neither_inline_nor_out_of_line_is_not_written(tmp_path: 
     ):
         table.insert(pa.Table.from_pylist([{"k": "a", "b": {**INLINE, "data": None}}], schema))
     assert table.count() == 0
+
+
+def test_change_data_of_tables_with_vectors_are_refused_as_hudi_cannot_write_them(tmp_path: Path) -> None:
+    schema = pa.schema([("k", pa.string()), ("v", pa.list_(pa.float32(), 2)), BLOB_FIELD])
+    logged = {"hoodie.table.cdc.enabled": "true"}
+    refused = pytest.raises(hf.UnsupportedFeatureError, match="the column v: expected no vector in a table that logs")
+    with refused:
+        hf.create_table(tmp_path / "t", name="t", schema=schema, record_key="k", options=logged)
+    assert not (tmp_path / "t").exists()
+    table = hf.create_table(
+        tmp_path / "b", name="t", schema=schema.remove(1), record_key="k", table_type="COPY_ON_WRITE", options=logged
+    )
+    first = table.insert(pa.Table.from_pylist([{"k": "a", "b": INLINE}], schema.remove(1)))
+    with refused:
+        table.evolve(add={"v": pa.list_(pa.float32(), 2)})
+    table.upsert(pa.Table.from_pylist([{"k": "a", "b": {**INLINE, "data": b"y"}}], schema.remove(1)))
+    [change] = table.cdc(first).to_pylist()
+    assert json.loads(change["before"])["b"] == {**INLINE, "data": "x"}
+    assert json.loads(change["after"])["b"] == {**INLINE, "data": "y"}
+
+
+def test_changes_of_a_table_without_a_log_of_changes_are_refused_as_ever(tmp_path: Path) -> None:
+    table = hf.open_table(unpack("types-vector-mor9-h120", tmp_path).path)
+    with pytest.raises(hf.UnsupportedFeatureError):
+        table.cdc("000")
+
+
+def test_the_command_line_prints_and_reads_vectors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = unpack("types-custom-cow9-h120", tmp_path).path
+    assert run(["read", str(path), "--columns", "k,v,b", "--where", "k = 'a'", "--json"]) == 0
+    row = json.loads(capsys.readouterr().out)
+    assert row["v"] == [1.0, 2.0, 2.0]
+    assert row["b"] == {"type": "INLINE", "data": "6161", "reference": None}
+
+
+def test_catalogs_are_told_of_bytes_and_structs() -> None:
+    schema = pa.schema(
+        [("v", pa.list_(pa.float32(), 3)), pa.field("x", VARIANT_TYPE, metadata={"hudi_type": "VARIANT"})]
+    )
+    avro = arrow_to_avro(schema.append(BLOB_FIELD), name="t_record", namespace="hoodie.t")
+    columns = parse_avro_types(avro).columns
+    assert [hive_type(column, timestamps=True) for column in columns[:2]] == [
+        "binary",
+        "struct<metadata:binary,value:binary>",
+    ]
+    fields = json.loads(spark_schema_text(columns))["fields"]
+    assert [field["metadata"] for field in fields] == [{}, {}, {"hudi_type": "BLOB"}]
+    assert fields[0]["type"] == "binary"
+    assert [one["name"] for one in fields[2]["type"]["fields"]] == ["type", "data", "reference"]

@@ -307,6 +307,15 @@ def _custom_type(word: str) -> dict[str, Any] | None:
     return None if vector is None else vector_definition(vector)
 
 
+def record_of(kind: Kind) -> Kind:
+    """Return the record that a blob or a variant is, for whoever does not know these types; other types unchanged."""
+    if not isinstance(kind, Leaf) or kind.word not in (BLOB_WORD, VARIANT_WORD):
+        return kind
+    definition = json.loads(kind.avro)
+    del definition["logicalType"]
+    return parse_avro_types(json.dumps(definition))
+
+
 def decimal_of(leaf: Leaf) -> tuple[int, int, int] | None:
     """Return precision, scale and bytes (0 for any number of bytes) of a decimal; None for another type."""
     if not leaf.word.startswith("decimal"):
