@@ -234,6 +234,25 @@ LIVE = (
         often(f"{_C}test_sizing.py::test_new_rows_go_where_hudi_puts_them", v9="MERGE_ON_READ", long=(9,)),
     ),
     Feature(
+        "vectors and blobs: writes in turn, copy-on-write",
+        often(
+            f"{_C}test_custom_types.py::test_both_write_in_turns",
+            v6="COPY_ON_WRITE-6-avro",
+            v9="COPY_ON_WRITE-9-avro",
+            long=(9,),
+        ),
+    ),
+    Feature(
+        "vectors and blobs: writes in turn, merge-on-read",
+        often(
+            f"{_C}test_custom_types.py::test_both_write_in_turns",
+            v6="MERGE_ON_READ-6-parquet",
+            v8="MERGE_ON_READ-8-avro",
+            v9="MERGE_ON_READ-9-avro",
+            long=(6, 8, 9),
+        ),
+    ),
+    Feature(
         "Hudi reads the changes (CDC) that hudiformat logs",
         often(f"{_BOTH}test_hudi_reads_the_changes_that_were_logged_here", v9=""),
     ),
@@ -313,6 +332,10 @@ hudiformat reads and writes table versions 6, 8 and 9. Other versions are refuse
 |---|---|---|---|
 """
 _LIVE_HEAD = """
+Of Hudi 1.2.1 Maven Central has the classes, and no bundle that Spark could run. Its table version, the version of
+its log blocks and its schemas of the timeline are those of 1.2.0, by its classes; no test runs it. What is new in it is
+in [version-10](../spec/version-10.md), with what is known of table version 10.
+
 ## In turn with Hudi 1.2.0, by table version
 
 Real Hudi on Spark 3.5 and hudiformat work on one table.

@@ -12,11 +12,14 @@ from hudiformat.table.options.answers import HudiKey, hudi_keys
 from tests.conformance.hudi import ROOT, RealHudi
 from tests.conformance.java import JavaClass
 
-FILE = ROOT / "hudiformat" / "options" / "hudi_keys.txt"
+FILE = ROOT / "hudiformat" / "table" / "options" / "hudi_keys.txt"
 OTHER = "other"
+LATER = "new in Hudi 1.2.1"
+"""Keys of a later version, whose jars are published without a bundle: nothing of theirs is in the one that is asked."""
 _HEAD = """# The configuration keys of Apache Hudi 1.2.0, from its classes; tests/conformance/option_keys.py makes it:
 # key, default, class of the key, and for an older name the key that took its place; with tabs between them.
 # Keys of the class "other" are texts in Hudi's code, which no such class defines.
+# Keys of the class "new in Hudi 1.2.1" are of its jars.
 """
 _CLASSES = r"""
 import re, zipfile
@@ -47,7 +50,7 @@ def main() -> None:
     """Write the file: what the classes define, and what is known beyond that."""
     with RealHudi() as hudi:
         keys = keys_of(hudi)
-    keys = {**{name: key for name, key in hudi_keys().items() if key.group == OTHER}, **keys}
+    keys = {**{name: key for name, key in hudi_keys().items() if key.group in (OTHER, LATER)}, **keys}
     lines = (f"{key.name}\t{key.default}\t{key.group}\t{key.now}".rstrip("\t") for _, key in sorted(keys.items()))
     FILE.write_text(_HEAD + "".join(f"{line}\n" for line in lines), "utf-8")
     answers.hudi_keys.cache_clear()

@@ -3,7 +3,7 @@
 A key that this package parses is honoured.  Every other key has one answer in :data:`RULES`.  A refused key is accepted
 if its value asks for nothing: if it is Hudi's default, or a value that the rule accepts.
 
-Source: the config classes of Hudi 1.2.0, in ``hudi_keys.txt``.
+Source: the config classes of Hudi 1.2.0, and the new keys of 1.2.1, in ``hudi_keys.txt``.
 """
 
 from __future__ import annotations
@@ -148,7 +148,12 @@ _REFUSED: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("hoodie.datasource.read.extract.partition.values.from.path", "the key generator decides", ()),
     ("hoodie.datasource.read.*.table.version", "the table's own version counts", ()),
     ("hoodie.read.timeline.holes.resolution.policy", "a pending write that others have overtaken is an error", ()),
-    ("hoodie.read.blob.inline.mode", "there are no blobs", ()),
+    (
+        "hoodie.read.blob.inline.mode",
+        "it is for base files in Lance, which are not read; others have the bytes",
+        ("CONTENT",),
+    ),
+    ("hoodie.write.timestamp.logical.type.overrides", "labels are those of the table's schema", ()),
     ("hoodie.errortable.enable", "rows that cannot be written are an error", ()),
     ("hoodie.datasource.hive_sync.base_file_format", "the table's property says it", ()),
     ("hoodie.datasource.hive_sync.use_spark_catalog", "set hoodie.datasource.hive_sync.metastore.uris", ()),
@@ -264,6 +269,8 @@ _SINGLE = (
     "hoodie.valid.commits.list",
     "hoodie.vector.columns",
     "hoodie.database.name",
+    "hoodie.commit.metadata.engine.properties.embed.enable",
+    "hoodie.write.config.keys.to.serialize.to.commit.metadata",
     "hoodie.write.rolling.metadata.timeline.lookback.commits",
 )
 
