@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hudiformat.check.repair.planning import repair_table
     from hudiformat.check.repair.steps import Repair, RepairKind, RepairStep, StepState
     from hudiformat.check.verify.finding import TableFinding, TableFindingKind
+    from hudiformat.codec.custom_types import blob_field, variant_field
     from hudiformat.codec.log.block import LogBlock, encode_block
     from hudiformat.codec.log.build import data_block, data_blocks, delete_block, rollback_block
     from hudiformat.codec.log.decoder import LogDecoder
@@ -150,6 +151,7 @@ __all__ = [
     "WriteConflictError",
     "WriteStat",
     "WriteToken",
+    "blob_field",
     "catalog",
     "create_table",
     "data_block",
@@ -162,6 +164,7 @@ __all__ = [
     "repair_table",
     "rollback_block",
     "salvage",
+    "variant_field",
     "verify_log",
 ]
 
@@ -186,6 +189,7 @@ _MODULES = {
         "TableFinding",
         "TableFindingKind",
     ),
+    "codec.custom_types": ("blob_field", "variant_field"),
     "codec.log.block": (
         "LogBlock",
         "encode_block",

@@ -105,6 +105,25 @@ VARIANT_AVRO = json.dumps(
 _Rows = TypeVar("_Rows", pa.Table, pa.RecordBatch)
 
 
+def blob_field(name: str, *, nullable: bool = True) -> pa.Field:
+    """Return the field of a column of blobs, for the schema of a table.
+
+    A row has ``{"type": "INLINE", "data": b"..."}``, or ``{"type": "OUT_OF_LINE", "reference": {...}}`` with the path of
+    a file, an offset and a length in bytes (either may be null), and whether Hudi manages the file.
+
+    Source: HoodieSchema.Blob, Hudi 1.2.0; spec/custom-types.md.
+    """
+    return pa.field(name, BLOB_TYPE, nullable=nullable, metadata={TYPE_KEY: BLOB.encode()})
+
+
+def variant_field(name: str, *, nullable: bool = True) -> pa.Field:
+    """Return the field of a column of variants, whose metadata and value are in Parquet's binary form.
+
+    Source: HoodieSchema.Variant, Hudi 1.2.0; spec/custom-types.md.
+    """
+    return pa.field(name, VARIANT_TYPE, nullable=nullable, metadata={TYPE_KEY: VARIANT.encode()})
+
+
 def vector_type(dimension: int, element: str = "FLOAT") -> pa.FixedSizeListType:
     """Return the Arrow type of a vector of *dimension* elements of the type that Hudi calls *element*."""
     return pa.list_(ELEMENTS[element], dimension)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from hudiformat.codec.avro.schema import arrow_to_avro, avro_to_arrow, choose_fields
 from hudiformat.codec.avro.types import format_avro_types, parse_avro_types
 from hudiformat.codec.conversion import convert_to_schema, has_wrong_label
-from hudiformat.codec.custom_types import as_columns_of, check_blobs
+from hudiformat.codec.custom_types import as_columns_of, check_blobs, has_blobs
 from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError, suggest_names
 from hudiformat.naming.keys import format_row, partition_paths, record_keys
 from hudiformat.schema.evolution import EvolutionOptions, evolve_columns
@@ -138,8 +138,11 @@ class TableSchema:
 
         Source: HoodieSchemaUtils.deduceWriterSchema; spec/schema-evolution.md.
         """
-        own = as_columns_of(without_meta_fields(rows), self.arrow)
+        own = without_meta_fields(rows)
         if own.equals(self.arrow):  # the usual case
+            return self
+        own = as_columns_of(own, self.arrow)
+        if own.equals(self.arrow):
             return self
         table = parse_avro_types(self.avro)
         scope, _, name = table.name.rpartition(".")
@@ -162,7 +165,8 @@ class TableSchema:
         own = batch.select([name for name in batch.schema.names if not is_meta_field(name) or name in carried])
         self.check(own.schema)
         fitted = convert_to_schema(own, self.arrow)
-        check_blobs(fitted)
+        if _has_blobs(self.avro):
+            check_blobs(fitted)
         return fitted
 
     def check(self, schema: pa.Schema) -> None:
@@ -413,6 +417,11 @@ def _has_field(kind: pa.DataType, path: str) -> bool:
 def stored_keys(rows: pa.Table) -> pa.ChunkedArray:
     """Return the record keys of rows that have meta fields."""
     return rows[RECORD_KEY]
+
+
+@lru_cache(maxsize=64)
+def _has_blobs(avro: str) -> bool:
+    return any(map(has_blobs, _own_columns(avro)))
 
 
 @lru_cache(maxsize=64)

@@ -22,12 +22,14 @@ from hudiformat.codec.conversion import convert_to_schema
 from hudiformat.codec.custom_types import (
     BLOB_TYPE,
     VARIANT_TYPE,
+    blob_field,
     check_blobs,
     format_vector,
     format_vector_columns,
     parse_vector,
     restore_vectors,
     store_vectors,
+    variant_field,
 )
 
 BLOB = {"hudi_type": "BLOB"}
@@ -77,6 +79,14 @@ def test_schemas_are_those_of_hudi() -> None:
     assert schema["fields"] == HUDI
     assert avro_to_arrow(json.dumps(schema)).equals(SCHEMA, check_metadata=True)
     assert unknown_logical_types(json.dumps(schema)) == {}
+
+
+def test_fields_of_blobs_and_variants_say_what_they_are() -> None:
+    assert blob_field("b").equals(SCHEMA.field("b"), check_metadata=True)
+    assert variant_field("x", nullable=False).equals(
+        pa.field("x", VARIANT_TYPE, nullable=False, metadata=VARIANT), check_metadata=True
+    )
+    assert blob_field("b", nullable=False).nullable is False
 
 
 def test_a_variant_is_a_record_named_after_its_column() -> None:

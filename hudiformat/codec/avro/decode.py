@@ -32,7 +32,7 @@ from hudiformat.codec.avro.cursors import PADDING, Cursors
 from hudiformat.codec.avro.framing import LENGTH_SIZE, guess_offsets, walk_runs
 from hudiformat.codec.avro.items import item_node, locate_items, read_branches, skip_values
 from hudiformat.codec.avro.nodes import Array, Enum, Fixed, Map, Node, Nullable, Primitive, Record, Union, parse_schema
-from hudiformat.codec.avro.schema import avro_to_arrow, with_views
+from hudiformat.codec.avro.schema import avro_to_arrow, has_vectors, with_views
 from hudiformat.codec.conversion import batch_of
 from hudiformat.codec.custom_types import is_vector, vectors_of
 from hudiformat.errors import CorruptBlockError, TruncatedBlockError, unknown_column_error
@@ -144,8 +144,9 @@ class Records:
             else:
                 cursors.raise_if(cursors.pos != cursors.end, None, "a record ends before its declared length")
         arrays = {name: column.array() for name, column in joined.items()} or arrays or {}
-        found = [vectors_of(arrays[one.name], one.type) if is_vector(one.type) else arrays[one.name] for one in schema]
-        return batch_of(found, schema, count)
+        if has_vectors(self.schema):
+            arrays |= {one.name: vectors_of(arrays[one.name], one.type) for one in schema if is_vector(one.type)}
+        return batch_of([arrays[name] for name in schema.names], schema, count)
 
     def _ranges(self) -> RecordRanges:
         if self._found is not None:

@@ -58,7 +58,7 @@ from hudiformat.codec.avro.cells import (
 from hudiformat.codec.avro.compiled import LOAD_AFTER, bytes_handled, jit_setting
 from hudiformat.codec.avro.compiled.record_writer import record_writer
 from hudiformat.codec.avro.nodes import Array, Enum, Fixed, Map, Node, Nullable, Primitive, Record, Union, parse_schema
-from hudiformat.codec.avro.schema import avro_to_arrow
+from hudiformat.codec.avro.schema import avro_to_arrow, has_vectors
 from hudiformat.codec.conversion import convert_to_schema
 from hudiformat.codec.custom_types import store_vectors
 from hudiformat.errors import DataError, EncodeError, SchemaError
@@ -152,7 +152,8 @@ def _encode_chunks(
     writer = record_writer(schema_json, jit_setting(), is_late=bytes_handled[0] >= LOAD_AFTER)
     total = 0 if writer is not None and batch.num_rows <= limits.rows else estimate_nbytes(batch)
     output = Output(total + batch.num_rows * _SPARE_BYTES if total else 0, head)
-    for rows in map(store_vectors, _chunks(batch, schema_json, total=total, limits=limits)):
+    chunks = _chunks(batch, schema_json, total=total, limits=limits)
+    for rows in map(store_vectors, chunks) if has_vectors(schema_json) else chunks:
         here = parts.in_rows(first, first + len(rows))
         first += len(rows)
         if writer is not None and (begun := writer.append(rows, output, here, framed=framed)) is not None:

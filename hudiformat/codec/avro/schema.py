@@ -103,6 +103,12 @@ def avro_to_arrow(schema_json: str) -> pa.Schema:
     return pa.schema([column_field(name, node) for name, node in record.fields])
 
 
+@lru_cache(maxsize=256)
+def has_vectors(schema_json: str) -> bool:
+    """Return whether a column of an Avro record schema is a vector, whose records have bytes."""
+    return any(map(is_vector, avro_to_arrow(schema_json).types))
+
+
 def choose_fields(schema_json: str, names: Sequence[str]) -> str:
     """Return the schema with the fields *names* alone, in that order; a named type is defined where it comes first."""
     schema = json.loads(schema_json)
