@@ -108,8 +108,8 @@ _Rows = TypeVar("_Rows", pa.Table, pa.RecordBatch)
 def blob_field(name: str, *, nullable: bool = True) -> pa.Field:
     """Return the field of a column of blobs, for the schema of a table.
 
-    A row has ``{"type": "INLINE", "data": b"..."}``, or ``{"type": "OUT_OF_LINE", "reference": {...}}`` with the path of
-    a file, an offset and a length in bytes (either may be null), and whether Hudi manages the file.
+    A row has ``{"type": "INLINE", "data": b"..."}``, or ``{"type": "OUT_OF_LINE", "reference": {...}}`` with the path
+    of a file, an offset and a length in bytes (either may be null), and whether Hudi manages the file.
 
     Source: HoodieSchema.Blob, Hudi 1.2.0; spec/custom-types.md.
     """
