@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hudiformat.api.adopt import Adoption, adopt, plan_adoption
     from hudiformat.api.blobs import read_blobs
     from hudiformat.api.catalog import TableCatalog, catalog
     from hudiformat.api.create import create_table
@@ -79,6 +80,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "DEFAULT_LOG_MAX_SIZE",
     "Action",
+    "Adoption",
     "AppendResult",
     "ArgumentError",
     "BaseFileName",
@@ -151,6 +153,7 @@ __all__ = [
     "WriteConflictError",
     "WriteStat",
     "WriteToken",
+    "adopt",
     "blob_field",
     "catalog",
     "create_table",
@@ -160,6 +163,7 @@ __all__ = [
     "encode_block",
     "open_storage",
     "open_table",
+    "plan_adoption",
     "read_blobs",
     "repair_table",
     "rollback_block",
@@ -170,6 +174,7 @@ __all__ = [
 
 _MODULES = {
     "api.blobs": ("read_blobs",),
+    "api.adopt": ("Adoption", "adopt", "plan_adoption"),
     "api.catalog": ("TableCatalog", "catalog"),
     "api.create": ("create_table",),
     "api.dataset": ("TableDataset",),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 import pyarrow as pa
@@ -80,12 +80,65 @@ def create_table(
     """
     _refuse_unsupported(table_type, version)
     check_table_name(name)
-    record_key, ordering, partition_by = as_name_list(record_key), as_name_list(ordering), as_name_list(partition_by)
     options = dict(options or {})
     parse_write_options(options)
     storage = open_storage(path, storage_options=storage_options)
+    refuse_existing(storage)
+    new = describe_table(
+        name=name,
+        schema=schema,
+        record_key=as_name_list(record_key),
+        ordering=as_name_list(ordering),
+        partition_by=as_name_list(partition_by),
+        table_type=table_type,
+        version=version,
+        options=options,
+    )
+    config = new.config
+    if new.parsed.bucketing.rules:
+        save_bucket_rules(storage, new.parsed)
+    storage.make_folder(config.history_folder)  # this makes the timeline's folder too: without it Hudi finds no table
+    # The properties are written after the folders: a process that stops before them leaves no table, and a process that
+    # stops after them leaves a table without a metadata table, which is valid.
+    storage.create(PROPERTIES_FILE, format_table_config(config, saved_at=datetime.now(timezone.utc)))
+    _set_up_metadata_table(storage, config, options, TableSchema.from_arrow(schema, name), clock)
+    return open_table(storage, options=new.options, clock=clock)
+
+
+def refuse_existing(storage: Storage) -> None:
+    """Raise a TableExistsError if there is a table at the root of *storage*."""
     if has_table(storage):
         raise TableExistsError(f"{storage.root}: there is a table already", path=storage.root)
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """A table that is to be created: its properties, and the *options* of its writers, also ``parsed``."""
+
+    config: TableConfig
+    options: Mapping[str, str]
+    parsed: WriteOptions
+
+
+def describe_table(
+    *,
+    name: str,
+    schema: pa.Schema,
+    record_key: Sequence[str],
+    ordering: Sequence[str],
+    partition_by: Sequence[str],
+    table_type: str,
+    version: int,
+    options: Mapping[str, str],
+    properties: Mapping[str, str] | None = None,
+) -> NewTable:
+    """Return the table that :func:`create_table` makes for its arguments; *properties* are further ones of the table.
+
+    Raises:
+        SchemaError, OptionError, UnsupportedFeatureError: as :func:`create_table`.
+    """
+    _refuse_unsupported(table_type, version)
+    check_table_name(name)
     merging = merging_of(options, ordering, version=version)
     _check_columns(schema, record_key, merging.ordering_fields, partition_by)
     _check_types(schema, merging.ordering_fields)
@@ -111,6 +164,7 @@ def create_table(
             **_change_properties(options),
             **_sync_properties(options),
             **({KEEP_OPERATIONS: "true"} if _flag(options, KEEP_OPERATIONS) else {}),
+            **(properties or {}),
         },
     )
     config = replace(config, plain_keys=parse_write_options(options).plain_keys)
@@ -120,14 +174,7 @@ def create_table(
     parsed = options_of(config, chosen)  # refuses options that contradict the arguments before anything is written
     if parsed.metadata_enable:
         refuse_partitioned_index(config, parsed.indexing)
-    if parsed.bucketing.rules:
-        save_bucket_rules(storage, parsed)
-    storage.make_folder(config.history_folder)  # this makes the timeline's folder too: without it Hudi finds no table
-    # The properties are written after the folders: a process that stops before them leaves no table, and a process that
-    # stops after them leaves a table without a metadata table, which is valid.
-    storage.create(PROPERTIES_FILE, format_table_config(config, saved_at=datetime.now(timezone.utc)))
-    _set_up_metadata_table(storage, config, options, TableSchema.from_arrow(schema, name), clock)
-    return open_table(storage, options=chosen, clock=clock)
+    return NewTable(config, chosen, parsed)
 
 
 def _set_up_metadata_table(

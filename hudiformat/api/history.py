@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudiformat.naming.instants import parse_instant
+from hudiformat.naming.instants import FULL_BOOTSTRAP, METADATA_BOOTSTRAP, parse_instant
 from hudiformat.table.state import TableState
 from hudiformat.timeline.commit_metadata import CommitMetadata
 from hudiformat.timeline.timeline import Instant
@@ -58,7 +58,7 @@ def _counts(metadata: CommitMetadata) -> dict[str, int]:
 
 
 def _seconds(done: Instant) -> float | None:
-    """Return the seconds from the request to the completion of a write; None if its completion time is unknown."""
-    if done.completion_time is None:
+    """Return the seconds from the request to the completion of a write; None if one of both times is unknown."""
+    if done.completion_time is None or done.time in (METADATA_BOOTSTRAP, FULL_BOOTSTRAP):
         return None
     return (parse_instant(done.completion_time) - parse_instant(done.time)).total_seconds()

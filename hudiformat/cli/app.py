@@ -31,6 +31,7 @@ Exit codes:
 
 
 _COMMANDS = {
+    "adopt": ("create", "Make a table of Parquet files that are there."),
     "blocks": ("log.blocks", "List the blocks of a log file."),
     "clean": ("services", "Delete files that are no longer kept."),
     "cluster": ("services", "Rewrite small files into larger, sorted ones."),

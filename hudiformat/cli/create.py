@@ -1,4 +1,4 @@
-"""``hudiformat create``: make a table."""
+"""``hudiformat create`` and ``hudiformat adopt``: make a table, empty or of Parquet files that are there."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 import pyarrow as pa
 
+from hudiformat.api.adopt import TABLE_FOLDER, Adoption, plan_adoption
 from hudiformat.api.create import create_table
 from hudiformat.cli.files import file_format, open_rows
-from hudiformat.cli.printing import print_json, print_line, print_warnings
+from hudiformat.cli.printing import format_size, print_json, print_line, print_warnings, progress_bar
 from hudiformat.cli.source import column_types, json_option, key_and_value, split
 from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.errors import StorageError
@@ -43,7 +44,7 @@ _TYPES = ("MERGE_ON_READ", "COPY_ON_WRITE")
 @click.option(
     "--type",
     "table_type",
-    type=click.Choice(("MERGE_ON_READ", "COPY_ON_WRITE")),
+    type=click.Choice(_TYPES),
     default="MERGE_ON_READ",
     show_default=True,
 )
@@ -102,3 +103,99 @@ def _text(path: str) -> str:
         return Path(path).read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise StorageError(f"cannot read {path}: {error}", path=path) from error
+
+
+_ADOPT_EPILOG = """\b
+Examples:
+  hudiformat adopt rides --record-key id --partition-by day --dry-run
+  hudiformat adopt rides --record-key id --partition-by day --ordering ts
+  hudiformat adopt s3://lake/rides --record-key id --into s3://lake/rides_table --copy
+
+Without a copy, whoever reads the table with hudiformat names the folder of the files:
+  hudiformat read rides/_hudi --option hoodie.bootstrap.base.path=rides
+"""
+
+
+@click.command(epilog=_ADOPT_EPILOG)
+@click.argument("folder", type=click.Path())
+@click.option(
+    "--record-key",
+    required=True,
+    callback=split,
+    metavar="A,B",
+    help="The columns that tell records apart; '' for none.",
+)
+@click.option("--partition-by", callback=split, metavar="A,B", help="The columns that folders stand for, in order.")
+@click.option("--ordering", callback=split, metavar="A,B", help="Of two records with one key the higher one wins.")
+@click.option(
+    "--into", type=click.Path(), metavar="TABLE", help=f"The folder of the table; by default {TABLE_FOLDER} in FOLDER."
+)
+@click.option(
+    "--copy/--no-copy", default=None, help="Copy the rows, or refuse to; by default only where Hudi needs it."
+)
+@click.option(
+    "--type",
+    "table_type",
+    type=click.Choice(_TYPES),
+    default="COPY_ON_WRITE",
+    show_default=True,
+)
+@click.option("--version", type=int, default=9, show_default=True, help="The table version: 9, 8 or 6.")
+@click.option("--name", help="The table's name; by default that of FOLDER.")
+@click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="One of Hudi's options.")
+@click.option("--dry-run", is_flag=True, help="Check all rows and say what would be done; write nothing.")
+@json_option
+def adopt(
+    folder: str,
+    *,
+    record_key: list[str],
+    partition_by: list[str] | None,
+    ordering: list[str] | None,
+    into: str | None,
+    copy: bool | None,
+    table_type: str,
+    version: int,
+    name: str | None,
+    options: tuple[str, ...],
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Make a table of the Parquet files in FOLDER, which stay as they are.
+
+    Without a copy, the table reads the rows from these files from then on: they must not change.  Names of folders are
+    the values of the columns of --partition-by, as in day=2024-01-05/ or 2024-01-05/.
+    """
+    keys, paths = [one for one in record_key if one], partition_by or ()
+    with print_warnings():
+        planned = plan_adoption(
+            folder,
+            record_key=keys,
+            partition_by=paths,
+            ordering=ordering or (),
+            into=into,
+            copy=copy,
+            name=name,
+            table_type=table_type,
+            version=version,
+            options=dict(map(key_and_value, options)),
+        )
+        with progress_bar("checking" if dry_run else "adopting", planned.size) as progress:
+            if dry_run:
+                planned.check(progress)
+            else:
+                planned.run(progress)
+    _print_adoption(planned, dry_run=dry_run, as_json=as_json)
+    return 0
+
+
+def _print_adoption(planned: Adoption, *, dry_run: bool, as_json: bool) -> None:
+    if as_json:
+        facts = {name: getattr(planned, name) for name in ("path", "files", "rows", "size", "copied_because")}
+        partitions, columns = list(planned.partitions), planned.schema.names
+        print_json({**facts, "partitions": partitions, "columns": columns, "dry_run": dry_run})
+        return
+    what = f"{planned.files} Parquet files in {len(planned.partitions)} folders, {planned.rows} rows"
+    how = "stay where they are" if planned.copied_because is None else f"are copied: {planned.copied_because}"
+    print_line(f"{what}, {format_size(planned.size)}: {how}")
+    print_line(f"columns: {', '.join(f'{one.name} {one.type}' for one in planned.schema)}")
+    print_line(f"{'the table would be' if dry_run else 'the table is'} {planned.path}")

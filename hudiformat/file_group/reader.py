@@ -69,17 +69,13 @@ _WHOLE_RECORDS = (BlockType.AVRO_DATA, BlockType.PARQUET_DATA, BlockType.HFILE_D
 
 def refuse_unreadable(config: TableConfig) -> None:
     """Raise an UnsupportedFeatureError for a table whose rows cannot be read yet."""
-    refused = {
-        f"base files of format {config.base_file_format}": config.base_file_format not in FORMATS,
-        "bootstrapped tables": config.bootstrap_base_path is not None,
-    }
-    for feature, present in refused.items():
-        if present:
-            raise UnsupportedFeatureError(
-                f"the table {config.name!r}: expected files in Parquet or ORC that Hudi has written, found "
-                f"{feature}, which cannot be read yet; read it with Hudi",
-                feature=feature,
-            )
+    if config.base_file_format not in FORMATS:
+        feature = f"base files of format {config.base_file_format}"
+        raise UnsupportedFeatureError(
+            f"the table {config.name!r}: expected files in {' or '.join(FORMATS)}, found {feature}, which cannot "
+            "be read yet; read it with Hudi",
+            feature=feature,
+        )
 
 
 def refuse_unknown_types(avro: str, columns: Collection[str]) -> None:

@@ -18,6 +18,11 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 _DIGITS = re.compile("[0-9]+")
 
+METADATA_BOOTSTRAP = "00000000000001"
+"""The instant of a bootstrap's base files that have only meta fields; it is no time."""
+FULL_BOOTSTRAP = "00000000000002"
+"""The instant of a bootstrap's base files that have whole rows; it is no time.  Source: HoodieTimeline, Hudi 1.2.0."""
+
 
 def is_instant(text: str) -> bool:
     """Return whether *text* can be an instant in a file name: any number of decimal digits.

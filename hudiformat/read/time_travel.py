@@ -11,7 +11,7 @@ from hudiformat.errors import BeforeFirstCommitError, NameFormatError, TableErro
 from hudiformat.file_group.deleted_files import deleted_files
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import BaseFileName, LogFileName, join_path
-from hudiformat.naming.instants import format_instant, parse_instant
+from hudiformat.naming.instants import FULL_BOOTSTRAP, METADATA_BOOTSTRAP, format_instant, parse_instant
 from hudiformat.read.skipping import PartitionPruner
 from hudiformat.table.state import TableState
 from hudiformat.timeline.archive.archiving import read_archived
@@ -82,7 +82,8 @@ def as_instant(moment: Moment, zone: TimelineZone) -> str:
     except (ValueError, OverflowError) as error:
         raise NameFormatError(f"expected a time, found {moment!r}, which is none: {error}", name=moment) from None
     try:
-        parse_instant(moment)
+        if moment not in (METADATA_BOOTSTRAP, FULL_BOOTSTRAP):
+            parse_instant(moment)
     except NameFormatError:
         raise NameFormatError(f"expected {_FORMS}, found {moment!r}", name=moment) from None
     return moment

@@ -12,11 +12,13 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
+from hudiformat.file_group.bootstrap.sources import source_uri
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import join_path
 from hudiformat.services.resizing import EXECUTION as _RESIZING
 from hudiformat.services.resizing import plan_resize_groups
+from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.buckets import BucketEngine
 from hudiformat.table.options.clustering import ClusteringOptions, PartitionFilter, SliceOrder
 from hudiformat.table.options.values import IndexType
@@ -158,7 +160,7 @@ def _group(state: TableState, slices: Sequence[FileSlice], files: int) -> Cluste
     bases = sum(_size(one, file_size=state.options.sizing.max_file_size) for one in slices)
     read = sum(one.size for one in slices)
     return ClusteringGroup(
-        slices=tuple(_slice_info(state.storage.root, one) for one in slices),
+        slices=tuple(_slice_info(state.storage, one) for one in slices),
         metrics={
             "TOTAL_LOG_FILES": float(len(logs)),
             "TOTAL_LOG_FILES_SIZE": float(log_bytes),
@@ -170,8 +172,9 @@ def _group(state: TableState, slices: Sequence[FileSlice], files: int) -> Cluste
     )
 
 
-def _slice_info(root: str, one: FileSlice) -> SliceInfo:
+def _slice_info(storage: Storage, one: FileSlice) -> SliceInfo:
     """Return a slice as a plan names it: by the full paths of its files, as Hudi reads them."""
+    root = storage.root
     folder = f"{root if '://' in root else f'file:{root}'}/"
     name = partial(join_path, one.partition_path)
     return SliceInfo(
@@ -179,5 +182,5 @@ def _slice_info(root: str, one: FileSlice) -> SliceInfo:
         delta_file_paths=tuple(folder + name(str(log.name)) for log in one.log_files),
         file_id=one.file_id,
         partition_path=one.partition_path,
-        bootstrap_file_path="",
+        bootstrap_file_path=("" if one.base_file is None else source_uri(storage, name(str(one.base_file.name))) or ""),
     )

@@ -79,7 +79,7 @@ def _begun_slices(state: TableState, compaction: Instant) -> Iterator[Compaction
     for found in state.slices():
         earlier = tuple(log for log in found.log_files if log.name.instant < compaction.time)
         if found.base_instant < compaction.time and len(earlier) < len(found.log_files):
-            yield compaction_operation(replace(found, log_files=earlier))
+            yield compaction_operation(state.storage, replace(found, log_files=earlier))
 
 
 _SERVICE, _COMPACT = "compaction", "COMPACT"
@@ -159,7 +159,7 @@ def plan_compaction(state: TableState, slices: Iterable[FileSlice] | None = None
 
     *slices* are the newest slices of all file groups, for a caller that has listed them already.
     """
-    operations = tuple(map(compaction_operation, _choose(state, slices)))
+    operations = tuple(compaction_operation(state.storage, one) for one in _choose(state, slices))
     return CompactionPlan(operations, missing_schedule_partitions=()) if operations else None
 
 

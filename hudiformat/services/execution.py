@@ -22,9 +22,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError
+from hudiformat.file_group.bootstrap.sources import source_uri
 from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile
 from hudiformat.metadata_table.kinds.files import FILES
-from hudiformat.naming.file_names import BaseFileName, LogFileName, WriteToken
+from hudiformat.naming.file_names import BaseFileName, LogFileName, WriteToken, join_path
 from hudiformat.schema.internal_schema import LATEST_SCHEMA
 from hudiformat.storage.opening import open_storage
 from hudiformat.storage.protocol import Storage
@@ -298,9 +299,10 @@ def compaction_plan_of(state: TableState, instant: Instant) -> CompactionPlan:
     return plan
 
 
-def compaction_operation(file_slice: FileSlice) -> CompactionOperation:
-    """Return the entry of a plan for a slice that is to be merged."""
+def compaction_operation(storage: Storage, file_slice: FileSlice) -> CompactionOperation:
+    """Return the entry of a plan for a slice of the table at the root of *storage* that is to be merged."""
     base, logs = file_slice.base_file, file_slice.log_bytes
+    path = None if base is None else join_path(file_slice.partition_path, str(base.name))
     written = base.size if base is not None else logs
     return CompactionOperation(
         base_instant_time=file_slice.base_instant,
@@ -315,6 +317,7 @@ def compaction_operation(file_slice: FileSlice) -> CompactionOperation:
             "TOTAL_IO_WRITE_MB": float(written // _MIB),
             "TOTAL_IO_MB": float((file_slice.size + written) // _MIB),
         },
+        bootstrap_file_path=None if path is None else source_uri(storage, path),
     )
 
 

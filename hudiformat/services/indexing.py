@@ -22,6 +22,7 @@ from hudiformat.metadata_table.kinds.files import FILES
 from hudiformat.metadata_table.kinds.record_index import RECORD_INDEX
 from hudiformat.metadata_table.secondary_index import SECONDARY_INDEX
 from hudiformat.metadata_table.value_types import is_indexable
+from hudiformat.naming.instants import FULL_BOOTSTRAP, METADATA_BOOTSTRAP
 from hudiformat.services.service_result import ServiceResult
 from hudiformat.table.options.values import IndexingOptions
 from hudiformat.table.state import TableContext, TableState
@@ -74,10 +75,28 @@ def create_index(
         if name == RECORD_INDEX and name not in current.config.metadata_partitions:
             refuse_partitioned_index(current.config, indexing)
         missing = _missing_partitions(current, name)
+        if RECORD_INDEX in missing:
+            _refuse_bootstrapped_rows(current)
         for one in missing:
             built += [_build(IndexBuild(current, one, indexing, limits), progress)]
             current = current.context.state()
     return ServiceResult("index", f"{', '.join(missing)} built" if missing else "", tuple(built))
+
+
+def _refuse_bootstrapped_rows(state: TableState) -> None:
+    """Raise an UnsupportedFeatureError if the table has rows of a bootstrap: a record index keeps the time of a commit.
+
+    Source: HoodieMetadataPayload.createRecordIndexUpdate, Hudi 1.2.0, which fails in the same way.
+    """
+    if state.config.bootstrap_base_path is None:
+        return
+    found = next((one for one in state.slices() if one.base_instant in (METADATA_BOOTSTRAP, FULL_BOOTSTRAP)), None)
+    if found is not None:
+        raise UnsupportedFeatureError(
+            f"{state.storage.root}: expected rows whose commits have times, found file groups of a bootstrap, such as "
+            f"{found.file_id}, for which no record index can be built; cluster the table first, or use another index",
+            feature="a record index of bootstrapped rows",
+        )
 
 
 def drop_index(context: TableContext, name: str, *, dependents: bool = False) -> ServiceResult[Instant]:

@@ -121,7 +121,7 @@ def _plan(state: TableState) -> list[Instant]:
 
 def log_compaction_plan(state: TableState) -> CompactionPlan:
     """Return the plan of a log compaction of all slices that are worth one."""
-    operations = tuple(map(compaction_operation, _choose(state)))
+    operations = tuple(compaction_operation(state.storage, one) for one in _choose(state))
     return CompactionPlan(operations, strategy=_STRATEGY, preserve_hoodie_metadata=True, missing_schedule_partitions=())
 
 

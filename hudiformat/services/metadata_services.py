@@ -134,7 +134,9 @@ def _compact(table: MetadataTable) -> MetadataTable:
         slices = [one for one in slices if one.partition_path in kinds]
     else:
         slices = [one for name in kinds for one in table.own.slices(name) if one.log_files]
-        plan = CompactionPlan(tuple(map(compaction_operation, slices)), missing_schedule_partitions=())
+        plan = CompactionPlan(
+            tuple(compaction_operation(storage, one) for one in slices), missing_schedule_partitions=()
+        )
         begun = create_requested(storage, config, _time(table), Action.COMPACTION, plan)
     if begun.state is State.REQUESTED:
         begun = transition_inflight(storage, config, begun)

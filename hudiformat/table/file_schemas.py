@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from hudiformat.codec.log.reader import LogReader
 from hudiformat.errors import HudiFormatError
 from hudiformat.file_group.base_file.format import format_of
+from hudiformat.file_group.base_file.read import open_base_file
 from hudiformat.naming.file_names import LogFileName, base_name, parse_data_file
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.storage.protocol import Storage
@@ -53,9 +54,8 @@ def schema_in_file(storage: Storage, path: str, *, table_name: str) -> TableSche
     if isinstance(parse_data_file(base_name(path)), LogFileName):
         avro = next(_schemas_of_log(storage, path), None)
         return None if avro is None else TableSchema.of_commit(avro)
-    file_format = format_of(path)
-    with file_format.open(storage, path) as file:
-        text = (file.footer or {}).get(file_format.schema_key.encode())
+    with open_base_file(storage, path) as file:
+        text = (file.footer or {}).get(format_of(path).schema_key.encode())
         return TableSchema.from_arrow(file.schema, table_name) if text is None else TableSchema.of_commit(text.decode())
 
 

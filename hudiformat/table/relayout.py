@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from hudiformat.errors import CorruptTableError
 from hudiformat.file_group.former_slices import FormerSlices
-from hudiformat.naming.instants import format_instant, parse_instant
+from hudiformat.naming.instants import FULL_BOOTSTRAP, METADATA_BOOTSTRAP, format_instant, parse_instant
 from hudiformat.storage.protocol import Storage
 from hudiformat.timeline.archive.archive_log import add_archive_log, archive_logs
 from hudiformat.timeline.archive.archived import ArchivedInstant
@@ -182,6 +182,8 @@ def _action_in(new: TableConfig, instant: Instant) -> Action:
 
 
 def _plus(instant: str) -> str:
+    if instant in (METADATA_BOOTSTRAP, FULL_BOOTSTRAP):  # no times
+        return f"{instant}001"
     return format_instant(parse_instant(instant) + _MILLISECOND)
 
 

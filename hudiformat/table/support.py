@@ -85,7 +85,6 @@ def refuse_unwritable(state: TableState) -> None:
         },
         "dropped partition columns": (config.drop_partition_columns, _COPY),
         f"base files of format {config.base_file_format}": (config.base_file_format not in FORMATS, _COPY),
-        "bootstrapped tables": (config.bootstrap_base_path is not None, _COPY),
         f"the index {options.index_type.value}": (
             not options.index_type.is_supported,
             f"set hoodie.index.type to one of {', '.join(one.value for one in SUPPORTED_INDEX_TYPES)}",

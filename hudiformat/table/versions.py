@@ -26,6 +26,8 @@ _ORDERING = "hoodie.table.ordering.fields"
 _PRECOMBINE = "hoodie.table.precombine.field"
 _GENERATOR = "hoodie.table.keygenerator.type"
 _GENERATOR_CLASS = "hoodie.table.keygenerator.class"
+_BOOTSTRAP_INDEX_TYPE, _BOOTSTRAP_INDEX_CLASS = "hoodie.bootstrap.index.type", "hoodie.bootstrap.index.class"
+BOOTSTRAP_INDEX = "org.apache.hudi.common.bootstrap.index.hfile.HFileBootstrapIndex"
 
 _MODEL = "org.apache.hudi.common.model."
 _EVENT_TIME, _COMMIT_TIME = f"{_MODEL}DefaultHoodieRecordPayload", f"{_MODEL}OverwriteWithLatestAvroPayload"
@@ -112,6 +114,8 @@ def _from_6_to_8(config: TableConfig) -> Properties:
     properties[_INITIAL_VERSION] = str(config.version)
     if config.key_generator not in (None, KeyGenerator.OTHER):
         properties[_GENERATOR] = config.key_generator.name if config.key_generator else ""
+    if config.bootstrap_base_path is not None:
+        properties |= {_BOOTSTRAP_INDEX_TYPE: "HFILE"}
     return properties
 
 
@@ -189,6 +193,9 @@ def _from_8_to_6(config: TableConfig) -> Properties:
         properties.pop(key, None)
     if config.key_generator is not None and config.key_generator is not KeyGenerator.OTHER:
         properties.setdefault(_GENERATOR_CLASS, f"org.apache.hudi.keygen.{config.key_generator.value}")
+    if config.bootstrap_base_path is not None:
+        properties.pop(_BOOTSTRAP_INDEX_TYPE, None)
+        properties.setdefault(_BOOTSTRAP_INDEX_CLASS, BOOTSTRAP_INDEX)
     return properties
 
 

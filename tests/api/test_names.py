@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import hudiformat as hf
@@ -17,6 +19,16 @@ from tests.tables import SCHEMA, content, new_table, rows
 
 SEVERAL = ("Sequence[str]", "list[str]", "Iterable[str]")
 CHANGES = {"hoodie.table.cdc.enabled": "true"}
+
+
+def adopted(call: str, table: hf.Table, **more: Any) -> bool:
+    folder = Path(table.path).parent / "files"
+    (folder / "p=x").mkdir(parents=True)
+    pq.write_table(rows(("a", 1, "x", 2)), folder / "p=x" / "a.parquet")
+    given = {"record_key": ["k"], "partition_by": ["p"], **more}
+    return (hf.adopt(folder, **given) if call == "adopt" else hf.plan_adoption(folder, **given).run()).count() == 1
+
+
 CALLS: dict[tuple[str, str], Callable[[hf.Table], Any]] = {
     ("Table.snapshot", "columns"): lambda table: table.snapshot(columns="ts").column_names == ["ts"],
     ("Table.read_optimized", "columns"): lambda table: table.read_optimized(columns="ts").column_names == ["ts"],
@@ -45,6 +57,11 @@ CALLS: dict[tuple[str, str], Callable[[hf.Table], Any]] = {
     ("create_table", "record_key"): lambda table: made(table, record_key="ts").config.record_key_fields == ("ts",),
     ("create_table", "ordering"): lambda table: made(table, ordering="ts").config.ordering_fields == ("ts",),
     ("create_table", "partition_by"): lambda table: made(table, partition_by="ts").config.partition_fields == ("ts",),
+    **{
+        (call, name): partial(adopted, call, **{name: "p" if name == "partition_by" else "ts"})
+        for call in ("adopt", "plan_adoption")
+        for name in ("record_key", "ordering", "partition_by")
+    },
     ("LogReader.to_arrow", "columns"): lambda table: log(table).to_arrow(columns="ts").column_names == ["ts"],
     ("LogBlock.to_arrow", "columns"): lambda table: (
         next(iter(log(table))).to_arrow(columns="ts").schema.names == ["ts"]

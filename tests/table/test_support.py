@@ -185,7 +185,6 @@ def test_rows_without_meta_fields_have_the_keys_that_are_made_of_their_columns()
         ("hoodie.datasource.write.drop.partition.columns", "true", "dropped partition columns"),
         ("hoodie.datasource.write.slash.separated.date.partitioning", "true", "slash-separated dates"),
         ("hoodie.table.base.file.format", "LANCE", "base files of format LANCE"),
-        ("hoodie.bootstrap.base.path", "/somewhere", "bootstrapped tables"),
         ("hoodie.record.merge.mode", "CUSTOM", "CUSTOM merge mode"),
         ("hoodie.table.keygenerator.type", "TIMESTAMP", "key generator TIMESTAMP"),
         ("hoodie.table.keygenerator.class", "com.example.Mine", "key generator com.example.Mine"),
@@ -221,7 +220,6 @@ def test_custom_delete_markers_count_in_reads_and_writes(tmp_path: Path) -> None
     ("key", "value", "feature"),
     [
         ("hoodie.table.base.file.format", "LANCE", "base files of format LANCE"),
-        ("hoodie.bootstrap.base.path", "/somewhere", "bootstrapped tables"),
         ("hoodie.record.merge.mode", "CUSTOM", "CUSTOM merge mode"),
     ],
 )

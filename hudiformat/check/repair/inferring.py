@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError
-from hudiformat.file_group.base_file.format import format_of
+from hudiformat.file_group.base_file.read import open_base_file
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.metadata_table.definitions import DEFINITIONS_FILE, DEFINITIONS_KEY
 from hudiformat.naming.file_names import BaseFileName, LogFileName, join_path, parse_data_file
@@ -141,7 +141,7 @@ def _newest_schema(storage: Storage, folder: str, instants: tuple[Instant, ...])
 def _rows(storage: Storage, path: str) -> pa.Table | None:
     """Return some rows of a base file; None if it cannot be read or has no rows."""
     try:
-        with format_of(path).open(storage, path) as file:
+        with open_base_file(storage, path) as file:
             batch = next(file.batches(file.schema.names, batch_rows=_SAMPLE), None)
     except HudiFormatError:
         return None

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hudiformat.codec.statistics import ColumnStatistics
 from hudiformat.file_group.base_file.file_indexes import FileKeys
-from hudiformat.file_group.base_file.format import format_of
+from hudiformat.file_group.base_file.read import open_base_file
 from hudiformat.storage.protocol import Storage
 
 
@@ -39,6 +39,6 @@ def read_footer(storage: Storage, path: str, schema: pa.Schema, columns: Sequenc
         CorruptTableError: the file is not of the format that its name says.
         StorageError: the file cannot be read.
     """
-    with format_of(path).open(storage, path) as file:
+    with open_base_file(storage, path) as file:
         known, unknown = file.statistics(schema, columns)
         return Footer(sum(file.group_rows), FileKeys.of(file.footer), known, unknown, file.column_sizes)

@@ -27,6 +27,10 @@ class StoredFile(Protocol):
     """A base file that is open for reading; a format without row groups has one of all rows."""
 
     @property
+    def size(self) -> int:
+        """The bytes of the file."""
+
+    @property
     def schema(self) -> pa.Schema:
         """The columns of the file."""
 

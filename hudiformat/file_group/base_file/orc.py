@@ -108,6 +108,11 @@ class OrcBaseFile:
     file: orc.ORCFile
     tail: OrcTail
 
+    @property
+    def size(self) -> int:
+        """The bytes of the file."""
+        return int(self.source.size())
+
     @cached_property
     def schema(self) -> pa.Schema:
         """The columns of the file, with the types of the Avro schema in its footer."""

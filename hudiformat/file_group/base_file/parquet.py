@@ -74,6 +74,11 @@ class ParquetBaseFile:
     file: pq.ParquetFile
 
     @property
+    def size(self) -> int:
+        """The bytes of the file."""
+        return int(self.source.size())
+
+    @property
     def schema(self) -> pa.Schema:
         """The columns of the file."""
         return self.dates.schema

@@ -6,6 +6,7 @@ Row groups that cannot match a condition are skipped, by their statistics and by
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,7 +19,11 @@ from hudiformat.errors import CorruptTableError
 from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.filters import HIGHEST, FileFilter, KeyFilter
 from hudiformat.file_group.base_file.format import StoredFile, format_of
-from hudiformat.schema.meta_fields import RECORD_KEY
+from hudiformat.file_group.base_file.skeleton import BootstrappedFile
+from hudiformat.file_group.bootstrap.index import SourceFile
+from hudiformat.file_group.bootstrap.sources import SourcedStorage, find_source, is_bootstrapped
+from hudiformat.naming.instants import METADATA_BOOTSTRAP
+from hudiformat.schema.meta_fields import RECORD_KEY, is_meta_field
 from hudiformat.storage.protocol import Storage
 
 BATCH_ROWS = 65_536
@@ -35,6 +40,60 @@ _MANY_MATCH = 10
 """If more than one row in so many matches, Arrow filters rows faster than it takes them by their numbers."""
 
 _Indices = npt.NDArray[np.int64]
+
+
+@contextmanager
+def open_base_file(storage: Storage, path: str) -> Iterator[StoredFile]:
+    """Open the base file at *path* for the body, in which damage raises the same errors.
+
+    Raises:
+        CorruptTableError: the file is not of the format that its name says, or the body found damage in it; or its
+            source file has been changed since the table was bootstrapped.
+        StorageError: the file cannot be read.
+        UnsupportedFeatureError: it has a source file outside of the table's folder, which the user has not named.
+    """
+    found = find_source(storage, path) if isinstance(storage, SourcedStorage) else None
+    if found is None:
+        with format_of(path).open(storage, path) as file:
+            if METADATA_BOOTSTRAP in path:
+                _refuse_skeleton(storage, path, file)
+            yield file
+        return
+    files, source = found.files, found.source
+    file_format = format_of(path)
+    with file_format.open(storage, path) as skeleton, format_of(source.path).open(files, source.path) as rows:
+        _refuse_changed(files, source, skeleton, rows)
+        yield BootstrappedFile(
+            skeleton,
+            rows,
+            schema_key=file_format.schema_key.encode(),
+            of_path=found.of_path,
+            value_of=found.value_of,
+        )
+
+
+def _refuse_skeleton(storage: Storage, path: str, file: StoredFile) -> None:
+    """Raise a CorruptTableError for a file of meta fields alone, whose source file is not known."""
+    if is_bootstrapped(path) and file.schema.names and all(map(is_meta_field, file.schema.names)):
+        raise CorruptTableError(
+            f"{storage.root}/{path}: expected a base file with the table's columns, or a source file that has them, "
+            "found one with meta fields only, and no source file; repair the bootstrap index or hoodie.properties",
+            path=f"{storage.root}/{path}",
+        )
+
+
+def _refuse_changed(files: Storage, source: SourceFile, skeleton: StoredFile, rows: StoredFile) -> None:
+    """Raise a CorruptTableError if the source file is not the one whose keys the skeleton file has.
+
+    Hudi pairs the rows of both files whatever they are.
+    """
+    expected, found = sum(skeleton.group_rows), sum(rows.group_rows)
+    if rows.size != source.size or expected != found:
+        raise CorruptTableError(
+            f"{files.root}/{source.path}: expected the source file of {source.size} bytes and {expected} rows with "
+            f"which the table was bootstrapped, found one of {rows.size} bytes and {found} rows; put the old file back",
+            path=f"{files.root}/{source.path}",
+        )
 
 
 def read_base_file(
@@ -75,7 +134,7 @@ def scan_base_file(
     Raises:
         CorruptTableError, SchemaError, StorageError: as :func:`read_base_file`.
     """
-    with format_of(path).open(storage, path) as file:
+    with open_base_file(storage, path) as file:
         if may_hold is not None:
             yield from _matching_batches(file, path, schema, may_hold, batch_rows=batch_rows)
             return
@@ -96,7 +155,7 @@ def count_row_groups(
         CorruptTableError: the file is not of the format that its name says.
         StorageError: the file cannot be read.
     """
-    with format_of(path).open(storage, path) as file:
+    with open_base_file(storage, path) as file:
         return len(_row_groups(file, may_hold=may_hold, where=where)), len(file.group_rows)
 
 
@@ -107,7 +166,7 @@ def count_and_highest(storage: Storage, path: str, field: pa.Field | None) -> tu
         CorruptTableError: the file is not of the format that its name says.
         StorageError: the file cannot be read.
     """
-    with format_of(path).open(storage, path) as file:
+    with open_base_file(storage, path) as file:
         known = [] if field is None else [file.highest(group, field) for group in range(len(file.group_rows))]
         return sum(file.group_rows), max(known, default=HIGHEST)
 
@@ -119,7 +178,7 @@ def count_rows(storage: Storage, path: str) -> int:
         CorruptTableError: the file is not of the format that its name says.
         StorageError: the file cannot be read.
     """
-    with format_of(path).open(storage, path) as file:
+    with open_base_file(storage, path) as file:
         return sum(file.group_rows)
 
 
@@ -130,7 +189,7 @@ def read_file_keys(storage: Storage, path: str) -> FileKeys:
         CorruptTableError: the file is not of the format that its name says.
         StorageError: the file cannot be read.
     """
-    with format_of(path).open(storage, path) as file:
+    with open_base_file(storage, path) as file:
         return FileKeys.of(file.footer)
 
 
@@ -141,7 +200,7 @@ def read_columns(storage: Storage, path: str) -> pa.Schema:
         CorruptTableError: the file is not of the format that its name says.
         StorageError: the file cannot be read.
     """
-    with format_of(path).open(storage, path) as file:
+    with open_base_file(storage, path) as file:
         return file.schema
 
 
@@ -214,7 +273,7 @@ def scan_base_rows(
     Raises:
         CorruptTableError, SchemaError, StorageError: as :func:`read_base_file`.
     """
-    with format_of(path).open(storage, path) as file:
+    with open_base_file(storage, path) as file:
         if where is not None and RECORD_KEY not in file.schema.names:
             where = None  # a file without record keys cannot be filtered by key
         starts = np.cumsum([0, *file.group_rows])

@@ -19,6 +19,7 @@ from hudiformat.conditions.translation import implied_condition
 from hudiformat.errors import SchemaError
 from hudiformat.file_group.base_file.format import format_of
 from hudiformat.file_group.base_file.parquet import PARQUET
+from hudiformat.file_group.bootstrap.sources import find_source
 from hudiformat.file_group.damage import DamageMode
 from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.renamed_columns import stored_schema_of
@@ -64,7 +65,7 @@ def stored_columns(
     if file_slice.base_file is None or reader.damage is DamageMode.SKIP:
         return None
     path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
-    if format_of(path) is not PARQUET:  # Spark's Parquet reader is to read it
+    if format_of(path) is not PARQUET or find_source(storage, path) is not None:  # Spark is to read one Parquet file
         return None
     shown = reader.project(columns)
     if stored_schema_of(storage, path, shown, reader.history) is not None:

@@ -11,7 +11,13 @@ from dataclasses import replace
 
 from hudiformat.errors import OptionError
 from hudiformat.table.options.answers import current_name
-from hudiformat.table.options.keys import FACT_KEYS, PERSISTED_KEYS, TABLE_KEYS, parse_write_options
+from hudiformat.table.options.keys import (
+    BOOTSTRAP_BASE_PATH,
+    FACT_KEYS,
+    PERSISTED_KEYS,
+    TABLE_KEYS,
+    parse_write_options,
+)
 from hudiformat.table.options.merging import MERGING_KEYS, refuse_other_merging
 from hudiformat.table.options.values import SUPPORTED_INDEX_TYPES, IndexType, WriteOptions
 from hudiformat.timeline.table_config import TableConfig
@@ -28,6 +34,12 @@ def options_of(config: TableConfig, options: Mapping[str, str]) -> WriteOptions:
         OptionError: an option is unknown, has a bad value, or contradicts the table.
         UnsupportedFeatureError: Hudi knows the value, but hudiformat does not support it.
     """
+    if BOOTSTRAP_BASE_PATH in options and config.bootstrap_base_path is None:
+        raise OptionError(
+            f"{BOOTSTRAP_BASE_PATH}: expected no such option, as the table was not bootstrapped, found "
+            f"{options[BOOTSTRAP_BASE_PATH]!r}; leave it out, or make a table of these files with hf.adopt",
+            option=BOOTSTRAP_BASE_PATH,
+        )
     asked = _drop_table_facts(config, options)
     index = asked.get(_INDEX_TYPE, "").upper()
     if config.properties.get(_INDEX_TYPE) is None or index in {one.value for one in SUPPORTED_INDEX_TYPES}:
@@ -46,7 +58,8 @@ def _drop_table_facts(config: TableConfig, options: Mapping[str, str]) -> dict[s
     refuse_other_merging(config, options)
     options = {key: value for key, value in options.items() if key not in MERGING_KEYS}
     own = config.properties
-    options = {key: value for key, value in options.items() if key in PERSISTED_KEYS or own.get(key) != str(value)}
+    named = {*PERSISTED_KEYS, BOOTSTRAP_BASE_PATH}
+    options = {key: value for key, value in options.items() if key in named or own.get(key) != str(value)}
     facts = _facts(config)
     kept = {key: config.properties[key] for key in PERSISTED_KEYS if key in config.properties}
     for key, value in {**facts, **kept}.items():

@@ -56,6 +56,8 @@ from hudiformat.table.options.values import (
 )
 
 NEW_KEY_ENCODING = "hoodie.write.complex.keygen.new.encoding"
+BOOTSTRAP_BASE_PATH = "hoodie.bootstrap.base.path"
+"""The option that names the folder of a bootstrapped table's source files, which is not read if nobody names it."""
 KEEP_OPERATIONS = "hoodie.allow.operation.metadata.field"
 """The option that adds the meta field of the operation to records."""
 
@@ -173,6 +175,7 @@ _KEYS: Keys = {
     ),
     "hoodie.write.record.positions": ("record_positions", parse_boolean),
     PARTIAL_SCHEMA: ("partial_schema", parse_text),
+    BOOTSTRAP_BASE_PATH: ("bootstrap_base_path", parse_text),
     "hoodie.metadata.enable": ("metadata_enable", parse_boolean),
     KEEP_OPERATIONS: ("keep_operations", parse_boolean),
     "hoodie.enable.data.skipping": ("data_skipping", parse_boolean),

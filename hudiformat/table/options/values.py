@@ -303,6 +303,7 @@ class WriteOptions:
     rows and of the files that are read or rewritten for them.
     ``plain_keys``: the COMPLEX key generator makes the key ``1`` of one field below version 9, not ``a:1``; None if the
     option was not given.
+    ``bootstrap_base_path`` is the folder of a bootstrapped table's source files, if the user has named it.
     ``partial_schema`` is an Avro schema, as JSON, of the columns that an upsert brings; empty for all.
     """
 
@@ -331,6 +332,7 @@ class WriteOptions:
     bulk_insert_sort: SortMode = SortMode.NONE
     record_positions: bool = True
     partial_schema: str = ""
+    bootstrap_base_path: str = ""
     metadata_enable: bool | None = None
     plain_keys: bool | None = None
     keep_operations: bool = False
