@@ -41,6 +41,7 @@ def often(test: str, *, long: tuple[int, ...] = (), **ids: str) -> dict[int, Cla
 
 _C = "tests/conformance/"
 _GOLDEN = "tests/read/test_golden.py::test_every_answer_is_hudis"
+_BOOTSTRAPPED = "tests/file_group/bootstrap/test_bootstrapped_tables.py::test_every_query_answers_as_hudi_does"
 _BOTH = f"{_C}test_both_ways.py::"
 _SERVICES = f"{_C}test_services.py::"
 _TURNS = f"{_C}test_change_data.py::test_hudi_and_hudiformat_write_in_turn"
@@ -253,6 +254,14 @@ LIVE = (
         ),
     ),
     Feature(
+        "tables that Hudi bootstraps, METADATA_ONLY",
+        often(f"{_C}test_bootstrap.py::test_tables_that_hudi_bootstraps", v9="True-metadata-COPY_ON_WRITE", long=(9,)),
+    ),
+    Feature(
+        "Parquet files that hudiformat adopts without a copy",
+        often(f"{_C}test_bootstrap.py::test_files_that_are_adopted", v9="true-True-MERGE_ON_READ"),
+    ),
+    Feature(
         "Hudi reads the changes (CDC) that hudiformat logs",
         often(f"{_BOTH}test_hudi_reads_the_changes_that_were_logged_here", v9=""),
     ),
@@ -279,6 +288,10 @@ ARCHIVED = (
     Feature("a metadata table", often(_GOLDEN, v6="v6-cow-metadata-table-h0150", v9="v9-mor-metadata-table-h120")),
     Feature("damaged log files", often(_GOLDEN, v6="v6-mor-damaged-h0150", v9="v9-mor-damaged-h120")),
     Feature("partial updates", often(_GOLDEN, v6="v6-mor-partial-payload-h0150", v9="v9-mor-partial-update-h120")),
+    Feature(
+        "bootstrapped tables",
+        often(_BOOTSTRAPPED, v6="bootstrapped-v6-mor-h0150", v9="bootstrapped-v9-cow-h120"),
+    ),
     Feature(
         "tables that Flink wrote",
         often(

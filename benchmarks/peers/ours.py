@@ -11,6 +11,7 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 import hudiformat as hf
 from benchmarks.peers.features import CHANGED, ROWS, SCHEMA, Peer, rows, small
@@ -131,6 +132,11 @@ class HudiFormat(Peer):
         table.delete(where="p = '3'")
         table.restore(before)
         return table.count()
+
+    def adopt(self, folder: Path) -> Any:
+        folder.mkdir()
+        pq.write_table(rows(), folder / "rows.parquet")
+        return hf.adopt(folder, record_key="id").count()
 
     def stream(self, table: hf.Table) -> Any:
         return sum(batch.num_rows for batch in table.scan(columns=["id"]))

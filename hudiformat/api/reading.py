@@ -68,7 +68,7 @@ class ReadableTable:
     @property
     def path(self) -> str:
         """The base path of the table."""
-        return self._context.storage.root
+        return str(self._context.storage.root)  # a plain text
 
     @property
     def config(self) -> TableConfig:

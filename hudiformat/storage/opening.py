@@ -122,6 +122,16 @@ _HDFS = ("hdfs", "viewfs")
 _NATIVE = "pip install 'hudiformat[hdfs]' brings a client that does not"
 
 
+class TaskRoot(str):
+    """The root of a storage that needs more than this text to be opened, for tasks, which are sent texts."""
+
+    __slots__ = ()
+
+    def open(self) -> Storage:
+        """Open the storage; a subclass does."""
+        raise NotImplementedError
+
+
 def open_storage(
     path: Location,
     *,
@@ -163,6 +173,8 @@ def open_storage(
         )
     if not isinstance(path, str | os.PathLike):
         return path
+    if isinstance(path, TaskRoot):
+        return path.open()
     text = os.fspath(path)
     if filesystem is not None:
         return ArrowStorage(wrap_fsspec(filesystem), text.split("://", 1)[-1], capabilities=capabilities)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,11 @@ SEVERAL = ("Sequence[str]", "list[str]", "Iterable[str]")
 CHANGES = {"hoodie.table.cdc.enabled": "true"}
 
 
-def adopted(call: str, table: hf.Table, **more: Any) -> bool:
+def adopted(call: str, more: Mapping[str, Any], table: hf.Table) -> bool:
     folder = Path(table.path).parent / "files"
     (folder / "p=x").mkdir(parents=True)
     pq.write_table(rows(("a", 1, "x", 2)), folder / "p=x" / "a.parquet")
-    given = {"record_key": ["k"], "partition_by": ["p"], **more}
+    given: dict[str, Any] = {"record_key": ["k"], "partition_by": ["p"], **more}
     return (hf.adopt(folder, **given) if call == "adopt" else hf.plan_adoption(folder, **given).run()).count() == 1
 
 
@@ -58,7 +58,7 @@ CALLS: dict[tuple[str, str], Callable[[hf.Table], Any]] = {
     ("create_table", "ordering"): lambda table: made(table, ordering="ts").config.ordering_fields == ("ts",),
     ("create_table", "partition_by"): lambda table: made(table, partition_by="ts").config.partition_fields == ("ts",),
     **{
-        (call, name): partial(adopted, call, **{name: "p" if name == "partition_by" else "ts"})
+        (call, name): partial(adopted, call, {name: "p" if name == "partition_by" else "ts"})
         for call in ("adopt", "plan_adoption")
         for name in ("record_key", "ordering", "partition_by")
     },

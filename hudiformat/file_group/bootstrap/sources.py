@@ -19,6 +19,7 @@ from hudiformat.naming.file_names import BaseFileName, base_name, parse_data_fil
 from hudiformat.naming.instants import METADATA_BOOTSTRAP
 from hudiformat.schema.partition_columns import PartitionColumns
 from hudiformat.storage.folder import FolderStorage
+from hudiformat.storage.opening import TaskRoot, open_storage
 from hudiformat.storage.protocol import Storage
 from hudiformat.timeline.table_config import TableConfig
 
@@ -40,8 +41,14 @@ class Sources:
         self._index: BootstrapIndex | None = None
         self._lock = threading.Lock()
 
-    def __reduce__(self) -> tuple[Callable[..., Sources], tuple[Storage, Storage | None, TableConfig, pa.Schema]]:
-        return _with_schema, (self._table, self._files, self._config, pa.schema(self.of_path))
+    def root_for_tasks(self) -> SourcedRoot:
+        """Return the root of the table's storage, by which a task opens it together with the source files."""
+        return SourcedRoot(self._table.root, self)
+
+    def reduced(self) -> tuple[str, str | None, TableConfig, pa.Schema]:
+        """Return the arguments of :func:`_reopen` for the same storage."""
+        files = None if self._files is None else self._files.root
+        return self._table.root, files, self._config, pa.schema(self.of_path)
 
     @cached_property
     def of_path(self) -> list[pa.Field]:
@@ -100,6 +107,25 @@ class Sources:
         return self._files
 
 
+class SourcedRoot(TaskRoot):
+    """The root of a bootstrapped table, which a task opens with its source files."""
+
+    _sources: Sources
+
+    def __new__(cls, root: str, sources: Sources) -> SourcedRoot:
+        """Return the text *root* with *sources*."""
+        made = super().__new__(cls, root)
+        made._sources = sources
+        return made
+
+    def __reduce__(self) -> tuple[Callable[..., SourcedRoot], tuple[str, str | None, TableConfig, pa.Schema]]:
+        return _reopened_root, self._sources.reduced()
+
+    def open(self) -> Storage:
+        """Open the storage of the table."""
+        return _reopen(*self._sources.reduced())
+
+
 @dataclass(frozen=True, slots=True)
 class SourcedStorage(FolderStorage):
     """The storage of a bootstrapped table; its methods are those of the table's own storage."""
@@ -109,7 +135,10 @@ class SourcedStorage(FolderStorage):
     @property
     def root(self) -> str:
         """The folder of the table, as a user would write it."""
-        return self.storage.root
+        return self.sources.root_for_tasks()
+
+    def __reduce__(self) -> tuple[Callable[..., Storage], tuple[str, str | None, TableConfig, pa.Schema]]:
+        return _reopen, self.sources.reduced()
 
     def _below(self, path: str) -> str:
         return path
@@ -121,8 +150,13 @@ def is_bootstrapped(path: str) -> bool:
     return isinstance(name, BaseFileName) and name.instant == METADATA_BOOTSTRAP
 
 
-def _with_schema(table: Storage, files: Storage | None, config: TableConfig, schema: pa.Schema) -> Sources:
-    return Sources(table, files, config, lambda: schema)
+def _reopen(root: str, files: str | None, config: TableConfig, schema: pa.Schema) -> SourcedStorage:
+    opened = None if files is None else open_storage(files)
+    return SourcedStorage(table := open_storage(root), "", Sources(table, opened, config, lambda: schema))
+
+
+def _reopened_root(root: str, files: str | None, config: TableConfig, schema: pa.Schema) -> SourcedRoot:
+    return _reopen(root, files, config, schema).sources.root_for_tasks()
 
 
 def sourced_storage(

@@ -94,7 +94,7 @@ def pieces(options: SourceOptions, columns: list[str], filter: pc.Expression | N
         filter=_condition(options) if filter is None else filter,
         with_logs=query == SNAPSHOT,
     )
-    return _pieces(table.path, plan)
+    return _pieces(context_of(table).storage.root, plan)
 
 
 def pieces_within(
@@ -121,8 +121,12 @@ def pieces_within(
     if options.query == CDC:
         changes = plan_changes(context_of(table), span)
         reader = changes.reader.reader
-        return [ChangePiece(table.path, reader, write, columns, condition) for write in changes.writes]
-    return _pieces(table.path, plan_incremental(context_of(table), span, columns=columns, filter=condition))
+        return [
+            ChangePiece(context_of(table).storage.root, reader, write, columns, condition) for write in changes.writes
+        ]
+    return _pieces(
+        context_of(table).storage.root, plan_incremental(context_of(table), span, columns=columns, filter=condition)
+    )
 
 
 def _condition(options: SourceOptions) -> pc.Expression | None:

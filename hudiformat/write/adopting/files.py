@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.types as pat
@@ -52,7 +53,7 @@ class FoundFile:
         return self.path.rpartition("/")[0]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FoundFiles:
     """All Parquet files of a folder, and the table that they make.
 
@@ -76,7 +77,7 @@ class FoundFiles:
         """The bytes of all files."""
         return sum(one.size for one in self.files)
 
-    @property
+    @cached_property
     def partitions(self) -> list[str]:
         """The partition paths, sorted."""
         return sorted({one.folder for one in self.files})

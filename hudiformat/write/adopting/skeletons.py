@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -156,7 +157,7 @@ class Adopting:
 
     def _keys(self, number: int, file: FoundFile, unique: UniqueKeys) -> Iterator[pa.Array]:
         """Yield the record keys of the rows of *file*, in batches; they are added to *unique*."""
-        rules, partition = RowKeys.of(self.config), self.found.partitions.index(file.folder)
+        rules, partition = RowKeys.of(self.config), bisect_left(self.found.partitions, file.folder)
         is_keyed = bool(self.config.record_key_fields)
         names = list(dict.fromkeys([*self.config.record_key_fields, *self.config.partition_fields]))
         first = 0

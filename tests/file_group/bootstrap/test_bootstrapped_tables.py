@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,10 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import Table, open_table
+from hudiformat.api.reading import context_of
 from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.read.plan import slice_reader
+from hudiformat.storage.opening import open_storage
 from tests.tables import Clock, GoldenTable, multiset, unpack
 
 NAMES = [f"bootstrapped-{kind}" for kind in ("v6-cow-h0150", "v6-mor-h0150", "v9-cow-h120", "v9-mor-h120")]
@@ -96,3 +100,14 @@ def test_only_the_partition_without_whole_rows_needs_the_source_files(golden: Go
     with pytest.raises(UnsupportedFeatureError, match=r"which is read only if you name it"):
         table.snapshot(as_of="00000000000001")
     assert table.verify() == []
+
+
+def test_a_task_opens_the_table_with_its_source_files_by_the_root_that_it_is_sent(golden: GoldenTable) -> None:
+    storage = context_of(opened(golden)).storage
+    for sent in (storage.root, storage):
+        copy = pickle.loads(pickle.dumps(sent))
+        reader, slices = slice_reader(context_of(opened(golden)).state(), "00000000000001"), 0
+        for one in opened(golden).file_slices(as_of="00000000000001"):
+            slices += reader.read(open_storage(copy), one).num_rows
+        assert slices == 8
+    assert type(opened(golden).path) is str
