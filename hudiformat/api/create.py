@@ -13,6 +13,7 @@ from hudiformat.arguments import as_name_list, check_arguments
 from hudiformat.errors import OptionError, SchemaError, TableExistsError, UnsupportedFeatureError, unknown_column_error
 from hudiformat.file_group.base_file.format import FORMATS
 from hudiformat.naming.file_names import BASE_FILE_EXTENSIONS
+from hudiformat.naming.timed_partitions import timed_options
 from hudiformat.schema.meta_fields import check_delete_column
 from hudiformat.schema.table_schema import RowKeys, TableSchema, refuse_nested
 from hudiformat.storage.opening import Location, open_storage
@@ -25,6 +26,7 @@ from hudiformat.table.options.keys import KEEP_OPERATIONS, TABLE_KEYS, parse_wri
 from hudiformat.table.options.merging import merging_of
 from hudiformat.table.options.parsers import member_of, parse_boolean
 from hudiformat.table.options.sync import TABLE_EXTRACTOR
+from hudiformat.table.options.timed_paths import partition_types_of, split_partition_fields
 from hudiformat.table.options.values import CdcMode, IndexType, WriteOptions
 from hudiformat.table.state import Clock, TableClock
 from hudiformat.table.support import (
@@ -36,7 +38,7 @@ from hudiformat.table.support import (
     shows_placeholders,
 )
 from hudiformat.timeline.config_files import PROPERTIES_FILE, format_table_config, has_table, update_table_config
-from hudiformat.timeline.table_config import TableConfig, TableType, TimelineZone
+from hudiformat.timeline.table_config import KeyGenerator, TableConfig, TableType, TimelineZone, key_generator_named
 from hudiformat.write.made_keys import with_key_fields
 from hudiformat.write.metadata.setting_up import refuse_partitioned_index, set_up_metadata_table
 
@@ -139,6 +141,9 @@ def describe_table(
     """
     _refuse_unsupported(table_type, version)
     check_table_name(name)
+    partition_by, types = split_partition_fields("partition_by", partition_by)
+    types = types or partition_types_of(options)
+    generator = _key_generator(options, types, partition_by)
     merging = merging_of(options, ordering, version=version)
     _check_columns(schema, record_key, merging.ordering_fields, partition_by)
     _check_types(schema, merging.ordering_fields)
@@ -146,7 +151,9 @@ def describe_table(
         name=name,
         table_type=TableType(table_type),
         record_key_fields=tuple(record_key),
-        partition_fields=tuple(partition_by),
+        partition_fields=partition_by,
+        partition_types=types,
+        key_generator=generator,
         ordering_fields=merging.ordering_fields,
         merge_mode=merging.mode,
         payload_class=merging.payload_class,
@@ -165,9 +172,11 @@ def describe_table(
             **_sync_properties(options),
             **({KEEP_OPERATIONS: "true"} if _flag(options, KEEP_OPERATIONS) else {}),
             **(properties or {}),
+            **(timed_options(options) if generator is not None else {}),
         },
     )
-    config = replace(config, plain_keys=parse_write_options(options).plain_keys)
+    given = parse_write_options(options)
+    config = given.timed_paths.complete(replace(config, plain_keys=given.plain_keys))
     _check_keys(config, schema)
     refuse_columns_of_format(config, TableSchema.from_arrow(schema, name).arrow)
     chosen = {key: value for key, value in options.items() if key not in TABLE_KEYS}
@@ -238,6 +247,39 @@ def _check_types(schema: pa.Schema, ordering: Sequence[str]) -> None:
                 column=name,
             )
     check_delete_column(schema)
+
+
+_GENERATOR_KEYS = (
+    "hoodie.table.keygenerator.type",
+    "hoodie.table.keygenerator.class",
+    "hoodie.datasource.write.keygenerator.type",
+    "hoodie.datasource.write.keygenerator.class",
+)
+
+
+def _key_generator(
+    options: Mapping[str, str], types: Sequence[str], partition_by: Sequence[str]
+) -> KeyGenerator | None:
+    """Return the key generator of times in paths that *options* ask for; None for one that Hudi infers.
+
+    Raises:
+        OptionError: it does not fit the partition columns.
+    """
+    asked = {key_generator_named(str(options[key])) for key in _GENERATOR_KEYS if key in options}
+    asked &= {KeyGenerator.TIMESTAMP, KeyGenerator.CUSTOM}
+    if KeyGenerator.TIMESTAMP in asked and len(partition_by) != 1:
+        raise OptionError(
+            "partition_by: expected one column of times for the TIMESTAMP key generator, found "
+            f"{', '.join(partition_by) or 'none'}; name one, or give each a type, such as city:SIMPLE,ts:TIMESTAMP",
+            option="partition_by",
+        )
+    if asked == {KeyGenerator.CUSTOM} and len(types) != len(partition_by):
+        raise OptionError(
+            "partition_by: expected columns with types, such as city:SIMPLE,ts:TIMESTAMP, for the CUSTOM key "
+            f"generator, found {', '.join(partition_by) or 'none'}; add the types",
+            option="partition_by",
+        )
+    return KeyGenerator.CUSTOM if types else next(iter(asked), None)
 
 
 def _index_properties(options: Mapping[str, str], record_key: Sequence[str]) -> dict[str, str]:

@@ -183,6 +183,15 @@ def partition_paths(
     Source: as for :func:`format_partition_path`.
     """
     texts = [format_values(column, field) for column, field in zip(columns, fields, strict=True)]
+    return paths_of_texts(texts, fields, hive_style=hive_style, url_encode=url_encode)
+
+
+def paths_of_texts(texts: Sequence[pa.Array], fields: Sequence[str], *, hive_style: bool, url_encode: bool) -> pa.Array:
+    """Return the partition path of each row from the texts of its values; each distinct path is formatted once.
+
+    Raises:
+        DataError: as for :func:`partition_paths`.
+    """
     first_rows, codes = _distinct_rows(texts)
     distinct = zip(*(text.take(first_rows).to_pylist() for text in texts), strict=True)
     paths = []

@@ -16,8 +16,10 @@ from hudiformat.codec.avro.schema import arrow_to_avro, avro_to_arrow, choose_fi
 from hudiformat.codec.avro.types import format_avro_types, parse_avro_types
 from hudiformat.codec.conversion import convert_to_schema, has_wrong_label
 from hudiformat.codec.custom_types import as_columns_of, check_blobs, has_blobs
-from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError, suggest_names
-from hudiformat.naming.keys import format_row, partition_paths, record_keys
+from hudiformat.errors import DataError, OptionError, SchemaError, UnsupportedFeatureError, suggest_names
+from hudiformat.naming.keys import format_row, format_values, paths_of_texts, record_keys
+from hudiformat.naming.time_zones import Zone
+from hudiformat.naming.timed_partitions import TIMED_KEYS, TimedPartitions
 from hudiformat.schema.evolution import EvolutionOptions, evolve_columns
 from hudiformat.schema.meta_fields import (
     DELETE_OPERATIONS,
@@ -259,14 +261,19 @@ KEY_META_NAMES = (RECORD_KEY, PARTITION_PATH)
 KEY_META_FIELDS = pa.schema([pa.field(name, pa.string()) for name in KEY_META_NAMES])
 """The meta fields that rows written to a table without record key fields contain."""
 
-_SUPPORTED_GENERATORS = (KeyGenerator.SIMPLE, KeyGenerator.COMPLEX, KeyGenerator.NON_PARTITION, None)
+_OF_TIMES = (KeyGenerator.TIMESTAMP, KeyGenerator.CUSTOM)
+"""The key generators that make partition paths of times."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowKeys:
     """The rules by which a table's rows get their record key and partition path.
 
-    Source: KeyGenUtils, SimpleKeyGenerator, ComplexKeyGenerator, NonpartitionedKeyGenerator.
+    The fields in ``timed`` are times, which become paths as ``time_options`` say, pairs of keys and texts; ``here`` is
+    the time zone of the writer.
+
+    Source: KeyGenUtils, SimpleKeyGenerator, ComplexKeyGenerator, NonpartitionedKeyGenerator,
+        TimestampBasedKeyGenerator, CustomKeyGenerator.
     """
 
     key_fields: tuple[str, ...]
@@ -274,6 +281,9 @@ class RowKeys:
     complex_form: bool
     hive_style: bool
     url_encode: bool
+    timed: frozenset[str] = frozenset()
+    time_options: tuple[tuple[str, str], ...] = ()
+    here: Zone | None = None
 
     @classmethod
     def of(cls, config: TableConfig) -> RowKeys:
@@ -281,10 +291,11 @@ class RowKeys:
 
         Raises:
             UnsupportedFeatureError: the table's key generator is not supported.
+            OptionError: neither properties nor options say what the partition fields are.
         """
-        if config.key_generator not in _SUPPORTED_GENERATORS:
-            name = config.key_generator_class or config.key_generator.name
-            supported = ", ".join(generator.name for generator in _SUPPORTED_GENERATORS if generator)
+        if config.key_generator is KeyGenerator.OTHER:
+            name = config.key_generator_class or config.properties.get("hoodie.table.keygenerator.type", "")
+            supported = ", ".join(generator.name for generator in KeyGenerator if generator.value)
             raise UnsupportedFeatureError(
                 f"cannot write rows to the table {config.name}: expected a key generator of {supported}, found {name}; "
                 "write the table with Hudi, or copy its rows into a new table",
@@ -297,6 +308,11 @@ class RowKeys:
             complex_form=bool(fields) and config.uses_complex_keys,
             hive_style=config.hive_style_partitioning,
             url_encode=config.url_encode_partitioning,
+            timed=_timed_fields(config),
+            time_options=tuple((key, config.properties[key]) for key in TIMED_KEYS if key in config.properties)
+            if config.key_generator in _OF_TIMES
+            else (),
+            here=config.here,
         )
 
     @property
@@ -344,6 +360,7 @@ class RowKeys:
         Raises:
             DataError: a partition column is missing.
             SchemaError: Hudi does not define a text for the type of a partition column.
+            OptionError: the partition path is made of times, and nothing says how.
         """
         if self.key_meta_fields and rows.schema.get_field_index(PARTITION_PATH) >= 0:
             [known] = self._columns(rows, (PARTITION_PATH,))
@@ -353,12 +370,18 @@ class RowKeys:
         if not self.partition_fields:
             offsets = np.zeros(rows.num_rows + 1, np.int32)  # untouched zero pages take no memory
             return pa.StringArray.from_buffers(rows.num_rows, pa.py_buffer(offsets), pa.py_buffer(b""))
-        return partition_paths(
-            self._columns(rows, self.partition_fields),
+        columns = zip(self._columns(rows, self.partition_fields), self.partition_fields, strict=True)
+        return paths_of_texts(
+            [self._texts(column, name) for column, name in columns],
             list(self.partition_fields),
             hive_style=self.hive_style,
             url_encode=self.url_encode,
         )
+
+    def _texts(self, column: pa.Array, name: str) -> pa.Array:
+        if name in self.timed:
+            return TimedPartitions.of(dict(self.time_options), self.here).texts(column, name)
+        return format_values(column, name)
 
     def check(self, schema: pa.Schema) -> None:
         """Raise an error if no keys can be made for rows of *schema*.
@@ -388,6 +411,28 @@ class RowKeys:
             column = rows.column(name)
             columns.append(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
         return columns
+
+
+def _timed_fields(config: TableConfig) -> frozenset[str]:
+    """Return the partition fields that the key generator of a table takes for times.
+
+    Raises:
+        OptionError: it is the CUSTOM one, whose fields have types, and they are not known.
+    """
+    if config.key_generator is KeyGenerator.TIMESTAMP:
+        return frozenset(config.partition_fields)
+    if config.key_generator is not KeyGenerator.CUSTOM:
+        return frozenset()
+    pairs = list(zip(config.partition_fields, config.partition_types, strict=True))
+    if any(kind not in ("simple", "timestamp") for _, kind in pairs):
+        key = "hoodie.datasource.write.partitionpath.field"
+        raise OptionError(
+            f"{key}: expected the type of each partition column, simple or timestamp, for the CUSTOM key generator of "
+            f"the table {config.name}, found {', '.join(config.partition_fields)} alone in its properties; give the "
+            "option that its other writers have, such as city:simple,ts:timestamp",
+            option=key,
+        )
+    return frozenset(name for name, kind in pairs if kind == "timestamp")
 
 
 def refuse_nested(schema: pa.Schema, name: str) -> None:

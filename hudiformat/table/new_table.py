@@ -9,6 +9,7 @@ from hudiformat.errors import OptionError
 from hudiformat.timeline.config_files import SUPPORTED_VERSIONS, VERSION_WITH_COMPLETION_TIMES, config_from_properties
 from hudiformat.timeline.table_config import (
     CHECKSUM_KEY,
+    TYPED_PARTITION_FIELDS,
     KeyGenerator,
     MergeMode,
     TableConfig,
@@ -39,6 +40,7 @@ def new_table_config(
     name: str,
     record_key_fields: Sequence[str],
     partition_fields: Sequence[str] = (),
+    partition_types: Sequence[str] = (),
     ordering_fields: Sequence[str] = (),
     table_type: TableType = TableType.MERGE_ON_READ,
     merge_mode: MergeMode | None = None,
@@ -60,7 +62,8 @@ def new_table_config(
 
     Without *merge_mode*, the table uses event-time ordering if it has ordering fields, else commit-time ordering.
     *payload_class* is what merges below version 9; a newer table notes it for a downgrade.
-    Without *key_generator*, the numbers of fields determine it, as in Hudi.  *extra* properties are added last.
+    Without *key_generator*, the numbers of fields determine it, as in Hudi, and with *partition_types* it is CUSTOM.
+    *extra* properties are added last.
 
     Raises:
         OptionError: the name is empty, the name of a field cannot be in a comma-separated list, *version* is not 6, 8
@@ -80,18 +83,22 @@ def new_table_config(
         "hoodie.datasource.write.hive_style_partitioning": hive_style_partitioning,
         "hoodie.datasource.write.partitionpath.urlencode": url_encode_partitioning,
     }
+    inferred = KeyGenerator.CUSTOM if partition_types else _inferred_generator(record_key_fields, partition_fields)
+    generator = key_generator or inferred
+    typed = ",".join(f"{name}:{kind.upper()}" for name, kind in zip(partition_fields, partition_types, strict=False))
+    is_new = version >= VERSION_WITH_COMPLETION_TIMES
     if_given = {
         "hoodie.table.recordkey.fields": ",".join(record_key_fields),
         "hoodie.database.name": database,
         "hoodie.table.cdc.supplemental.logging.mode": "DATA_BEFORE_AFTER" if cdc_enabled else "",
+        TYPED_PARTITION_FIELDS: "" if is_new else typed,
     }
-    generator = key_generator or _inferred_generator(record_key_fields, partition_fields)
     properties = {
         "hoodie.table.name": name,
         "hoodie.table.type": table_type.value,
         "hoodie.table.version": str(version),
         "hoodie.table.timeline.timezone": timeline_zone.value,
-        "hoodie.table.partition.fields": ",".join(partition_fields),
+        "hoodie.table.partition.fields": typed if is_new and typed else ",".join(partition_fields),
         "hoodie.table.keygenerator.type": generator.name,
         "hoodie.table.base.file.format": base_file_format,
         CHECKSUM_KEY: str(table_checksum(name, database)),

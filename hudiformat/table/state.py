@@ -188,6 +188,7 @@ class TableContext:
             config = self.parsed.config
         except (StorageError, CorruptTableError):  # another process is changing the file, or the table was deleted
             config = load_table_config(self.storage)
+        config = self.options.timed_paths.complete(config)
         return replace(config, plain_keys=self.options.plain_keys) if config.has_ambiguous_keys else config
 
 

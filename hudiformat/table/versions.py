@@ -9,7 +9,13 @@ from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.merging.rule import PAYLOADS
 from hudiformat.table.options.merging import SEQUENCE, payload_properties
 from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES, config_from_properties
-from hudiformat.timeline.table_config import KeyGenerator, MergeMode, TableConfig, TableType
+from hudiformat.timeline.table_config import (
+    TYPED_PARTITION_FIELDS,
+    KeyGenerator,
+    MergeMode,
+    TableConfig,
+    TableType,
+)
 
 Properties: TypeAlias = dict[str, str]
 
@@ -24,6 +30,7 @@ _LEGACY_PAYLOAD = "hoodie.table.legacy.payload.class"
 _PARTIAL_UPDATES = "hoodie.table.partial.update.mode"
 _ORDERING = "hoodie.table.ordering.fields"
 _PRECOMBINE = "hoodie.table.precombine.field"
+_PARTITION_FIELDS = "hoodie.table.partition.fields"
 _GENERATOR = "hoodie.table.keygenerator.type"
 _GENERATOR_CLASS = "hoodie.table.keygenerator.class"
 _BOOTSTRAP_INDEX_TYPE, _BOOTSTRAP_INDEX_CLASS = "hoodie.bootstrap.index.type", "hoodie.bootstrap.index.class"
@@ -92,8 +99,8 @@ def _refuse_keys(config: TableConfig) -> None:
     if is_old and config.key_generator is KeyGenerator.CUSTOM and None in config.partition_types:
         raise UnsupportedFeatureError(
             f"table {config.name}: expected the types of its partition fields, which a custom "
-            "key generator has from table version 8 on, found none in version 6; upgrade it "
-            "with Hudi, whose hoodie.datasource.write.partitionpath.field says them",
+            f"key generator has from table version 8 on, found none in version 6; give {TYPED_PARTITION_FIELDS} "
+            "as an option, such as city:simple,ts:timestamp",
             feature="upgrade of tables with a custom key generator",
         )
 
@@ -116,7 +123,15 @@ def _from_6_to_8(config: TableConfig) -> Properties:
         properties[_GENERATOR] = config.key_generator.name if config.key_generator else ""
     if config.bootstrap_base_path is not None:
         properties |= {_BOOTSTRAP_INDEX_TYPE: "HFILE"}
+    if config.key_generator is KeyGenerator.CUSTOM:
+        properties.pop(TYPED_PARTITION_FIELDS, None)
+        properties[_PARTITION_FIELDS] = _typed_fields(config)
     return properties
+
+
+def _typed_fields(config: TableConfig) -> str:
+    pairs = zip(config.partition_fields, config.partition_types, strict=True)
+    return ",".join(f"{name}:{kind.upper()}" for name, kind in pairs if kind is not None)
 
 
 def _mode_of_version_6(config: TableConfig) -> MergeMode:
@@ -196,6 +211,9 @@ def _from_8_to_6(config: TableConfig) -> Properties:
     if config.bootstrap_base_path is not None:
         properties.pop(_BOOTSTRAP_INDEX_TYPE, None)
         properties.setdefault(_BOOTSTRAP_INDEX_CLASS, BOOTSTRAP_INDEX)
+    if config.key_generator is KeyGenerator.CUSTOM:  # Hudi forgets the types
+        properties |= {TYPED_PARTITION_FIELDS: _typed_fields(config)}
+        properties[_PARTITION_FIELDS] = ",".join(config.partition_fields)
     return properties
 
 

@@ -16,6 +16,7 @@ from hudiformat.storage.protocol import TEMPORARY_PREFIX, Storage
 from hudiformat.timeline.table_config import (
     CHECKSUM_KEY,
     MERGE_PROPERTY_PREFIX,
+    TYPED_PARTITION_FIELDS,
     KeyGenerator,
     MergeMode,
     PartialUpdateMode,
@@ -23,6 +24,7 @@ from hudiformat.timeline.table_config import (
     TableType,
     TimelineZone,
     format_properties,
+    key_generator_named,
     parse_properties,
     table_checksum,
 )
@@ -42,7 +44,6 @@ VERSION_WITH_PARTIAL_UPDATE_MODE = 9
 _PAYLOADS = "org.apache.hudi.common.model."
 _EVENT_TIME_PAYLOADS = (f"{_PAYLOADS}DefaultHoodieRecordPayload", f"{_PAYLOADS}EventTimeAvroPayload")
 _COMMIT_TIME_PAYLOAD = f"{_PAYLOADS}OverwriteWithLatestAvroPayload"
-_KEY_GENERATORS = "org.apache.hudi.keygen."
 _LONGEST_NUMBER = 9
 _NAME, _VERSION = "hoodie.table.name", "hoodie.table.version"
 _NEWER_THAN_VERSIONS = (
@@ -190,7 +191,7 @@ def config_from_properties(properties: Mapping[str, str], *, path: str) -> Table
     version = _supported_version(_version(read))
     _refuse_foreign_format(properties)
     timeline_folder, history_folder = _timeline_folders(read, version)
-    partitions = [entry.partition(":") for entry in read.names("hoodie.table.partition.fields")]
+    partitions = _partitions(read)
     ordering_fields = read.names("hoodie.table.ordering.fields", "hoodie.table.precombine.field")
     payload_class = _payload_class(read)
     strategy_id = read.text("hoodie.record.merge.strategy.id", "hoodie.compaction.record.merger.strategy") or None
@@ -236,6 +237,13 @@ def config_from_properties(properties: Mapping[str, str], *, path: str) -> Table
         bootstrap_base_path=read.text("hoodie.bootstrap.base.path") or None,
         create_schema=read.text("hoodie.table.create.schema") or None,
     )
+
+
+def _partitions(read: _Reader) -> list[tuple[str, str, str]]:
+    """Return the partition fields, each with a colon and its type if the file has types."""
+    plain = [entry.partition(":") for entry in read.names("hoodie.table.partition.fields")]
+    typed = [entry.partition(":") for entry in read.names(TYPED_PARTITION_FIELDS)]
+    return typed if [name for name, _, _ in typed] == [name for name, _, _ in plain] else plain
 
 
 def _layout(read: _Reader, version: int, path: str) -> int:
@@ -306,13 +314,8 @@ def _key_generator(read: _Reader) -> tuple[KeyGenerator | None, str | None]:
     """Return the key generator and its class, if the file has one; a class takes precedence over a type, as in Hudi."""
     name = read.text("hoodie.table.keygenerator.class") or None
     kind = read.text("hoodie.table.keygenerator.type") or None
-    if name is not None:
-        short = name.removeprefix(_KEY_GENERATORS).replace("AvroKeyGenerator", "KeyGenerator")
-        known = next((generator for generator in KeyGenerator if generator.value == short), KeyGenerator.OTHER)
-        return known, name
-    if kind is None:
-        return None, None
-    return KeyGenerator.__members__.get(kind.removesuffix("_AVRO"), KeyGenerator.OTHER), None
+    found = name or kind
+    return (None, None) if found is None else (key_generator_named(found), name)
 
 
 def _merge_mode(

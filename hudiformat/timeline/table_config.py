@@ -14,9 +14,14 @@ from enum import Enum
 
 import javaproperties
 
+from hudiformat.naming.time_zones import Zone
+
 CHECKSUM_KEY = "hoodie.table.checksum"
 MERGE_PROPERTY_PREFIX = "hoodie.record.merge.property."
+TYPED_PARTITION_FIELDS = "hoodie.datasource.write.partitionpath.field"
+"""The option of writers that names partition fields with types; hudiformat keeps it in tables of version 6."""
 _VERSION_WITH_ONE_KEY_FORM = 9
+_KEY_GENERATORS = "org.apache.hudi.keygen."
 
 _KNOWN_KEYS = {
     "hoodie.table.name",
@@ -101,13 +106,24 @@ class KeyGenerator(str, Enum):
     """A class of the user, or a class of Hudi that hudiformat does not support."""
 
 
+def key_generator_named(name: str) -> KeyGenerator:
+    """Return the key generator with the class, or of the type, *name*.
+
+    Source: KeyGeneratorType, Hudi 1.2.0.
+    """
+    by_type = KeyGenerator.__members__.get(name.upper().removesuffix("_AVRO"))
+    short = name.removeprefix(_KEY_GENERATORS).replace("AvroKeyGenerator", "KeyGenerator")
+    return by_type or next((one for one in KeyGenerator if one.value == short), KeyGenerator.OTHER)
+
+
 @dataclass(frozen=True, slots=True)
 class TableConfig:
     """The configuration of a table; made by ``parse_table_config`` or ``new_table_config``.
 
     *partition_types* has an item per partition field: ``simple`` or ``timestamp`` for the CUSTOM key generator, else
-    None.  *payload_class* is None if the merge mode alone determines merging.  The keys of *merge_properties* are
-    without their prefix.  *metadata_partitions* are the partitions of the metadata table that are completely built.
+    None, as in version 6, where Hudi does not keep them.  *payload_class* is None if the merge mode alone determines
+    merging.  The keys of *merge_properties* are without their prefix.  *metadata_partitions* are the partitions of the
+    metadata table that are completely built.
 
     Source: HoodieTableConfig, Hudi 1.2.0.
     """
@@ -148,6 +164,8 @@ class TableConfig:
     create_schema: str | None
     plain_keys: bool | None = None
     """The form of keys where :attr:`has_ambiguous_keys`, as an option says it: True for ``1``, False for ``a:1``."""
+    here: Zone | None = None
+    """The time zone of the writer, if it is known, where paths are made of times and nothing names a zone."""
 
     @property
     def extra(self) -> dict[str, str]:

@@ -69,6 +69,7 @@ is_null: _Elementwise
 is_valid: _Elementwise
 less: _Elementwise
 less_equal: _Elementwise
+local_timestamp: _Elementwise
 match_like: _Elementwise
 match_substring: _Elementwise
 match_substring_regex: _Elementwise
@@ -80,6 +81,7 @@ rank: Callable[..., Array]
 replace_substring: _Elementwise
 replace_substring_regex: _Elementwise
 replace_with_mask: _Elementwise
+round: _Elementwise
 run_end_decode: _Elementwise
 starts_with: _Elementwise
 strftime: _Elementwise

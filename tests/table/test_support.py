@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -186,7 +186,7 @@ def test_rows_without_meta_fields_have_the_keys_that_are_made_of_their_columns()
         ("hoodie.datasource.write.slash.separated.date.partitioning", "true", "slash-separated dates"),
         ("hoodie.table.base.file.format", "LANCE", "base files of format LANCE"),
         ("hoodie.record.merge.mode", "CUSTOM", "CUSTOM merge mode"),
-        ("hoodie.table.keygenerator.type", "TIMESTAMP", "key generator TIMESTAMP"),
+        ("hoodie.table.keygenerator.type", "SPARK_SQL", "key generator SPARK_SQL"),
         ("hoodie.table.keygenerator.class", "com.example.Mine", "key generator com.example.Mine"),
     ],
 )
@@ -240,18 +240,6 @@ def test_the_metadata_table_may_be_asked_for(tmp_path: Path) -> None:
     assert table.snapshot().num_rows == 0
     table.insert(rows(("a", 1, "x")))
     assert table.snapshot().num_rows == 1
-
-
-def test_tables_of_hudi_that_are_not_written_yet(own_golden: Callable[[str], Path]) -> None:
-    for name, feature in {
-        "v9-mor-timestamp-keygen-h120": "key generator TIMESTAMP",
-    }.items():
-        path = own_golden(name)
-        before = tree(path)
-        with pytest.raises(UnsupportedFeatureError) as caught:
-            open_table(path).upsert(rows(("a", 1, "x")))
-        assert caught.value.feature == feature
-        assert tree(path) == before
 
 
 BUCKETS = {"hoodie.index.type": "BUCKET"}

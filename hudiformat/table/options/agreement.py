@@ -19,6 +19,7 @@ from hudiformat.table.options.keys import (
     parse_write_options,
 )
 from hudiformat.table.options.merging import MERGING_KEYS, refuse_other_merging
+from hudiformat.table.options.timed_paths import PARTITION_KEYS, TIMED_PATH_KEYS, partition_types_of
 from hudiformat.table.options.values import SUPPORTED_INDEX_TYPES, IndexType, WriteOptions
 from hudiformat.timeline.table_config import TableConfig
 
@@ -43,9 +44,12 @@ def options_of(config: TableConfig, options: Mapping[str, str]) -> WriteOptions:
     asked = _drop_table_facts(config, options)
     index = asked.get(_INDEX_TYPE, "").upper()
     if config.properties.get(_INDEX_TYPE) is None or index in {one.value for one in SUPPORTED_INDEX_TYPES}:
-        return parse_write_options(asked)
-    del asked[_INDEX_TYPE]
-    return replace(parse_write_options(asked), index_type=_index_type(index))
+        parsed = parse_write_options(asked)
+    else:
+        del asked[_INDEX_TYPE]
+        parsed = replace(parse_write_options(asked), index_type=_index_type(index))
+    types = partition_types_of(options)
+    return replace(parsed, timed_paths=replace(parsed.timed_paths, partition_types=types)) if types else parsed
 
 
 def _index_type(word: str) -> IndexType:
@@ -81,13 +85,13 @@ def _facts(config: TableConfig) -> dict[str, str]:
         "hoodie.datasource.write.table.type": config.table_type.value,
         "hoodie.write.table.version": str(config.version),
         "hoodie.datasource.write.recordkey.field": ",".join(config.record_key_fields),
-        "hoodie.datasource.write.partitionpath.field": ",".join(config.partition_fields),
         "hoodie.table.recordkey.fields": ",".join(config.record_key_fields),
-        "hoodie.table.partition.fields": ",".join(config.partition_fields),
         "hoodie.table.type": config.table_type.value,
         "hoodie.timeline.layout.version": str(config.layout_version),
         "hoodie.payload.ordering.field": ordering,
         **_generators(config),
+        **dict.fromkeys(PARTITION_KEYS, _partition_fields(config)),
+        **{key: config.properties[key] for key in TIMED_PATH_KEYS if key in config.properties},
         "hoodie.table.ordering.fields": ordering,
         "hoodie.table.precombine.field": ordering,
         "hoodie.datasource.write.precombine.field": ordering,
@@ -97,6 +101,11 @@ def _facts(config: TableConfig) -> dict[str, str]:
         **dict.fromkeys(("hoodie.table.base.file.format", "hoodie.base.file.format"), config.base_file_format),
         "hoodie.partition.metafile.use.base.format": str(config.partition_metafile_use_base_format),
     }
+
+
+def _partition_fields(config: TableConfig) -> str:
+    pairs = zip(config.partition_fields, config.partition_types, strict=True)
+    return ",".join(name if kind is None else f"{name}:{kind}" for name, kind in pairs)
 
 
 def _generators(config: TableConfig) -> dict[str, str]:
@@ -121,6 +130,10 @@ _FAMILIES = (
 def _agree(key: str, asked: str, own: str) -> bool:
     if key == _INDEX_TYPE and any({asked.upper(), own.upper()} <= family for family in _FAMILIES):
         return True
+    if key in TIMED_PATH_KEYS:  # letters of a pattern mean other things in capitals
+        return asked.strip() == own.strip()
+    if key in PARTITION_KEYS and (":" in asked) != (":" in own):  # the properties of version 6 have no types
+        asked, own = (",".join(one.partition(":")[0] for one in text.split(",")) for text in (asked, own))
     return _normal(asked) == _normal(own)
 
 

@@ -15,6 +15,7 @@ from hudiformat.table.options.clustering import ClusteringOptions
 from hudiformat.table.options.expiry import ExpiryOptions
 from hudiformat.table.options.locks import LockOptions
 from hudiformat.table.options.sync import SyncOptions
+from hudiformat.table.options.timed_paths import TimedPathOptions
 
 
 class Operation(Enum):
@@ -312,6 +313,7 @@ class WriteOptions:
     hash_fields: tuple[str, ...] = ()
     bucket_engine: BucketEngine = BucketEngine.SIMPLE
     bucketing: BucketingOptions = field(default_factory=BucketingOptions)
+    timed_paths: TimedPathOptions = field(default_factory=TimedPathOptions)
     simple_moves: bool = True
     bloom_moves: bool = True
     record_moves: bool = False

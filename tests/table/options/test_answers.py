@@ -129,7 +129,7 @@ def test_a_creation_whose_options_contradict_its_arguments_writes_nothing(tmp_pa
     for key, value in {
         "hoodie.datasource.write.recordkey.field": "v",
         "hoodie.datasource.write.storage.type": "COPY_ON_WRITE",
-        "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.TimestampBasedKeyGenerator",
+        "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.ComplexKeyGenerator",
     }.items():
         with pytest.raises(OptionError, match="as in the table's properties, found"):
             create(tmp_path / "t", options={key: value})
