@@ -35,6 +35,7 @@ from hudiformat.table.support import (
     PLACEHOLDERS,
     WRITABLE_VERSIONS,
     refuse_columns_of_format,
+    refuse_without_meta_fields,
     shows_placeholders,
 )
 from hudiformat.timeline.config_files import PROPERTIES_FILE, format_table_config, has_table, update_table_config
@@ -162,6 +163,7 @@ def describe_table(
         timeline_zone=_timeline_zone(options),
         version=version,
         cdc_enabled=_flag(options, "hoodie.table.cdc.enabled"),
+        populate_meta_fields=_flag(options, "hoodie.populate.meta.fields", default="true"),
         base_file_format=_base_file_format(options),
         partition_metafile_use_base_format=_flag(options, "hoodie.partition.metafile.use.base.format"),
         extra={
@@ -177,7 +179,7 @@ def describe_table(
     )
     given = parse_write_options(options)
     config = given.timed_paths.complete(replace(config, plain_keys=given.plain_keys))
-    _check_keys(config, schema)
+    _check_keys(config, schema, given)
     refuse_columns_of_format(config, TableSchema.from_arrow(schema, name).arrow)
     chosen = {key: value for key, value in options.items() if key not in TABLE_KEYS}
     parsed = options_of(config, chosen)  # refuses options that contradict the arguments before anything is written
@@ -211,8 +213,9 @@ def _refuse_unsupported(table_type: str, version: int) -> None:
         )
 
 
-def _check_keys(config: TableConfig, schema: pa.Schema) -> None:
+def _check_keys(config: TableConfig, schema: pa.Schema, options: WriteOptions) -> None:
     RowKeys.of(config).check(with_key_fields(config, schema))
+    refuse_without_meta_fields(config, options)
     if shows_placeholders(config):
         raise UnsupportedFeatureError(
             f"expected a table whose values Hudi shows, found one of {PLACEHOLDERS}, where it shows the placeholders "
@@ -353,5 +356,5 @@ def _timeline_zone(options: Mapping[str, str]) -> TimelineZone:
     return TimelineZone(text)
 
 
-def _flag(options: Mapping[str, str], key: str) -> bool:
-    return parse_boolean(key, str(options.get(key, "false")))
+def _flag(options: Mapping[str, str], key: str, *, default: str = "false") -> bool:
+    return parse_boolean(key, str(options.get(key, default)))

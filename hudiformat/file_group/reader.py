@@ -52,6 +52,7 @@ from hudiformat.file_group.merging.slice import MergedLog, merge_log_entries, me
 from hudiformat.file_group.merging.spill import merge_on_disk
 from hudiformat.file_group.renamed_columns import block_of_query, scan_batches, scan_rows, stored_schema_of
 from hudiformat.file_group.slices import FileSlice, Visibility
+from hudiformat.file_group.virtual_keys import VirtualKeys
 from hudiformat.naming.file_names import join_path
 from hudiformat.schema.internal_schema import SchemaHistory
 from hudiformat.schema.meta_fields import COMMIT_TIME, OPERATION, RECORD_KEY
@@ -127,9 +128,10 @@ def log_blocks(storage: Storage, path: str, *, damage: DamageMode) -> Iterator[L
 class SliceReader:
     """Reads slices of one table; it holds plain values only, so that it can be pickled for other processes.
 
-    ``visibility`` decides which log blocks are merged.  *merger* is the user's own merger, if any.  A slice whose log
-    records take more than *merge_memory* bytes is merged through files in a temporary folder.  *damage* says what a
-    read does with damaged files.  *history* is given if columns may have other names in older files, and
+    ``visibility`` decides which log blocks are merged.  *with_keys*: the rows of a table without meta fields have these
+    too, with the record keys that are made of their columns, and nulls.  *merger* is the user's own merger, if any.  A
+    slice whose log records take more than *merge_memory* bytes is merged through files in a temporary folder.  *damage*
+    says what a read does with damaged files.  *history* is given if columns may have other names in older files, and
     *times* if files may count microseconds where the query counts milliseconds.
     """
 
@@ -143,6 +145,7 @@ class SliceReader:
     damage: DamageMode = DamageMode.HUDI
     history: SchemaHistory | None = None
     times: StoredTimes | None = None
+    with_keys: bool = False
 
     @property
     def output_schema(self) -> pa.Schema:
@@ -165,7 +168,12 @@ class SliceReader:
     @property
     def _stored_schema(self) -> pa.Schema:
         """The columns as the files store them, and those that only partition paths hold."""
-        return self.schema.arrow_with_meta if self.config.populate_meta_fields else self.schema.arrow
+        has_meta = self.config.populate_meta_fields or self.with_keys
+        return self.schema.arrow_with_meta if has_meta else self.schema.arrow
+
+    @property
+    def _virtual_keys(self) -> VirtualKeys | None:
+        return VirtualKeys.of(self.config, self.schema) if self.with_keys else None
 
     def project(self, columns: Sequence[str] | None) -> pa.Schema:
         """Return the schema of a read of *columns*, in their order.
@@ -291,7 +299,7 @@ class SliceReader:
     def _uses_stored_values(self, expression: pc.Expression) -> bool:
         """Return whether an expression refers only to columns whose values queries show as the files store them."""
         columns = self.partition_columns
-        hidden = columns.from_path
+        hidden = columns.from_path if self._virtual_keys is None else {*columns.from_path, RECORD_KEY}
         return can_evaluate(expression, pa.schema([field for field in self._stored_schema if field.name not in hidden]))
 
     def _schema_to_read(self, wanted: pa.Schema, rule: MergeRule) -> pa.Schema:
@@ -321,6 +329,11 @@ class SliceReader:
 
         Rows whose keys do not match *where* are left out, and rows that do not match *may_hold* may be.
         """
+        virtual = self._virtual_keys
+        if virtual is not None and RECORD_KEY in shown.names:
+            found = self.merged_batches(storage, file_slice, virtual.stored(shown), where, may_hold=may_hold)
+            yield from virtual.fill_all(found, shown)
+            return
         rule = self.merge_rule()
         needed = self._schema_to_read(shown, rule)
         blocks = blocks_to_merge(self._blocks(storage, file_slice, needed), counts=self._counted)
@@ -420,6 +433,11 @@ class SliceReader:
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the base file of a slice that may match *where* and *may_hold*, with *schema*."""
         if file_slice.base_file is None:
+            return
+        virtual = self._virtual_keys
+        if virtual is not None and RECORD_KEY in schema.names:
+            found = self.base_batches(storage, file_slice, virtual.stored(schema), where, may_hold=may_hold)
+            yield from virtual.fill_all(found, schema)
             return
         path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
         if self.damage is DamageMode.SKIP:

@@ -146,6 +146,14 @@ def add_file_name(rows: Rows, file_name: str) -> Rows:
     return rows.add_column(_FILE_NAME_INDEX, pa.field(FILE_NAME, names.type), names)
 
 
+def blank_meta_fields(rows: pa.Table) -> pa.Table:
+    """Return *rows* with nulls in all meta fields, as tables without meta fields store them."""
+    schema = pa.schema([field.with_type(pa.string()) if is_meta_field(field.name) else field for field in rows.schema])
+    nulls = pa.nulls(rows.num_rows, pa.string())
+    columns = [nulls if is_meta_field(name) else rows[name] for name in schema.names]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
 def _sequence_numbers(counters: Any, instant: str, task_partition: int) -> Any:
     return pc.binary_replace_slice(counters.cast(pa.string()), 0, 0, f"{instant}_{task_partition}_")
 

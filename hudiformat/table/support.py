@@ -14,7 +14,7 @@ from hudiformat.file_group.base_file.format import FORMATS, format_named
 from hudiformat.file_group.merging.rule import behaviour
 from hudiformat.table.key_form import refuse_other_keys
 from hudiformat.table.options.buckets import BucketEngine
-from hudiformat.table.options.keys import NEW_KEY_ENCODING
+from hudiformat.table.options.keys import KEEP_OPERATIONS, NEW_KEY_ENCODING
 from hudiformat.table.options.values import (
     REPLACING,
     SUPPORTED_INDEX_TYPES,
@@ -27,7 +27,7 @@ from hudiformat.table.options.values import (
 )
 from hudiformat.table.state import TableState
 from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES
-from hudiformat.timeline.table_config import PartialUpdateMode, TableConfig, TableType
+from hudiformat.timeline.table_config import KeyGenerator, PartialUpdateMode, TableConfig, TableType
 
 WRITABLE_VERSIONS = (6, 8, 9)
 """The table versions that can be created and written."""
@@ -41,6 +41,9 @@ CHOOSE_KEYS = (
 
 PLACEHOLDERS = "MERGE_ON_READ tables of PostgresDebeziumAvroPayload below version 9"
 """Not written, because Hudi 1.2.0 shows the placeholders of values that it should take from older records."""
+
+_NEED_META_FIELDS = ("bloom_filters", "record_index", "secondary_index")
+"""Partitions of the metadata table whose records Hudi 1.2.0 takes from meta fields of files: it loses keys without."""
 
 _COPY = "write the table with Hudi, or copy its rows into a new table"
 
@@ -72,7 +75,6 @@ def refuse_unwritable(state: TableState) -> None:
             found is not None and found.partial_mode is not None and options.is_global and options.moves_partitions,
             "set hoodie.record.index.update.partition.path, or that of the index, to false",
         ),
-        "tables without meta fields": (not config.populate_meta_fields, _COPY),
         "buckets without a record key": (has_buckets and not config.record_key_fields, "choose another index"),
         f"change data in the mode {logging_mode}": (
             config.cdc_enabled and logging_mode not in {one.value for one in CdcMode},
@@ -106,6 +108,7 @@ def refuse_unwritable(state: TableState) -> None:
                 f"{advice}",
                 feature=feature,
             )
+    refuse_without_meta_fields(config, options)
     refuse_other_keys(state)
     if avro := _avro_schema(state):
         refuse_columns_of_format(config, avro_to_arrow(avro))
@@ -142,6 +145,43 @@ def _unknown_types(state: TableState) -> Mapping[str, str]:
     """Return the logical types of the table's columns that are not known, by the paths of the columns."""
     avro = _avro_schema(state)
     return unknown_logical_types(avro) if avro else {}
+
+
+def refuse_without_meta_fields(config: TableConfig, options: WriteOptions) -> None:
+    """Refuse a table without meta fields whose record keys could not be told from its rows.
+
+    Raises:
+        UnsupportedFeatureError: it is one.
+
+    Source: BaseHoodieWriteClient.validateAgainstTableProperties, KeyGeneratorType.isKeyGenValidForDisabledMetaFields.
+    """
+    if config.populate_meta_fields:
+        return
+    generator, asked = config.key_generator, options.indexing
+    has_records = asked.record_index or asked.partitioned_record_index
+    new = {"record_index": has_records, "bloom_filters": asked.bloom_filters}
+    wanted = {*config.metadata_partitions, *(name for name, is_wanted in new.items() if is_wanted)}.difference(
+        asked.drop
+    )
+    of_keys = sorted(one for one in wanted if one.startswith(_NEED_META_FIELDS))
+    refused = {
+        "no record key": (not config.record_key_fields, "name a record key, or leave the meta fields in"),
+        f"the key generator {generator.name if generator else None}": (
+            generator in (KeyGenerator.TIMESTAMP, KeyGenerator.CUSTOM),
+            "choose SIMPLE, COMPLEX or NON_PARTITION, as Hudi does not write such a table either",
+        ),
+        f"the indexes {', '.join(of_keys)} in the metadata table": (
+            bool(of_keys),
+            f"leave them out, or drop them with hoodie.metadata.index.drop={','.join(of_keys)}",
+        ),
+        KEEP_OPERATIONS: (options.keep_operations, "leave the option out"),
+    }
+    for feature, (present, advice) in refused.items():
+        if present:
+            raise UnsupportedFeatureError(
+                f"expected a table without meta fields whose rows tell their record keys, found {feature}; {advice}",
+                feature=f"{feature} without meta fields",
+            )
 
 
 def _consistent_hashing_conflicts(config: TableConfig, options: WriteOptions) -> dict[str, tuple[bool, str]]:

@@ -15,6 +15,7 @@ from hudiformat.naming.timed_partitions import INPUT, OUTPUT, OUTPUT_ZONE, TYPE,
 from tests.conformance.hudi import RealHudi, RealHudiError
 
 pytestmark = pytest.mark.hudi
+NAMES = ["k", "o", "_hoodie_partition_path"]
 MILLIS, DAY = 1_704_069_015_000, 86_400_000
 _EPOCH = datetime(1970, 1, 1)
 _HUDIS = {
@@ -88,12 +89,19 @@ def folders(path: Path) -> list[str]:
 
 
 def read_by(hudi: RealHudi, path: Path) -> list[pa.Table]:
-    """The rows that Hudi reads; none if it fails, because it takes the text of a path for a value of the column."""
+    """The rows that Hudi reads, without the times: Hudi fails where it reads a timestamp as a text.
+
+    None if it fails all the same, because it takes the text of a path for a value of the column.
+    """
     try:
-        return [hudi.read(path)]
+        found = hudi.eval_(
+            f"rows = spark.read.format('hudi').load({str(path)!r}).select({NAMES!r}).collect()\n"
+            "result = [list(row) for row in rows]"
+        )
     except RealHudiError as error:
-        assert "Failed to cast value" in str(error)  # noqa: PT017 - it is no failure of the test
+        assert "Failed to cast value" in str(error)
         return []
+    return [pa.Table.from_pylist([dict(zip(NAMES, row, strict=True)) for row in found])]
 
 
 @pytest.mark.parametrize(

@@ -31,13 +31,15 @@ class NewFile:
     """What a new base file is to have: rows with ``schema``, meta fields included, which is ``avro_schema`` in Avro.
 
     ``compression`` is a name of Arrow's.  ``row_size`` is the assumed size of a row in the file, in bytes, until it can
-    be measured.  Row groups have about ``row_group_size`` bytes.
+    be measured.  Row groups have about ``row_group_size`` bytes.  Without ``has_keys``, rows and footer have no record
+    keys.
     """
 
     schema: pa.Schema
     avro_schema: str
     compression: str
     bloom_filter: bool = True
+    has_keys: bool = True
     row_size: int = 1024
     row_group_size: int = 16 * 1024 * 1024
 
@@ -97,7 +99,7 @@ class RowGroupWriter(ABC):
         while rest.num_rows:
             count = self._group_rows(rest, size)
             group, rest = rest.slice(0, count), rest.slice(count)
-            self._keys += group[RECORD_KEY].chunks
+            self._keys += group[RECORD_KEY].chunks if self._new.has_keys else []
             self._write_group(group, size)
             self._written_rows += count
             self._written_bytes += group.nbytes if rest.num_rows else size
@@ -137,7 +139,7 @@ class RowGroupWriter(ABC):
         record keys of this one but those *added*: its bloom filter is used again.
         """
         self.flush()
-        footer = footer_of(self._find_keys(known, added) if own is None else own)
+        footer = self._footer(own, known, added)
         self.bloom_filter = footer.get(BLOOM_FILTER)
         return self._finish(footer)
 
@@ -161,6 +163,11 @@ class RowGroupWriter(ABC):
         if self._written_bytes:
             return max(float(self._sink.tell()) / self._written_bytes, _LEAST_MEASURED)
         return min(max(self._new.row_size * rows / max(in_memory, 1), _LEAST_SHARE), 1.0)
+
+    def _footer(self, own: FileKeys | None, known: FileKeys | None, added: pa.Array | None) -> dict[str, str]:
+        if not self._new.has_keys:
+            return footer_of(FileKeys(None, None))
+        return footer_of(self._find_keys(known, added) if own is None else own)
 
     def _find_keys(self, known: FileKeys | None, added: pa.Array | None) -> FileKeys:
         keys = pa.chunked_array(self._keys, pa.string()).combine_chunks()

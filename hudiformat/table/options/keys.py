@@ -215,6 +215,7 @@ TABLE_KEYS = (
     "hoodie.table.base.file.format",
     "hoodie.base.file.format",
     "hoodie.partition.metafile.use.base.format",
+    "hoodie.populate.meta.fields",
 )
 """Keys that are set when a table is created, and stored in its properties."""
 

@@ -16,6 +16,7 @@ from hudiformat.file_group.merging.rule import Combining, MergeRule, RecordMerge
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.slices import FileSlice, Visibility, newest_files
+from hudiformat.file_group.virtual_keys import VirtualKeys
 from hudiformat.metadata_table.record_lookup import RecordIndex
 from hudiformat.naming.file_names import new_file_id, new_group_uuid
 from hudiformat.schema.internal_schema import SchemaHistory
@@ -259,6 +260,11 @@ class WritePlan:
             return Combining(found.combined_by, rule if found.combines_columns else None)
         return Combining(self.ordering_fields, rule if rule.partial is not None else None)
 
+    @property
+    def virtual_keys(self) -> VirtualKeys | None:
+        """What makes the record keys of rows in files; None if the rows have them."""
+        return VirtualKeys.of(self.config, self.schema)
+
     def indexer(self) -> FileIndexer | None:
         """Return a collector of what the metadata table keeps of a file; None if it keeps nothing."""
         return None if self.indexes is None else FileIndexer(self.indexes, self.schema.arrow_with_meta)
@@ -272,6 +278,7 @@ class WritePlan:
             merger=merger,
             merge_memory=self.options.merge_memory,
             history=self.history,
+            with_keys=True,
         )
 
 

@@ -20,7 +20,7 @@ from hudiformat.codec.log.frame import BlockHeader, HeaderKey
 from hudiformat.file_group.base_file.file_indexes import FileIndexer
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import LogFileName
-from hudiformat.schema.meta_fields import INSERTED, RECORD_KEY, UPDATED, add_meta_columns
+from hudiformat.schema.meta_fields import INSERTED, RECORD_KEY, UPDATED, add_meta_columns, blank_meta_fields
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.table.options.values import Operation
 from hudiformat.timeline.commit_metadata import WriteStat
@@ -173,7 +173,7 @@ class AppendHandle:
             return None
         rows = self._waiting.take(len(self._waiting))
         self._waiting.put_back(rows)
-        return rows.rows
+        return self._as_stored(rows.rows)
 
     def encode(self, parts: Sequence[pa.Table]) -> Iterator[LogBlock]:
         """Encode the blocks of *parts*, each the result of :meth:`one_block` of one of several handles of a write."""
@@ -243,17 +243,21 @@ class AppendHandle:
         counts = WriteCounts(writes=len(rows.rows), updates=updated, inserts=len(rows.rows) - updated)
         return _DataBlock(block, counts, self._indexer(rows))
 
+    def _as_stored(self, rows: pa.Table) -> pa.Table:
+        """Return *rows* as log files have them: in a table without meta fields with nulls there."""
+        return rows if self._plan.config.populate_meta_fields else blank_meta_fields(rows)
+
     def _indexer(self, rows: BlockRows) -> FileIndexer | None:
         """Return what the metadata table keeps of a block of *rows*."""
         indexer = self._plan.indexer()
         if indexer is not None:
-            indexer.add(rows.rows)
+            indexer.add(self._as_stored(rows.rows))
         if self._entries is not None:
             self._entries.add(rows.rows[RECORD_KEY].combine_chunks(), rows.updates)
         return indexer
 
     def _data_block(self, rows: pa.Table, positions: Integers) -> LogBlock:
-        order = self._position_order(positions)
+        rows, order = self._as_stored(rows), self._position_order(positions)
         block = data_block(
             rows if order is None else take_rows(rows, order),
             positions=None if order is None else positions[order],

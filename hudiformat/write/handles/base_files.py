@@ -11,7 +11,14 @@ from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.format import format_named
 from hudiformat.file_group.base_file.row_groups import NewFile
 from hudiformat.naming.file_names import BaseFileName
-from hudiformat.schema.meta_fields import INSERTED, RECORD_KEY, add_file_name, add_meta_columns, add_origin
+from hudiformat.schema.meta_fields import (
+    INSERTED,
+    RECORD_KEY,
+    add_file_name,
+    add_meta_columns,
+    add_origin,
+    blank_meta_fields,
+)
 from hudiformat.timeline.commit_metadata import IndexedFile, WriteStat
 from hudiformat.write.commit.files import GroupTarget, base_file_stat, create_marker
 from hudiformat.write.rows import LocatedRows
@@ -48,6 +55,7 @@ class OpenBaseFile:
             avro_schema=plan.schema.avro_with_meta,
             compression=plan.options.codec_of(plan.config.base_file_format),
             bloom_filter=plan.options.bloom_filter,
+            has_keys=plan.config.populate_meta_fields,
             row_size=plan.row_size if row_size is None else row_size,
             row_group_size=max(plan.options.sizing.max_file_size // _ROW_GROUPS, 1),
         )
@@ -73,6 +81,8 @@ class OpenBaseFile:
 
     def write(self, rows: pa.Table, *, size: int | None = None) -> None:
         """Add *rows*, which have the meta fields; *size* is that of ``BaseFileWriter.write``."""
+        if not self._target.plan.config.populate_meta_fields:
+            rows = blank_meta_fields(rows)
         self._writer.write(rows, size=size)
         if self._indexer is not None:
             self._indexer.add(rows)

@@ -74,6 +74,8 @@ def can_copy(target: GroupTarget, slices: Sequence[FileSlice]) -> bool:
     """
     plan = target.plan
     needs_rows = plan.indexes is not None and bool(plan.indexes.values or plan.indexes.expressions)
+    if not plan.config.populate_meta_fields:  # the keys of the files are not in the rows that are copied
+        return False
     if needs_rows or plan.history is not None or plan.schema.keeps_operations:
         return False
     if format_named(plan.config.base_file_format) is not PARQUET:  # others have no row groups to copy byte for byte

@@ -338,7 +338,12 @@ class MergeHandle:
             return
         first = ordering_fields if self._positions() is not None and ordering_fields else (RECORD_KEY, *ordering_fields)
         head = pa.schema([self._schema.field(name) for name in dict.fromkeys(first)])
-        yield from scan_rows(self._target.storage, self._base_path, self._schema, head, history=self._plan.history)
+        storage, path, virtual = self._target.storage, self._base_path, self._plan.virtual_keys
+        if virtual is None:
+            yield from scan_rows(storage, path, self._schema, head, history=self._plan.history)
+            return
+        found = scan_rows(storage, path, virtual.stored(self._schema), virtual.stored(head), history=self._plan.history)
+        yield from virtual.fill_base(found, head, self._schema)
 
     @property
     def _base_path(self) -> str | None:

@@ -326,16 +326,17 @@ class PartitionIndex:
                 return None
             with self._naming([log]):
                 for block in self._counting_blocks(blocks):
-                    _add_keys(block, keys, deleted)
+                    self._add_keys(block, keys, deleted)
         if known is None:
             known = SliceKeys.of_base(file_slice, self._base_keys(file_slice))
         return known.with_logs(further, pa.chunked_array(keys), pa.chunked_array(deleted)) if further else known
 
     def _base_keys(self, file_slice: FileSlice) -> Iterator[pa.Array]:
         if file_slice.base_file is not None:
-            path = join_path(self._path, str(file_slice.base_file.name))
-            for batch in scan_base_file(self._storage, path, _KEY_SCHEMA, batch_rows=_READ_ROWS):
-                yield batch.column(0)
+            path, virtual = join_path(self._path, str(file_slice.base_file.name)), self._plan.virtual_keys
+            wanted = _KEY_SCHEMA if virtual is None else virtual.stored(_KEY_SCHEMA)
+            for batch in scan_base_file(self._storage, path, wanted, batch_rows=_READ_ROWS):
+                yield batch.column(0) if virtual is None else virtual.of_rows(batch)
 
     def _read(self, slices: Iterable[FileSlice], *, among: pa.Array | None = None) -> KnownKeys:
         groups = {}
@@ -393,11 +394,21 @@ class PartitionIndex:
             found.add_base(rows)
         with self._naming(file_slice.log_files):
             for block in self._log_blocks(file_slice):
-                _add_keys(block, keys, deleted)
+                self._add_keys(block, keys, deleted)
         for part in keys:
             found.add_logged(part)
         self._deleted[file_slice.file_id] = pa.chunked_array(deleted).combine_chunks()
         return found
+
+    def _add_keys(self, block: LogBlock, keys: list[pa.Array], deleted: list[pa.Array]) -> None:
+        """Add the keys of a block to *keys*, or to *deleted* if it is a delete block."""
+        virtual = self._plan.virtual_keys
+        if block.type is BlockType.DELETE:
+            deleted.append(block.deletes()[_DELETED_KEY])
+        elif virtual is None:
+            keys.append(block.to_arrow(columns=[RECORD_KEY])[RECORD_KEY])
+        else:
+            keys.append(virtual.of_rows(block.to_arrow(columns=virtual.key_columns.names)))
 
     def _log_blocks(self, file_slice: FileSlice) -> Iterator[LogBlock]:
         """Yield the blocks of the log files of a slice that count, file by file."""
@@ -426,11 +437,3 @@ def key_exists(key: str, path: str | None = None) -> DataError:
         f"the record key {key!r} is in {where} already, and hoodie.datasource.insert.dup.policy is fail: leave the row "
         "out, or upsert it"
     )
-
-
-def _add_keys(block: LogBlock, keys: list[pa.Array], deleted: list[pa.Array]) -> None:
-    """Add the keys of a block to *keys*, or to *deleted* if it is a delete block."""
-    if block.type is BlockType.DELETE:
-        deleted.append(block.deletes()[_DELETED_KEY])
-    else:
-        keys.append(block.to_arrow(columns=[RECORD_KEY])[RECORD_KEY])

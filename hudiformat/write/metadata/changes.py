@@ -193,7 +193,12 @@ class MetadataChanges:
     def _reader(self, visibility: Visibility) -> SliceReader:
         outer = self.outer
         return SliceReader(
-            outer.config, outer.schema, visibility, merger=outer.context.merger, history=schema_history(outer)
+            outer.config,
+            outer.schema,
+            visibility,
+            merger=outer.context.merger,
+            history=schema_history(outer),
+            with_keys=True,
         )
 
     def _is_partition(self, path: str) -> bool:

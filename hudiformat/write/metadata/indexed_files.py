@@ -54,6 +54,7 @@ class FileReader:
             merger=state.context.merger,
             merge_memory=state.options.merge_memory,
             history=schema_history(state) if state.has_ids() else None,
+            with_keys=True,
         )
         return cls(slices, indexes)
 
