@@ -104,7 +104,7 @@ def create_table(
     # The properties are written after the folders: a process that stops before them leaves no table, and a process that
     # stops after them leaves a table without a metadata table, which is valid.
     storage.create(PROPERTIES_FILE, format_table_config(config, saved_at=datetime.now(timezone.utc)))
-    _set_up_metadata_table(storage, config, options, TableSchema.from_arrow(schema, name), clock)
+    _set_up_metadata_table(storage, config, options, new.stored, clock)
     return open_table(storage, options=new.options, clock=clock)
 
 
@@ -116,11 +116,15 @@ def refuse_existing(storage: Storage) -> None:
 
 @dataclass(frozen=True, slots=True)
 class NewTable:
-    """A table that is to be created: its properties, and the *options* of its writers, also ``parsed``."""
+    """A table that is to be created: its properties, and the *options* of its writers, also ``parsed``.
+
+    ``stored`` is the schema of its files.
+    """
 
     config: TableConfig
     options: Mapping[str, str]
     parsed: WriteOptions
+    stored: TableSchema
 
 
 def describe_table(
@@ -148,6 +152,8 @@ def describe_table(
     merging = merging_of(options, ordering, version=version)
     _check_columns(schema, record_key, merging.ordering_fields, partition_by)
     _check_types(schema, merging.ordering_fields)
+    drops = _drops_partition_columns(options, table_type, generator, partition_by)
+    stored = pa.schema([field for field in schema if not (drops and field.name in partition_by)])
     config = new_table_config(
         name=name,
         table_type=TableType(table_type),
@@ -163,11 +169,12 @@ def describe_table(
         timeline_zone=_timeline_zone(options),
         version=version,
         cdc_enabled=_flag(options, "hoodie.table.cdc.enabled"),
+        drop_partition_columns=drops,
         populate_meta_fields=_flag(options, "hoodie.populate.meta.fields", default="true"),
         base_file_format=_base_file_format(options),
         partition_metafile_use_base_format=_flag(options, "hoodie.partition.metafile.use.base.format"),
         extra={
-            "hoodie.table.create.schema": TableSchema.from_arrow(schema, name).avro,
+            "hoodie.table.create.schema": TableSchema.from_arrow(stored, name).avro,
             **merging.properties,
             **_index_properties(options, record_key),
             **_change_properties(options),
@@ -185,7 +192,7 @@ def describe_table(
     parsed = options_of(config, chosen)  # refuses options that contradict the arguments before anything is written
     if parsed.metadata_enable:
         refuse_partitioned_index(config, parsed.indexing)
-    return NewTable(config, chosen, parsed)
+    return NewTable(config, chosen, parsed, TableSchema.from_arrow(stored, name))
 
 
 def _set_up_metadata_table(
@@ -250,6 +257,29 @@ def _check_types(schema: pa.Schema, ordering: Sequence[str]) -> None:
                 column=name,
             )
     check_delete_column(schema)
+
+
+_DROP = "hoodie.datasource.write.drop.partition.columns"
+
+
+def _drops_partition_columns(
+    options: Mapping[str, str], table_type: str, generator: KeyGenerator | None, partition_by: Sequence[str]
+) -> bool:
+    """Return whether files do not have the partition columns, whose texts the paths tell.
+
+    Raises:
+        OptionError: Hudi does not do so in a table of this kind, or paths would not tell the texts.
+    """
+    if not _flag(options, _DROP):
+        return False
+    is_mor = table_type == TableType.MERGE_ON_READ.value
+    if is_mor or generator is not None or not partition_by or _flag(options, "hoodie.table.cdc.enabled"):
+        raise OptionError(
+            f"{_DROP}: expected a COPY_ON_WRITE table with partition columns, none of them a time in the path, and "
+            "without change data, found another; leave the option out",
+            option=_DROP,
+        )
+    return True
 
 
 _GENERATOR_KEYS = (

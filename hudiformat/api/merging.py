@@ -80,13 +80,19 @@ def merge_rows(state: TableState, *, source: ArrowRows, clauses: Sequence[Clause
 
 
 def refuse_without_key(state: TableState) -> None:
-    """Raise an UnsupportedFeatureError if the table has no record key, by which source rows are matched."""
+    """Raise an UnsupportedFeatureError if the table has no record key, or its files lack columns of the source rows."""
     if not state.config.record_key_fields:
         raise UnsupportedFeatureError(
             f"{state.storage.root}: merge: expected a table with a record key, by which rows "
             "are matched, found none; update and delete rows by a condition, or upsert rows "
             "that a query has shown, with their meta fields",
             feature="merge without a record key",
+        )
+    if state.config.drop_partition_columns:
+        raise UnsupportedFeatureError(
+            f"{state.storage.root}: merge: expected a table whose files have the partition columns, found one that "
+            "drops them; upsert and delete rows",
+            feature="merge with dropped partition columns",
         )
 
 

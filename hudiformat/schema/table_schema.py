@@ -125,6 +125,12 @@ class TableSchema:
         avro = json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
         return replace(self, avro=avro) if missing else self
 
+    def without(self, names: Sequence[str]) -> TableSchema:
+        """Return the schema without the columns *names*."""
+        dropped = set(names).intersection(self.arrow.names)
+        kept = [name for name in self.arrow.names if name not in dropped and not is_meta_field(name)]
+        return self.only(kept) if dropped else self
+
     def only(self, names: list[str]) -> TableSchema:
         """Return the schema of the columns *names*, in that order; the meta fields of ``with_keys`` are kept."""
         return replace(
@@ -270,7 +276,7 @@ class RowKeys:
     """The rules by which a table's rows get their record key and partition path.
 
     The fields in ``timed`` are times, which become paths as ``time_options`` say, pairs of keys and texts; ``here`` is
-    the time zone of the writer.
+    the time zone of the writer.  Files do not have the partition columns ``dropped``.
 
     Source: KeyGenUtils, SimpleKeyGenerator, ComplexKeyGenerator, NonpartitionedKeyGenerator,
         TimestampBasedKeyGenerator, CustomKeyGenerator.
@@ -284,6 +290,7 @@ class RowKeys:
     timed: frozenset[str] = frozenset()
     time_options: tuple[tuple[str, str], ...] = ()
     here: Zone | None = None
+    dropped: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, config: TableConfig) -> RowKeys:
@@ -313,6 +320,7 @@ class RowKeys:
             if config.key_generator in _OF_TIMES
             else (),
             here=config.here,
+            dropped=config.dropped_fields,
         )
 
     @property
@@ -330,12 +338,13 @@ class RowKeys:
         return replace(table, with_keys=bool(self.key_meta_fields))
 
     def drop_key_fields(self, rows: _Rows) -> _Rows:
-        """Return *rows* without the meta fields of ``carried``, which are not written as columns of their own.
+        """Return *rows* without what files do not store: meta fields that rows bring, and dropped partition columns.
 
         Rows of a delete may have no other columns; they are returned unchanged.
         """
-        own = [name for name in rows.schema.names if name not in self.key_meta_fields]
-        return rows.select(own) if own and self.key_meta_fields else rows
+        left_out = {*self.key_meta_fields, *self.dropped}
+        own = [name for name in rows.schema.names if name not in left_out]
+        return rows.select(own) if own and left_out else rows
 
     def record_keys(self, rows: pa.RecordBatch | pa.Table) -> pa.Array:
         """Return the record key of each row.

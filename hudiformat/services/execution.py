@@ -259,11 +259,12 @@ def complete_claimed(
 
 def _schemas(state: TableState, instant: Instant) -> dict[str, str]:
     """Return what the commit of a service says about columns: those of its instant, which its files have."""
+    dropped = state.config.dropped_fields
     if not state.is_changed_since(instant.time):
-        return {"schema": state.schema.avro, **internal_schema_of(state, state.schema, instant.time)}
+        return {"schema": state.schema.without(dropped).avro, **internal_schema_of(state, state.schema, instant.time)}
     history = schema_history(state, instant.time)
     ids = {} if history is None else {LATEST_SCHEMA: history.query.text}
-    return {"schema": state.schema_at(instant.time).avro, **ids}
+    return {"schema": state.schema_at(instant.time).without(dropped).avro, **ids}
 
 
 def _yield_to_other(context: TableContext, claimed: ServiceClaim, metadata: CommitMetadata) -> None:

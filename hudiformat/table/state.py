@@ -363,7 +363,9 @@ class TableState:
 
     @cached_property
     def schema_of_files(self) -> TableSchema:
-        """The schema with which files are written; it has the operation if the newest files have it.
+        """The schema with which files are written, without partition columns that the table drops.
+
+        It has the operation if the newest files have it.
 
         Unlike for :attr:`schema`, the files are always checked, because another engine may have begun a changelog in
         any table.
@@ -371,7 +373,8 @@ class TableState:
         Raises:
             SchemaError: as for :attr:`schema`.
         """
-        return replace(self.schema, keeps_operations=self.schema.keeps_operations or self._newest_keeps_operations())
+        keeps_operations = self.schema.keeps_operations or self._newest_keeps_operations()
+        return replace(self.schema.without(self.config.dropped_fields), keeps_operations=keeps_operations)
 
     @property
     def keeps_operations(self) -> bool:

@@ -42,6 +42,7 @@ CHOOSE_KEYS = (
 PLACEHOLDERS = "MERGE_ON_READ tables of PostgresDebeziumAvroPayload below version 9"
 """Not written, because Hudi 1.2.0 shows the placeholders of values that it should take from older records."""
 
+_TIMED = (KeyGenerator.TIMESTAMP, KeyGenerator.CUSTOM)
 _NEED_META_FIELDS = ("bloom_filters", "record_index", "secondary_index")
 """Partitions of the metadata table whose records Hudi 1.2.0 takes from meta fields of files: it loses keys without."""
 
@@ -85,7 +86,7 @@ def refuse_unwritable(state: TableState) -> None:
             f"the logical type {logical} of the column {path}": (True, "write it with Hudi")
             for path, logical in _unknown_types(state).items()
         },
-        "dropped partition columns": (config.drop_partition_columns, _COPY),
+        **_conflicts_of_dropped_columns(state),
         f"base files of format {config.base_file_format}": (config.base_file_format not in FORMATS, _COPY),
         f"the index {options.index_type.value}": (
             not options.index_type.is_supported,
@@ -167,7 +168,7 @@ def refuse_without_meta_fields(config: TableConfig, options: WriteOptions) -> No
     refused = {
         "no record key": (not config.record_key_fields, "name a record key, or leave the meta fields in"),
         f"the key generator {generator.name if generator else None}": (
-            generator in (KeyGenerator.TIMESTAMP, KeyGenerator.CUSTOM),
+            generator in _TIMED,
             "choose SIMPLE, COMPLEX or NON_PARTITION, as Hudi does not write such a table either",
         ),
         f"the indexes {', '.join(of_keys)} in the metadata table": (
@@ -182,6 +183,18 @@ def refuse_without_meta_fields(config: TableConfig, options: WriteOptions) -> No
                 f"expected a table without meta fields whose rows tell their record keys, found {feature}; {advice}",
                 feature=f"{feature} without meta fields",
             )
+
+
+def _conflicts_of_dropped_columns(state: TableState) -> dict[str, tuple[bool, str]]:
+    """Return what cannot be combined with dropped partition columns, whether the table has it, and advice."""
+    config, drops = state.config, state.config.drop_partition_columns
+    is_mor, is_timed = config.table_type is TableType.MERGE_ON_READ, config.key_generator in _TIMED
+    return {
+        "dropped partition columns of a MERGE_ON_READ table, which Hudi 1.2.0 does not drop": (drops and is_mor, _COPY),
+        "dropped partition columns of times, of which paths tell a part": (drops and is_timed, _COPY),
+        "dropped partition columns in change data": (drops and config.cdc_enabled, _COPY),
+        "dropped partition columns and an internal schema": (drops and state.has_ids(), _COPY),
+    }
 
 
 def _consistent_hashing_conflicts(config: TableConfig, options: WriteOptions) -> dict[str, tuple[bool, str]]:

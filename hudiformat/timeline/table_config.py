@@ -177,6 +177,11 @@ class TableConfig:
         }
 
     @property
+    def dropped_fields(self) -> tuple[str, ...]:
+        """The partition columns that files do not have."""
+        return self.partition_fields if self.drop_partition_columns else ()
+
+    @property
     def uses_complex_keys(self) -> bool:
         """Whether record keys have the form ``a:1,b:2``.
 

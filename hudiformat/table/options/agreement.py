@@ -99,6 +99,7 @@ def _facts(config: TableConfig) -> dict[str, str]:
         "hoodie.datasource.write.partitionpath.urlencode": str(config.url_encode_partitioning),
         "hoodie.table.timeline.timezone": config.timeline_zone.value,
         **dict.fromkeys(("hoodie.table.base.file.format", "hoodie.base.file.format"), config.base_file_format),
+        "hoodie.datasource.write.drop.partition.columns": str(config.drop_partition_columns),
         "hoodie.populate.meta.fields": str(config.populate_meta_fields),
         "hoodie.partition.metafile.use.base.format": str(config.partition_metafile_use_base_format),
     }

@@ -102,7 +102,6 @@ _REFUSED: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("hoodie.archivelog.folder", "the folder is that of the table's version", ()),
     ("hoodie.timeline.history.path", "the folder is that of the table's version", ()),
     ("hoodie.timeline.path", "the folder is that of the table's version", ()),
-    ("hoodie.datasource.write.drop.partition.columns", "such tables cannot be written", ()),
     ("hoodie.write.schema", "the schema is the table's: evolve that", ()),
     ("hoodie.avro.schema", "the schema is the table's: evolve that", ()),
     ("hoodie.internal.schema", "the schema is the table's: evolve that", ()),

@@ -216,6 +216,7 @@ TABLE_KEYS = (
     "hoodie.base.file.format",
     "hoodie.partition.metafile.use.base.format",
     "hoodie.populate.meta.fields",
+    "hoodie.datasource.write.drop.partition.columns",
 )
 """Keys that are set when a table is created, and stored in its properties."""
 

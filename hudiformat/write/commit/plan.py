@@ -389,7 +389,8 @@ def _warn_of_no_index(state: TableState, asked: IndexType, lacks: str, reads: st
 
 def _schema_of_files(state: TableState, schema: TableSchema | None) -> TableSchema:
     files = state.schema_of_files
-    return files if schema is None else replace(schema, keeps_operations=files.keeps_operations)
+    stored = None if schema is None else schema.without(state.config.dropped_fields)
+    return files if stored is None else replace(stored, keeps_operations=files.keeps_operations)
 
 
 def partial_schema(operation: Operation, options: WriteOptions) -> TableSchema | None:

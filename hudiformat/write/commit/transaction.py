@@ -170,7 +170,8 @@ class Transaction:
             refuse_new_indexes(state, self.plan, self.instant, schema)
             has_ids = internal is not None or state.has_ids()
             ids = internal_schema_of(state, schema, own, changed=internal) if has_ids else {}
-            metadata = replace(metadata, extra_metadata={"schema": schema.avro, **ids, **(extra or {})})
+            stored = schema.without(state.config.dropped_fields).avro
+            metadata = replace(metadata, extra_metadata={"schema": stored, **ids, **(extra or {})})
             # 3. The last checks before the commit: another writer may have deleted the metadata file of a partition;
             #    without a lock, another writer may have begun.
             if has_others:
