@@ -146,7 +146,7 @@ def describe_table(
     """
     _refuse_unsupported(table_type, version)
     check_table_name(name)
-    partition_by, types = split_partition_fields("partition_by", partition_by)
+    partition_by, types = split_partition_fields("partition_by", list(partition_by))
     types = types or partition_types_of(options)
     generator = _key_generator(options, types, partition_by)
     merging = merging_of(options, ordering, version=version)
