@@ -12,6 +12,7 @@ from hudiformat.codec.custom_types import BLOB_TYPE, INLINE, OUT_OF_LINE
 from hudiformat.errors import DataError, SchemaError
 from hudiformat.storage.opening import Location, open_storage
 from hudiformat.storage.protocol import Storage
+from hudiformat.storage.streams import open_ranges
 
 _ROWS = 1024
 """Blobs that are converted to Python at once; their bytes are read one by one."""
@@ -52,7 +53,7 @@ def _contents(blobs: pa.Array | pa.ChunkedArray, storage: Storage) -> Iterator[b
                 wanted = _path_within(storage.root, reference["external_path"])
                 if file is None or wanted != path:
                     stack.close()
-                    path, file = wanted, stack.enter_context(storage.open_input(wanted))
+                    path, file = wanted, stack.enter_context(open_ranges(storage, wanted))
                 yield _part(file, f"{storage.root}/{path}", reference["offset"] or 0, reference["length"])
 
 
