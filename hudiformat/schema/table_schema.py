@@ -246,9 +246,10 @@ class SchemaChange:
 
         Source: SimpleSchemaConflictResolutionStrategy, Hudi 1.2.0.
         """
-        if self.after.is_like(self.before):
-            return None if current.relabels(self.before) else current
-        return self.after if self.fits(current) else None
+        if self.fits(current):
+            return self.after
+        keeps = self.after.is_like(self.before) and not current.relabels(self.before)
+        return current if keeps else None
 
 
 @lru_cache(maxsize=64)

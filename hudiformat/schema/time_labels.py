@@ -82,7 +82,9 @@ def change_labels(table: RecordType, rows: RecordType, labels: TimeLabels) -> Re
     for path, label in labels:
         if path not in known and path not in given:
             raise OptionError(
-                f"{TIME_LABELS}={path}:{label}: no column {path!r}{suggest_names(path, known)}", option=TIME_LABELS
+                f"{TIME_LABELS}: expected columns of the table or of the rows, found {path!r}{suggest_names(path, known)}; "
+                "name one of them, with its path",
+                option=TIME_LABELS,
             )
         if path in known and path in given and known[path].kind != given[path].kind == parse_leaf(_WORDS[label]):
             changed[path] = label

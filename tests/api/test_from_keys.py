@@ -69,7 +69,7 @@ def test_partition_columns_may_be_named_apart(tmp_path: Path) -> None:
         (
             {"hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.TimestampBasedKeyGenerator"},
             OptionError,
-            "hoodie.datasource.write.keygenerator.class",
+            "hoodie.keygen.timebased.timestamp.type: expected a value",
         ),
         ({"hoodie.index.typ": "SIMPLE"}, OptionError, "hoodie.index.type"),
     ],

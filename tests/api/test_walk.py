@@ -13,9 +13,9 @@ import hudiformat
 from tools.walk import Walk, main, walks
 
 MOST = {  # modules that are handed rows, all modules on the calling thread, frames above a function with rows
-    "COPY_ON_WRITE, upsert": (24, 57, 15),
+    "COPY_ON_WRITE, upsert": (25, 62, 15),
     "COPY_ON_WRITE, snapshot": (6, 25, 12),
-    "MERGE_ON_READ, upsert": (25, 68, 15),
+    "MERGE_ON_READ, upsert": (26, 73, 15),
     "MERGE_ON_READ, snapshot": (10, 40, 15),
 }
 

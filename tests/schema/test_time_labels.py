@@ -76,7 +76,7 @@ def test_rows_with_the_label_of_the_table_leave_it() -> None:
 
 
 def test_a_column_that_nobody_has_is_an_error_with_the_closest_name() -> None:
-    with pytest.raises(OptionError, match="no column 'tss'; did you mean 'ts'"):
+    with pytest.raises(OptionError, match="found 'tss'; did you mean 'ts'"):
         evolved(MICROS, MILLIS, ("tss", "timestamp-millis"))
     with pytest.raises(SchemaError, match="cannot become timestamp-millis"):
         evolved(LOCAL_MICROS, MILLIS, ("ts", "timestamp-millis"), ("s.t", "timestamp-millis"))

@@ -149,7 +149,6 @@ _REFUSED: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         "it is for base files in Lance, which are not read; others have the bytes",
         ("CONTENT",),
     ),
-    ("hoodie.write.timestamp.logical.type.overrides", "labels are those of the table's schema", ()),
     ("hoodie.errortable.enable", "rows that cannot be written are an error", ()),
     ("hoodie.datasource.hive_sync.base_file_format", "the table's property says it", ()),
     ("hoodie.datasource.hive_sync.use_spark_catalog", "set hoodie.datasource.hive_sync.metastore.uris", ()),

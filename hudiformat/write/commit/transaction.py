@@ -313,7 +313,7 @@ class Transaction:
         schema = change.on(state.schema)
         if schema is None or (internal is not None and not state.schema.is_like(change.before)):
             raise schema_conflict(self._context, self.instant.time, change, state.schema)
-        return schema
+        return schema if self._change is not None else state.schema
 
 
 def _without_index_data(metadata: CommitMetadata) -> CommitMetadata:
