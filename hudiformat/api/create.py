@@ -11,7 +11,7 @@ import pyarrow as pa
 from hudiformat.api.table import Table, open_table
 from hudiformat.arguments import as_name_list, check_arguments
 from hudiformat.errors import OptionError, SchemaError, TableExistsError, UnsupportedFeatureError, unknown_column_error
-from hudiformat.file_group.base_file.format import FORMATS
+from hudiformat.file_group.base_file.format import WRITABLE_FORMATS
 from hudiformat.naming.file_names import BASE_FILE_EXTENSIONS
 from hudiformat.naming.timed_partitions import timed_options
 from hudiformat.schema.meta_fields import check_delete_column
@@ -366,11 +366,11 @@ def _sync_properties(options: Mapping[str, str]) -> dict[str, str]:
 def _base_file_format(options: Mapping[str, str]) -> str:
     keys = [key for key in ("hoodie.table.base.file.format", "hoodie.base.file.format") if key in options]
     names = {str(options[key]).upper() for key in keys} or {"PARQUET"}
-    unknown = names.difference(FORMATS)
+    unknown = names.difference(WRITABLE_FORMATS)
     if unknown or len(names) > 1:
         found = " and ".join(str(options[key]) for key in keys)
         known = {extension.upper() for extension in BASE_FILE_EXTENSIONS}
-        message = f"{keys[0]}: expected one of {', '.join(FORMATS)}, found {found}; choose one of them"
+        message = f"{keys[0]}: expected one of {', '.join(WRITABLE_FORMATS)}, found {found}; choose one of them"
         if unknown & known:
             name = min(unknown)
             raise UnsupportedFeatureError(message, feature=f"base files of format {name}")

@@ -10,7 +10,7 @@ from hudiformat.codec.avro.nodes import unknown_logical_types
 from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.codec.custom_types import is_vector
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.file_group.base_file.format import FORMATS, format_named
+from hudiformat.file_group.base_file.format import WRITABLE_FORMATS, format_named
 from hudiformat.file_group.merging.rule import behaviour
 from hudiformat.table.key_form import refuse_other_keys
 from hudiformat.table.options.buckets import BucketEngine
@@ -87,7 +87,7 @@ def refuse_unwritable(state: TableState) -> None:
             for path, logical in _unknown_types(state).items()
         },
         **_conflicts_of_dropped_columns(state),
-        f"base files of format {config.base_file_format}": (config.base_file_format not in FORMATS, _COPY),
+        f"base files of format {config.base_file_format}": (config.base_file_format not in WRITABLE_FORMATS, _COPY),
         f"the index {options.index_type.value}": (
             not options.index_type.is_supported,
             f"set hoodie.index.type to one of {', '.join(one.value for one in SUPPORTED_INDEX_TYPES)}",

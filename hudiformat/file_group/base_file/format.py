@@ -1,7 +1,8 @@
 """The seam between base files and their format: what a format has to provide, and which formats there are.
 
-A format is a module of this folder and a line in ``FORMATS``.  Base files are read and written through
-:func:`format_of` and :func:`format_named`; what only Parquet can do (``copying``, and Spark's own reader) asks for it.
+A format is a module of this folder and a line in ``FORMATS``, and in ``WRITABLE_FORMATS`` if files are written in it.
+Base files are read by :func:`format_of` and written by :func:`format_named`; what only Parquet can do (``copying``, and
+Spark's own reader) asks for it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from hudiformat.codec.statistics import ColumnStatistics
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.filters import FileFilter
+from hudiformat.file_group.base_file.hfile import HFILE
 from hudiformat.file_group.base_file.orc import ORC
 from hudiformat.file_group.base_file.parquet import PARQUET
 from hudiformat.file_group.base_file.row_groups import NewFile
@@ -114,8 +116,6 @@ class BaseFileFormat(Protocol):
     extension: str
     schema_key: str
     """The text of the footer that is the Avro schema of the rows, as JSON."""
-    never_full: int
-    """A file with fewer rows than this is never full."""
 
     def open(self, storage: Storage, path: str) -> AbstractContextManager[StoredFile]:
         """Open the base file at *path* for the body, in which damage raises the same errors.
@@ -125,6 +125,13 @@ class BaseFileFormat(Protocol):
             StorageError: the file cannot be read.
         """
 
+
+class WritableFormat(BaseFileFormat, Protocol):
+    """A format in which base files are written."""
+
+    never_full: int
+    """A file with fewer rows than this is never full."""
+
     def unwritable(self, schema: pa.Schema) -> Mapping[str, str]:
         """Return the columns of *schema* that Hudi could not read from a file of this format, and what they have."""
 
@@ -132,14 +139,16 @@ class BaseFileFormat(Protocol):
         """Return a writer of *new* into *file*."""
 
 
-FORMATS: Mapping[str, BaseFileFormat] = {"PARQUET": PARQUET, "ORC": ORC}
-"""The supported formats, by their names in Hudi's table properties."""
+WRITABLE_FORMATS: Mapping[str, WritableFormat] = {"PARQUET": PARQUET, "ORC": ORC}
+"""The formats in which base files are written, by their names in Hudi's table properties."""
+FORMATS: Mapping[str, BaseFileFormat] = {**WRITABLE_FORMATS, "HFILE": HFILE}
+"""The formats that are read."""
 _BY_EXTENSION = {one.extension: one for one in FORMATS.values()}
 
 
-def format_named(name: str) -> BaseFileFormat:
-    """Return the format with a name of ``hoodie.table.base.file.format``, which must be supported."""
-    return FORMATS[name]
+def format_named(name: str) -> WritableFormat:
+    """Return the format with a name of ``hoodie.table.base.file.format``, in which files can be written."""
+    return WRITABLE_FORMATS[name]
 
 
 def format_of(path: str) -> BaseFileFormat:
