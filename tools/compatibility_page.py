@@ -278,6 +278,14 @@ ARCHIVED = (
         "HFile blocks in logs",
         often(_GOLDEN, v6="v6-mor-hfilelog-h120", v8="v8-mor-hfilelog-h102", v9="v9-mor-hfilelog-plain-h120"),
     ),
+    Feature(
+        "base files in HFile, which Hudi writes on Spark and cannot read there",
+        often(
+            "tests/file_group/base_file/test_hfile.py::test_rows_are_those_that_hudi_was_given",
+            v6="hfile-cow6-h0150",
+            v9="hfile-mor9-h120",
+        ),
+    ),
     Feature("Parquet blocks in logs", often(_GOLDEN, v6="v6-mor-parquetlog-h0150", v9="v9-mor-parquetlog-h120")),
     Feature("a schema that has changed", often(_GOLDEN, v6="v6-mor-evolved-h0150", v9="v9-mor-evolved-h120")),
     Feature(

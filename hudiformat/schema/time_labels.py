@@ -82,8 +82,8 @@ def change_labels(table: RecordType, rows: RecordType, labels: TimeLabels) -> Re
     for path, label in labels:
         if path not in known and path not in given:
             raise OptionError(
-                f"{TIME_LABELS}: expected columns of the table or of the rows, found {path!r}{suggest_names(path, known)}; "
-                "name one of them, with its path",
+                f"{TIME_LABELS}: expected columns of the table or of the rows, found "
+                f"{path!r}{suggest_names(path, known)}; name one of them, with its path",
                 option=TIME_LABELS,
             )
         if path in known and path in given and known[path].kind != given[path].kind == parse_leaf(_WORDS[label]):
