@@ -286,6 +286,10 @@ ARCHIVED = (
             v9="hfile-mor9-h120",
         ),
     ),
+    Feature(
+        "base files in Lance",
+        often("tests/file_group/base_file/test_lance.py::test_rows_are_those_that_hudi_shows", v9="lance-mor9-h120"),
+    ),
     Feature("Parquet blocks in logs", often(_GOLDEN, v6="v6-mor-parquetlog-h0150", v9="v9-mor-parquetlog-h120")),
     Feature("a schema that has changed", often(_GOLDEN, v6="v6-mor-evolved-h0150", v9="v9-mor-evolved-h120")),
     Feature(

@@ -182,7 +182,7 @@ def test_rows_without_meta_fields_have_the_keys_that_are_made_of_their_columns()
     ("key", "value", "feature"),
     [
         ("hoodie.datasource.write.slash.separated.date.partitioning", "true", "slash-separated dates"),
-        ("hoodie.table.base.file.format", "LANCE", "base files of format LANCE"),
+        ("hoodie.table.base.file.format", "VORTEX", "base files of format VORTEX"),
         ("hoodie.record.merge.mode", "CUSTOM", "CUSTOM merge mode"),
         ("hoodie.table.keygenerator.type", "SPARK_SQL", "key generator SPARK_SQL"),
         ("hoodie.table.keygenerator.class", "com.example.Mine", "key generator com.example.Mine"),
@@ -217,7 +217,7 @@ def test_custom_delete_markers_count_in_reads_and_writes(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("key", "value", "feature"),
     [
-        ("hoodie.table.base.file.format", "LANCE", "base files of format LANCE"),
+        ("hoodie.table.base.file.format", "VORTEX", "base files of format VORTEX"),
         ("hoodie.record.merge.mode", "CUSTOM", "CUSTOM merge mode"),
     ],
 )

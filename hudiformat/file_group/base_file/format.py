@@ -14,14 +14,13 @@ from typing import Protocol
 import pyarrow as pa
 
 from hudiformat.codec.statistics import ColumnStatistics
-from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.filters import FileFilter
 from hudiformat.file_group.base_file.hfile import HFILE
+from hudiformat.file_group.base_file.lance import LANCE
 from hudiformat.file_group.base_file.orc import ORC
 from hudiformat.file_group.base_file.parquet import PARQUET
 from hudiformat.file_group.base_file.row_groups import NewFile
-from hudiformat.naming.file_names import BASE_FILE_EXTENSIONS
 from hudiformat.storage.protocol import OutputFile, Storage
 
 
@@ -141,7 +140,7 @@ class WritableFormat(BaseFileFormat, Protocol):
 
 WRITABLE_FORMATS: Mapping[str, WritableFormat] = {"PARQUET": PARQUET, "ORC": ORC}
 """The formats in which base files are written, by their names in Hudi's table properties."""
-FORMATS: Mapping[str, BaseFileFormat] = {**WRITABLE_FORMATS, "HFILE": HFILE}
+FORMATS: Mapping[str, BaseFileFormat] = {**WRITABLE_FORMATS, "HFILE": HFILE, "LANCE": LANCE}
 """The formats that are read."""
 _BY_EXTENSION = {one.extension: one for one in FORMATS.values()}
 
@@ -152,16 +151,5 @@ def format_named(name: str) -> WritableFormat:
 
 
 def format_of(path: str) -> BaseFileFormat:
-    """Return the format of the base file at *path*, by its extension.
-
-    Raises:
-        UnsupportedFeatureError: Hudi has such base files, and they are not supported.
-    """
-    extension = path.rpartition(".")[2]
-    if extension in BASE_FILE_EXTENSIONS and extension not in _BY_EXTENSION:
-        raise UnsupportedFeatureError(
-            f"{path}: expected a base file of format {', '.join(FORMATS)}, found one of format {extension.upper()}; "
-            "read it with Hudi",
-            feature=f"base files of format {extension.upper()}",
-        )
-    return _BY_EXTENSION.get(extension, PARQUET)
+    """Return the format of the base file at *path*, by its extension."""
+    return _BY_EXTENSION.get(path.rpartition(".")[2], PARQUET)

@@ -146,7 +146,7 @@ _REFUSED: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("hoodie.read.timeline.holes.resolution.policy", "a pending write that others have overtaken is an error", ()),
     (
         "hoodie.read.blob.inline.mode",
-        "it is for base files in Lance, which are not read; others have the bytes",
+        "it is for blobs in base files in Lance; others have the bytes",
         ("CONTENT",),
     ),
     ("hoodie.errortable.enable", "rows that cannot be written are an error", ()),
