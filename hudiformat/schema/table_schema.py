@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from hudiformat.codec.avro.schema import arrow_to_avro, avro_to_arrow, choose_fields
 from hudiformat.codec.avro.types import format_avro_types, parse_avro_types
 from hudiformat.codec.conversion import convert_to_schema, has_wrong_label
-from hudiformat.codec.custom_types import as_columns_of, check_blobs, has_blobs
+from hudiformat.codec.custom_types import as_columns_of, check_blobs
 from hudiformat.errors import DataError, OptionError, SchemaError, UnsupportedFeatureError, suggest_names
 from hudiformat.naming.keys import format_row, format_values, paths_of_texts, record_keys
 from hudiformat.naming.time_zones import Zone
@@ -173,15 +173,15 @@ class TableSchema:
         own = batch.select([name for name in batch.schema.names if not is_meta_field(name) or name in carried])
         self.check(own.schema)
         fitted = convert_to_schema(own, self.arrow)
-        if _has_blobs(self.avro):
+        if _BLOB in self.avro:
             check_blobs(fitted)
         return fitted
 
     def check(self, schema: pa.Schema) -> None:
         """Raise a SchemaError if rows of *schema* cannot be written to the table; no row is read."""
         incoming, table = without_meta_fields(schema), self.arrow
-        # refuses what Avro cannot represent
-        arrow_to_avro(as_columns_of(incoming, table), name="incoming", namespace="hoodie")
+        own = incoming if incoming.equals(table) else as_columns_of(incoming, table)
+        arrow_to_avro(own, name="incoming", namespace="hoodie")  # refuses what Avro cannot represent
         known = set(table.names)
         for name in incoming.names:
             if name not in known:
@@ -262,6 +262,8 @@ def _avro_with_meta(avro: str, *, operation: bool) -> str:
     return json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
 
 
+_BLOB = '"blob"'
+"""A part of each Avro schema with blobs, and of few others."""
 _Rows = TypeVar("_Rows", pa.Table, pa.RecordBatch, pa.Table | pa.RecordBatch)
 
 KEY_META_NAMES = (RECORD_KEY, PARTITION_PATH)
@@ -472,11 +474,6 @@ def _has_field(kind: pa.DataType, path: str) -> bool:
 def stored_keys(rows: pa.Table) -> pa.ChunkedArray:
     """Return the record keys of rows that have meta fields."""
     return rows[RECORD_KEY]
-
-
-@lru_cache(maxsize=64)
-def _has_blobs(avro: str) -> bool:
-    return any(map(has_blobs, _own_columns(avro)))
 
 
 @lru_cache(maxsize=64)

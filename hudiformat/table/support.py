@@ -120,8 +120,8 @@ def refuse_columns_of_format(config: TableConfig, schema: pa.Schema) -> None:
 
     Source: HoodieSchema.validateNoVectorInNestedRecord, Hudi 1.2.0: a change-data log has the rows in a record.
     """
-    vector = next((field.name for field in schema if is_vector(field.type)), None)
-    if vector is not None and config.cdc_enabled:
+    vectors = [field.name for field in schema if is_vector(field.type)] if config.cdc_enabled else []
+    for vector in vectors:
         raise UnsupportedFeatureError(
             f"the column {vector}: expected no vector in a table that logs its changes (hoodie.table.cdc.enabled), "
             "found one, which Hudi neither writes into such a log nor shows in its changes; make the table without",

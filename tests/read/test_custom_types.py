@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import hudiformat as hf
+from benchmarks.vectors import vectors
 from hudiformat.catalogs.column_types import hive_type, spark_schema_text
 from hudiformat.cli.app import run
 from hudiformat.codec.avro.schema import arrow_to_avro
 from hudiformat.codec.avro.types import parse_avro_types
 from hudiformat.codec.custom_types import BLOB_TYPE, VARIANT_TYPE
+from hudiformat.file_group.base_file.copying import CopiedBaseFile
 from tests.foreign.foreign_tables import names, unpack
 
 CUSTOM = names("types-custom-")
@@ -247,3 +250,25 @@ def test_catalogs_are_told_of_bytes_and_structs() -> None:
     assert [field["metadata"] for field in fields] == [{}, {}, {"hudi_type": "BLOB"}]
     assert fields[0]["type"] == "binary"
     assert [one["name"] for one in fields[2]["type"]["fields"]] == ["type", "data", "reference"]
+
+
+def test_row_groups_with_vectors_are_copied_by_a_clustering(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copied: list[object] = []
+    close = CopiedBaseFile.close
+    monkeypatch.setattr(CopiedBaseFile, "close", lambda *args, **named: (copied.append(args), close(*args, **named))[1])
+    rows = vectors(2400, 1024)
+    options = {"hoodie.parquet.compression.codec": "snappy", "hoodie.parquet.small.file.limit": "0"}
+    table = hf.create_table(
+        tmp_path / "t", name="t", schema=rows.schema, record_key="k", table_type="COPY_ON_WRITE", options=options
+    )
+    for first in (0, 1200):
+        table.bulk_insert(rows.slice(first, 1200))
+    before = table.snapshot(columns=["k", "v"]).sort_by("k")
+    assert table.cluster()
+    assert copied
+    assert table.snapshot(columns=["k", "v"]).sort_by("k").equals(before)
+    [slice_] = table.file_slices()
+    assert slice_.base_file is not None
+    footer = pq.read_metadata(tmp_path / "t" / str(slice_.base_file.name)).metadata or {}
+    assert footer[b"hoodie.vector.columns"] == b"v:VECTOR(1024)"
+    assert table.verify() == []

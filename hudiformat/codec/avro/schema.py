@@ -23,7 +23,6 @@ from hudiformat.codec.custom_types import (
     VARIANT,
     VARIANT_AVRO,
     VARIANT_TYPE,
-    has_blobs,
     is_number_list,
     is_vector,
     named_type,
@@ -41,6 +40,8 @@ META_COLUMNS = (
     "_hoodie_file_name",
 )
 
+_SHARED = re.compile('"logicalType": "(blob|vector)"')
+"""Types whose name does not depend on their column, so that columns share it."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LOGICAL: dict[pa.DataType, tuple[str, str]] = {
     pa.date32(): ("int", "date"),
@@ -80,7 +81,7 @@ def arrow_to_avro(schema: pa.Schema, *, name: str, namespace: str) -> str:
     if namespace:
         definition["namespace"] = namespace
     fields = _fields(_with_vectors(schema), f"{namespace}.{name}" if namespace else name, "")
-    if any(is_vector(field.type) or has_blobs(field) for field in schema):  # columns share the names of their types
+    if _SHARED.search(json.dumps(fields)):
         fields = _define_once(fields, set())
     for item in fields:
         if item["name"] in META_COLUMNS and "default" in item:
@@ -106,7 +107,7 @@ def avro_to_arrow(schema_json: str) -> pa.Schema:
 @lru_cache(maxsize=256)
 def has_vectors(schema_json: str) -> bool:
     """Return whether a column of an Avro record schema is a vector, whose records have bytes."""
-    return any(map(is_vector, avro_to_arrow(schema_json).types))
+    return any(map(pat.is_fixed_size_list, avro_to_arrow(schema_json).types))
 
 
 def choose_fields(schema_json: str, names: Sequence[str]) -> str:
@@ -193,6 +194,8 @@ def _with_vectors(schema: pa.Schema) -> pa.Schema:
     Raises:
         SchemaError: a column is no vector, and its metadata says that it is one.
     """
+    if not any(field.metadata or pat.is_fixed_size_list(field.type) for field in schema):  # the usual case
+        return schema
     return pa.schema([_with_vector(field, named_type(field)) for field in schema])
 
 
@@ -219,6 +222,8 @@ def _named_type(field: pa.Field, namespace: str, path: str) -> dict[str, Any] | 
     Raises:
         SchemaError: the field's type is not that of what its metadata names.
     """
+    if field.metadata is None:  # the usual case
+        return None
     named, kind = named_type(field), field.type
     expected = {BLOB: BLOB_TYPE, VARIANT: VARIANT_TYPE}.get(named)
     if expected is not None and _all_nullable(kind) != _all_nullable(expected):

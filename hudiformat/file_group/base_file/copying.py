@@ -8,7 +8,9 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudiformat.codec.log.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY
+from hudiformat.codec.avro.schema import avro_to_arrow
+from hudiformat.codec.custom_types import stored_schema
+from hudiformat.codec.log.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, vector_columns
 from hudiformat.codec.parquet.copying import RowGroupCopier
 from hudiformat.codec.parquet.dates import GREGORIAN
 from hudiformat.codec.parquet.rows import read_batches
@@ -87,6 +89,7 @@ class CopiedBaseFile:
         texts = footer_of(FileKeys.of_keys(keys) if bloom_filter else FileKeys(key_range_of(keys), None))
         self.bloom_filter = texts.get(BLOOM_FILTER)
         texts |= {AVRO_SCHEMA_KEY: avro_schema, MODEL_KEY: "avro", **GREGORIAN}
+        texts |= vector_columns(avro_to_arrow(avro_schema))
         return self._copier.close({key.encode(): text.encode() for key, text in texts.items()})
 
 
@@ -123,7 +126,7 @@ def can_be_copied(
 def _is_alike(file: pq.ParquetFile, schema: pa.Schema, compression: str) -> bool:
     groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
     codecs = {group.column(column).compression.lower() for group in groups for column in range(group.num_columns)}
-    has_columns: bool = file.schema_arrow.equals(schema)
+    has_columns: bool = file.schema_arrow.equals(stored_schema(schema))
     return has_columns and codecs <= {compression.lower()}
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from hudiformat.codec.avro.schema import has_vectors
 from hudiformat.codec.custom_types import store_vectors, stored_schema
 from hudiformat.codec.log.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, compression_level, vector_columns
 from hudiformat.codec.parquet.dates import GREGORIAN
@@ -32,17 +33,19 @@ class ParquetBaseFileWriter(RowGroupWriter):
         self._writer: pq.ParquetWriter | None = None
         self._footers: list[pq.FileMetaData] = []
         self._with_nan: list[frozenset[str]] = []
+        self._has_vectors = has_vectors(new.avro_schema)
 
     def _write_group(self, group: pa.Table, size: int) -> None:
-        group = store_vectors(group)
+        group = store_vectors(group) if self._has_vectors else group
         self._writer = self._writer or self._parquet_writer(group, size)
         self._writer.write_table(group, row_group_size=group.num_rows)
         self._with_nan.append(columns_with_nan(group))
 
     def _finish(self, footer: Mapping[str, str]) -> int:
         schema = self._new.schema
-        writer = self._writer or self._parquet_writer(stored_schema(schema).empty_table(), 0)
-        named = {AVRO_SCHEMA_KEY: self._new.avro_schema, MODEL_KEY: "avro", **GREGORIAN, **vector_columns(schema)}
+        stored, vectors = (stored_schema(schema), vector_columns(schema)) if self._has_vectors else (schema, {})
+        writer = self._writer or self._parquet_writer(stored.empty_table(), 0)
+        named = {AVRO_SCHEMA_KEY: self._new.avro_schema, MODEL_KEY: "avro", **GREGORIAN, **vectors}
         writer.add_key_value_metadata({**named, **footer})
         return close_writer(writer, self._target, self._sink, self._with_nan)
 
