@@ -253,9 +253,14 @@ def test_catalogs_are_told_of_bytes_and_structs() -> None:
 
 
 def test_row_groups_with_vectors_are_copied_by_a_clustering(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    copied: list[object] = []
+    copied: list[str] = []
     close = CopiedBaseFile.close
-    monkeypatch.setattr(CopiedBaseFile, "close", lambda *args, **named: (copied.append(args), close(*args, **named))[1])
+
+    def note(file: CopiedBaseFile, avro_schema: str, *, bloom_filter: bool) -> int:
+        copied.append(avro_schema)
+        return close(file, avro_schema, bloom_filter=bloom_filter)
+
+    monkeypatch.setattr(CopiedBaseFile, "close", note)
     rows = vectors(2400, 1024)
     options = {"hoodie.parquet.compression.codec": "snappy", "hoodie.parquet.small.file.limit": "0"}
     table = hf.create_table(
