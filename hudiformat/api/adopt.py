@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from hudiformat.api.create import NewTable, create_table, describe_table, refuse_existing
 from hudiformat.api.reading import context_of
-from hudiformat.api.table import Table, table_of
+from hudiformat.api.table import Table
 from hudiformat.arguments import as_name_list, check_arguments
 from hudiformat.errors import OptionError, StorageError, UnsupportedFeatureError
 from hudiformat.file_group.bootstrap.index import encode_bootstrap_index
@@ -33,6 +33,7 @@ from hudiformat.storage.opening import Location, open_storage
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.agreement import options_of
 from hudiformat.table.options.keys import BOOTSTRAP_BASE_PATH
+from hudiformat.table.sources import with_sources
 from hudiformat.table.state import Clock, TableClock, TableContext
 from hudiformat.table.versions import BOOTSTRAP_INDEX
 from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
@@ -358,7 +359,7 @@ def _make_table(job: _Job, adopting: Adopting) -> Table:
 def _open_made(job: _Job, clock: Clock) -> Table:
     config = load_table_config(job.target)
     options = options_of(config, {**job.new.options, BOOTSTRAP_BASE_PATH: job.source.root})
-    return table_of(TableContext(job.target, config, options, clock), job.source)
+    return Table(with_sources(TableContext(job.target, config, options, clock), job.source))
 
 
 def _commit(

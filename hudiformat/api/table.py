@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -27,7 +26,6 @@ from hudiformat.check.verify.verification import verify_table
 from hudiformat.conditions.clauses import Delete, Insert, Update
 from hudiformat.conditions.filters import Filter
 from hudiformat.errors import NotATableError, OptionError
-from hudiformat.file_group.bootstrap.sources import sourced_storage
 from hudiformat.file_group.merging.rule import RecordMerger
 from hudiformat.read.time_travel import Written, instant_text
 from hudiformat.report.page import TableReport, report_table
@@ -49,6 +47,7 @@ from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.agreement import options_of
 from hudiformat.table.options.sync import SyncTool
 from hudiformat.table.options.values import Operation
+from hudiformat.table.sources import with_sources
 from hudiformat.table.state import Clock, TableClock, TableContext
 from hudiformat.timeline.config_files import load_table_config
 from hudiformat.timeline.table_config import TableConfig
@@ -101,27 +100,7 @@ def open_table(
     config = _config_of(storage)
     chosen = options_of(config, options)
     context = TableContext(storage, config, chosen, clock or TableClock(config.timeline_zone), merger=merger)
-    if not chosen.bootstrap_base_path:
-        return table_of(context)
-    return table_of(context, open_storage(chosen.bootstrap_base_path, storage_options=storage_options))
-
-
-def table_of(context: TableContext, source: Storage | None = None) -> Table:
-    """Return the table of *context*; *source* is the storage of its source files, if the user has named their folder.
-
-    If the properties of a bootstrapped table name its own folder, the source files are read from that.
-    """
-    storage, named = context.storage, context.config.bootstrap_base_path
-    if named is None:
-        return Table(context)
-    if source is None and named.removeprefix("file:").rstrip("/") == storage.root.rstrip("/"):
-        source = storage
-    sourced = sourced_storage(storage, source, context.config, partial(_own_columns, context))
-    return Table(replace(context, storage=sourced))
-
-
-def _own_columns(context: TableContext) -> pa.Schema:
-    return context.state().schema.arrow
+    return Table(with_sources(context, storage_options=storage_options))
 
 
 def _config_of(storage: Storage) -> TableConfig:

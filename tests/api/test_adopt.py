@@ -361,3 +361,15 @@ def test_an_adopted_table_changes_its_version(tmp_path: Path, version: int, to: 
     assert (table.config.version, values(table, "id", "v", "p"), table.verify()) == (to, before, [])
     key = f"hoodie.bootstrap.index.{'type' if to == 9 else 'class'}"
     assert key in table.config.properties
+
+
+def test_a_repair_does_not_take_rows_of_source_files_for_lost(tmp_path: Path) -> None:
+    write_files(tmp_path, ["p=x"])
+    table = hf.adopt(tmp_path, record_key="id", partition_by="p", ordering="ts", table_type="MERGE_ON_READ")
+    assert hf.repair_table(table.path, apply=True).steps == ()
+    (tmp_path / "elsewhere").mkdir()
+    lost = {BASE_PATH: str(tmp_path / "elsewhere")}
+    assert len(hf.open_table(table.path, options=lost).verify()) == 1
+    with pytest.raises(UnsupportedFeatureError, match="nothing of the file group is repaired before"):
+        hf.repair_table(table.path, apply=True, options=lost)
+    assert reopened(tmp_path).count() == 5

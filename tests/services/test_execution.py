@@ -44,7 +44,7 @@ def names(file_slice: FileSlice) -> tuple[object, ...]:
 
 def test_an_entry_of_a_plan_names_its_slice_and_gives_its_sizes(table: Table) -> None:
     [file_slice] = logged(table).file_slices()
-    operation = compaction_operation(file_slice)
+    operation = compaction_operation(table._context.storage, file_slice)
     assert names(slice_of(operation)) == names(file_slice)
     assert operation.metrics is not None
     assert operation.metrics["TOTAL_LOG_FILES"] == 2
@@ -57,7 +57,7 @@ def test_an_entry_may_have_log_files_alone(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t", options=buckets, partition_by=[])
     table.upsert(rows(("a", 1, "x", 1)))
     [file_slice] = table.file_slices()
-    operation = compaction_operation(file_slice)
+    operation = compaction_operation(table._context.storage, file_slice)
     assert (operation.data_file_path, operation.partition_path) == (None, "")
     assert names(slice_of(operation)) == names(file_slice)
 
@@ -74,7 +74,10 @@ def test_slices_with_log_files_are_mergeable_until_a_plan_names_them(table: Tabl
 def planned(table: Table) -> tuple[Instant, CompactionPlan]:
     """A compaction of *table* that has begun, and its plan."""
     state = table._context.state()
-    plan = CompactionPlan(tuple(map(compaction_operation, mergeable_slices(state))), missing_schedule_partitions=())
+    plan = CompactionPlan(
+        tuple(compaction_operation(state.storage, one) for one in mergeable_slices(state)),
+        missing_schedule_partitions=(),
+    )
     requested = create_requested(state.storage, state.config, TIME, Action.COMPACTION, plan)
     return transition_inflight(state.storage, state.config, requested), plan
 

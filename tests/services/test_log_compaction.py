@@ -116,7 +116,7 @@ def test_files_that_cannot_be_written_are_let_go_of(tmp_path: Path, monkeypatch:
 
 def test_one_that_others_planned_is_run_unless_a_compaction_came_after_it(tmp_path: Path) -> None:
     table = grown(tmp_path)
-    plan = CompactionPlan(tuple(map(compaction_operation, table.file_slices())))
+    plan = CompactionPlan(tuple(compaction_operation(table._context.storage, one) for one in table.file_slices()))
     instant = create_requested(table._context.storage, table.config, "20240229130000000", Action.LOG_COMPACTION, plan)
     assert [commit.instant for commit in table.log_compact()] == [instant.time]
     create_requested(table._context.storage, table.config, "20240229130000005", Action.LOG_COMPACTION, plan)
@@ -131,7 +131,9 @@ def test_a_slice_whose_blocks_are_all_gone_gets_no_file(tmp_path: Path) -> None:
     (file_slice,) = table.file_slices()
     name = str(file_slice.log_files[0].name)
     (Path(table.path) / "x" / name).write_bytes(b"")
-    plan = CompactionPlan((replace(compaction_operation(file_slice), delta_file_paths=(name,)),))
+    plan = CompactionPlan(
+        (replace(compaction_operation(table._context.storage, file_slice), delta_file_paths=(name,)),)
+    )
     create_requested(table._context.storage, table.config, "20240229130000000", Action.LOG_COMPACTION, plan)
     assert [commit.stats for commit in table.log_compact()] == [()]
 

@@ -18,8 +18,9 @@ from hudiformat.check.repair.repair_folder import RepairFolder
 from hudiformat.check.repair.steps import Job, RepairKind, RepairStep
 from hudiformat.check.verify.finding import TableFinding, TableFindingKind
 from hudiformat.check.verify.verification import stored_schema
-from hudiformat.errors import HudiFormatError
+from hudiformat.errors import HudiFormatError, UnsupportedFeatureError
 from hudiformat.file_group.base_file.footers import read_footer
+from hudiformat.file_group.bootstrap.sources import is_bootstrapped
 from hudiformat.file_group.damage import DamageMode
 from hudiformat.file_group.renamed_columns import scan_batches
 from hudiformat.file_group.slices import FileSlice, LogFile, build_slices
@@ -105,16 +106,31 @@ def _is_sound(state: TableState, path: str, name: str) -> bool:
             state.storage, join_path(path, name), stored_schema(state), history=schema_history(state)
         ):
             pass
-    except HudiFormatError:
+    except HudiFormatError as error:
+        _refuse_bootstrapped(state.storage, join_path(path, name), error)
         return False
     return True
+
+
+def _refuse_bootstrapped(storage: Storage, path: str, error: HudiFormatError) -> None:
+    """Raise an UnsupportedFeatureError for a base file whose rows are in a source file: they may not be lost at all.
+
+    The user may have named another folder, or none.
+    """
+    if is_bootstrapped(path):
+        raise UnsupportedFeatureError(
+            f"{storage.root}/{path}: expected a base file whose rows can be read, to repair its file group, found one "
+            f"of a bootstrap: {error}; nothing of the file group is repaired before",
+            feature="repair of file groups with source files that cannot be read",
+        ) from error
 
 
 def _can_open(storage: Storage, path: str, one: FileSlice) -> bool:
     """Return whether at least the footer of the base file can be read."""
     try:
         read_footer(storage, join_path(path, str(one.base_file.name if one.base_file else "")), pa.schema([]), [])
-    except HudiFormatError:
+    except HudiFormatError as error:
+        _refuse_bootstrapped(storage, join_path(path, str(one.base_file.name if one.base_file else "")), error)
         return False
     return True
 

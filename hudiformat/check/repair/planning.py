@@ -32,6 +32,7 @@ from hudiformat.naming.instants import format_instant
 from hudiformat.storage.opening import Location, open_storage
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.agreement import options_of
+from hudiformat.table.sources import with_sources
 from hudiformat.table.state import Clock, TableClock, TableContext, TableState
 from hudiformat.timeline.table_config import TableConfig
 from hudiformat.timeline.timeline import Action, load_timeline
@@ -86,7 +87,8 @@ def repair_table(
 
     def context_of(config: TableConfig) -> TableContext:
         chosen = options_of(config, options or {})
-        return TableContext(storage, config, chosen, clock or TableClock(config.timeline_zone), merger=merger)
+        context = TableContext(storage, config, chosen, clock or TableClock(config.timeline_zone), merger=merger)
+        return with_sources(context, storage_options=storage_options)
 
     look = _Planner(
         storage, context_of, dict(properties or {}), WriterTimeout(storage, dead_after), keys=keys, labels=labels
