@@ -370,6 +370,6 @@ def test_a_repair_does_not_take_rows_of_source_files_for_lost(tmp_path: Path) ->
     (tmp_path / "elsewhere").mkdir()
     lost = {BASE_PATH: str(tmp_path / "elsewhere")}
     assert len(hf.open_table(table.path, options=lost).verify()) == 1
-    with pytest.raises(UnsupportedFeatureError, match="nothing of the file group is repaired before"):
+    with pytest.raises(UnsupportedFeatureError, match="to repair a file group, found a base file of a bootstrap"):
         hf.repair_table(table.path, apply=True, options=lost)
     assert reopened(tmp_path).count() == 5

@@ -119,8 +119,8 @@ def _refuse_bootstrapped(storage: Storage, path: str, error: HudiFormatError) ->
     """
     if is_bootstrapped(path):
         raise UnsupportedFeatureError(
-            f"{storage.root}/{path}: expected a base file whose rows can be read, to repair its file group, found one "
-            f"of a bootstrap: {error}; nothing of the file group is repaired before",
+            f"{storage.root}/{path}: expected rows that can be read, to repair a file group, found a base file of a "
+            f"bootstrap: {error}; put its source file back, or name the folder of it by hoodie.bootstrap.base.path",
             feature="repair of file groups with source files that cannot be read",
         ) from error
 
