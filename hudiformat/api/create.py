@@ -15,7 +15,7 @@ from hudiformat.file_group.base_file.format import WRITABLE_FORMATS
 from hudiformat.naming.file_names import BASE_FILE_EXTENSIONS
 from hudiformat.naming.timed_partitions import timed_options
 from hudiformat.schema.meta_fields import check_delete_column
-from hudiformat.schema.table_schema import RowKeys, TableSchema, refuse_nested
+from hudiformat.schema.table_schema import RowKeys, TableSchema, field_type
 from hudiformat.storage.opening import Location, open_storage
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.bucket_config import save_bucket_rules
@@ -150,7 +150,7 @@ def describe_table(
     types = types or partition_types_of(options)
     generator = _key_generator(options, types, partition_by)
     merging = merging_of(options, ordering, version=version)
-    _check_columns(schema, record_key, merging.ordering_fields, partition_by)
+    _check_columns(schema, record_key, merging.ordering_fields, partition_by, ordering=merging.ordering_fields)
     _check_types(schema, merging.ordering_fields)
     drops = _drops_partition_columns(options, table_type, generator, partition_by)
     stored = pa.schema([field for field in schema if not (drops and field.name in partition_by)])
@@ -237,12 +237,12 @@ def _check_keys(config: TableConfig, schema: pa.Schema, options: WriteOptions) -
         )
 
 
-def _check_columns(schema: pa.Schema, *groups: Sequence[str]) -> None:
+def _check_columns(schema: pa.Schema, *groups: Sequence[str], ordering: Sequence[str]) -> None:
+    """Refuse columns that are not there; only those of keys and partition paths may be fields of structs."""
     there = set(schema.names)
     for group in groups:
         for name in group:
-            if name not in there:
-                refuse_nested(schema, name)
+            if name not in there and (group is ordering or field_type(schema, name) is None):
                 raise unknown_column_error(name, schema.names)
         if len(set(group)) < len(group):
             raise OptionError(f"expected each column once, found {', '.join(group)}; leave out what is named again")

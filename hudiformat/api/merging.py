@@ -64,7 +64,7 @@ def merge_rows(state: TableState, *, source: ArrowRows, clauses: Sequence[Clause
     checked = check_rows(state, Operation.UPSERT, state.schema.arrow)
     keys = RowKeys.of(state.config)
     is_global = state.options.is_global
-    fixed = list(keys.key_fields if is_global else keys.columns)
+    fixed = list(keys.key_columns if is_global else keys.columns)
     for clause in clauses:
         check_clause(clause, checked.schema.arrow.names, fixed)
     rows = adapt_to_schema(as_reader(source), checked.schema.arrow).read_all().combine_chunks()
@@ -199,7 +199,8 @@ class _Merge:
         config, rows = self.plan.config, self.source.rows
         arrow = self.plan.schema.arrow
         # A partition column is read from the partition path, whose value may differ from the value in the row's key.
-        names = [name for name in RowKeys.of(config).key_fields if name not in config.partition_fields]
+        keys = RowKeys.of(config)
+        names = [name for name in keys.key_columns if name in keys.key_fields and name not in keys.partition_columns]
         values = {name: rows[name].cast(arrow.field(name).type) for name in names}
         each = [pc.field(name).isin(pc.unique(column)) for name, column in values.items()]
         return reduce(and_, each) if rows.num_rows and each else None
@@ -253,8 +254,8 @@ class _Merge:
         return sorted({(one.path, group) for one in located if not one.is_new for group in one.groups_with_rows})
 
     def _partition_schema(self) -> pa.Schema:
-        """Return the schema of the columns that partition paths are made of."""
-        names = RowKeys.of(self.plan.config).partition_fields
+        """Return the schema of the partition columns of which queries may show what the path says."""
+        names = RowKeys.of(self.plan.config).shown_from_path
         return pa.schema([field for field in self.plan.schema.arrow if field.name in names])
 
     def _join(self, target: tuple[pa.Table, pa.Table] | None, numbers: Integers) -> pa.Table:

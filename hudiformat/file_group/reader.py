@@ -57,7 +57,7 @@ from hudiformat.naming.file_names import join_path
 from hudiformat.schema.internal_schema import SchemaHistory
 from hudiformat.schema.meta_fields import COMMIT_TIME, OPERATION, RECORD_KEY
 from hudiformat.schema.partition_columns import PartitionColumns
-from hudiformat.schema.table_schema import TableSchema
+from hudiformat.schema.table_schema import TableSchema, columns_of
 from hudiformat.storage.mapping import release_pages
 from hudiformat.storage.protocol import Storage
 from hudiformat.timeline.table_config import TableConfig
@@ -163,7 +163,7 @@ class SliceReader:
         config, names = self.config, self.output_schema.names
         unknown = {path.partition(".")[0] for path in unknown_logical_types(self.schema.avro)}
         known = (name for name in config.ordering_fields if name in names and name not in unknown)
-        return next(known, COMMIT_TIME if config.populate_meta_fields else config.record_key_fields[0])
+        return next(known, COMMIT_TIME if config.populate_meta_fields else columns_of(config.record_key_fields)[0])
 
     @property
     def _stored_schema(self) -> pa.Schema:
@@ -309,7 +309,7 @@ class SliceReader:
 
     def _columns_for_merging(self, rule: MergeRule) -> Iterable[str]:
         """Return the columns that merging needs."""
-        keys = (RECORD_KEY,) if self.config.populate_meta_fields else self.config.record_key_fields
+        keys = (RECORD_KEY,) if self.config.populate_meta_fields else columns_of(self.config.record_key_fields)
         return dict.fromkeys([*keys, *rule.columns])
 
     def _select_stored(self, names: Iterable[str]) -> pa.Schema:

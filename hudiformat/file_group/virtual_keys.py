@@ -33,7 +33,7 @@ class VirtualKeys:
         if config.populate_meta_fields:
             return None
         keys = RowKeys.of(config)
-        return cls(keys, pa.schema([schema.arrow.field(name) for name in keys.key_fields]))
+        return cls(keys, pa.schema([schema.arrow.field(name) for name in keys.key_columns]))
 
     def stored(self, wanted: pa.Schema) -> pa.Schema:
         """Return the columns to read for *wanted*: the key columns in place of the record key."""

@@ -334,7 +334,22 @@ class RowKeys:
     @property
     def columns(self) -> list[str]:
         """The columns that record keys and partition paths are made of, without duplicates."""
-        return list(dict.fromkeys([*self.key_fields, *self.partition_fields, *self.key_meta_fields]))
+        return list(dict.fromkeys([*self.key_columns, *self.partition_columns, *self.key_meta_fields]))
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        """The columns that have the key fields, which may be fields of structs."""
+        return columns_of(self.key_fields)
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """The columns that have the partition fields, which may be fields of structs."""
+        return columns_of(self.partition_fields)
+
+    @property
+    def shown_from_path(self) -> tuple[str, ...]:
+        """The stored columns of which queries may show what the path says, and writes keep what files store."""
+        return tuple(name for name in self.partition_columns if name in self.partition_fields and not self.dropped)
 
     def schema_of_rows(self, table: TableSchema) -> TableSchema:
         """Return the schema of the rows that are written to a table with the schema *table*."""
@@ -402,7 +417,7 @@ class RowKeys:
             DataError: a column that keys are made of is missing.
             SchemaError: such a column exists twice, or Hudi does not define a text for its type.
         """
-        own = {*self.key_fields, *self.partition_fields}  # Arrow cannot make empty columns of some types
+        own = {*self.key_columns, *self.partition_columns}  # Arrow cannot make empty columns of some types
         empty = pa.schema([one if one.name in own else one.with_type(pa.null()) for one in schema]).empty_table()
         self.record_keys(empty)
         self.partition_paths(empty)
@@ -411,17 +426,18 @@ class RowKeys:
     def _columns(rows: pa.RecordBatch | pa.Table, names: tuple[str, ...]) -> list[pa.Array]:
         columns, there = [], set(rows.schema.names)
         for name in names:
-            if name not in there:
-                refuse_nested(rows.schema, name)
+            outer, *inner = name.split(".")
+            if rows.schema.names.count(outer) > 1:
+                raise SchemaError(f"column {outer} is there twice: rename or drop one", column=outer)
+            if outer not in there or field_type(rows.schema, name) is None:
                 raise DataError(
                     f"the column {name!r}, which the table's keys are made of, is missing"
                     f"{suggest_names(name, rows.schema.names)}; the columns are {', '.join(rows.schema.names)}",
                     column=name,
                 )
-            if rows.schema.names.count(name) > 1:
-                raise SchemaError(f"column {name} is there twice: rename or drop one", column=name)
-            column = rows.column(name)
-            columns.append(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
+            column = rows.column(outer)
+            column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+            columns.append(pc.struct_field(column, inner) if inner else column)
         return columns
 
 
@@ -447,28 +463,20 @@ def _timed_fields(config: TableConfig) -> frozenset[str]:
     return frozenset(name for name, kind in pairs if kind == "timestamp")
 
 
-def refuse_nested(schema: pa.Schema, name: str) -> None:
-    """Refuse a column that is a field of a struct: such a column is there, and has another place than others.
-
-    Raises:
-        UnsupportedFeatureError: it is one.
-    """
-    outer, _, inner = name.partition(".")
-    kind = schema.field(outer).type if inner and schema.names.count(outer) == 1 else None
-    if kind is not None and pa.types.is_struct(kind) and _has_field(kind, inner):
-        raise UnsupportedFeatureError(
-            "cannot write rows with the table's keys: expected columns of the table itself, found "
-            f"{name!r}, a field of the struct {outer}; write the table with Hudi, or make the field a column",
-            feature="keys of nested columns",
-        )
+def columns_of(fields: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns of *fields* without duplicates; ``a.b`` is a field of the struct ``a``."""
+    return tuple(dict.fromkeys(name.partition(".")[0] for name in fields))
 
 
-def _has_field(kind: pa.DataType, path: str) -> bool:
-    for name in path.split("."):
-        if not pa.types.is_struct(kind) or kind.get_field_index(name) < 0:
-            return False
-        kind = kind.field(name).type
-    return True
+def field_type(schema: pa.Schema, path: str) -> pa.DataType | None:
+    """Return the type of a column, or of a field ``a.b`` of a struct; None if there is none, or two."""
+    name, *inner = path.split(".")
+    kind = schema.field(name).type if schema.names.count(name) == 1 else None
+    for one in inner:
+        if kind is None or not pa.types.is_struct(kind) or kind.get_field_index(one) < 0:
+            return None
+        kind = kind.field(one).type
+    return kind
 
 
 def stored_keys(rows: pa.Table) -> pa.ChunkedArray:

@@ -9,6 +9,7 @@ Source: HUDI-7001, KeyGenUtils.encodeSingleKeyFieldNameForComplexKeyGen, Hudi 1.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -17,8 +18,8 @@ from hudiformat.codec.log.reader import LogReader
 from hudiformat.errors import HudiFormatError, OptionError
 from hudiformat.file_group.base_file.read import scan_base_file
 from hudiformat.naming.file_names import BaseFileName, base_name, parse_data_file
-from hudiformat.naming.keys import record_keys
 from hudiformat.schema.meta_fields import RECORD_KEY
+from hudiformat.schema.table_schema import RowKeys
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.keys import NEW_KEY_ENCODING
 from hudiformat.table.state import TableState
@@ -52,8 +53,9 @@ def _forms(state: TableState) -> list[tuple[str, str, bool]]:
 
 
 def _form(state: TableState, writes: Sequence[Instant]) -> tuple[str, str, bool] | None:
-    field = state.config.record_key_fields[0]
-    columns = pa.schema([pa.field(RECORD_KEY, pa.string()), state.schema.arrow.field(field)])
+    keys = replace(RowKeys.of(state.config), complex_form=False)
+    own = (state.schema.arrow.field(name) for name in keys.key_columns)
+    columns = pa.schema([pa.field(RECORD_KEY, pa.string()), *own])
     for metadata in state.commits(writes):
         for path in (stat.path for stat in metadata.write_stats if stat.path):
             try:
@@ -62,8 +64,7 @@ def _form(state: TableState, writes: Sequence[Instant]) -> tuple[str, str, bool]
                 continue
             if row is not None and row.num_rows:
                 key = row.column(0)[0].as_py()
-                plain = record_keys([row.column(1)[:1]], [field], complex_form=False)[0].as_py()
-                return path, key, key == plain
+                return path, key, key == keys.record_keys(row)[0].as_py()
     return None
 
 

@@ -32,7 +32,7 @@ def partial_rows(state: TableState, partial: TableSchema, found: pa.Schema) -> T
     _refuse_unsupported(state)
     _check_schema(state, partial)
     keys = RowKeys.of(state.config)
-    wanted = {*keys.key_fields, *keys.partition_fields, *partial.arrow.names}
+    wanted = {*keys.key_columns, *keys.partition_columns, *partial.arrow.names}
     table = state.schema
     rows = table.only([name for name in table.arrow.names if name in wanted])
     for name in sorted(wanted.symmetric_difference(found.names)):

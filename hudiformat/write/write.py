@@ -33,7 +33,7 @@ from hudiformat.errors import SchemaError, UnsupportedFeatureError, warn
 from hudiformat.naming.file_names import WriteToken
 from hudiformat.schema.evolution import SCHEMA_ON_READ, WIDEN_DECIMALS, wider_decimals
 from hudiformat.schema.meta_fields import check_delete_column
-from hudiformat.schema.table_schema import RowKeys, SchemaChange, TableSchema, as_reader
+from hudiformat.schema.table_schema import RowKeys, SchemaChange, TableSchema, as_reader, field_type
 from hudiformat.schema.time_labels import unit_of
 from hudiformat.storage.closing import FileCloser
 from hudiformat.storage.opening import open_storage
@@ -208,13 +208,17 @@ def refuse_new_kinds(state: TableState, table: TableSchema, *, by_ids: bool) -> 
     changed = {one.name: one.type for one in old if kinds.get(one.name, one.type) != one.type}
     check_delete_column(pa.schema([one for one in new if old.get_field_index(one.name) < 0]))
     for name in (*keys.key_fields, *keys.partition_fields):
-        if name in changed and not _has_the_same_text(changed[name], new.field(name).type):
-            raise _type_change_error(name, changed[name], new, "existing rows would get other keys")
+        before, after = field_type(old, name), field_type(new, name)
+        if before is not None and after not in (None, before) and not _has_the_same_text(before, after):
+            raise _type_change_error(name, before, after, "existing rows would get other keys")
     is_cow = state.config.table_type is TableType.COPY_ON_WRITE
     for name in state.config.ordering_fields if is_cow else ():
         if name in changed and pa.types.is_string(new.field(name).type):
             raise _type_change_error(
-                name, changed[name], new, "Hudi cannot compare strings with the existing ordering values"
+                name,
+                changed[name],
+                new.field(name).type,
+                "Hudi cannot compare strings with the existing ordering values",
             )
     if state.config.metadata_partitions:
         refuse_changes_of_indexed(state, new)
@@ -242,10 +246,9 @@ def _has_the_same_text(old: pa.DataType, new: pa.DataType) -> bool:
     return bool(pa.types.is_integer(old) and (pa.types.is_integer(new) or pa.types.is_string(new)))
 
 
-def _type_change_error(name: str, old: pa.DataType, new: pa.Schema, reason: str) -> SchemaError:
-    kind = new.field(name).type
+def _type_change_error(name: str, old: pa.DataType, new: pa.DataType, reason: str) -> SchemaError:
     return SchemaError(
-        f"column {name} of type {old} cannot become {kind}: {reason}; cast the rows to {old}",
+        f"column {name} of type {old} cannot become {new}: {reason}; cast the rows to {old}",
         column=name,
     )
 

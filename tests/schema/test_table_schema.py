@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from hudiformat import DataError, HudiFormatError, SchemaError, UnsupportedFeatureError
+from hudiformat import DataError, HudiFormatError, SchemaError
 from hudiformat.schema.table_schema import TableSchema
 from tests.tables import SCHEMA, new_table, rows, tree
 
@@ -151,16 +151,6 @@ def test_what_is_no_table_of_rows(tmp_path: Path, data: Any) -> None:
 def test_a_text_that_is_no_schema_is_refused_with_meta_fields_too(avro: str) -> None:
     with pytest.raises(SchemaError):
         _ = TableSchema(avro).avro_with_meta
-
-
-@pytest.mark.parametrize("keys", [{"record_key": ["st.region"]}, {"record_key": ["k"], "partition_by": ["st.region"]}])
-def test_keys_of_nested_columns_are_refused_as_what_they_are(tmp_path: Path, keys: dict[str, list[str]]) -> None:
-    schema = pa.schema([("k", pa.string()), ("st", pa.struct([("region", pa.string())]))])
-    message = r"'st\.region', a field of the struct st; write the table with Hudi"
-    with pytest.raises(UnsupportedFeatureError, match=message) as told:
-        hf.create_table(tmp_path / "t", name="t", schema=schema, **keys)  # type: ignore[arg-type]  # options of several types
-    assert told.value.feature == "keys of nested columns"
-    assert not (tmp_path / "t").exists()
 
 
 @pytest.mark.parametrize("name", ["st.nope", "st.region.nope", "k.nope"])

@@ -33,7 +33,7 @@ class PartitionDeleter(DataSourceArrowWriter):
         self._options = options
         self._named = options.partitions_to_delete
         self._config = config
-        self._keys = schema.only(list(RowKeys.of(config).partition_fields))
+        self._keys = schema.only(list(RowKeys.of(config).partition_columns))
 
     @hide_frames
     def write(  # type: ignore[override]  # a writer of Arrow is given batches

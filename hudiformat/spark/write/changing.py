@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime, time
 from typing import Any, cast
 
@@ -196,6 +197,8 @@ def _rows_where(
 ) -> DataFrame:
     """Return the rows for which *where* is true as the write begins, with PATH, KEY and their group in DELETED_FROM."""
     reader = plan.slice_reader(context.merger)
+    if plan.config.dropped_fields:  # paths tell the partition columns that files lack
+        reader = replace(reader, schema=reader.schema.with_texts(plan.config.dropped_fields))
     every = reader.output_schema
     condition = pruning(spark, where, every) if isinstance(where, str) else as_filter(where, every)
     paths = plan.partitions(open_storage(plan.root))
@@ -217,7 +220,7 @@ def _meta_fields(where: str, every: pa.Schema) -> list[pa.Field]:
 
 def _tag(found: DataFrame, plan: WritePlan, schema: TableSchema, *, deletes: bool) -> DataFrame:
     """Tag the rows with the file groups that they are in; with *deletes*, they are deleted from them (DELETED_FROM)."""
-    found = as_stored(found, RowKeys.of(plan.config).partition_fields)
+    found = as_stored(found, RowKeys.of(plan.config).shown_from_path)
     if plan.uses_buckets:
         found = with_tags(found.drop(PATH, KEY), plan, schema)
     else:

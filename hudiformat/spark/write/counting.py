@@ -33,7 +33,7 @@ def counts_of_inserts(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Co
     parallelism = parallelism_of(plan)
     if parallelism is not None:
         return _by_task(with_tags(df.where(~is_deleted(df, plan)), plan, schema).select(PATH, KEY), parallelism)
-    names = list(RowKeys.of(plan.config).partition_fields)
+    names = list(RowKeys.of(plan.config).partition_columns)
     rows = functions.count_if(~is_deleted(df, plan)).alias(_COUNT)
     counted = df.groupBy(*(functions.col(quote(name)) for name in names)).agg(rows).where(functions.col(_COUNT) > 0)
     found = counted.mapInArrow(in_task(_with_paths, plan, schema.only(names)), f"{PATH} string, {_COUNT} long")

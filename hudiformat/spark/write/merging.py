@@ -127,7 +127,7 @@ def merge(
 
 def _fixed_columns(plan: WritePlan) -> Sequence[str]:
     """Return the columns that no clause may set; with a global index, clauses may set partition columns."""
-    return RowKeys.of(plan.config).key_fields if plan.options.is_global else key_columns(plan)
+    return list(RowKeys.of(plan.config).key_columns) if plan.options.is_global else key_columns(plan)
 
 
 def _rename_to_table_case(source: DataFrame, names: Sequence[str]) -> DataFrame:
@@ -173,7 +173,7 @@ def _apply_clauses(joined: DataFrame, clauses: Sequence[Clause], schema: TableSc
     chosen = joined.withColumn(_CLAUSE, number).where(functions.col(_CLAUSE).isNotNull())
     keys = _fixed_columns(plan)
     has = {field.name for field in schema.arrow if given[field.name] > 1}
-    stored = () if not plan.options.is_global else RowKeys.of(plan.config).partition_fields
+    stored = () if not plan.options.is_global else RowKeys.of(plan.config).shown_from_path
     columns = []
     for field in spark_schema(schema.arrow).fields:
         kept = functions.col(f"{STORED}{field.name}" if field.name in stored else _named(TARGET, field.name))

@@ -37,6 +37,7 @@ from hudiformat.schema.meta_fields import (
     is_meta_field,
     without_file_name,
 )
+from hudiformat.schema.table_schema import field_type
 from hudiformat.storage.closing import BackgroundCalls
 from hudiformat.table.options.values import Operation
 from hudiformat.timeline.commit_metadata import WriteStat
@@ -360,7 +361,8 @@ class MergeHandle:
         """The column of changes that has their keys: the meta field, unless one string column of the table has them."""
         config, schema = self._plan.config, self._plan.schema.arrow
         names = config.record_key_fields
-        if len(names) != 1 or config.uses_complex_keys or not pa.types.is_string(schema.field(names[0]).type):
+        kind = field_type(schema, names[0]) if len(names) == 1 and "." not in names[0] else None
+        if kind is None or config.uses_complex_keys or not pa.types.is_string(kind):
             return RECORD_KEY
         return names[0]
 

@@ -58,7 +58,7 @@ def paths_of(df: DataFrame, config: TableConfig, schema: TableSchema) -> list[st
     Raises:
         DataError: a partition column is missing.
     """
-    names = list(RowKeys.of(config).partition_fields)
+    names = list(RowKeys.of(config).partition_columns)
     if not names:
         return [] if df.isEmpty() else [""]
     check_has_paths(config, arrow_schema(df.schema))
@@ -73,7 +73,7 @@ def paths_of(df: DataFrame, config: TableConfig, schema: TableSchema) -> list[st
 def check_has_paths(config: TableConfig, columns: pa.Schema) -> None:
     """Raise a DataError if a partition column is missing among *columns*."""
     keys = RowKeys.of(config)
-    own = [one if one.name in keys.partition_fields else one.with_type(pa.null()) for one in columns]
+    own = [one if one.name in keys.partition_columns else one.with_type(pa.null()) for one in columns]
     keys.partition_paths(pa.schema(own).empty_table())
 
 
