@@ -230,6 +230,41 @@ LIVE = (
             ("MERGE_ON_READ", (9,) if kind == "postgres" else (6, 8, 9)),
         )
     ),
+    *(
+        Feature(name, often(f"{_C}{test}::test_both_write_in_turns", **ids, long=(6, 9)))
+        for name, test, ids in (
+            (
+                "times in partition paths (key generators TIMESTAMP and CUSTOM)",
+                "test_timed_paths.py",
+                {"v6": "text-6-ours-Custom-MERGE_ON_READ", "v9": "millis-9-ours-TimestampBased-COPY_ON_WRITE"},
+            ),
+            (
+                "tables without meta fields, copy-on-write",
+                "test_virtual_keys.py",
+                {"v6": "hudi-6-COPY_ON_WRITE-GLOBAL_SIMPLE", "v9": "hudi-9-COPY_ON_WRITE-SIMPLE"},
+            ),
+            (
+                "tables without meta fields, merge-on-read",
+                "test_virtual_keys.py",
+                {"v6": "hudi-6-MERGE_ON_READ-SIMPLE", "v9": "hudi-9-MERGE_ON_READ-BUCKET"},
+            ),
+            (
+                "dropped partition columns, copy-on-write",
+                "test_dropped_columns.py",
+                {"v6": "hudi-6-q-false", "v9": "hudi-9-p,q-true"},
+            ),
+            (
+                "record keys and partition paths of fields of structs",
+                "test_nested_keys.py",
+                {"v6": "hudi-6-COPY_ON_WRITE-st.k-st.p-true", "v9": "hudi-9-MERGE_ON_READ-st.k-st.p,st.deep.n-true"},
+            ),
+            (
+                "dates with slashes in partition paths",
+                "test_slash_dates.py",
+                {"v6": "hudi-6-COPY_ON_WRITE", "v9": "hudi-9-MERGE_ON_READ"},
+            ),
+        )
+    ),
     Feature(
         "new rows go where Hudi puts them",
         often(f"{_C}test_sizing.py::test_new_rows_go_where_hudi_puts_them", v9="MERGE_ON_READ", long=(9,)),

@@ -26,7 +26,7 @@ from hudiformat.table.options.keys import KEEP_OPERATIONS, TABLE_KEYS, parse_wri
 from hudiformat.table.options.merging import merging_of
 from hudiformat.table.options.parsers import member_of, parse_boolean
 from hudiformat.table.options.sync import TABLE_EXTRACTOR
-from hudiformat.table.options.timed_paths import partition_types_of, split_partition_fields
+from hudiformat.table.options.timed_paths import SLASHES, partition_types_of, split_partition_fields
 from hudiformat.table.options.values import CdcMode, IndexType, WriteOptions
 from hudiformat.table.state import Clock, TableClock
 from hudiformat.table.support import (
@@ -170,6 +170,7 @@ def describe_table(
         version=version,
         cdc_enabled=_flag(options, "hoodie.table.cdc.enabled"),
         drop_partition_columns=drops,
+        slash_separated_dates=_has_slash_dates(options, generator, partition_by, schema),
         populate_meta_fields=_flag(options, "hoodie.populate.meta.fields", default="true"),
         base_file_format=_base_file_format(options),
         partition_metafile_use_base_format=_flag(options, "hoodie.partition.metafile.use.base.format"),
@@ -278,6 +279,28 @@ def _drops_partition_columns(
             f"{_DROP}: expected a COPY_ON_WRITE table with partition columns, none of them a time in the path, and "
             "without change data, found another; leave the option out",
             option=_DROP,
+        )
+    return True
+
+
+def _has_slash_dates(
+    options: Mapping[str, str], generator: KeyGenerator | None, partition_by: Sequence[str], schema: pa.Schema
+) -> bool:
+    """Return whether the dates in partition paths have slashes.
+
+    Raises:
+        OptionError: there is another number of partition columns than one, or it is none of texts: Hudi 1.2.0 reads no
+            row of a table whose column of dates has such paths.
+    """
+    if not _flag(options, SLASHES):
+        return False
+    kinds = [field_type(schema, name) for name in partition_by]
+    if generator is not None or len(kinds) != 1 or kinds[0] != pa.string():
+        found = ", ".join(f"{name} of type {kind}" for name, kind in zip(partition_by, kinds, strict=True))
+        raise OptionError(
+            f"{SLASHES}: expected one partition column of texts such as 2024-02-29, found {found or 'none'}; leave the "
+            "option out",
+            option=SLASHES,
         )
     return True
 

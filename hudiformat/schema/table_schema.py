@@ -279,7 +279,8 @@ class RowKeys:
     """The rules by which a table's rows get their record key and partition path.
 
     The fields in ``timed`` are times, which become paths as ``time_options`` say, pairs of keys and texts; ``here`` is
-    the time zone of the writer.  Files do not have the partition columns ``dropped``.
+    the time zone of the writer.  Files do not have the partition columns ``dropped``.  With
+    ``slash_dates`` each ``-`` in a path is a slash.
 
     Source: KeyGenUtils, SimpleKeyGenerator, ComplexKeyGenerator, NonpartitionedKeyGenerator,
         TimestampBasedKeyGenerator, CustomKeyGenerator.
@@ -294,6 +295,7 @@ class RowKeys:
     time_options: tuple[tuple[str, str], ...] = ()
     here: Zone | None = None
     dropped: tuple[str, ...] = ()
+    slash_dates: bool = False
 
     @classmethod
     def of(cls, config: TableConfig) -> RowKeys:
@@ -324,6 +326,7 @@ class RowKeys:
             else (),
             here=config.here,
             dropped=config.dropped_fields,
+            slash_dates=config.slash_separated_dates,
         )
 
     @property
@@ -398,12 +401,13 @@ class RowKeys:
             offsets = np.zeros(rows.num_rows + 1, np.int32)  # untouched zero pages take no memory
             return pa.StringArray.from_buffers(rows.num_rows, pa.py_buffer(offsets), pa.py_buffer(b""))
         columns = zip(self._columns(rows, self.partition_fields), self.partition_fields, strict=True)
-        return paths_of_texts(
+        paths = paths_of_texts(
             [self._texts(column, name) for column, name in columns],
             list(self.partition_fields),
             hive_style=self.hive_style,
             url_encode=self.url_encode,
         )
+        return pc.replace_substring(paths, "-", "/") if self.slash_dates else paths
 
     def _texts(self, column: pa.Array, name: str) -> pa.Array:
         if name in self.timed:

@@ -49,6 +49,7 @@ def new_table_config(
     hive_style_partitioning: bool = False,
     url_encode_partitioning: bool = False,
     populate_meta_fields: bool = True,
+    slash_separated_dates: bool = False,
     drop_partition_columns: bool = False,
     partition_metafile_use_base_format: bool = False,
     cdc_enabled: bool = False,
@@ -92,6 +93,7 @@ def new_table_config(
         "hoodie.database.name": database,
         "hoodie.table.cdc.supplemental.logging.mode": "DATA_BEFORE_AFTER" if cdc_enabled else "",
         TYPED_PARTITION_FIELDS: "" if is_new else typed,
+        "hoodie.datasource.write.slash.separated.date.partitioning": "true" if slash_separated_dates else "",
     }
     properties = {
         "hoodie.table.name": name,
@@ -111,6 +113,8 @@ def new_table_config(
         properties["hoodie.table.keygenerator.class"] = f"org.apache.hudi.keygen.{generator.value}"
     if version != VERSION_WITH_COMPLETION_TIMES:  # Hudi 1.0.2 does not write these keys
         extractor = _extractor(partition_fields, hive_style=hive_style_partitioning)
+        if slash_separated_dates and not hive_style_partitioning:
+            extractor = f"{_EXTRACTORS}SlashEncodedDayPartitionValueExtractor"
         properties |= {"hoodie.table.format": "native", "hoodie.table.partition_extractor_class": extractor}
     return config_from_properties({**properties, **(extra or {})}, path="hoodie.properties")
 

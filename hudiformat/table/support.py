@@ -15,6 +15,7 @@ from hudiformat.file_group.merging.rule import behaviour
 from hudiformat.table.key_form import refuse_other_keys
 from hudiformat.table.options.buckets import BucketEngine
 from hudiformat.table.options.keys import KEEP_OPERATIONS, NEW_KEY_ENCODING
+from hudiformat.table.options.timed_paths import SLASHES
 from hudiformat.table.options.values import (
     REPLACING,
     SUPPORTED_INDEX_TYPES,
@@ -81,7 +82,10 @@ def refuse_unwritable(state: TableState) -> None:
             config.cdc_enabled and logging_mode not in {one.value for one in CdcMode},
             f"set hoodie.table.cdc.supplemental.logging.mode to one of {', '.join(one.value for one in CdcMode)}",
         ),
-        "slash-separated dates": (config.slash_separated_dates, _COPY),
+        "slash-separated dates in paths of several columns, or of times": (
+            config.slash_separated_dates and (len(config.partition_fields) != 1 or config.key_generator in _TIMED),
+            f"leave {SLASHES} out, or name one column",
+        ),
         **{
             f"the logical type {logical} of the column {path}": (True, "write it with Hudi")
             for path, logical in _unknown_types(state).items()

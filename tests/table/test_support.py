@@ -181,7 +181,6 @@ def test_rows_without_meta_fields_have_the_keys_that_are_made_of_their_columns()
 @pytest.mark.parametrize(
     ("key", "value", "feature"),
     [
-        ("hoodie.datasource.write.slash.separated.date.partitioning", "true", "slash-separated dates"),
         ("hoodie.table.base.file.format", "VORTEX", "base files of format VORTEX"),
         ("hoodie.record.merge.mode", "CUSTOM", "CUSTOM merge mode"),
         ("hoodie.table.keygenerator.type", "SPARK_SQL", "key generator SPARK_SQL"),

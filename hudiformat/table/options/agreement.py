@@ -19,7 +19,12 @@ from hudiformat.table.options.keys import (
     parse_write_options,
 )
 from hudiformat.table.options.merging import MERGING_KEYS, refuse_other_merging
-from hudiformat.table.options.timed_paths import PARTITION_KEYS, TIMED_PATH_KEYS, partition_types_of
+from hudiformat.table.options.timed_paths import (
+    PARTITION_KEYS,
+    SLASHES,
+    TIMED_PATH_KEYS,
+    partition_types_of,
+)
 from hudiformat.table.options.values import SUPPORTED_INDEX_TYPES, IndexType, WriteOptions
 from hudiformat.timeline.table_config import TableConfig
 
@@ -91,7 +96,7 @@ def _facts(config: TableConfig) -> dict[str, str]:
         "hoodie.payload.ordering.field": ordering,
         **_generators(config),
         **dict.fromkeys(PARTITION_KEYS, _partition_fields(config)),
-        **{key: config.properties[key] for key in TIMED_PATH_KEYS if key in config.properties},
+        **{key: config.properties[key] for key in (*TIMED_PATH_KEYS, SLASHES) if key in config.properties},
         "hoodie.table.ordering.fields": ordering,
         "hoodie.table.precombine.field": ordering,
         "hoodie.datasource.write.precombine.field": ordering,

@@ -93,7 +93,6 @@ _REFUSED: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("hoodie.record.size.estimator.class", "it names a Java class", ()),
     ("hoodie.fileid.prefix.provider.class", "it names a Java class", ()),
     ("hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled", "keys have Hudi's default form", ()),
-    ("hoodie.datasource.write.slash.separated.date.partitioning", "such partitions cannot be written", ()),
     ("hoodie.precommit.validators", "it names Java classes", ()),
     ("hoodie.prewrite.validators", "it names Java classes", ()),
     ("hoodie.table.log.file.format", "log files have Hudi's format", ()),

@@ -42,7 +42,7 @@ from hudiformat.table.options.parsers import (
     parser_of_supported,
 )
 from hudiformat.table.options.sync import GLUE_KEYS, SYNC_KEYS
-from hudiformat.table.options.timed_paths import TIMED_PATH_KEYS
+from hudiformat.table.options.timed_paths import PATH_KEYS
 from hudiformat.table.options.values import (
     FAILED_WRITES_POLICY,
     SUPPORTED_INDEX_TYPES,
@@ -328,7 +328,7 @@ OPTION_KEYS: Mapping[tuple[str, ...], Keys] = {
     ("evolution",): _EVOLUTION_KEYS,
     ("indexing",): _INDEXING_KEYS,
     ("bucketing",): BUCKETING_KEYS,
-    ("timed_paths",): TIMED_PATH_KEYS,
+    ("timed_paths",): PATH_KEYS,
     ("clustering",): CLUSTERING_KEYS,
     ("expiry",): EXPIRY_KEYS,
     ("catalogs",): SYNC_KEYS,

@@ -22,18 +22,20 @@ from hudiformat.naming.timed_partitions import (
     ZONE,
 )
 from hudiformat.table.options.local_zone import local_zone
-from hudiformat.table.options.parsers import Keys, parse_text
+from hudiformat.table.options.parsers import Keys, parse_boolean, parse_text
 from hudiformat.timeline.table_config import KeyGenerator, TableConfig
 
 PARTITION_KEYS = ("hoodie.datasource.write.partitionpath.field", "hoodie.table.partition.fields")
 PARTITION_TYPES = ("simple", "timestamp")
+SLASHES = "hoodie.datasource.write.slash.separated.date.partitioning"
 
 
 @dataclass(frozen=True, slots=True)
 class TimedPathOptions:
     """The values of ``hoodie.keygen.timebased.*`` and of the class that reads dates; None if an option was not given.
 
-    ``partition_types`` are the types of the partition fields, as ``r:SIMPLE,p:TIMESTAMP`` says them.
+    ``partition_types`` are the types of the partition fields, as ``r:SIMPLE,p:TIMESTAMP`` says them.  ``slash_dates``:
+    the dates in the paths of the only partition column are written with slashes, ``2024/02/29``.
 
     Source: TimestampKeyGeneratorConfig, Hudi 1.2.0.
     """
@@ -48,6 +50,7 @@ class TimedPathOptions:
     output_zone: str | None = None
     parser: str | None = None
     partition_types: tuple[str, ...] = ()
+    slash_dates: bool | None = None
 
     @property
     def properties(self) -> dict[str, str]:
@@ -58,7 +61,8 @@ class TimedPathOptions:
     def complete(self, config: TableConfig) -> TableConfig:
         """Return *config* with what its properties do not say about its paths: these options, and the zone."""
         if config.key_generator not in (KeyGenerator.TIMESTAMP, KeyGenerator.CUSTOM):
-            return config
+            slashes = _has_slashes(config) if self.slash_dates is None else self.slash_dates
+            return config if slashes is config.slash_separated_dates else replace(config, slash_separated_dates=slashes)
         types = config.partition_types
         if set(types) == {None} and len(self.partition_types) == len(types):
             types = self.partition_types
@@ -74,6 +78,20 @@ TIMED_PATH_KEYS: Keys = {
         strict=False,
     )
 }
+
+
+PATH_KEYS: Keys = {**TIMED_PATH_KEYS, SLASHES: ("slash_dates", parse_boolean)}
+"""All keys that set an option of this module."""
+
+
+def _has_slashes(config: TableConfig) -> bool:
+    """Return whether the dates in the paths of a table have slashes.
+
+    Hudi keeps the option in no property, but a class that it infers from it.  Paths without slashes would double rows.
+    """
+    inferred = config.properties.get("hoodie.table.partition_extractor_class", "")
+    is_day = inferred.endswith("SlashEncodedDayPartitionValueExtractor") and len(config.partition_fields) == 1
+    return config.slash_separated_dates or is_day
 
 
 def split_partition_fields(key: str, names: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
