@@ -20,11 +20,10 @@ from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.codec.conversion import batch_of
 from hudiformat.codec.hfile.reader import HFileReader
 from hudiformat.codec.hfile.records import SCHEMA_KEY, locate_values
-from hudiformat.codec.statistics import ColumnStatistics, kind_of
 from hudiformat.errors import CorruptTableError, DecodeError, SchemaError, UnsupportedFeatureError
 from hudiformat.file_group.base_file.bloom import BLOOM_FILTER, BLOOM_FILTER_TYPE
 from hudiformat.file_group.base_file.file_indexes import MAX_KEY, MIN_KEY
-from hudiformat.file_group.base_file.filters import HIGHEST, FileFilter
+from hudiformat.file_group.base_file.no_statistics import NoStatistics
 from hudiformat.file_group.base_file.parquet import convert_read_errors
 from hudiformat.storage.protocol import Storage
 
@@ -75,7 +74,7 @@ class _Ranges:
 
 
 @dataclass(frozen=True)
-class HFileBaseFile:
+class HFileBaseFile(NoStatistics):
     """An open HFile, all of whose rows are one row group; see ``hudiformat.file_group.base_file.format.StoredFile``."""
 
     path: str
@@ -139,25 +138,6 @@ class HFileBaseFile:
                 feature=f"a column {_EMPTIED} in HFiles",
             )
         return rows
-
-    def groups_that_match(self, filter: FileFilter) -> None:
-        """Return None: the file has no statistics."""
-
-    def highest(self, group: int, field: pa.Field) -> int:  # noqa: ARG002
-        """Return HIGHEST: the file has no statistics."""
-        return HIGHEST
-
-    def statistics(
-        self, schema: pa.Schema, columns: Sequence[str]
-    ) -> tuple[dict[str, ColumnStatistics], tuple[str, ...]]:
-        """Return no statistics, and the *columns* that the file has."""
-        has_values = (name for name in columns if kind_of(schema, name) is not None)
-        return {}, tuple(name for name in has_values if kind_of(self.schema, name) is not None)
-
-    @property
-    def column_sizes(self) -> Mapping[str, tuple[int, int]]:
-        """Return nothing: rows are stored one after the other."""
-        return {}
 
 
 def _split(arrays: Sequence[pa.Array], rows: int) -> Iterator[pa.Array]:

@@ -18,9 +18,8 @@ from typing import Any
 import pyarrow as pa
 
 from hudiformat.codec.conversion import batch_of
-from hudiformat.codec.statistics import ColumnStatistics, kind_of
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.file_group.base_file.filters import HIGHEST, FileFilter
+from hudiformat.file_group.base_file.no_statistics import NoStatistics
 from hudiformat.file_group.base_file.parquet import convert_read_errors
 from hudiformat.storage.local import LocalStorage
 from hudiformat.storage.protocol import Storage
@@ -85,7 +84,7 @@ def _local_copy(storage: Storage, path: str) -> Iterator[Path]:
 
 
 @dataclass(frozen=True)
-class LanceBaseFile:
+class LanceBaseFile(NoStatistics):
     """An open Lance file, all of whose rows are one row group; see ``...base_file.format.StoredFile``."""
 
     path: str
@@ -139,22 +138,3 @@ class LanceBaseFile:
                     yield rows.slice(start, batch_rows)
             if found != count:
                 raise ValueError(f"expected {count} rows, found {found}")
-
-    def groups_that_match(self, filter: FileFilter) -> None:
-        """Return None: the file has no statistics of values."""
-
-    def highest(self, group: int, field: pa.Field) -> int:  # noqa: ARG002
-        """Return HIGHEST: the file has no statistics of values."""
-        return HIGHEST
-
-    def statistics(
-        self, schema: pa.Schema, columns: Sequence[str]
-    ) -> tuple[dict[str, ColumnStatistics], tuple[str, ...]]:
-        """Return no statistics, and the *columns* that the file has."""
-        has_values = (name for name in columns if kind_of(schema, name) is not None)
-        return {}, tuple(name for name in has_values if kind_of(self.schema, name) is not None)
-
-    @property
-    def column_sizes(self) -> Mapping[str, tuple[int, int]]:
-        """Return nothing: the sizes of columns are not known."""
-        return {}

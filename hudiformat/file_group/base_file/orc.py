@@ -24,9 +24,8 @@ from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.codec.conversion import batch_of
 from hudiformat.codec.custom_types import custom_type_in
 from hudiformat.codec.orc.tail import OrcTail, add_texts
-from hudiformat.codec.statistics import ColumnStatistics, kind_of
 from hudiformat.errors import CorruptTableError, DataError, DecodeError, UnsupportedFeatureError
-from hudiformat.file_group.base_file.filters import HIGHEST, FileFilter
+from hudiformat.file_group.base_file.no_statistics import NoStatistics
 from hudiformat.file_group.base_file.parquet import convert_read_errors
 from hudiformat.file_group.base_file.row_groups import NEVER_FULL, NewFile, RowGroupWriter
 from hudiformat.storage.protocol import OutputFile, Storage
@@ -100,7 +99,7 @@ ORC = OrcFormat()
 
 
 @dataclass(frozen=True)
-class OrcBaseFile:
+class OrcBaseFile(NoStatistics):
     """An open ORC file, whose row groups are its stripes; see ``hudiformat.file_group.base_file.format.StoredFile``."""
 
     path: str
@@ -154,25 +153,6 @@ class OrcBaseFile:
             zone = self.tail.time_zone(self.source, stripe) if self.tail.has_timestamps else "UTC"
         columns = [_convert(found.column(field.name), field.type, zone, field.name) for field in schema]
         return batch_of(columns, schema, count)
-
-    def groups_that_match(self, filter: FileFilter) -> None:
-        """Return None: pyarrow does not give the statistics of stripes."""
-
-    def highest(self, group: int, field: pa.Field) -> int:  # noqa: ARG002
-        """Return HIGHEST: pyarrow does not give the statistics of stripes."""
-        return HIGHEST
-
-    def statistics(
-        self, schema: pa.Schema, columns: Sequence[str]
-    ) -> tuple[dict[str, ColumnStatistics], tuple[str, ...]]:
-        """Return no statistics, and the *columns* that the file has."""
-        has_values = (name for name in columns if kind_of(schema, name) is not None)
-        return {}, tuple(name for name in has_values if kind_of(self.schema, name) is not None)
-
-    @property
-    def column_sizes(self) -> Mapping[str, tuple[int, int]]:
-        """Return nothing: the sizes of columns are not known."""
-        return {}
 
 
 class OrcBaseFileWriter(RowGroupWriter):
