@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 from pyarrow import fs
@@ -109,6 +110,20 @@ def test_a_table_is_opened_through_a_file_system_that_is_handed_in(s3: S3Server,
     storage = hf.open_storage(f"{bucket}/t", filesystem=filesystem)
     hf.create_table(storage, name="t", schema=SCHEMA, record_key=["id"]).insert(rows(("a", 1, 10, "01")))
     assert found(hf.open_table(f"{bucket}/t")) == [("a", 1, 10, "01")]
+
+
+def test_parquet_files_of_a_bucket_become_a_table_in_it(bucket: str) -> None:
+    storage = open_storage(f"{bucket}/files")
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"id": ["a", "b"], "ts": [1, 1]}), sink)
+    storage.create("p=x/a.parquet", sink.getvalue().to_pybytes())
+    hf.adopt(f"{bucket}/files", record_key="id", partition_by="p", ordering="ts")
+    assert [entry.name for entry in storage.list("")] == ["_hudi", "p=x"]
+    table = hf.open_table(f"{bucket}/files/_hudi", options={"hoodie.bootstrap.base.path": f"{bucket}/files"})
+    table.upsert(pa.table({"id": ["b", "c"], "ts": [2, 2], "p": ["x", "x"]}))
+    rows_now = table.snapshot(columns=["id", "ts", "p"]).sort_by("id").to_pylist()
+    assert [tuple(row.values()) for row in rows_now] == [("a", 1, "x"), ("b", 2, "x"), ("c", 2, "x")]
+    assert table.verify() == []
 
 
 @pytest.fixture
