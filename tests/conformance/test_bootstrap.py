@@ -157,3 +157,33 @@ def test_rows_that_are_copied_are_a_table_like_any_other(hudi: RealHudi, tmp_pat
     write_source(tmp_path / "source", hive_style=True)
     table = hf.adopt(tmp_path / "source", record_key="id", partition_by="p", ordering="ts", name="t", copy=True)
     assert multiset(table.snapshot()) == multiset(hudi.read(table.path))
+
+
+@pytest.mark.parametrize("indexed_by_us", [True, False])
+def test_statistics_lose_no_rows_of_source_files(hudi: RealHudi, tmp_path: Path, indexed_by_us: bool) -> None:
+    """Hudi 1.2.0 makes statistics of the log files that it writes alone, and its own filters then lose rows."""
+    source = tmp_path / "source"
+    write_source(source, hive_style=True)
+    index = {"hoodie.metadata.enable": "true", "hoodie.metadata.index.column.stats.enable": "true"}
+    table = hf.adopt(
+        source,
+        record_key="id",
+        partition_by="p",
+        ordering="ts",
+        name="t",
+        table_type=MERGE,
+        options=index if indexed_by_us else {},
+    )
+    if indexed_by_us:
+        table.upsert(changed(table, ["x0-1"], 7))
+        found = hudi.eval_(f"result = spark.read.format('hudi').load({table.path!r}).where('v = 3').count()")
+        assert found == 4
+    given = {**write_options(MERGE, hive_style=True), "hoodie.datasource.write.operation": "upsert"}
+    del given["hoodie.metadata.index.column.stats.enable"]
+    hudi.write(changed(table, ["x0-1", "y0-1"], 9), table.path, given)
+    table = hf.open_table(table.path, options={BASE_PATH: str(source)})
+    assert "partition_stats" in table.config.metadata_partitions
+    whole = table.snapshot(columns=["id", "v"])
+    for condition, rows in (("v = 3", 4), ("v = 9", 2), ("id = 'y1-4'", 1), ("v < 2", 6)):
+        assert table.snapshot(columns=["id"], filter=condition).num_rows == rows, condition
+    assert whole.num_rows == 20
