@@ -259,7 +259,7 @@ def test_tables_that_cannot_be_read_are_refused_in_planning(own_golden: Callable
     properties = path / ".hoodie" / "hoodie.properties"
     lines = [line for line in properties.read_text().splitlines() if "base.file.format" not in line]
     lines = [line for line in lines if not line.startswith("hoodie.table.checksum")]
-    properties.write_text("\n".join([*lines, "hoodie.table.base.file.format=LANCE"]))
+    properties.write_text("\n".join([*lines, "hoodie.table.base.file.format=VORTEX"]))
     context = open_table(path)._context
     plans: list[Callable[[], object]] = [
         lambda: plan_snapshot(context),
@@ -267,7 +267,9 @@ def test_tables_that_cannot_be_read_are_refused_in_planning(own_golden: Callable
         lambda: plan_changes(context, EVERYTHING),
     ]
     for plan in plans:
-        with pytest.raises(UnsupportedFeatureError, match="found base files of format LANCE, which cannot be read yet"):
+        with pytest.raises(
+            UnsupportedFeatureError, match="found base files of format VORTEX, which cannot be read yet"
+        ):
             plan()
 
 
