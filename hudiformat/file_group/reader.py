@@ -173,7 +173,9 @@ class SliceReader:
 
     @property
     def _virtual_keys(self) -> VirtualKeys | None:
-        return VirtualKeys.of(self.config, self.schema) if self.with_keys else None
+        if not self.with_keys or self.config.populate_meta_fields:
+            return None
+        return VirtualKeys.of(self.config, self.schema)
 
     def project(self, columns: Sequence[str] | None) -> pa.Schema:
         """Return the schema of a read of *columns*, in their order.

@@ -28,10 +28,8 @@ class VirtualKeys:
     key_columns: pa.Schema
 
     @classmethod
-    def of(cls, config: TableConfig, schema: TableSchema) -> VirtualKeys | None:
-        """Return what makes the keys of a table; None if its rows have them."""
-        if config.populate_meta_fields:
-            return None
+    def of(cls, config: TableConfig, schema: TableSchema) -> VirtualKeys:
+        """Return what makes the keys of a table without meta fields."""
         keys = RowKeys.of(config)
         return cls(keys, pa.schema([schema.arrow.field(name) for name in keys.key_columns]))
 

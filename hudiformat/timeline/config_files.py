@@ -225,7 +225,7 @@ def config_from_properties(properties: Mapping[str, str], *, path: str) -> Table
         populate_meta_fields=read.flag("hoodie.populate.meta.fields", default=True),
         hive_style_partitioning=read.flag("hoodie.datasource.write.hive_style_partitioning"),
         url_encode_partitioning=read.flag("hoodie.datasource.write.partitionpath.urlencode"),
-        slash_separated_dates=read.flag("hoodie.datasource.write.slash.separated.date.partitioning"),
+        slash_separated_dates=_has_slash_dates(read, len(partitions)),
         drop_partition_columns=read.flag("hoodie.datasource.write.drop.partition.columns"),
         base_file_format=base_file_format.upper(),
         multiple_base_file_formats=read.flag("hoodie.table.multiple.base.file.formats.enable"),
@@ -244,6 +244,18 @@ def _partitions(read: _Reader) -> list[tuple[str, str, str]]:
     plain = [entry.partition(":") for entry in read.names("hoodie.table.partition.fields")]
     typed = [entry.partition(":") for entry in read.names(TYPED_PARTITION_FIELDS)]
     return typed if [name for name, _, _ in typed] == [name for name, _, _ in plain] else plain
+
+
+def _has_slash_dates(read: _Reader, fields: int) -> bool:
+    """Return whether the dates in partition paths have slashes.
+
+    Hudi keeps the option in no property, but a class that it infers from it.  Paths without slashes would double rows.
+
+    Source: HoodieTableConfigUtils.inferPartitionValueExtractorClass, Hudi 1.2.0.
+    """
+    extractor = read.text("hoodie.table.partition_extractor_class") or ""
+    is_inferred = fields == 1 and extractor.endswith("SlashEncodedDayPartitionValueExtractor")
+    return read.flag("hoodie.datasource.write.slash.separated.date.partitioning") or is_inferred
 
 
 def _layout(read: _Reader, version: int, path: str) -> int:

@@ -61,8 +61,8 @@ class TimedPathOptions:
     def complete(self, config: TableConfig) -> TableConfig:
         """Return *config* with what its properties do not say about its paths: these options, and the zone."""
         if config.key_generator not in (KeyGenerator.TIMESTAMP, KeyGenerator.CUSTOM):
-            slashes = _has_slashes(config) if self.slash_dates is None else self.slash_dates
-            return config if slashes is config.slash_separated_dates else replace(config, slash_separated_dates=slashes)
+            slashes = config.slash_separated_dates if self.slash_dates is None else self.slash_dates
+            return replace(config, slash_separated_dates=slashes)
         types = config.partition_types
         if set(types) == {None} and len(self.partition_types) == len(types):
             types = self.partition_types
@@ -82,16 +82,6 @@ TIMED_PATH_KEYS: Keys = {
 
 PATH_KEYS: Keys = {**TIMED_PATH_KEYS, SLASHES: ("slash_dates", parse_boolean)}
 """All keys that set an option of this module."""
-
-
-def _has_slashes(config: TableConfig) -> bool:
-    """Return whether the dates in the paths of a table have slashes.
-
-    Hudi keeps the option in no property, but a class that it infers from it.  Paths without slashes would double rows.
-    """
-    inferred = config.properties.get("hoodie.table.partition_extractor_class", "")
-    is_day = inferred.endswith("SlashEncodedDayPartitionValueExtractor") and len(config.partition_fields) == 1
-    return config.slash_separated_dates or is_day
 
 
 def split_partition_fields(key: str, names: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -263,7 +263,7 @@ class WritePlan:
     @property
     def virtual_keys(self) -> VirtualKeys | None:
         """What makes the record keys of rows in files; None if the rows have them."""
-        return VirtualKeys.of(self.config, self.schema)
+        return None if self.config.populate_meta_fields else VirtualKeys.of(self.config, self.schema)
 
     def indexer(self) -> FileIndexer | None:
         """Return a collector of what the metadata table keeps of a file; None if it keeps nothing."""
