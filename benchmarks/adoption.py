@@ -66,8 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 shutil.rmtree(folder / made, ignore_errors=True)
 
         contenders: dict[str, Callable[[], int]] = {OURS: lambda: _adopt(folder), PEER: lambda: _convert(folder)}
-        for count in (contender() for contender in contenders.values()):
-            assert count == asked.files * asked.rows
+        for contender in contenders.values():
+            restore()
+            assert contender() == asked.files * asked.rows
         speeds = interleaved(
             {name: timed(contender, asked.files, before=restore) for name, contender in contenders.items()},
             asked.rounds,
