@@ -258,12 +258,16 @@ def _peak_apart(contender: Contender, step: int, folder: Path) -> float | None:
 
 
 def peak_of(contender: Contender, step: int, folder: Path) -> float | None:
-    """Run one step of a table that has been through the steps before it; return the MB that it takes at its peak."""
+    """Run one step of a table that has been through the steps before it; return the MB that it takes at its peak.
+
+    It is 0 if it takes less than its process has let go of meanwhile.
+    """
     import pyarrow.dataset  # noqa: F401 - the libraries do not count, and both need it sooner or later
 
     shape = SHAPES[contender.shape](contender.size)
     table = contender.table(folder, shape)
-    return peak_mb(lambda: shape.steps[step].run(table))
+    found = peak_mb(lambda: shape.steps[step].run(table))
+    return None if found is None else max(found, 0.0)
 
 
 def show(found: Sequence[ShapeRow], console: Console) -> None:

@@ -134,7 +134,9 @@ def unpacked(name: str, target: Path) -> Path:
 def aged(table: Path) -> None:
     config = load_table_config(LocalStorage(table))
     for instant in files_of(table):
-        seconds = parse_instant(instant.time).replace(tzinfo=timezone.utc).timestamp() + instant.state / 1000
+        is_time = not instant.time.startswith("0000")  # those of bootstraps are none
+        seconds = parse_instant(instant.time).replace(tzinfo=timezone.utc).timestamp() if is_time else 0
+        seconds += instant.state / 1000
         os.utime(table / instant_path(config, instant), (seconds, seconds))
 
 
