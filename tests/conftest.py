@@ -132,7 +132,7 @@ def _measure_some(items: list[pytest.Item]) -> None:
             item.add_marker("unmeasured")
 
 
-MEASURED = 4
+MEASURED = 5
 """The number of sets of parameters of a test for which coverage is measured."""
 
 
