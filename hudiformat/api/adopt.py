@@ -10,14 +10,13 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from functools import partial
 
 import pyarrow as pa
 
-from hudiformat.api.create import NewTable, create_table, describe_table, refuse_existing
+from hudiformat.api.create import NewTable, describe_table, make_table, refuse_existing
 from hudiformat.api.reading import context_of
 from hudiformat.api.table import Table
 from hudiformat.arguments import as_name_list, check_arguments
@@ -101,7 +100,7 @@ class Adoption:
         Source: SparkBootstrapCommitActionExecutor, Hudi 1.2.0; spec/bootstrap.md.
         """
         job, adopting = self._job, self._job.adopting(progress)
-        return _copy_rows(job, adopting) if job.is_copied else _make_table(job, adopting)
+        return _copy_rows(job, adopting) if job.is_copied else _make_without_copy(job, adopting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,6 @@ class _Job:
     found: FoundFiles
     new: NewTable
     is_copied: bool
-    create: Callable[[], Table]
     clock: Clock | None
 
     def adopting(self, progress: Progress | None) -> Adopting:
@@ -218,8 +216,7 @@ def plan_adoption(
             "copy=False, so that the rows are copied",
             feature="adopting files that Hudi cannot read without a copy",
         )
-    describe = partial(
-        describe_table,
+    new = describe_table(
         name=title,
         schema=found.schema,
         record_key=keys,
@@ -228,23 +225,10 @@ def plan_adoption(
         table_type=table_type,
         version=version,
         options=given,
+        properties={} if is_copied else _properties(source, version),
     )
-    new = describe(properties={} if is_copied else _properties(source, version))
     if not is_copied:
         _refuse_record_index(target, new)
-    create = partial(
-        create_table,
-        target,
-        name=title,
-        schema=found.schema,
-        record_key=keys,
-        ordering=ordering,
-        partition_by=partition_by,
-        table_type=table_type,
-        version=version,
-        options=given,
-        clock=clock,
-    )
     return Adoption(
         path=target.root,
         files=len(found.files),
@@ -253,7 +237,7 @@ def plan_adoption(
         partitions=tuple(found.partitions),
         schema=found.schema,
         copied_because=(found.copied_because or "it was asked for") if is_copied else None,
-        _job=_Job(source, target, found, new, is_copied, create, clock),
+        _job=_Job(source, target, found, new, is_copied, clock),
     )
 
 
@@ -295,7 +279,7 @@ def _open(path: Location, into: str | None, storage_options: Mapping[str, str] |
 
 def _copy_rows(job: _Job, adopting: Adopting) -> Table:
     adopting.check_keys()
-    table = job.create()
+    table = make_table(job.target, job.new, job.clock)
     table.bulk_insert(pa.RecordBatchReader.from_batches(job.found.schema, _all_rows(adopting)))
     return table
 
@@ -330,7 +314,7 @@ def _all_rows(adopting: Adopting) -> Iterator[pa.RecordBatch]:
         adopting.progress(done)
 
 
-def _make_table(job: _Job, adopting: Adopting) -> Table:
+def _make_without_copy(job: _Job, adopting: Adopting) -> Table:
     """Write the table without a copy of its rows; its properties come last, and before them it is none."""
     target, config = job.target, job.new.config
     clock = job.clock or TableClock(config.timeline_zone)

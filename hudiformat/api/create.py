@@ -97,6 +97,11 @@ def create_table(
         version=version,
         options=options,
     )
+    return make_table(storage, new, clock)
+
+
+def make_table(storage: Storage, new: NewTable, clock: Clock | None) -> Table:
+    """Make the table *new*, without rows, at the root of *storage*, where there is none, and return it."""
     config = new.config
     if new.parsed.bucketing.rules:
         save_bucket_rules(storage, new.parsed)
@@ -104,7 +109,11 @@ def create_table(
     # The properties are written after the folders: a process that stops before them leaves no table, and a process that
     # stops after them leaves a table without a metadata table, which is valid.
     storage.create(PROPERTIES_FILE, format_table_config(config, saved_at=datetime.now(timezone.utc)))
-    _set_up_metadata_table(storage, config, options, new.stored, clock)
+    if new.parsed.metadata_enable:
+        found = set_up_metadata_table(
+            storage, config, new.parsed, new.stored, clock or TableClock(config.timeline_zone)
+        )
+        update_table_config(storage, found, saved_at=datetime.now(timezone.utc))
     return open_table(storage, options=new.options, clock=clock)
 
 
@@ -194,20 +203,6 @@ def describe_table(
     if parsed.metadata_enable:
         refuse_partitioned_index(config, parsed.indexing)
     return NewTable(config, chosen, parsed, TableSchema.from_arrow(stored, name))
-
-
-def _set_up_metadata_table(
-    storage: Storage,
-    config: TableConfig,
-    options: Mapping[str, str],
-    schema: TableSchema,
-    clock: Clock | None,
-) -> None:
-    """Create the metadata table of a new table, if the options enable it."""
-    chosen = parse_write_options(options)
-    if chosen.metadata_enable:
-        added = set_up_metadata_table(storage, config, chosen, schema, clock or TableClock(config.timeline_zone))
-        update_table_config(storage, added, saved_at=datetime.now(timezone.utc))
 
 
 def _refuse_unsupported(table_type: str, version: int) -> None:

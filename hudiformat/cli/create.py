@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 import pyarrow as pa
@@ -15,6 +17,8 @@ from hudiformat.cli.source import column_types, json_option, key_and_value, spli
 from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.errors import StorageError
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
 _EPILOG = """\b
 Examples:
   hudiformat create rides --column id=string --column ts=bigint --column city=string
@@ -26,31 +30,35 @@ Types are those of Spark SQL: boolean, int, bigint, float, double, string, binar
 decimal(P,S).
 """
 _TYPES = ("MERGE_ON_READ", "COPY_ON_WRITE")
-
-
-@click.command(epilog=_EPILOG)
-@click.argument("table", type=click.Path())
-@click.option("--column", "columns", multiple=True, metavar="NAME=TYPE", help="A column, in this order.")
-@click.option("--like", type=click.Path(), metavar="FILE", help="The columns of a file of rows or an Avro schema.")
-@click.option(
+_RECORD_KEY = click.option(
     "--record-key",
     required=True,
     callback=split,
     metavar="A,B",
     help="The columns that tell records apart; '' for none.",
 )
-@click.option("--ordering", callback=split, metavar="A,B", help="Of two records with one key the higher one wins.")
-@click.option("--partition-by", callback=split, metavar="A,B", help="The columns whose values name folders.")
-@click.option(
-    "--type",
-    "table_type",
-    type=click.Choice(_TYPES),
-    default="MERGE_ON_READ",
-    show_default=True,
+_ORDERING = click.option(
+    "--ordering", callback=split, metavar="A,B", help="Of two records with one key the higher one wins."
 )
-@click.option("--version", type=int, default=9, show_default=True, help="The table version: 9, 8 or 6.")
+_VERSION = click.option("--version", type=int, default=9, show_default=True, help="The table version: 9, 8 or 6.")
+_OPTIONS = click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="One of Hudi's options.")
+
+
+def _type_option(default: str) -> Callable[[_Command], _Command]:
+    return click.option("--type", "table_type", type=click.Choice(_TYPES), default=default, show_default=True)
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("table", type=click.Path())
+@click.option("--column", "columns", multiple=True, metavar="NAME=TYPE", help="A column, in this order.")
+@click.option("--like", type=click.Path(), metavar="FILE", help="The columns of a file of rows or an Avro schema.")
+@_RECORD_KEY
+@_ORDERING
+@click.option("--partition-by", callback=split, metavar="A,B", help="The columns whose values name folders.")
+@_type_option("MERGE_ON_READ")
+@_VERSION
 @click.option("--name", help="The table's name; by default that of its folder.")
-@click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="One of Hudi's options.")
+@_OPTIONS
 @json_option
 def create(
     table: str,
@@ -118,31 +126,19 @@ Without a copy, whoever reads the table with hudiformat names the folder of the 
 
 @click.command(epilog=_ADOPT_EPILOG)
 @click.argument("folder", type=click.Path())
-@click.option(
-    "--record-key",
-    required=True,
-    callback=split,
-    metavar="A,B",
-    help="The columns that tell records apart; '' for none.",
-)
+@_RECORD_KEY
 @click.option("--partition-by", callback=split, metavar="A,B", help="The columns that folders stand for, in order.")
-@click.option("--ordering", callback=split, metavar="A,B", help="Of two records with one key the higher one wins.")
+@_ORDERING
 @click.option(
     "--into", type=click.Path(), metavar="TABLE", help=f"The folder of the table; by default {TABLE_FOLDER} in FOLDER."
 )
 @click.option(
     "--copy/--no-copy", default=None, help="Copy the rows, or refuse to; by default only where Hudi needs it."
 )
-@click.option(
-    "--type",
-    "table_type",
-    type=click.Choice(_TYPES),
-    default="COPY_ON_WRITE",
-    show_default=True,
-)
-@click.option("--version", type=int, default=9, show_default=True, help="The table version: 9, 8 or 6.")
+@_type_option("COPY_ON_WRITE")
+@_VERSION
 @click.option("--name", help="The table's name; by default that of FOLDER.")
-@click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="One of Hudi's options.")
+@_OPTIONS
 @click.option("--dry-run", is_flag=True, help="Check all rows and say what would be done; write nothing.")
 @json_option
 def adopt(

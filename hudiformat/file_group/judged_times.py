@@ -86,7 +86,7 @@ class JudgedTimes:
         return _OTHER[self.unit]
 
 
-def has_times(schema: pa.Schema) -> pa.Schema:
+def time_columns(schema: pa.Schema) -> pa.Schema:
     """Return those columns of *schema* that are, or contain, timestamps in milliseconds or microseconds."""
     return pa.schema([field for field in schema if _has_times(field.type)])
 
@@ -111,7 +111,7 @@ def judge_log_file(
         DecodeError: a block is damaged.
         SchemaError, StorageError: the file cannot be read.
     """
-    times = has_times(schema)
+    times = time_columns(schema)
     nullable = pa.schema([field.with_nullable(True) for field in times])  # a partial record lacks columns
     if not times.names:
         return

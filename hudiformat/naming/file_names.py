@@ -240,6 +240,11 @@ _intern = lru_cache(maxsize=1 << 12)(str)
 """Returns the text itself, or an equal one that came before: names in one listing share parts, and so their memory."""
 
 
+def root_uri(root: str) -> str:
+    """Return the root of a storage as Hudi names it in plans and indexes: a local path is a URI too."""
+    return root if "://" in root else f"file:{root}"
+
+
 def join_path(folder: str, name: str) -> str:
     """Return the path of *name* in *folder*, both relative to the table; the empty folder is the table's own."""
     return f"{folder}/{name}" if folder else name

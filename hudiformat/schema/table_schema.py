@@ -270,9 +270,6 @@ KEY_META_NAMES = (RECORD_KEY, PARTITION_PATH)
 KEY_META_FIELDS = pa.schema([pa.field(name, pa.string()) for name in KEY_META_NAMES])
 """The meta fields that rows written to a table without record key fields contain."""
 
-_OF_TIMES = (KeyGenerator.TIMESTAMP, KeyGenerator.CUSTOM)
-"""The key generators that make partition paths of times."""
-
 
 @dataclass(frozen=True, slots=True)
 class RowKeys:
@@ -322,7 +319,7 @@ class RowKeys:
             url_encode=config.url_encode_partitioning,
             timed=_timed_fields(config),
             time_options=tuple((key, config.properties[key]) for key in TIMED_KEYS if key in config.properties)
-            if config.key_generator in _OF_TIMES
+            if config.has_timed_paths
             else (),
             here=config.here,
             dropped=config.dropped_fields,

@@ -15,7 +15,7 @@ from functools import partial
 from hudiformat.file_group.bootstrap.sources import source_uri
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.slices import FileSlice
-from hudiformat.naming.file_names import join_path
+from hudiformat.naming.file_names import join_path, root_uri
 from hudiformat.services.resizing import EXECUTION as _RESIZING
 from hudiformat.services.resizing import plan_resize_groups
 from hudiformat.storage.protocol import Storage
@@ -175,7 +175,7 @@ def _group(state: TableState, slices: Sequence[FileSlice], files: int) -> Cluste
 def _slice_info(storage: Storage, one: FileSlice) -> SliceInfo:
     """Return a slice as a plan names it: by the full paths of its files, as Hudi reads them."""
     root = storage.root
-    folder = f"{root if '://' in root else f'file:{root}'}/"
+    folder = f"{root_uri(root)}/"
     name = partial(join_path, one.partition_path)
     return SliceInfo(
         data_file_path="" if one.base_file is None else folder + name(str(one.base_file.name)),

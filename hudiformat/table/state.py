@@ -48,7 +48,7 @@ from hudiformat.timeline.config_files import (
 )
 from hudiformat.timeline.contents import Content, read_content
 from hudiformat.timeline.plans import RequestedReplaceMetadata
-from hudiformat.timeline.table_config import KeyGenerator, TableConfig, TimelineZone
+from hudiformat.timeline.table_config import TableConfig, TimelineZone
 from hudiformat.timeline.timeline import Action, Instant, State, Timeline, instant_path, load_timeline, read_metadata
 
 _READ_AT_ONCE = 16
@@ -189,7 +189,7 @@ class TableContext:
         except (StorageError, CorruptTableError):  # another process is changing the file, or the table was deleted
             config = load_table_config(self.storage)
         paths = self.options.timed_paths
-        if config.key_generator in (KeyGenerator.TIMESTAMP, KeyGenerator.CUSTOM) or paths.slash_dates is not None:
+        if config.has_timed_paths or paths.slash_dates is not None:
             config = paths.complete(config)
         return replace(config, plain_keys=self.options.plain_keys) if config.has_ambiguous_keys else config
 

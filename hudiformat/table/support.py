@@ -28,7 +28,7 @@ from hudiformat.table.options.values import (
 )
 from hudiformat.table.state import TableState
 from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES
-from hudiformat.timeline.table_config import KeyGenerator, PartialUpdateMode, TableConfig, TableType
+from hudiformat.timeline.table_config import PartialUpdateMode, TableConfig, TableType
 
 WRITABLE_VERSIONS = (6, 8, 9)
 """The table versions that can be created and written."""
@@ -43,7 +43,6 @@ CHOOSE_KEYS = (
 PLACEHOLDERS = "MERGE_ON_READ tables of PostgresDebeziumAvroPayload below version 9"
 """Not written, because Hudi 1.2.0 shows the placeholders of values that it should take from older records."""
 
-_TIMED = (KeyGenerator.TIMESTAMP, KeyGenerator.CUSTOM)
 _NEED_META_FIELDS = ("bloom_filters", "record_index", "secondary_index")
 """Partitions of the metadata table whose records Hudi 1.2.0 takes from meta fields of files: it loses keys without."""
 
@@ -83,7 +82,7 @@ def refuse_unwritable(state: TableState) -> None:
             f"set hoodie.table.cdc.supplemental.logging.mode to one of {', '.join(one.value for one in CdcMode)}",
         ),
         "slash-separated dates in paths of several columns, or of times": (
-            config.slash_separated_dates and (len(config.partition_fields) != 1 or config.key_generator in _TIMED),
+            config.slash_separated_dates and (len(config.partition_fields) != 1 or config.has_timed_paths),
             f"leave {SLASHES} out, or name one column",
         ),
         **{
@@ -124,8 +123,8 @@ def refuse_columns_of_format(config: TableConfig, schema: pa.Schema) -> None:
 
     Source: HoodieSchema.validateNoVectorInNestedRecord, Hudi 1.2.0: a change-data log has the rows in a record.
     """
-    vectors = [field.name for field in schema if is_vector(field.type)] if config.cdc_enabled else []
-    for vector in vectors:
+    vector = next((field.name for field in schema if is_vector(field.type)), None)
+    if config.cdc_enabled and vector is not None:
         raise UnsupportedFeatureError(
             f"the column {vector}: expected no vector in a table that logs its changes (hoodie.table.cdc.enabled), "
             "found one, which Hudi neither writes into such a log nor shows in its changes; make the table without",
@@ -172,7 +171,7 @@ def refuse_without_meta_fields(config: TableConfig, options: WriteOptions) -> No
     refused = {
         "no record key": (not config.record_key_fields, "name a record key, or leave the meta fields in"),
         f"the key generator {generator.name if generator else None}": (
-            generator in _TIMED,
+            config.has_timed_paths,
             "choose SIMPLE, COMPLEX or NON_PARTITION, as Hudi does not write such a table either",
         ),
         f"the indexes {', '.join(of_keys)} in the metadata table": (
@@ -192,7 +191,7 @@ def refuse_without_meta_fields(config: TableConfig, options: WriteOptions) -> No
 def _conflicts_of_dropped_columns(state: TableState) -> dict[str, tuple[bool, str]]:
     """Return what cannot be combined with dropped partition columns, whether the table has it, and advice."""
     config, drops = state.config, state.config.drop_partition_columns
-    is_mor, is_timed = config.table_type is TableType.MERGE_ON_READ, config.key_generator in _TIMED
+    is_mor, is_timed = config.table_type is TableType.MERGE_ON_READ, config.has_timed_paths
     return {
         "dropped partition columns of a MERGE_ON_READ table, which Hudi 1.2.0 does not drop": (drops and is_mor, _COPY),
         "dropped partition columns of times, of which paths tell a part": (drops and is_timed, _COPY),

@@ -182,6 +182,11 @@ class TableConfig:
         return self.partition_fields if self.drop_partition_columns else ()
 
     @property
+    def has_timed_paths(self) -> bool:
+        """Whether the key generator makes partition paths of times."""
+        return self.key_generator in (KeyGenerator.TIMESTAMP, KeyGenerator.CUSTOM)
+
+    @property
     def uses_complex_keys(self) -> bool:
         """Whether record keys have the form ``a:1,b:2``.
 

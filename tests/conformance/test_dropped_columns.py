@@ -9,6 +9,7 @@ import pytest
 
 from hudiformat import open_table
 from tests.conformance.hudi import RealHudi
+from tests.conformance.layouts import upsert_options
 from tests.write.test_dropped_columns import DROP, assert_dropped, create, rows, values
 
 pytestmark = pytest.mark.hudi
@@ -30,15 +31,7 @@ def test_both_write_in_turns(
     options = {
         **DROP,
         **hive_style,
-        "hoodie.table.name": "t",
-        "hoodie.datasource.write.recordkey.field": "k",
-        "hoodie.datasource.write.partitionpath.field": fields,
-        "hoodie.datasource.write.precombine.field": "o",
-        "hoodie.datasource.write.operation": "upsert",
-        "hoodie.write.table.version": str(version),
-        "hoodie.write.auto.upgrade": "false",
-        "hoodie.upsert.shuffle.parallelism": "1",
-        "hoodie.embed.timeline.server": "false",
+        **upsert_options(version=version, partition_by=fields),
     }
     if maker == "hudi":
         hudi.write(given("abcd", 1), path, options)

@@ -9,6 +9,7 @@ import pytest
 
 from hudiformat import open_table
 from tests.conformance.hudi import RealHudi
+from tests.conformance.layouts import upsert_options
 from tests.write.test_nested_keys import create, rows, values
 
 pytestmark = pytest.mark.hudi
@@ -34,16 +35,7 @@ def test_both_write_in_turns(
     hive_style = {"hoodie.datasource.write.hive_style_partitioning": hive}
     options = {
         **hive_style,
-        "hoodie.table.name": "t",
-        "hoodie.datasource.write.table.type": table_type,
-        "hoodie.datasource.write.recordkey.field": key,
-        "hoodie.datasource.write.partitionpath.field": fields,
-        "hoodie.datasource.write.precombine.field": "o",
-        "hoodie.datasource.write.operation": "upsert",
-        "hoodie.write.table.version": str(version),
-        "hoodie.write.auto.upgrade": "false",
-        "hoodie.upsert.shuffle.parallelism": "1",
-        "hoodie.embed.timeline.server": "false",
+        **upsert_options(version=version, table_type=table_type, record_key=key, partition_by=fields),
     }
     if maker == "hudi":
         hudi.write(given("abcd", 1), path, options)

@@ -12,6 +12,7 @@ import pytest
 
 from hudiformat import open_table
 from tests.conformance.hudi import RealHudi
+from tests.conformance.layouts import upsert_options
 from tests.write.test_virtual_keys import NO_META, create, rows, values
 
 pytestmark = pytest.mark.hudi
@@ -42,16 +43,7 @@ def test_both_write_in_turns(
     options = {
         **NO_META,
         **indexed,
-        "hoodie.table.name": "t",
-        "hoodie.datasource.write.table.type": table_type,
-        "hoodie.datasource.write.recordkey.field": "k",
-        "hoodie.datasource.write.partitionpath.field": "p",
-        "hoodie.datasource.write.precombine.field": "o",
-        "hoodie.datasource.write.operation": "upsert",
-        "hoodie.write.table.version": str(version),
-        "hoodie.write.auto.upgrade": "false",
-        "hoodie.upsert.shuffle.parallelism": "1",
-        "hoodie.embed.timeline.server": "false",
+        **upsert_options(version=version, table_type=table_type),
     }
     if maker == "hudi":
         hudi.write(given("abcd", 1), path, options)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudiformat.codec.log.build import data_block
-from hudiformat.file_group.judged_times import JudgedTimes, has_times, judge_base_file, judge_block
+from hudiformat.file_group.judged_times import JudgedTimes, judge_base_file, judge_block, time_columns
 from hudiformat.storage.opening import open_storage
 
 NAME = "f-0_0-0-0_20240101000000000.parquet"
@@ -60,7 +60,7 @@ def test_times_at_every_depth_of_a_base_file_are_judged(tmp_path: Path) -> None:
         ("s.t", 2, 1, 0, None),  # that of a null struct is none
         ("m.value", 3, 1, 1, 1_720_631_224_939),
     ]
-    assert has_times(batch.schema).names == ["ts", "s", "m"]
+    assert time_columns(batch.schema).names == ["ts", "s", "m"]
     assert [(one.contradicts, one.is_mixed, one.other_unit) for one in found[:2]] == [
         (True, True, "ms"),
         (False, False, "ms"),

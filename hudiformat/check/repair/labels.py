@@ -30,7 +30,7 @@ from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.build import data_block
 from hudiformat.codec.log.frame import BlockType, HeaderKey
 from hudiformat.file_group.finer_times import to_times_of
-from hudiformat.file_group.judged_times import JudgedTimes, has_times, judge_base_file, judge_block
+from hudiformat.file_group.judged_times import JudgedTimes, judge_base_file, judge_block, time_columns
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import WriteToken, join_path
@@ -62,7 +62,7 @@ def plan_labels(
         return
     schema = state.schema.arrow
     columns: dict[str, list[_Judged]] = defaultdict(list)
-    for file_slice, path, judged in judge_table(state, has_times(schema)):
+    for file_slice, path, judged in judge_table(state, time_columns(schema)):
         columns[judged.column].append(_Judged(file_slice, path, judged))
     reason = None if state.options.concurrency.has_other_writers else timeout.of_writers(state)
     changed: list[str] = []
@@ -192,7 +192,7 @@ class _CountedInMillis:
         if source.base_file is None:
             return cls(columns, frozenset())
         path = join_path(source.partition_path, str(source.base_file.name))
-        judged = judge_base_file(state.storage, path, has_times(state.schema.arrow), history=schema_history(state))
+        judged = judge_base_file(state.storage, path, time_columns(state.schema.arrow), history=schema_history(state))
         is_wrong = any(one.contradicts for one in judged if one.column in columns)
         return cls(columns, frozenset({path}) if is_wrong else frozenset())
 
@@ -210,7 +210,7 @@ class _CountedInMillis:
         if HeaderKey.SCHEMA not in block.header:
             return block
         written = avro_to_arrow(block.schema)
-        judged = judge_block(block, has_times(written))
+        judged = judge_block(block, time_columns(written))
         columns = frozenset(one.column for one in judged if one.contradicts and one.column in self.columns)
         if not columns:
             return block

@@ -23,7 +23,7 @@ from hudiformat.naming.timed_partitions import (
 )
 from hudiformat.table.options.local_zone import local_zone
 from hudiformat.table.options.parsers import Keys, parse_boolean, parse_text
-from hudiformat.timeline.table_config import KeyGenerator, TableConfig
+from hudiformat.timeline.table_config import TableConfig
 
 PARTITION_KEYS = ("hoodie.datasource.write.partitionpath.field", "hoodie.table.partition.fields")
 PARTITION_TYPES = ("simple", "timestamp")
@@ -60,7 +60,7 @@ class TimedPathOptions:
 
     def complete(self, config: TableConfig) -> TableConfig:
         """Return *config* with what its properties do not say about its paths: these options, and the zone."""
-        if config.key_generator not in (KeyGenerator.TIMESTAMP, KeyGenerator.CUSTOM):
+        if not config.has_timed_paths:
             slashes = config.slash_separated_dates if self.slash_dates is None else self.slash_dates
             return replace(config, slash_separated_dates=slashes)
         types = config.partition_types

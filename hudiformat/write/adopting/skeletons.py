@@ -22,7 +22,7 @@ from hudiformat.errors import DataError
 from hudiformat.file_group.base_file.parquet import PARQUET
 from hudiformat.file_group.base_file.row_groups import NewFile
 from hudiformat.file_group.bootstrap.index import SourceFile
-from hudiformat.naming.file_names import BaseFileName, WriteToken, join_path, new_file_id, new_group_uuid
+from hudiformat.naming.file_names import BaseFileName, WriteToken, join_path, new_file_id, new_group_uuid, root_uri
 from hudiformat.naming.instants import METADATA_BOOTSTRAP
 from hudiformat.schema.meta_fields import META_FIELDS, add_meta_columns, meta_schema
 from hudiformat.schema.table_schema import RowKeys
@@ -152,7 +152,7 @@ class Adopting:
             raise
         task.closer.add(output)
         stat = base_file_stat(partition_path=file.folder, file_id=file_id, path=path, rows=first, size=size)
-        uri = f"{self.source.root if '://' in self.source.root else f'file:{self.source.root}'}/{file.path}"
+        uri = f"{root_uri(self.source.root)}/{file.path}"
         return Skeleton(stat, SourceFile(file.folder, file_id, file.folder, uri, file.size))
 
     def _keys(self, number: int, file: FoundFile, unique: UniqueKeys) -> Iterator[pa.Array]:
