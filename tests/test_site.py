@@ -19,6 +19,15 @@ pytestmark = pytest.mark.unmeasured
 ROOT = site.ROOT
 
 
+def test_every_page_is_in_the_navigation() -> None:
+    """What is not there the strict build refuses, in long runs."""
+    named = (ROOT / "mkdocs.yml").read_text()
+    pages = [*(ROOT / "spec").glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    paths = [str(path.relative_to(ROOT)).removeprefix("docs/") for path in pages]
+    assert len(paths) > 40
+    assert [path for path in paths if f" {path}\n" not in named] == []
+
+
 @only_long
 @pytest.mark.slow
 def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
