@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 import numpy as np
@@ -25,8 +26,15 @@ from hudiformat.errors import DataError, DecodeError
 _NAMES = ("record_key", "partition_path", "ordering")
 _KEY, _PATH, _ORDERING = (node for _, node in SINGLE_ORDERING_RECORD.fields)
 _CHUNK = 16384
-GUESS_FROM = 64
+GUESS_FROM = 128
 """From this many deletes on, a list is decoded by guessing where each begins; with fewer, a plain loop is as fast."""
+_LOOP_BYTES = 1 << 16
+"""A longer list is not read byte by byte: its texts are long, or its deletes are many."""
+_TEXT = 2
+"""The byte of the branch of a text, in a union whose first branch is null."""
+_MORE = 0x80
+"""The bit of a byte of an integer that another byte follows."""
+_BITS = 64
 
 
 def encode_delete_list(
@@ -63,16 +71,80 @@ def decode_delete_list(data: memoryview | bytes, *, guess_from: int = GUESS_FROM
 
     The type of ``ordering`` is the type of the values; several ordering fields make a struct (``field0`` and on).  If
     the types are mixed, int 0 becomes null, and ints among longs become longs; types that are still mixed make a dense
-    union.  Where the deletes of a list of at least *guess_from* begin is guessed first, which is faster.
+    union.  Where the deletes of a list of at least *guess_from* begin is guessed first, which is faster; a shorter list
+    is read byte by byte.
 
     Raises:
         DecodeError: the bytes are no list of deletes.
     """
-    window = np.zeros(len(data) + PADDING, np.uint8)
-    window[: len(data)] = np.frombuffer(data, np.uint8)
-    array = Cursors(window, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
-    columns = _read_long(array.copy(), guess_from)
-    return pa.RecordBatch.from_arrays(columns or _read_any(array), names=_NAMES)
+    columns = _read_few(bytes(data), guess_from) if len(data) <= _LOOP_BYTES else None
+    if columns is None:
+        window = np.zeros(len(data) + PADDING, np.uint8)
+        window[: len(data)] = np.frombuffer(data, np.uint8)
+        array = Cursors(window, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
+        columns = _read_long(array.copy(), guess_from) or _read_any(array)
+    return pa.RecordBatch.from_arrays(columns, names=_NAMES)
+
+
+def _read_few(data: bytes, guess_from: int) -> list[pa.Array] | None:
+    """Decode a list of less than *guess_from* deletes byte by byte: numpy takes longer for one call than for a delete.
+
+    Return None if there are more deletes, if their ordering values are not all ints, longs or strings, or if a byte is
+    wrong: who decodes the list in another way says which.
+    """
+    deletes: list[tuple[bytes, bytes, int | bytes]] = []
+    try:
+        count, at = _integer(data, 0)
+        branch = -1
+        for _ in range(count if count < guess_from else 0):
+            key, at = _branch_of_text(data, at)
+            path, at = _branch_of_text(data, at)
+            branch, before = data[at], branch
+            if branch not in _LOOPED or before not in (-1, branch):
+                return None
+            value, at = _LOOPED[branch][1](data, at + 1)
+            deletes.append((key, path, value))
+        if not deletes or data[at:] != b"\x00":
+            return None
+        keys, paths, values = zip(*deletes, strict=True)
+        return [pa.array(keys, pa.string()), pa.array(paths, pa.string()), pa.array(values, _LOOPED[branch][0])]
+    except (IndexError, ValueError, OverflowError, pa.ArrowInvalid):  # past the end, no integer, no UTF-8, no int
+        return None
+
+
+def _branch_of_text(data: bytes, at: int) -> tuple[bytes, int]:
+    """Return the text in a union with null at a position, and where it ends; raise a ValueError for a null."""
+    if data[at] != _TEXT:
+        raise ValueError(at)
+    return _text(data, at + 1)
+
+
+def _text(data: bytes, at: int) -> tuple[bytes, int]:
+    """Return the text at a position, and where it ends; raise an IndexError if it is longer than *data*."""
+    size, start = _integer(data, at)
+    if not 0 <= size <= len(data) - start:
+        raise IndexError(at)
+    return data[start : start + size], start + size
+
+
+def _integer(data: bytes, at: int) -> tuple[int, int]:
+    """Return the integer of variable length at a position, and where it ends; raise a ValueError for one too long."""
+    value, shift = data[at], 0
+    while value >> shift >= _MORE:
+        value -= _MORE << shift
+        at, shift = at + 1, shift + 7
+        value |= data[at] << shift
+    if value >> _BITS:
+        raise ValueError(at)
+    return (value >> 1) ^ -(value & 1), at + 1
+
+
+_LOOPED: dict[int, tuple[pa.DataType, Callable[[bytes, int], tuple[int | bytes, int]]]] = {
+    2 * branch: (node.arrow, _text if node.arrow == pa.string() else _integer)
+    for branch, node in WRAPPED_VALUES.items()
+    if branch is not None and node.arrow in (pa.int32(), pa.int64(), pa.string())
+}
+"""The ordering values that are read byte by byte, by the byte of their branch: their type, and what reads one."""
 
 
 def _read_any(array: Cursors) -> list[pa.Array]:
@@ -97,7 +169,8 @@ def _read_long(array: Cursors, guess_from: int) -> list[pa.Array] | None:
         if (end - start) % count == 0 and (columns := _read_even(array, count, (end - start) // count)) is not None:
             return columns
         offsets = _guess_offsets(array.at(array.pos, array.end - 1))
-        return _read(array.at(offsets[:-1], offsets[1:]), exact=True) if len(offsets) == count + 1 else None
+        is_whole = len(offsets) == count + 1 and offsets[-1] == end  # else another block of deletes follows
+        return _read(array.at(offsets[:-1], offsets[1:]), exact=True) if is_whole else None
     except DecodeError:
         return None
 

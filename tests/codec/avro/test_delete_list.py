@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import re
 from decimal import Decimal
@@ -286,9 +285,37 @@ def test_delete_lists_come_back(ordering: pa.Array) -> None:
     assert encode_delete_list(*decoded.columns) == encoded
 
 
+def _outcome(encoded: bytes, guess_from: int) -> str:
+    try:
+        found = decode_delete_list(encoded, guess_from=guess_from)
+    except DecodeError as error:
+        return f"{type(error).__name__}: {error}"
+    found.validate(full=True)
+    return f"{found.schema} {found.to_pylist()}"
+
+
 @SLOW
 @given(ordering=_ORDERINGS, data=st.data())
-def test_damaged_delete_lists_raise_only_our_errors(ordering: pa.Array, data: st.DataObject) -> None:
+def test_damaged_delete_lists_raise_only_our_errors_and_the_same_with_a_loop(
+    ordering: pa.Array, data: st.DataObject
+) -> None:
     keys = pa.array([f"key-{index}" for index in range(len(ordering))], pa.string())
-    with contextlib.suppress(DecodeError):
-        decode_delete_list(damage(data, encode_delete_list(keys, "p", ordering))).validate(full=True)
+    encoded = bytes(damage(data, encode_delete_list(keys, "p", ordering)))
+    assert _outcome(encoded, delete_list.GUESS_FROM) == _outcome(encoded, 1)
+
+
+@pytest.mark.parametrize(
+    "encoded",
+    {
+        "a longer text than the list has": "02 02 08 61 02 00 04 02 00",
+        "a text of negative length": "02 02 01 61 02 00 04 02 00",
+        "no UTF-8": "02 02 02 ff 02 00 04 02 00",
+        "an int of 33 bits": "02 02 02 61 02 00 04 80 80 80 80 20 00",
+        "an integer of 71 bits": "02 02 02 61 02 00 06 80 80 80 80 80 80 80 80 80 80 01 00",
+        "no end": "02 02 02 61 02 00 04 02",
+        "another block": "02 02 02 61 02 00 04 02 02 02 02 62 02 00 04 02 00",
+        "a block with its size": "01 10 02 02 61 02 00 04 02 00",
+    }.values(),
+)
+def test_few_deletes_are_read_by_a_loop_as_without(encoded: str) -> None:
+    assert _outcome(bytes.fromhex(encoded), delete_list.GUESS_FROM) == _outcome(bytes.fromhex(encoded), 1)
