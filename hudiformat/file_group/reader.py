@@ -314,6 +314,12 @@ class SliceReader:
         keys = (RECORD_KEY,) if self.config.populate_meta_fields else columns_of(self.config.record_key_fields)
         return dict.fromkeys([*keys, *rule.columns])
 
+    @staticmethod
+    def _select_without_keys(needed: pa.Schema, shown: pa.Schema, rule: MergeRule) -> pa.Schema | None:
+        """Return what of *needed* is read of a slice whose rows are matched by position; None for all of it."""
+        kept = {*shown.names, *rule.columns}
+        return pa.schema([field for field in needed if field.name in kept]) if kept and rule.merger is None else None
+
     def _select_stored(self, names: Iterable[str]) -> pa.Schema:
         schema = self._stored_schema
         return pa.schema([schema.field(name) for name in names])
@@ -350,11 +356,12 @@ class SliceReader:
             merged = merge_on_disk(base, blocks, needed, rule, size=size, memory=self.merge_memory, where=where)
         else:
             instant = None if file_slice.base_file is None else str(file_slice.base_file.name.instant)
-            logs = merge_log_entries(read_candidates(blocks, needed, rule, base_instant=instant, where=where), rule)
+            without_keys = self._select_without_keys(needed, shown, rule)
+            read = read_candidates(blocks, needed, rule, base_instant=instant, by_position=without_keys, where=where)
+            logs = merge_log_entries(read, rule)
             release_pages(block.content for block in blocks)  # the records have been copied to columns
-            if logs.by_position and rule.merger is None:
-                kept = {*shown.names, *rule.columns}  # without the keys
-                needed = pa.schema([field for field in needed if field.name in kept]) if kept else needed
+            if logs.by_position and without_keys is not None:
+                needed = without_keys
                 logs = logs.select(needed.names)
             tested = None if rule.merger is not None or may_hold is None else may_hold
             if tested is not None and any(needed.get_field_index(name) < 0 for name in tested.columns.names):

@@ -139,13 +139,14 @@ def read_candidates(
     rule: MergeRule,
     *,
     base_instant: str | None = None,
+    by_position: pa.Schema | None = None,
     where: KeyFilter | None = None,
 ) -> Candidates:
     """Decode *blocks*, which :func:`blocks_to_merge` returned, into entries; records are converted to *schema*.
 
     *base_instant* is the instant of the base file.  If every block has positions that refer to this file, entries are
-    matched by position, otherwise by key.  With *where* only entries whose keys match it are returned, and of the other
-    records only the key is decoded.
+    matched by position, otherwise by key; in the first case records may have only the columns *by_position*.  With
+    *where* only entries whose keys match it are returned, and of the other records only the key is decoded.
 
     Raises:
         DecodeError: the content of a block is damaged.
@@ -163,6 +164,8 @@ def read_candidates(
         matches = where.rows(_keys_of(data, deletes))
         age, positions = _ranks(age[matches]), None if positions is None else positions[matches]
         deletes = [part.take(pa.array(where.rows(part["record_key"]))) for part in deletes]
+    if positions is not None and by_position is not None and where is None:
+        schema = by_position
     read = list(read_records(data, schema, where=where))
     return make_candidates(
         [batch for batch, _ in read],

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 
 import numpy as np
 import pyarrow as pa
 
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.frame import BlockType
-from hudiformat.file_group.merging.candidates import positions_of, read_candidates
-from hudiformat.file_group.merging.rule import MergeRule
+from hudiformat.file_group.merging.candidates import positions_of, read_candidates, read_deletes
+from hudiformat.file_group.merging.rule import Booleans, Integers, MergeRule
 from hudiformat.file_group.merging.slice import merge_log_entries
+from hudiformat.timeline.table_config import MergeMode
 
 
 def count_by_position(
@@ -29,24 +31,37 @@ def count_by_position(
         changed = [1, 3]   deleted = [4]   7 >= 6: the delete wins
         5 - 1 rows: whichever of the two rows with a position of a record wins, it is one row
 
-    Records are decoded only if a position is in both lists.
+    Records are decoded only if a position is in both lists and a delete has an ordering value.
     """
     if rule.merger is not None or rule.partial is not None or rule.columns != rule.ordering_fields:
         return None
-    deletes = [block for block in blocks if block.type is BlockType.DELETE]
-    records = [block for block in blocks if block.type is not BlockType.DELETE]
-    known = [positions for one in (*records, *deletes) if (positions := positions_of(one, base_instant)) is not None]
+    known = [positions for one in blocks if (positions := positions_of(one, base_instant)) is not None]
     if len(known) < len(blocks) or any(int(positions.max(initial=0)) >= rows for positions in known):
         return None
-    if any(one.num_records() != len(positions) for one, positions in zip(records, known, strict=False)):
+    is_delete = np.array([block.type is BlockType.DELETE for block in blocks], np.bool_)
+    deletes = [read_deletes(block, schema, rule) for block in compress(blocks, is_delete)]
+    sizes = iter([len(part) for part in deletes])
+    counts = [next(sizes) if block.type is BlockType.DELETE else block.num_records() for block in blocks]
+    if counts != [len(positions) for positions in known]:
         return None
-    if not deletes:
-        return rows
-    changed, deleted = known[: len(records)], known[len(records) :]
-    both = np.isin(np.concatenate(deleted), np.concatenate([np.empty(0, np.int64), *changed]))
-    merged = blocks if both.any() else deletes
+    if rule.mode is not MergeMode.EVENT_TIME_ORDERING or all(np.asarray(part["resets"]).all() for part in deletes):
+        return rows - _count_last(known, is_delete)
+    changed, deleted = (
+        np.concatenate([np.empty(0, np.int64), *compress(known, these)]) for these in (~is_delete, is_delete)
+    )
+    merged = blocks if np.isin(deleted, changed).any() else [*compress(blocks, is_delete)]
     logs = merge_log_entries(read_candidates(merged, schema, rule, base_instant=base_instant), rule)
     lowest = logs.lowest_ordering(logs.deleted)
-    if not logs.by_position or lowest is None or (logs.ordering and lowest < highest):
+    if lowest is None or (logs.ordering and lowest < highest):
         return None
     return rows - int(logs.deleted.sum())
+
+
+def _count_last(known: Sequence[Integers], flags: Booleans) -> int:
+    """Return how many distinct positions are, the last time that they come, in an array with a true flag.
+
+    The arrays [1, 2], [2, 3] and [3] with the flags False, True and False: 1 and 3 come last in one without, 2 with.
+    """
+    newest_first = np.concatenate([np.empty(0, np.int64), *known])[::-1]
+    _, first = np.unique(newest_first, return_index=True)
+    return int(np.repeat(flags, [len(positions) for positions in known])[::-1][first].sum())

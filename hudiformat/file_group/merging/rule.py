@@ -214,10 +214,9 @@ def lacks_ordering_value(ordering: Sequence[pa.Array | pa.ChunkedArray], length:
     if len(ordering) != 1:  # several ordering values are never the placeholder 0
         return np.full(length, not ordering, dtype=np.bool_)
     (column,) = ordering
-    missing = pc.is_null(column)
-    if pa.types.is_int32(column.type):
-        missing = pc.or_(missing, pc.equal(pc.fill_null(column, 0), 0))
-    return np.asarray(missing)
+    if not pa.types.is_int32(column.type):
+        return np.asarray(column.is_null()) if column.null_count else np.zeros(length, np.bool_)
+    return np.asarray(column.fill_null(0) if column.null_count else column) == 0
 
 
 @dataclass(frozen=True, slots=True)
