@@ -10,6 +10,7 @@ before it.  If the table was of version 8 or 9 before, the slices of log files f
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -245,6 +246,95 @@ def build_slices(
 def latest_slices(slices: Sequence[FileSlice]) -> list[FileSlice]:
     """Return the newest slice of each file group; *slices* are sorted as :func:`build_slices` returns them."""
     return [list(group)[-1] for _, group in groupby(slices, key=lambda item: item.file_id)]
+
+
+class KnownSlices:
+    """The slices of a partition as its last listing showed them, to which files that have come since are added.
+
+    In a table that many small commits have written, all else of a listing takes as long as the commit.  Not for tables
+    of version 6, in which log files grow, and in which a plan of a compaction decides what slice a log file is of.
+    """
+
+    def __init__(self, partition_path: str) -> None:
+        self._partition_path = partition_path
+        self._groups: dict[str, list[FileSlice]] = {}
+        self._replaced: Mapping[tuple[str, str], str] = {}
+        self._instants: list[str] = []
+        self.names: set[str] = set()
+        """The names of all files that cannot change any more: of completed writes, and those that are not Hudi's."""
+
+    @property
+    def newest(self) -> list[FileSlice]:
+        """The newest slice of each file group, sorted by file id."""
+        return [slices[-1] for _, slices in sorted(self._groups.items()) if slices]
+
+    @property
+    def size(self) -> int:
+        """The estimated bytes of this object in memory."""
+        return _NAME_BYTES * len(self.names)
+
+    def is_usable(self, visibility: Visibility) -> bool:
+        """Return whether all files are still visible: no write has been undone, and the same groups are replaced."""
+        first = visibility.first_active
+        is_archived = first is not None and not any(instant < first for instant in visibility.pending)
+        recent = self._instants[bisect_left(self._instants, first or "") if is_archived else 0 :]
+        return visibility.replaced == self._replaced and all(map(visibility.is_committed, recent))
+
+    def with_files(self, files: Iterable[FileInfo], visibility: Visibility) -> KnownSlices:
+        """Return these slices after *files*, all that are not among ``names``.
+
+        The slices of a group are built anew unless it has got nothing but log files that are merged last::
+
+            newest slice: base file of 5, log files of 6 and 8
+            log file of 9: added to the slice       log file of 7, base file of 9: all slices of the group anew
+
+        Raises:
+            CorruptTableError: as :func:`build_slices`.
+        """
+        result = KnownSlices(self._partition_path)
+        result.names, result._groups = self.names.copy(), self._groups.copy()
+        instants, further = set(self._instants), defaultdict[str, list[FileInfo]](list)
+        for file in files:
+            name = parse_data_file(file.name)
+            if name is None:
+                refuse_registered(file.name)
+                result.names.add(file.name)
+            elif visibility.is_committed(name.instant):
+                result.names.add(file.name)
+                instants.add(name.instant)
+                further[name.file_id].append(file)
+        for file_id, group in further.items():
+            known = self._groups.get(file_id, [])
+            result._groups[file_id] = _with_last_logs(known, group) or build_slices(
+                self._partition_path, [*_files_of(known), *group], visibility
+            )
+        result._instants, result._replaced = sorted(instants), visibility.replaced
+        return result
+
+
+_NAME_BYTES = 600
+"""Bytes of what is known of a file: its name as a text and in parts, and its places in the slice and in the names."""
+
+
+def _with_last_logs(slices: Sequence[FileSlice], files: Sequence[FileInfo]) -> list[FileSlice] | None:
+    """Return the *slices* of a group with *files* at the end of the newest; None if these are not all its log files."""
+    names = [parse_data_file(file.name) for file in files]
+    logs = [LogFile(name, file.size) for name, file in zip(names, files, strict=True) if isinstance(name, LogFileName)]
+    if not slices or len(logs) < len(files):
+        return None
+    logs = sorted((log for log in logs if not log.name.is_cdc), key=lambda log: log.name.sort_key)
+    newest = slices[-1]
+    last = max([(newest.base_instant,), *(log.name.sort_key for log in newest.log_files[-1:])])
+    if logs and logs[0].name.sort_key < last:
+        return None
+    return [*slices[:-1], replace(newest, log_files=(*newest.log_files, *logs))]
+
+
+def _files_of(slices: Iterable[FileSlice]) -> Iterator[FileInfo]:
+    for one in slices:
+        if one.base_file is not None:
+            yield FileInfo(str(one.base_file.name), one.base_file.size, is_dir=False)
+        yield from (FileInfo(str(log.name), log.size, is_dir=False) for log in one.log_files)
 
 
 def _file_groups(

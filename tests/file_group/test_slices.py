@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
 from hudiformat import UnsupportedFeatureError
-from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile, Visibility, build_slices, latest_slices
+from hudiformat.file_group.slices import (
+    BaseFile,
+    FileSlice,
+    KnownSlices,
+    LogFile,
+    Visibility,
+    build_slices,
+    latest_slices,
+)
 from hudiformat.naming.file_names import BaseFileName, LogFileName
 from hudiformat.storage.protocol import FileInfo
 from hudiformat.timeline.timeline import Action, Instant, State, Timeline
@@ -312,6 +320,7 @@ class Views(RuleBasedStateMachine):
         self.listing: list[FileInfo] = []
         self.completion: dict[str, str] = {}
         self.groups = {name: Group() for name in GROUPS}
+        self.known = KnownSlices("")
 
     def tick(self) -> str:
         self.time += 1
@@ -360,6 +369,15 @@ class Views(RuleBasedStateMachine):
             past = build_slices("", self.listing, visible, as_of=instant)
             assert all(item.base_instant <= instant for item in past)
 
+    @rule()
+    def list_since(self) -> None:
+        """What is known of an earlier listing, and the files that have come since, are the slices of all files."""
+        visible = Visibility(self.completion)
+        assert self.known.is_usable(visible)
+        new = [file for file in self.listing if file.name not in self.known.names]
+        self.known = self.known.with_files(new, visible)
+        assert self.known.newest == latest_slices(build_slices("", self.listing, visible))
+
     def expected(self, name: str) -> list[tuple[str, str | None, list[str]]]:
         group = self.groups[name]
         by_base: dict[str | None, list[str]] = {base: [] for base in sorted(group.base_files)}
@@ -369,6 +387,23 @@ class Views(RuleBasedStateMachine):
         without_base = by_base.pop(None, [])
         head: list[tuple[str, str | None, list[str]]] = [(name, None, without_base)] if without_base else []
         return head + [(name, base, logs) for base, logs in by_base.items()]
+
+
+def test_known_slices_are_not_used_after_a_write_was_undone_or_other_groups_are_replaced() -> None:
+    files = [FileInfo(str(BaseFileName("a", "0-0-0", "1001")), 1, is_dir=False), FileInfo("text", 1, is_dir=False)]
+    known = KnownSlices("p").with_files(files, Visibility({"1001": "1002"}))
+    assert known.names == {file.name for file in files}
+    assert known.is_usable(Visibility({"1001": "1002", "1003": "1004"}))
+    assert known.is_usable(Visibility({"1003": "1004"}, first_active="1003"))
+    assert not known.is_usable(Visibility({"1003": "1004"}))
+    assert not known.is_usable(Visibility({"1003": "1004"}, first_active="1003", pending=frozenset({"1001"})))
+    assert not known.is_usable(Visibility({"1001": "1002"}, replaced={("p", "a"): "1003"}))
+
+
+def test_files_that_are_only_registered_are_refused_among_further_ones_too() -> None:
+    name = f"{BaseFileName('a', '0-0-0', '1001')}_hudiext"
+    with pytest.raises(UnsupportedFeatureError, match="registered with a table"):
+        KnownSlices("p").with_files([FileInfo(name, 1, is_dir=False)], Visibility({"1001": "1002"}))
 
 
 TestViews = Views.TestCase

@@ -216,7 +216,8 @@ def lacks_ordering_value(ordering: Sequence[pa.Array | pa.ChunkedArray], length:
     (column,) = ordering
     if not pa.types.is_int32(column.type):
         return np.asarray(column.is_null()) if column.null_count else np.zeros(length, np.bool_)
-    return np.asarray(column.fill_null(0) if column.null_count else column) == 0
+    missing: Booleans = np.asarray(column.fill_null(0) if column.null_count else column) == 0
+    return missing
 
 
 @dataclass(frozen=True, slots=True)

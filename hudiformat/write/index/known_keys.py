@@ -9,8 +9,8 @@ so no two files ever have the same name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -20,7 +20,8 @@ import pyarrow.compute as pc
 
 from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.merging.keys import KeyIndex
-from hudiformat.file_group.slices import FileSlice, LogFile
+from hudiformat.file_group.slices import FileSlice, KnownSlices, LogFile, Visibility
+from hudiformat.naming.file_names import LogFileName
 from hudiformat.table.cache import TableCache
 from hudiformat.write.rows import NEW, NOT_IN_BASE_FILE, Integers, Locations
 
@@ -153,7 +154,7 @@ class SliceKeys:
 
     file_id: str
     base: tuple[str, int] | None
-    logs: frozenset[tuple[str, int]]
+    logs: tuple[LogFile, ...]
     base_keys: KnownKeys
     added: pa.Array
     deleted: pa.Array
@@ -170,9 +171,21 @@ class SliceKeys:
         group.add_logged(self.added)
         return KnownKeys({self.file_id: group})
 
-    def is_before(self, file_slice: FileSlice, logs: frozenset[tuple[str, int]]) -> bool:
-        """Return whether *file_slice*, which has *logs*, is the same slice, possibly with further log files."""
-        return self.base == base_of(file_slice) and self.logs <= logs
+    def is_before(self, file_slice: FileSlice) -> bool:
+        """Return whether *file_slice* is the same slice, possibly with further log files."""
+        if self.base != base_of(file_slice):
+            return False
+        return self._is_beginning(file_slice.log_files) or set(self.logs) <= set(file_slice.log_files)
+
+    def logs_after(self, file_slice: FileSlice) -> Sequence[LogFile]:
+        """Return the log files of the same slice that are not among these."""
+        if self._is_beginning(file_slice.log_files):  # the usual case, which costs little if there are many
+            return file_slice.log_files[len(self.logs) :]
+        known = set(self.logs)
+        return [log for log in file_slice.log_files if log not in known]
+
+    def _is_beginning(self, logs: tuple[LogFile, ...]) -> bool:
+        return logs[: len(self.logs)] == self.logs
 
     def look_up(self, keys: pa.Array) -> list[Locations]:
         """Return the results of looking up *keys*."""
@@ -186,10 +199,10 @@ class SliceKeys:
         for keys in base_keys:
             group.add_base(keys)
         known = KnownKeys({file_slice.file_id: group})
-        return cls(file_slice.file_id, base_of(file_slice), frozenset(), known, no_keys(), no_keys())
+        return cls(file_slice.file_id, base_of(file_slice), (), known, no_keys(), no_keys())
 
-    def with_logs(self, further: Iterable[LogFile], keys: pa.ChunkedArray, deleted: pa.ChunkedArray) -> SliceKeys:
-        """Return these keys after *further* log files, which have rows with *keys* and delete other keys."""
+    def with_logs(self, logs: Iterable[LogFile], keys: pa.ChunkedArray, deleted: pa.ChunkedArray) -> SliceKeys:
+        """Return these keys with all *logs* of the slice, the further of which have *keys* and delete other keys."""
         distinct = keys.unique()
         known = np.zeros(len(distinct), np.bool_)
         for found in self.look_up(distinct):
@@ -197,8 +210,7 @@ class SliceKeys:
         new = distinct.filter(pa.array(~known))
         added = pa.concat_arrays([self.added, new]) if len(new) else self.added
         all_deleted = pa.chunked_array([self.deleted, *deleted.chunks]).unique() if len(deleted) else self.deleted
-        logs = self.logs.union((str(log.name), log.size) for log in further)
-        changed = replace(self, logs=logs, added=added, deleted=all_deleted)
+        changed = replace(self, logs=tuple(logs), added=added, deleted=all_deleted)
         if added is self.added and "_added_keys" in self.__dict__:
             changed.__dict__["_added_keys"] = self._added_keys
         return changed
@@ -210,6 +222,7 @@ def base_of(file_slice: FileSlice) -> tuple[str, int] | None:
     return None if base is None else (str(base.name), base.size)
 
 
+_LISTED = "listed"
 _MARK_BYTES = 500
 _READ_AT_ONCE = 1 << 18
 """A slice of at most so many bytes is kept when keys are looked up in it for the first time."""
@@ -231,23 +244,20 @@ class SliceCache:
 
     cache: TableCache
     path: str
-    _logs: dict[str, tuple[FileSlice, frozenset[tuple[str, int]]]] = field(default_factory=dict)
 
-    def _logs_of(self, file_slice: FileSlice) -> frozenset[tuple[str, int]]:
-        """Return the log files of a slice by name and size.
+    def slices(self, visibility: Visibility) -> KnownSlices | None:
+        """Return the slices as the last listing has shown them; None if there are none, or if they may not be."""
+        found = None if visibility.logs_name_slices else self.cache.get((self.path, _LISTED), KnownSlices)
+        return found if found is not None and found.is_usable(visibility) else None
 
-        The set is remembered, because it may be large and is needed several times.
-        """
-        known = self._logs.get(file_slice.file_id)
-        if known is None or known[0] is not file_slice:
-            known = file_slice, frozenset((str(log.name), log.size) for log in file_slice.log_files)
-            self._logs[file_slice.file_id] = known
-        return known[1]
+    def keep_slices(self, slices: KnownSlices) -> None:
+        """Keep the slices of a listing, if there is room."""
+        self.cache.put((self.path, _LISTED), slices, slices.size)
 
     def known(self, file_slice: FileSlice) -> SliceKeys | None:
         """Return the keys that are kept of *file_slice*, or None; keys of log files added since are not among them."""
         found = self.cache.get((self.path, file_slice.file_id), SliceKeys)
-        return found if found is not None and found.is_before(file_slice, self._logs_of(file_slice)) else None
+        return found if found is not None and found.is_before(file_slice) else None
 
     def should_read(self, file_slice: FileSlice) -> bool:
         """Return whether the keys of a slice that is not kept are to be read as a whole now.
@@ -273,7 +283,7 @@ class SliceCache:
         """Record that a log file of the slice has only further records of keys that were found in it."""
         found = self.known(file_slice)
         if found is not None:
-            self.keep(file_slice, replace(found, logs=found.logs | {(name, size)}))
+            self.keep(file_slice, replace(found, logs=(*found.logs, LogFile(LogFileName.parse(name), size))))
 
     def footer(self, name: str, size: int) -> FileKeys | None:
         """Return the key range and filters of a base file, if they are kept."""

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
@@ -18,15 +19,15 @@ from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.damaged import add_log_file_to_errors
 from hudiformat.codec.log.frame import BlockType
 from hudiformat.codec.log.reader import LogReader
-from hudiformat.errors import DataError
+from hudiformat.errors import DataError, StorageError
 from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.read import read_file_keys, scan_base_file
 from hudiformat.file_group.merging.candidates import blocks_to_merge
 from hudiformat.file_group.partition_metadata import find_metadata_file
-from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile, build_slices, latest_slices
+from hudiformat.file_group.slices import BaseFile, FileSlice, KnownSlices, LogFile, build_slices, latest_slices
 from hudiformat.naming.file_names import base_name, join_path
 from hudiformat.schema.meta_fields import RECORD_KEY
-from hudiformat.storage.protocol import FileInfo, Storage
+from hudiformat.storage.protocol import FileInfo, Storage, TellsOneThing
 from hudiformat.table.cache import TableCache
 from hudiformat.table.options.values import REPLACING, DuplicatePolicy, Operation
 from hudiformat.timeline.commit_metadata import WriteStat
@@ -239,7 +240,7 @@ class PartitionIndex:
     @cached_property
     def slices(self) -> list[FileSlice]:
         """The newest slice of each file group."""
-        return latest_slices(build_slices(self._path, self._files, self._plan.visibility))
+        return self._listing[1]
 
     @cached_property
     def slice_of(self) -> dict[str, FileSlice]:
@@ -249,14 +250,41 @@ class PartitionIndex:
     @property
     def is_listed_as_partition(self) -> bool:
         """Whether the folder has been listed, and had a partition metadata file then."""
-        listed = self.__dict__.get("_files", ())
-        return find_metadata_file(entry.name for entry in listed) is not None
+        names, _ = self.__dict__.get("_listing", ((), ()))
+        return find_metadata_file(names) is not None
 
     @cached_property
-    def _files(self) -> list[FileInfo]:
-        found = [entry for entry in self._storage.list(self._path) if not entry.is_dir]
-        self._plan.refuse_unlisted(self._storage, self._path, {entry.name for entry in found})
+    def _listing(self) -> tuple[AbstractSet[str], list[FileSlice]]:
+        """The names of all files, and the newest slice of each file group."""
+        found = self._list_since() or self._list_all()
+        self._plan.refuse_unlisted(self._storage, self._path, found[0])
         return found
+
+    def _list_all(self) -> tuple[AbstractSet[str], list[FileSlice]]:
+        files = [entry for entry in self._storage.list(self._path) if not entry.is_dir]
+        names, visibility = {entry.name for entry in files}, self._plan.visibility
+        if self._kept is None or visibility.logs_name_slices:
+            return names, latest_slices(build_slices(self._path, files, visibility))
+        slices = KnownSlices(self._path).with_files(files, visibility)
+        self._kept.keep_slices(slices)
+        return names, slices.newest
+
+    def _list_since(self) -> tuple[AbstractSet[str], list[FileSlice]] | None:
+        """List the names alone, and look at the files that have come since the last listing; None if there is none."""
+        storage, visibility = self._storage, self._plan.visibility
+        known = None if self._kept is None else self._kept.slices(visibility)
+        if self._kept is None or known is None or not isinstance(storage, TellsOneThing):
+            return None
+        names = set(storage.list_names(self._path))
+        if not known.names <= names:
+            return None
+        try:
+            new = [FileInfo(name, storage.size(join_path(self._path, name)), False) for name in names - known.names]
+        except StorageError:  # deleted in the meantime
+            return None
+        slices = known.with_files(new, visibility)
+        self._kept.keep_slices(slices)
+        return names, slices.newest
 
     @cached_property
     def _unread(self) -> list[FileSlice]:
@@ -317,8 +345,7 @@ class PartitionIndex:
 
         Returns None if a log file has blocks of another instant than its name has: whether they count may change later.
         """
-        logs = frozenset[tuple[str, int]]() if known is None else known.logs
-        further = [log for log in file_slice.log_files if (str(log.name), log.size) not in logs]
+        further = file_slice.log_files if known is None else known.logs_after(file_slice)
         keys, deleted = [no_keys()], [no_keys()]
         for log in further:
             blocks = list(self._reader(log))
@@ -329,7 +356,11 @@ class PartitionIndex:
                     self._add_keys(block, keys, deleted)
         if known is None:
             known = SliceKeys.of_base(file_slice, self._base_keys(file_slice))
-        return known.with_logs(further, pa.chunked_array(keys), pa.chunked_array(deleted)) if further else known
+        return (
+            known.with_logs(file_slice.log_files, pa.chunked_array(keys), pa.chunked_array(deleted))
+            if further
+            else known
+        )
 
     def _base_keys(self, file_slice: FileSlice) -> Iterator[pa.Array]:
         if file_slice.base_file is not None:

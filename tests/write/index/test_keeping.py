@@ -14,6 +14,7 @@ from hudiformat.storage.protocol import Storage
 from hudiformat.table.cache import TableCache
 from hudiformat.write.index import tagging
 from hudiformat.write.index.known_keys import SliceCache
+from hudiformat.write.index.tagging import PartitionIndex
 from tests.tables import content, new_table, rows
 
 _SIMPLE = {"hoodie.index.type": "SIMPLE"}
@@ -156,3 +157,39 @@ def test_updates_are_not_taken_for_those_of_a_slice_that_another_has_compacted_s
         update(table, "k3", 20 + number)
     assert [row for row in content(table) if row[0] == "k2"] == [("k2", 24, "x", 22)]
     assert len(content(table)) == 10
+
+
+def test_what_is_known_of_a_listing_is_what_a_new_listing_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = table_of(tmp_path / "t")
+    other = open_table(tmp_path / "t", options=_SIMPLE | {"hudiformat.sync": "false"}, clock=table._context.clock)
+    list_since, found = PartitionIndex._list_since, []
+
+    def checked(index: PartitionIndex) -> Any:
+        known = list_since(index)
+        found.append(known is not None)
+        assert known in (None, PartitionIndex(index._storage, index._plan, index._path)._list_all())
+        return known
+
+    monkeypatch.setattr(PartitionIndex, "_list_since", checked)
+    for number in range(3):
+        update(table, f"k{number}", number)
+    point = table.upsert(rows(("k4", 4, "x", 4)))
+    table.savepoint(point)
+    steps = [
+        lambda: other.insert(rows(("new", 1, "x", 0))),
+        lambda: other.delete(rows(("k1", 1, "x", 0))),
+        other.compact,
+        lambda: other.upsert(rows(("k3", 9, "x", 9))),
+        lambda: other.insert_overwrite(rows(("only", 1, "x", 1))),
+        lambda: other.upsert(rows(("k3", 9, "y", 9))),
+        lambda: other.rollback(other.upsert(rows(("k5", 9, "x", 9)))),
+        lambda: other.restore(point),
+        lambda: other.upsert(rows(("k3", 11, "x", 9))),
+    ]
+    for number, step in enumerate(steps):
+        step()
+        update(table, "k2", 10 + number)
+    assert found.count(True) > len(steps)  # all but the first, and those after files have been deleted
+    assert content(table) == content(open_table(tmp_path / "t"))

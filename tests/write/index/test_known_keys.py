@@ -63,11 +63,19 @@ def test_a_slice_is_before_itself_and_before_one_with_further_log_files() -> Non
     known = SliceKeys.of_base(file_slice(), []).with_logs([log("002"), log("003")], texts([]), texts([]))
 
     def is_before(*logs: LogFile, base: BaseFile | None = _BASE) -> bool:
-        return known.is_before(file_slice(*logs, base=base), frozenset((str(one.name), one.size) for one in logs))
+        return known.is_before(file_slice(*logs, base=base))
 
     assert is_before(log("002"), log("003"))
     assert is_before(log("002"), log("003"), log("004"))
+    assert is_before(log("001"), log("002"), log("003"))
     assert not is_before(log("002"))
     assert not is_before(log("002"), log("003", size=11))
     assert not is_before(log("002"), log("003"), base=None)
     assert not is_before(log("002"), log("003"), base=BaseFile(_BASE.name, 11))
+
+
+def test_log_files_after_those_that_are_known_are_found_wherever_they_are_merged() -> None:
+    known = SliceKeys.of_base(file_slice(), []).with_logs([log("002"), log("004")], texts([]), texts([]))
+    logs = log("002"), log("003"), log("004"), log("005")
+    assert [*known.logs_after(file_slice(*logs))] == [log("003"), log("005")]
+    assert [*known.with_logs(logs, texts([]), texts([])).logs_after(file_slice(*logs, log("006")))] == [log("006")]
