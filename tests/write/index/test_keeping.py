@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -177,7 +178,7 @@ def test_what_is_known_of_a_listing_is_what_a_new_listing_shows(
         update(table, f"k{number}", number)
     point = table.upsert(rows(("k4", 4, "x", 4)))
     table.savepoint(point)
-    steps = [
+    steps: list[Callable[[], object]] = [
         lambda: other.insert(rows(("new", 1, "x", 0))),
         lambda: other.delete(rows(("k1", 1, "x", 0))),
         other.compact,
