@@ -53,12 +53,12 @@ _TIMES = (pa.timestamp("us").id, pa.date32().id)
 _PER_SECOND = {"ms": 1000, "us": 1_000_000}
 
 
-def open_parquet(source: Any, *, pre_buffer: bool = False) -> pq.ParquetFile:
-    """Open a Parquet file for :func:`hudiformat.codec.parquet.rows.read_batches`.
+def open_parquet(source: Any, *, pre_buffer: bool = False, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
+    """Open a Parquet file for :func:`hudiformat.codec.parquet.rows.read_batches`; with *metadata* its footer is known.
 
     INT96 is read as microseconds: nanoseconds of 64 bits end in the year 2262.
     """
-    return pq.ParquetFile(source, pre_buffer=pre_buffer, coerce_int96_timestamp_unit="us")
+    return pq.ParquetFile(source, metadata=metadata, pre_buffer=pre_buffer, coerce_int96_timestamp_unit="us")
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,16 @@ def encode_struct(struct: Struct) -> bytes:
     return bytes(parts)
 
 
+def decode_length(data: bytes, start: int) -> tuple[int, int]:
+    """Return the length of a text or list that is at *start*, and the offset behind it.
+
+    Raises:
+        DecodeError: the bytes end before it does, or it is too long.
+    """
+    reader = _Reader(data, start)
+    return reader.varint(), reader.position
+
+
 class _Reader:
     __slots__ = ("_data", "position")
 
@@ -113,7 +123,7 @@ class _Reader:
         if kind in _INTEGERS:
             return self._integer()
         if kind is Kind.BINARY:
-            return self._take(self._varint())
+            return self._take(self.varint())
         if kind is Kind.STRUCT:
             return self.struct(depth + 1)
         if kind in (Kind.LIST, Kind.SET):
@@ -125,7 +135,7 @@ class _Reader:
 
     def _items(self, depth: int) -> Items:
         head = self._byte()
-        count = head >> 4 if head >> 4 < _NIBBLE else self._varint()
+        count = head >> 4 if head >> 4 < _NIBBLE else self.varint()
         kind = self._kind(head & 15)
         if depth > MAX_DEPTH or count > len(self._data) - self.position:  # an item takes at least a byte
             raise DecodeError(f"a list of {count} items at level {depth} is no part of a footer", offset=self.position)
@@ -148,7 +158,7 @@ class _Reader:
         self.position = end
         return taken
 
-    def _varint(self) -> int:
+    def varint(self) -> int:
         value = shift = 0
         while True:
             byte = self._byte()
@@ -160,7 +170,7 @@ class _Reader:
                 raise DecodeError("expected a number of at most 64 bits", offset=self.position)
 
     def _integer(self) -> int:
-        value = self._varint()
+        value = self.varint()
         return value >> 1 ^ -(value & 1)
 
 

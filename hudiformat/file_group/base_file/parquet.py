@@ -18,8 +18,11 @@ import pyarrow.types as pat
 from hudiformat.codec.log.content.parquet_data import AVRO_SCHEMA_KEY
 from hudiformat.codec.parquet.dates import StoredDates, open_parquet
 from hudiformat.codec.parquet.rows import add_constants, batches_without_columns, constant_columns, read_batches
+from hudiformat.codec.parquet.source import MAGIC
+from hudiformat.codec.parquet.thrift import decode_length
 from hudiformat.codec.statistics import ColumnStatistics, kind_of, loosen_ancient, shorten_bounds
-from hudiformat.errors import CorruptTableError, HudiFormatError
+from hudiformat.errors import CorruptTableError, DecodeError, HudiFormatError
+from hudiformat.file_group.base_file.bloom import BLOOM_FILTER
 from hudiformat.file_group.base_file.filters import HIGHEST, FileFilter
 from hudiformat.file_group.base_file.parquet_writer import ParquetBaseFileWriter
 from hudiformat.file_group.base_file.row_groups import NEVER_FULL, NewFile
@@ -27,6 +30,12 @@ from hudiformat.storage.protocol import OutputFile, Storage
 from hudiformat.wire import check_row_count
 
 _ROWS_PER_BYTE, _FEW_ROWS = 16, 100_000
+_LARGE_FOOTER = 1 << 16
+"""The bloom filter of a footer of so many bytes is read if it is asked for; it begins among the first so many bytes."""
+_BINARY = b"\x18"
+"""The head of a text in Thrift's compact protocol, one field after the last; its length and its bytes follow."""
+_FILTER = _BINARY + bytes([len(BLOOM_FILTER)]) + BLOOM_FILTER.encode() + _BINARY
+"""What stands before the length of the bloom filter: its key, and the head of its text."""
 
 
 class ParquetFormat:
@@ -46,9 +55,10 @@ class ParquetFormat:
             StorageError: the file cannot be read.
         """
         source = storage.open_input(path)
+        lean = _metadata_without_filter(source) if isinstance(source, pa.BufferReader) else None
         # pre_buffer: neighbouring columns are fetched in one request
-        with convert_read_errors(path), source, open_parquet(source, pre_buffer=True) as file:
-            opened = ParquetBaseFile(path, source, file)
+        with convert_read_errors(path), source, open_parquet(source, pre_buffer=True, metadata=lean) as file:
+            opened = ParquetBaseFile(path, source, file, is_lean=lean is not None)
             rows = file.metadata.num_rows
             check_row_count(rows, opened.group_rows, source.size(), per_byte=_ROWS_PER_BYTE, few=_FEW_ROWS)
             yield opened
@@ -72,6 +82,8 @@ class ParquetBaseFile:
     path: str
     source: pa.NativeFile
     file: pq.ParquetFile
+    is_lean: bool = False
+    """Whether *file* was opened without the text of the bloom filter."""
 
     @property
     def size(self) -> int:
@@ -88,10 +100,11 @@ class ParquetBaseFile:
         """How the file stores dates and times."""
         return StoredDates.of(self.file)
 
-    @property
+    @cached_property
     def footer(self) -> Mapping[bytes, bytes] | None:
         """The texts of the footer."""
-        found: Mapping[bytes, bytes] | None = self.file.metadata.metadata
+        whole = pq.read_metadata(self.source) if self.is_lean else self.file.metadata
+        found: Mapping[bytes, bytes] | None = whole.metadata
         return found
 
     @cached_property
@@ -185,6 +198,39 @@ class ParquetBaseFile:
     def column_sizes(self) -> dict[str, tuple[int, int]]:
         """The bytes of each column in the file, by its path, and its bytes uncompressed."""
         return {name: _sum_sizes(found) for name, found in _chunks(self.file.metadata).items()}
+
+
+def _metadata_without_filter(source: pa.BufferReader) -> pq.FileMetaData | None:
+    """Return the metadata of a Parquet file in memory without the text of its bloom filter; None if it has to be read.
+
+    The filter of 100,000 keys has 830 KB, and Arrow copies it several times: a third of the time in which such a file
+    is opened and one column is read.  The footer without it::
+
+        schema, row groups | key | length, text of the filter | other texts     a length is a number like Avro's
+        schema, row groups | key | 0                          | other texts
+
+    If the key stands there by chance, as in another text, what is left is no footer any more.
+    """
+    size = source.size()
+    source.seek(max(size - 8, 0))
+    length, magic = int.from_bytes(source.read(4), "little"), source.read(4)
+    if magic != MAGIC or not _LARGE_FOOTER <= length <= size - 8 - len(MAGIC):
+        return None
+    source.seek(size - 8 - length)
+    head = source.read(_LARGE_FOOTER)
+    at = head.find(_FILTER) + len(_FILTER)
+    if at < len(_FILTER):
+        return None
+    try:
+        text, end = decode_length(head, at)
+        after = length - end - text
+        if not 0 <= after <= _LARGE_FOOTER:
+            return None
+        source.seek(size - 8 - after)
+        lean = head[:at] + b"\x00" + source.read(after)
+        return pq.read_metadata(pa.BufferReader(MAGIC + lean + len(lean).to_bytes(4, "little") + MAGIC))
+    except (DecodeError, pa.ArrowException, OSError, ValueError):
+        return None
 
 
 @contextmanager
