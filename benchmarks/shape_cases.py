@@ -33,6 +33,9 @@ class ShapeTable(Protocol):
     def count(self) -> int:
         """Count all rows."""
 
+    def files(self) -> int:
+        """Plan a read of all rows; return how many data files it has."""
+
     def read(self, columns: Sequence[str] | None = None, condition: Condition | None = None) -> pa.Table:
         """Read some columns, or all, of the rows for which *condition* is true."""
 
@@ -193,6 +196,92 @@ def rows(size: float) -> Shape:
     return Shape(schema, ["p"], steps)
 
 
+def merge(size: float) -> Shape:
+    """Return LHBench's merges: 7 million rows in 1,000 partitions, of which ever more are updated; queries in between.
+
+    Source: "Analyzing and Comparing Lakehouse Storage Systems", CIDR 2023, section 3.4.
+    """
+    count, folders = max(int(7_000_000 * size), 2000), max(int(1000 * size), 2)
+    schema = pa.schema([*BASE, ("value", pa.int64()), ("value2", pa.int64()), ("p", pa.string())])
+    chosen = np.random.default_rng(5)
+
+    def made(numbers: npt.NDArray[np.int64], ts: int) -> pa.Table:
+        values = {name: chosen.integers(0, 1000, len(numbers)) for name in ("value", "value2")}
+        folder = np.char.add("p", (numbers % folders).astype(str))
+        return pa.table({**_base(numbers, ts), **values, "p": folder}, schema=schema)
+
+    def updated(share: float, ts: int) -> pa.Table:
+        return made(chosen.choice(count, max(int(count * share), 1), replace=False), ts)
+
+    def queries(when: str) -> list[Step]:
+        return [
+            Step(f"count {when}", lambda table: table.count()),
+            Step(f"count of a key {when}", lambda table: table.read(["id"], ("v", "=", count // 2)).num_rows),
+            Step(f"sums {when}", lambda table: _sum(table.read(["value", "value2"]))),
+        ]
+
+    first = made(np.arange(count), 1)
+    steps = [Step(f"insert {count:,} rows", lambda table: table.insert(first)), *queries("before")]
+    for ts, share in enumerate((1e-6, 1e-4, 1e-2, 1e-1), 2):
+        changed = updated(share, ts)
+        steps.append(Step(f"upsert {share:.4%}", lambda table, changed=changed: table.upsert(changed)))  # type: ignore[misc]
+    return Shape(schema, ["p"], [*steps, *queries("after")])
+
+
+def refresh(size: float) -> Shape:
+    """Return LHBench's refresh: five queries of two million rows, ten merges of 3 %, and the queries again."""
+    count, folders = max(int(2_000_000 * size), 1000), 10
+    schema = pa.schema([*BASE, ("x", pa.float64()), ("p", pa.string())])
+    chosen = np.random.default_rng(6)
+
+    def made(numbers: npt.NDArray[np.int64], ts: int) -> pa.Table:
+        folder = np.char.add("p", (numbers % folders).astype(str))
+        return pa.table({**_base(numbers, ts), "x": chosen.random(len(numbers)), "p": folder}, schema=schema)
+
+    def queries(when: str) -> list[Step]:
+        return [
+            Step(f"count {when}", lambda table: table.count()),
+            Step(f"sums {when}", lambda table: _sum(table.read(["ts", "v"]))),
+            Step(f"sums by partition {when}", lambda table: _sum_by(table.read(["p", "v"]), "p", "v")),
+            Step(f"a key {when}", lambda table: table.read(condition=("v", "=", count // 2))),
+            Step(f"a partition {when}", lambda table: table.read(condition=("p", "=", "p3"))),
+        ]
+
+    first = made(np.arange(count), 1)
+    parts = [made(chosen.choice(count, max(count * 3 // 100, 1), replace=False), ts) for ts in range(2, 12)]
+
+    def merge_all(table: ShapeTable) -> None:
+        for part in parts:
+            table.upsert(part)
+
+    steps = [Step(f"insert {count:,} rows", lambda table: table.insert(first)), *queries("before")]
+    return Shape(schema, ["p"], [*steps, Step("ten upserts of 3 %", merge_all), *queries("after")])
+
+
+def files(size: float) -> Shape:
+    """Return LHBench's many files: 10,000 partitions with a file of one row each, and the planning of a read."""
+    count = max(int(10_000 * size), 3)
+    schema = pa.schema([*BASE, ("p", pa.string())])
+    rows = pa.table({**_base(np.arange(count), 1), "p": [f"p{number:06}" for number in range(count)]}, schema=schema)
+    steps = [
+        Step(f"insert {count:,} files", lambda table: table.insert(rows)),
+        Step("plan", lambda table: table.files()),
+        Step("count", lambda table: table.count()),
+        Step("one partition", lambda table: table.read(condition=("p", "=", "p000001"))),
+    ]
+    return Shape(schema, ["p"], steps)
+
+
+def _sum(rows: pa.Table) -> int:
+    return sum(int(pc.sum(column).as_py()) for column in rows.columns)
+
+
+def _sum_by(rows: pa.Table, key: str, value: str) -> int:
+    """Return a number that depends on the sum of *value* for each *key*."""
+    found = rows.group_by(key).aggregate([(value, "sum")]).sort_by(key)
+    return sum(place * total for place, total in enumerate(found[f"{value}_sum"].to_pylist(), 1))
+
+
 def _base(numbers: npt.NDArray[np.int64], ts: int) -> dict[str, pa.Array]:
     """Return the columns of ``BASE`` for rows with these numbers."""
     keys = pc.binary_join_element_wise("k", pc.utf8_lpad(pa.array(numbers.astype(str)), 11, "0"), "")
@@ -206,4 +295,9 @@ SHAPES: Mapping[str, Callable[[float], Shape]] = {
     "texts": texts,
     "nested": nested,
     "rows": rows,
+    "merge": merge,
+    "refresh": refresh,
+    "files": files,
 }
+PUBLISHED = ("merge", "refresh", "files")
+"""The shapes that others have published, of which some take minutes: they are played if they are asked for."""
