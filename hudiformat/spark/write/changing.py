@@ -42,6 +42,7 @@ from hudiformat.spark.write.lookup.tagging import (
     with_tags,
 )
 from hudiformat.spark.write.schema import spark_schema
+from hudiformat.spark.write.unset_values import refuse_unset_values, values_before
 from hudiformat.storage.opening import open_storage
 from hudiformat.table.options.values import Operation
 from hudiformat.table.state import TableContext
@@ -136,6 +137,7 @@ def update(
 
     Raises:
         SchemaError: *set* names a column that the table does not have, or a column of the record key or partition path.
+        DataError: a value is one that the table takes for an unset one, which changes nothing.
         WriteConflictError: another writer has changed the same file groups in the meantime; nothing is written.
         HudiFormatError: as for :func:`hudiformat.spark.upsert`.
 
@@ -147,7 +149,9 @@ def update(
         kinds = {field.name: field.dataType for field in spark_schema(plan.schema.arrow).fields}
         columns = {name: column_of(one, kinds[name], name) for name, one in set.items()}
         # One select for all columns: each value is computed from the row before the update.
-        return found.select(*(columns[name].alias(name) if name in columns else quote(name) for name in found.columns))
+        new = (columns[name].alias(name) if name in columns else quote(name) for name in found.columns)
+        before = values_before({name: (functions.lit(True), functions.col(quote(name))) for name in columns}, plan.rule)
+        return refuse_unset_values(found.select(*new, *before), plan.rule, of="update")
 
     return _change_rows(spark, path, where, changed, options, deletes=False)
 

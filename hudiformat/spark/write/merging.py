@@ -50,6 +50,7 @@ from hudiformat.spark.write.lookup.tagging import (
     with_tags,
 )
 from hudiformat.spark.write.schema import arrow_schema, spark_schema
+from hudiformat.spark.write.unset_values import refuse_unset_values, values_before
 from hudiformat.spark.write.workers import in_task
 from hudiformat.table.options.values import Operation
 from hudiformat.timeline.commit_metadata import WriteStat
@@ -86,8 +87,8 @@ def merge(
     Raises:
         SchemaError: a clause sets a column that the table does not have, or a column of the record key or partition
             path.
-        DataError: several source rows have the same key and there is no ordering column to choose by; the table is
-            unchanged.
+        DataError: several source rows have the same key and there is no ordering column to choose by, or an update sets
+            a column to a value that the table takes for an unset one; the table is unchanged.
         HudiFormatError: as for :func:`hudiformat.spark.upsert`.
 
     Source: MergeIntoHoodieTableCommand and ExpressionPayload, Hudi 1.2.0; spec/spark.md.
@@ -174,23 +175,30 @@ def _apply_clauses(joined: DataFrame, clauses: Sequence[Clause], schema: TableSc
     keys = _fixed_columns(plan)
     has = {field.name for field in schema.arrow if given[field.name] > 1}
     stored = () if not plan.options.is_global else RowKeys.of(plan.config).shown_from_path
-    columns = []
+    columns: list[Column] = []
+    before: dict[str, tuple[Column, Column]] = {}
     for field in spark_schema(schema.arrow).fields:
         kept = functions.col(f"{STORED}{field.name}" if field.name in stored else _named(TARGET, field.name))
         values = [_value(clause, field, kept, in_source=field.name in has) for clause in clauses]
         value = functions.col(_named(SOURCE, field.name)) if field.name in keys else _choose(values)
         columns.append(value.cast(field.dataType).alias(field.name))
+        setting = [n for n, one in enumerate(clauses) if isinstance(one, Update) and field.name in (one.values or ())]
+        if setting and field.name not in keys:
+            before[field.name] = (functions.col(_CLAUSE).isin(setting), kept)
+    columns += values_before(before, plan.rule)
     is_delete = functions.col(_CLAUSE).isin([n for n, clause in enumerate(clauses) if isinstance(clause, Delete)])
     if plan.options.is_global:
         place = location(plan, functions.col(_THERE), functions.col(DELETED_FROM), side=f"{TARGET}.")
         places = functions.when(~is_new, functions.array(place)).alias(LOCATIONS)
-        moved = with_tags(chosen.select(*columns, places, is_delete.alias(_DELETED)), plan, schema)
+        found = chosen.select(*columns, places, is_delete.alias(_DELETED))
+        moved = with_tags(refuse_unset_values(found, plan.rule, of=Update.__name__), plan, schema)
         return route_rows(moved, plan, deleted=functions.col(_DELETED)).drop(_DELETED)
     out = functions.when(is_delete, functions.col(DELETED_FROM)).alias(DELETED_FROM)
     group = (
         functions.col(GROUP) if plan.uses_buckets else functions.coalesce(DELETED_FROM, functions.lit("")).alias(GROUP)
     )
-    return chosen.select(*columns, PATH, group, KEY, is_new.alias(NEW), out)
+    found = chosen.select(*columns, PATH, group, KEY, is_new.alias(NEW), out)
+    return refuse_unset_values(found, plan.rule, of=Update.__name__)
 
 
 def _with_conditions(joined: DataFrame, clauses: Sequence[Clause]) -> tuple[DataFrame, list[Column]]:

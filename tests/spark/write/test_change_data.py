@@ -10,9 +10,11 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from tests.change_data import KINDS, random_batch, row_of, schema_of, shown, table_of
+from tests.change_data import KINDS, PLACEHOLDER, random_batch, row_of, schema_of, shown, table_of
 
 pytest.importorskip("pyspark.sql")
+
+from pyspark.sql import functions
 
 import hudiformat.spark as hudi_spark
 
@@ -88,3 +90,48 @@ def test_marked_rows_do_not_move_to_other_partitions(spark: SparkSession, tmp_pa
     hudi_spark.upsert(df, table.path, options=options)
     found = shown("marker", table.snapshot())
     assert [(row["id"], row["b"]) for row in found] == [("k0", "here"), ("k2", "there")]
+
+
+@pytest.mark.parametrize(
+    ("table_type", "index"),
+    [("COPY_ON_WRITE", "SIMPLE"), ("MERGE_ON_READ", "BUCKET"), ("MERGE_ON_READ", "GLOBAL_SIMPLE")],
+)
+def test_a_value_that_would_be_taken_for_unset_is_not_set_by_an_update(
+    spark: SparkSession, tmp_path: Path, table_type: str, index: str
+) -> None:
+    options = {"hoodie.index.type": index, "hoodie.simple.index.update.partition.path": "false"}
+    path = create(tmp_path / "t", "partial", table_type, index).path
+    table = hf.open_table(path, options=options)
+    table.upsert(table_of("partial", [row_of("partial", key, 1, "c", ["x", None, key]) for key in range(3)]))
+    refused = "update: column a: expected a value other than null, which the table's partial"
+    with pytest.raises(hf.DataError, match=refused):
+        hudi_spark.update(spark, table.path, {"a": None}, "n > 0", options=options)
+    hudi_spark.update(spark, table.path, {"a": "y", "b": None}, "n > 0", options=options)  # b was not set before
+    source = spark.createDataFrame(
+        [tuple(row_of("partial", 1, 2, "u", ["z", None, 1]).values())], spark_types("partial")
+    )
+    for clauses in (
+        [hf.Update({"a": functions.expr("source.b")})],
+        [hf.Update({"n": 1}, "false"), hf.Update({"a": None})],
+    ):
+        with pytest.raises(hf.DataError, match="Update: column a: expected a value other than null"):
+            hudi_spark.merge(source, table.path, when_matched=clauses, options=options)
+    named = hf.Update(
+        {"a": functions.expr("source.a"), "b": functions.expr("source.b"), "ts": functions.expr("source.ts")}
+    )
+    hudi_spark.merge(
+        source, table.path, when_matched=[hf.Delete("false"), named], when_not_matched=[hf.Insert()], options=options
+    )
+    found = [(row["a"], row["b"]) for row in shown("partial", table.snapshot())]
+    assert found == [("x", None), ("z", None), ("y", None)]
+
+
+def test_the_placeholder_of_debezium_is_not_set_by_an_update(spark: SparkSession, tmp_path: Path) -> None:
+    table = create(tmp_path / "t", "postgres", "MERGE_ON_READ", "SIMPLE")
+    rows: list[list[Any]] = [["x", PLACEHOLDER, 0], [None, "y", 1], ["z", "y", 2]]
+    table.upsert(table_of("postgres", [row_of("postgres", key, 1, "c", values) for key, values in enumerate(rows)]))
+    for condition, column in (("n = 1", "a"), ("n > 0", "b")):
+        with pytest.raises(hf.DataError, match=f"update: column {column}: .* than '__debezium_unavailable_value'"):
+            hudi_spark.update(spark, table.path, {column: PLACEHOLDER}, condition)
+    hudi_spark.update(spark, table.path, {"a": None, "b": PLACEHOLDER}, "n = 0")  # null is a value, b has none
+    assert [row["a"] for row in shown("postgres", table.snapshot())] == [None, None, "z"]
