@@ -30,9 +30,11 @@ _MAGIC = b"ORC"
 _FOOTER_LENGTH, _COMPRESSION, _BLOCK_SIZE, _METADATA_LENGTH = 1, 2, 3, 5
 _STRIPES, _TYPES, _TEXTS = 3, 4, 5
 _TIME_ZONE = 3
-_STATISTICS, _OF_TIMESTAMPS, _HIGHEST_UTC = 7, 9, 4
-_TIMESTAMP, _TIMESTAMP_INSTANT = 9, 18
+_STATISTICS, _OF_DATES, _OF_TIMESTAMPS, _HIGHEST_UTC = 7, 7, 9, 4
+_TIMESTAMP, _DATE, _TIMESTAMP_INSTANT = 9, 15, 18
 _NONE, _ZLIB, _SNAPPY, _LZO, _LZ4, _ZSTD = range(6)
+_GREGORIAN = -141_427
+"""1582-10-15, in days from 1970."""
 _CHUNK_HEADER = 3
 _LARGEST_TAIL = 1 << 24
 """Bytes of a footer, uncompressed, that are plausible: a stripe takes about 20, and a column 60."""
@@ -87,6 +89,8 @@ class OrcTail:
     has_timestamps: bool
     timestamp_seconds: tuple[int, ...]
     """The lowest and the highest second, from 1970, of each column with timestamps, where the footer has them."""
+    has_old_dates: bool
+    """Whether a date may be before 1582-10-15, where calendars differ, as the statistics in the footer do not deny."""
     _postscript: _Postscript
     _stripe_footers: tuple[tuple[int, int], ...]
 
@@ -108,7 +112,9 @@ class OrcTail:
                 raise CorruptBlockError(f"expected a stripe that ends before {size}, found one to {start + length}")
         rows = tuple(stripe.get(5, 0) for stripe in stripes)
         has_timestamps = not {_TIMESTAMP, _TIMESTAMP_INSTANT}.isdisjoint(kinds)
-        return cls(rows, has_timestamps, tuple(_timestamp_seconds(footer)), postscript, footers)
+        return cls(
+            rows, has_timestamps, tuple(_timestamp_seconds(footer)), _has_old_dates(footer, kinds), postscript, footers
+        )
 
     def time_zone(self, file: pa.NativeFile, stripe: int) -> str:
         """Return the time zone in which a stripe of *file* has its timestamps; without one it is UTC.
@@ -169,7 +175,27 @@ def _timestamp_seconds(footer: bytes) -> Iterator[int]:
         for found in _messages(column, _OF_TIMESTAMPS):
             for field, value in _numbers(found).items():
                 if field <= _HIGHEST_UTC:
-                    yield (value >> 1 ^ -(value & 1)) // 1000  # zigzag; milliseconds
+                    yield _from_zigzag(value) // 1000  # milliseconds
+
+
+def _has_old_dates(footer: bytes, kinds: list[int | None]) -> bool:
+    """Return whether the footer has a date before the Gregorian calendar, or does not tell of a column with dates."""
+    columns = _messages(footer, _STATISTICS)
+    return any(
+        kind == _DATE and (number >= len(columns) or _is_old(columns[number])) for number, kind in enumerate(kinds)
+    )
+
+
+def _is_old(column: bytes) -> bool:
+    if _numbers(column).get(1) == 0:  # values that are not null
+        return False
+    bounds = _messages(column, _OF_DATES)
+    lowest = _numbers(bounds[0]).get(1) if bounds else None
+    return lowest is None or _from_zigzag(lowest) < _GREGORIAN
+
+
+def _from_zigzag(value: int) -> int:
+    return value >> 1 ^ -(value & 1)
 
 
 def _numbers(message: bytes) -> dict[int, int]:

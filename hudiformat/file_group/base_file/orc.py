@@ -120,6 +120,16 @@ class OrcBaseFile(NoStatistics):
         stored: pa.Schema = self.file.schema
         return pa.schema([field.with_type(_type_of(field.type, named.get(field.name))) for field in stored])
 
+    @property
+    def plain_schema(self) -> pa.Schema:
+        """The columns of the file with ORC's own types, without those in which other readers may see other values.
+
+        These are timestamps, which depend on the time zones of writer and reader, and dates where some may be before
+        1582, which Java's readers take for dates of another calendar.
+        """
+        with_dates = not self.tail.has_old_dates
+        return pa.schema([field for field in self.file.schema if _is_plain(field.type, with_dates=with_dates)])
+
     @cached_property
     def footer(self) -> Mapping[bytes, bytes] | None:
         """The texts of the footer."""
@@ -236,6 +246,12 @@ def _stored_type(kind: pa.DataType) -> pa.DataType:
     if isinstance(kind, pa.TimestampType):
         return pa.int64() if kind.tz is None else pa.timestamp("us")
     return next((stored for is_of, stored in _STORED if is_of(kind)), kind)
+
+
+def _is_plain(kind: pa.DataType, *, with_dates: bool) -> bool:
+    if pat.is_timestamp(kind) or (pat.is_date(kind) and not with_dates):
+        return False
+    return all(_is_plain(kind.field(number).type, with_dates=with_dates) for number in range(kind.num_fields))
 
 
 def _has_local(kind: pa.DataType) -> bool:

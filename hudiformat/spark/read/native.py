@@ -1,10 +1,11 @@
-"""File slices that Spark's own Parquet reader reads: without Python, vectorized, with columns and row groups pruned."""
+"""File slices that Spark's own readers of Parquet and ORC read: without Python, with columns and row groups pruned."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timezone, tzinfo
+from functools import reduce
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
@@ -17,7 +18,8 @@ from pyspark.sql.types import DataType, DoubleType, FloatType, StructType
 from hudiformat.codec.conversion import has_wrong_label
 from hudiformat.conditions.translation import implied_condition
 from hudiformat.errors import SchemaError
-from hudiformat.file_group.base_file.format import format_of
+from hudiformat.file_group.base_file.format import BaseFileFormat, format_of
+from hudiformat.file_group.base_file.orc import ORC
 from hudiformat.file_group.base_file.parquet import PARQUET
 from hudiformat.file_group.bootstrap.sources import find_source
 from hudiformat.file_group.damage import DamageMode
@@ -26,6 +28,7 @@ from hudiformat.file_group.renamed_columns import stored_schema_of
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import join_path
 from hudiformat.read.plan import SlicePlan
+from hudiformat.schema.partition_columns import PartitionColumns
 from hudiformat.spark.write.lookup.tagging import quote
 from hudiformat.spark.write.schema import has_time_of_day, spark_schema
 from hudiformat.storage.protocol import Storage
@@ -55,35 +58,60 @@ def stored_columns(
     """Return the stored columns of a slice's base file, if a query of *columns* returns the same names and values.
 
     A column that the file lacks, which is null in the query, is left out; types may differ from the query's.  The
-    result is None if the file alone is not enough: columns have been renamed or have wrong labels, or partition columns
-    come from the path.  Log files are ignored.
+    result is None if the file alone is not enough: columns have been renamed or have wrong labels, partition columns
+    come from the path, or Spark has no reader for the file that shows the same values.  Log files are ignored.
 
     Raises:
-        CorruptTableError: the base file is no Parquet file.
+        CorruptTableError: the base file is damaged.
         StorageError: the base file cannot be read.
     """
     if file_slice.base_file is None or reader.damage is DamageMode.SKIP:
         return None
     path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
-    if format_of(path) is not PARQUET or find_source(storage, path) is not None:  # Spark is to read one Parquet file
+    if format_of(path) not in _READERS or find_source(storage, path) is not None:  # Spark is to read one file
         return None
     shown = reader.project(columns)
     if stored_schema_of(storage, path, shown, reader.history) is not None:
         return None
+    found = _columns_of_parquet if format_of(path) is PARQUET else _columns_of_orc
+    return found(storage, path, shown, reader.partition_columns, file_slice.partition_path)
+
+
+def _columns_of_parquet(
+    storage: Storage, path: str, shown: pa.Schema, of_paths: PartitionColumns, partition_path: str
+) -> pa.Schema | None:
     with PARQUET.open(storage, path) as base:
-        stored, of_paths = base.schema, reader.partition_columns
-        there = set(stored.names)
-        absent = [name for name in columns if name not in there]
-        if any(name in of_paths.fields or not shown.field(name).nullable for name in absent):
-            return None
-        mislabelled = (
-            has_wrong_label(stored.field(name).type, shown.field(name).type) for name in columns if name in there
-        )
-        nulls = [name for name in of_paths.fields if of_paths.is_default(name, file_slice.partition_path)]
+        nulls = [name for name in of_paths.fields if of_paths.is_default(name, partition_path)]
         hidden = of_paths.fields if of_paths.dropped else [name for name in nulls if not _is_null(base.file, name)]
-        if any(mislabelled) or not set(hidden).isdisjoint(columns):
+        return _same_columns(base.schema, shown, of_paths, hidden)
+
+
+def _columns_of_orc(
+    storage: Storage, path: str, shown: pa.Schema, of_paths: PartitionColumns, partition_path: str
+) -> pa.Schema | None:
+    with ORC.open(storage, path) as base:
+        plain = base.plain_schema
+        others = set(base.schema.names) - set(plain.names)
+        if not others.isdisjoint(shown.names):
             return None
-        return pa.schema([stored.field(name) for name in columns if name in there])
+        nulls = [name for name in of_paths.fields if of_paths.is_default(name, partition_path)]
+        return _same_columns(plain, shown, of_paths, of_paths.fields if of_paths.dropped else nulls)
+
+
+def _same_columns(
+    stored: pa.Schema, shown: pa.Schema, of_paths: PartitionColumns, hidden: Sequence[str]
+) -> pa.Schema | None:
+    """Return the columns of *shown* that a file with the columns *stored* has; None if it is not enough."""
+    there, columns = set(stored.names), shown.names
+    absent = [name for name in columns if name not in there]
+    if any(name in of_paths.fields or not shown.field(name).nullable for name in absent):
+        return None
+    mislabelled = (
+        has_wrong_label(stored.field(name).type, shown.field(name).type) for name in columns if name in there
+    )
+    if any(mislabelled) or not set(hidden).isdisjoint(columns):
+        return None
+    return pa.schema([stored.field(name) for name in columns if name in there])
 
 
 def _is_null(file: pq.ParquetFile, name: str) -> bool:
@@ -96,7 +124,9 @@ def _is_null(file: pq.ParquetFile, name: str) -> bool:
     return all(one.statistics is not None and not one.statistics.num_values for one in chunks)
 
 
-_AS_WRITTEN = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
+_READERS: Mapping[BaseFileFormat, str] = {PARQUET: "parquet", ORC: "orc"}
+"""The formats of base files that Spark reads, with the name of its reader."""
+_OPTIONS = {"parquet": {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}}
 """Read dates and times as they are stored, in the Gregorian calendar, whatever Spark's settings for old dates are."""
 
 _ITS_OWN = ("hdfs", "viewfs", "file")
@@ -114,7 +144,7 @@ def native_slices(plan: SlicePlan, storage: Storage, *, asked: str) -> list[File
     *asked* is the value of ``hudiformat.spark.native``.
 
     Raises:
-        CorruptTableError: a base file is no Parquet file.
+        CorruptTableError: a base file is damaged.
         StorageError: a base file cannot be read.
     """
     shown = plan.query.schema
@@ -135,7 +165,7 @@ def prune_slices(slices: Sequence[FileSlice], plan: SlicePlan, storage: Storage)
     """Return the *slices* that have a row group in which the plan's filter can be true; none needs merging.
 
     Raises:
-        CorruptTableError: a base file is no Parquet file.
+        CorruptTableError: a base file is damaged.
         StorageError: a base file cannot be read.
     """
     query = plan.query
@@ -160,11 +190,16 @@ def _filter_slices(
         return [one for one, wanted in zip(slices, pool.map(asked, slices), strict=True) if wanted]
 
 
-def read_parquet(spark: SparkSession, root: str, slices: Sequence[FileSlice], schema: StructType) -> DataFrame:
+def read_files(spark: SparkSession, root: str, slices: Sequence[FileSlice], schema: StructType) -> DataFrame:
     """Return a data frame of the base files of *slices*, which Spark scans."""
-    reader = spark.read.schema(schema).options(**_AS_WRITTEN)
     start = f"{_scheme_for_spark(root)}/"
-    rows = reader.parquet(*(start + join_path(one.partition_path, str(_name(one))) for one in slices))
+    by_reader: dict[str, list[str]] = {}
+    for one in slices:
+        path = join_path(one.partition_path, str(_name(one)))
+        by_reader.setdefault(_READERS[format_of(path)], []).append(start + path)
+    reader = spark.read.schema(schema)
+    parts = [reader.format(name).options(**_OPTIONS.get(name, {})).load(paths) for name, paths in by_reader.items()]
+    rows = reduce(DataFrame.unionByName, parts)
     floats = {one.name: _with_nan(quote(one.name), one.dataType) for one in schema if _has_floats(one.dataType)}
     return rows.withColumns(floats) if floats else rows
 

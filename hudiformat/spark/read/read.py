@@ -17,7 +17,7 @@ from hudiformat.read.time_travel import Moment, moment_text
 from hudiformat.spark.errors import reraise_task_errors
 from hudiformat.spark.options import AS_OF, COLUMNS, FILTER, QUERY, READ_OPTIMIZED, SNAPSHOT, SourceOptions
 from hudiformat.spark.read.by_name import find_by_name
-from hudiformat.spark.read.native import native_slices, prune_slices, pruning, read_parquet
+from hudiformat.spark.read.native import native_slices, prune_slices, pruning, read_files
 from hudiformat.spark.read.pieces import Piece, SlicePiece, every_column, pieces, read_piece
 from hudiformat.spark.write.batches import tasks_at_once
 from hudiformat.spark.write.lookup.tagging import quote
@@ -51,9 +51,9 @@ def read(
     columns.  *query* is ``snapshot``, ``read_optimized``, ``incremental`` or ``cdc``; *options* give the span of the
     last two, as for the data source.  *options* may also give the other arguments, which take precedence.
 
-    Base files that need no merging are read by Spark's own Parquet reader, the other file slices by tasks in Python.
-    ``hudiformat.spark.native`` selects the storages for which Spark's reader is used: ``auto``, local files and HDFS;
-    ``true``, all; ``false``, none.
+    Base files that need no merging are read by Spark's own readers of Parquet and ORC, other file slices by tasks in
+    Python.  ``hudiformat.spark.native`` selects the storages for which Spark's readers are used: ``auto``, local files
+    and HDFS; ``true``, all; ``false``, none.
 
     Raises:
         SchemaError: the table has no such column.
@@ -111,7 +111,7 @@ def _rows(spark: SparkSession, asked: SourceOptions, columns: list[str], conditi
     native = prune_slices(native, plan, context.storage)
     if not native:
         return _in_python(spark, others, plan.query.schema, columns)
-    rows = read_parquet(spark, root, native, spark_schema(plan.query.schema))
+    rows = read_files(spark, root, native, spark_schema(plan.query.schema))
     if not others:
         return rows
     # The slices that have to be merged come first: their tasks take longest.

@@ -83,6 +83,28 @@ def test_a_file_without_timestamps_says_so() -> None:
     assert (found.has_timestamps, found.timestamp_seconds) == (False, ())
 
 
+@pytest.mark.parametrize(
+    ("days", "old"),
+    [
+        ([dt.date(1582, 10, 15), None, dt.date(9999, 12, 31)], False),
+        ([dt.date(1582, 10, 14), dt.date(2024, 1, 1)], True),
+        ([None, None], False),
+        ([], False),
+    ],
+)
+def test_dates_before_the_gregorian_calendar_are_known_by_the_footer(days: list[dt.date | None], old: bool) -> None:
+    column = pa.array(days, pa.date32())
+    nested = pa.StructArray.from_arrays([column], names=["day"])
+    for values in (column, nested):
+        assert read(orc_file(pa.table({"n": pa.array(range(len(days)), pa.int64()), "d": values}))).has_old_dates is old
+
+
+def test_dates_of_which_the_footer_says_nothing_may_be_old() -> None:
+    assert read(tail_of(encode_field(4, encode_field(1, 15)))).has_old_dates
+    nothing = encode_field(4, encode_field(1, 15)) + encode_field(7, encode_field(1, 2))  # two values, without bounds
+    assert read(tail_of(nothing)).has_old_dates
+
+
 @pytest.mark.parametrize("compression", WRITTEN)
 @given(st.dictionaries(st.text(min_size=1), st.text(), max_size=3), st.integers(0, 300_000))
 def test_texts_are_added_to_a_footer_of_any_length(compression: str, texts: dict[str, str], long: int) -> None:

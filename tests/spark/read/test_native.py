@@ -11,8 +11,9 @@ import pytest
 
 import hudiformat as hf
 from tests.effort import LONG, sample
+from tests.foreign import foreign_tables
 from tests.rows import assert_same_rows
-from tests.tables import GOLDEN, create, make_partition, new_table, rows, unpack
+from tests.tables import GOLDEN, create, edit, make_partition, new_table, rows, unpack
 
 pytest.importorskip("pyspark.sql")
 
@@ -33,7 +34,7 @@ MANY = 100
 def readers(frame: DataFrame) -> set[str]:
     """Who reads the rows of a data frame."""
     plan = str(frame._jdf.queryExecution().executedPlan().toString())
-    return {name for name, mark in {"Spark": "FileScan parquet", "Python": "MapInArrow"}.items() if mark in plan}
+    return {name for name, mark in {"Spark": "FileScan ", "Python": "MapInArrow"}.items() if mark in plan}
 
 
 def as_spark_has(table: pa.Table) -> pa.Table:
@@ -76,9 +77,9 @@ def test_who_reads(spark: SparkSession, tmp_path: Path, name: str, query: str, w
     assert readers(hudi_spark.read(spark, str(unpack(name, tmp_path).table), query=query)) == who
 
 
-def of_type(folder: Path, kind: pa.DataType, values: list[Any]) -> hf.Table:
+def of_type(folder: Path, kind: pa.DataType, values: list[Any], **given: Any) -> hf.Table:
     schema = pa.schema([("k", pa.string()), ("ts", pa.int64()), ("p", pa.string()), ("v", kind)])
-    table = create(folder, schema=schema, table_type="COPY_ON_WRITE")
+    table = create(folder, schema=schema, table_type="COPY_ON_WRITE", **given)
     table.insert(rows(*((f"k{number}", 1, "a", value) for number, value in enumerate(values)), schema=schema))
     return table
 
@@ -115,6 +116,55 @@ def test_partitions_of_any_name(spark: SparkSession, tmp_path: Path, partition: 
     found = hudi_spark.read(spark, table.path)
     assert "Spark" in readers(found)
     assert_same_rows(found.toArrow(), as_spark_has(table.snapshot()))
+
+
+OF_ORC = [
+    (pa.date32(), [date(1582, 10, 15), date(9999, 12, 31), None], {"Spark"}),
+    (pa.date32(), [date(1582, 10, 14), None], {"Python"}),  # which Spark would take for another day
+    (pa.date32(), [None, None], {"Spark"}),
+    (pa.list_(pa.struct([("d", pa.date32())])), [[{"d": date(1500, 1, 1)}], None], {"Python"}),
+    (pa.timestamp("us", "UTC"), [datetime(2024, 1, 1, 12, 0, 0, 5), None], {"Python"}),  # Spark has its own time zone
+    (pa.struct([("n", pa.list_(pa.int32()))]), [{"n": [1, None]}, {"n": None}, None], {"Spark"}),
+    (pa.map_(pa.string(), pa.decimal128(9, 2)), [[("a", 1)], [], None], {"Spark"}),
+    (pa.binary(4), [b"abcd", None], {"Spark"}),
+    (pa.decimal128(38, 3), [1, None], {"Spark"}),
+    (pa.float64(), [1.5, float("nan"), float("inf"), None], {"Spark"}),
+    (pa.bool_(), [True, False, None], {"Spark"}),
+]
+
+
+@pytest.mark.parametrize(("kind", "values", "who"), OF_ORC, ids=str)
+def test_values_of_each_type_in_orc(
+    spark: SparkSession, tmp_path: Path, kind: pa.DataType, values: list[Any], who: set[str]
+) -> None:
+    table = of_type(tmp_path / "t", kind, values, options={"hoodie.table.base.file.format": "ORC"})
+    found = hudi_spark.read(spark, table.path)
+    assert readers(found) == who
+    assert_same_rows(found.toArrow(), as_spark_has(table.snapshot()))
+    assert hudi_spark.read(spark, table.path, filter="v is not null").count() == table.count("v is not null")
+
+
+@pytest.mark.parametrize("name", foreign_tables.names("orc"))
+def test_files_of_hudi_in_orc_are_read_by_spark(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    """All columns but the timestamps."""
+    path = str(foreign_tables.unpack(name, tmp_path).path)
+    table = hf.open_table(path)
+    names = [field.name for field in table.schema if "timestamp" not in str(field.type)]
+    expected = as_spark_has(table.snapshot(columns=names))
+    found = hudi_spark.read(spark, path, columns=names)
+    assert "Spark" in readers(found) or "mor" in name
+    assert_same_rows(found.toArrow(), expected)
+    assert hudi_spark.read(spark, path, columns=["k"], filter="d > 1").count() == table.count("d > 1")
+
+
+def test_a_table_may_have_files_of_both_formats(spark: SparkSession, tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", table_type="COPY_ON_WRITE")
+    table.insert(rows(("1", 1, "a", 1)))
+    edit(tmp_path / "t", "hoodie.table.base.file.format", "ORC")
+    hf.open_table(table.path).insert(rows(("2", 1, "b", 2)))
+    found = hudi_spark.read(spark, table.path)
+    assert readers(found) == {"Spark"}
+    assert sorted(row["k"] for row in found.collect()) == ["1", "2"]
 
 
 def test_a_column_that_files_lack_is_null_and_one_that_was_widened_is_cast(spark: SparkSession, tmp_path: Path) -> None:
