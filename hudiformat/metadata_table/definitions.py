@@ -93,9 +93,6 @@ def statistics_columns(definition: IndexDefinition | None, avro_schema: str) -> 
     They are the columns of the *definition*, by which readers go.  Without one they are the default: the meta fields
     and the first 32 other columns whose type has statistics.
 
-    A column that is added to the table later has no statistics until the index is built anew, other than in Hudi: the
-    older files have no record of it, and Hudi loses their rows for ``a = 1 and added is null``.
-
     Source: HoodieTableMetadataUtil.getColumnsToIndex, HoodieColumnStatsIndexUtils.updateColsToIndex, Hudi 1.2.0.
     """
     return definition.fields if definition is not None and definition.fields else default_columns(avro_schema)

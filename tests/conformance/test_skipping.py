@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +15,7 @@ from hudiformat import create_table, open_table
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.read.skipping import PartitionPruner, drop_skipped
 from tests.conformance.hudi import RealHudi
+from tests.conformance.layouts import upsert_options
 from tests.effort import only_long, sample
 from tests.rows import assert_same_rows
 from tests.tables import multiset
@@ -123,3 +125,34 @@ def test_hudi_finds_rows_with_a_nan_in_our_files(hudi: RealHudi, tmp_path: Path,
         frame = f"spark.read.format('hudi').load({table.path!r}).where({condition!r})"
         found = hudi.eval_(f"result = sorted(row.id for row in {frame}.collect())")
         assert found == list(ids), condition
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_rows_of_a_column_that_we_add_are_found_after_a_write_of_hudis(
+    hudi: RealHudi, tmp_path: Path, table_type: str
+) -> None:
+    """Hudi takes a file without a record of a column that its definition names for one with nulls alone."""
+    path, no_small_files = tmp_path / "t", {"hoodie.parquet.small.file.limit": "0"}
+    options = {
+        **upsert_options(version=9, table_type=table_type),
+        "hoodie.datasource.write.operation": "insert",
+        **no_small_files,
+    }
+
+    def with_keys(*keys: str, **more: list[Any]) -> pa.Table:
+        given = {"k": list(keys), "p": ["x"] * len(keys), "o": [1] * len(keys), "v": [ord(key) for key in keys]}
+        return pa.table({**given, **more})
+
+    hudi.write(with_keys("a", "b"), path, options)
+    open_table(path, options=no_small_files).insert(with_keys("c", n=[7], s=["seven"]))
+    hudi.write(with_keys("d", n=[8], s=["eight"]), path, options)
+    expected = {"n = 7": "c", "n > 6": "cd", "n is null": "ab", "n = 7 or v = 97": "ac", "s = 'seven'": "c"}
+    expected |= {"v = 97 and n is null": "a", "v = 99 or n is null": "abc", "s < 'f' or v = 98": "bd"}
+    for condition, keys in expected.items():
+        skipping = ".option('hoodie.metadata.enable', 'true').option('hoodie.enable.data.skipping', 'true')"
+        found = hudi.eval_(
+            f"frame = spark.read.format('hudi'){skipping}.load({str(path)!r}).where({condition!r})\n"
+            "result = sorted(row[0] for row in frame.select('k').collect())"
+        )
+        ours = sorted(open_table(path).snapshot(filter=condition)["k"].to_pylist())
+        assert (found, ours) == (list(keys), list(keys)), condition

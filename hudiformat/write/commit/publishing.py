@@ -37,7 +37,7 @@ from hudiformat.timeline.contents import (
 from hudiformat.timeline.rollbacks import RollbackPlan
 from hudiformat.timeline.timeline import Action, Instant, State, instant_path, load_timeline
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.metadata.definitions import forget_dropped_columns
+from hudiformat.write.metadata.definitions import define_columns
 from hudiformat.write.metadata.indexes import indexes_of
 from hudiformat.write.metadata.metadata_table import MetadataTable
 
@@ -137,7 +137,7 @@ def _publish(state: TableState, instant: Instant, metadata: Metadata) -> Instant
     _remove_if_lock_lost(state, instant, done)
     if recorded is not None and isinstance(metadata, CommitMetadata) and metadata.schema is not None:
         with suppress(StorageError):  # the instant is completed; the next commit does so if this one cannot
-            forget_dropped_columns(state, TableSchema(metadata.schema))
+            define_columns(state, TableSchema(metadata.schema))
     return done
 
 

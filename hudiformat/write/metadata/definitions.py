@@ -9,12 +9,15 @@ from hudiformat.metadata_table.column_stats import COLUMN_STATS
 from hudiformat.metadata_table.definitions import DEFINITIONS_KEY, encode_definitions, load_definitions
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.table.state import TableState
+from hudiformat.write.metadata.indexes import joining_columns
 
 
-def forget_dropped_columns(state: TableState, schema: TableSchema) -> None:
-    """Remove the columns that *schema* no longer has from the definition of the column statistics.
+def define_columns(state: TableState, schema: TableSchema) -> None:
+    """Have the definition of the column statistics name the columns of *schema*, which the table has after a commit.
 
-    A column of the same name may be added later, and a definition names no column that some files have no record of.
+    *state* is the state before the commit.  Columns that *schema* no longer has are removed: one of the same name may
+    be added later, and a definition names no column that some files have no record of.  Columns whose statistics began
+    with the commit are added.
 
     Raises:
         CorruptTableError: the definitions of the table's indexes are damaged.
@@ -29,7 +32,8 @@ def forget_dropped_columns(state: TableState, schema: TableSchema) -> None:
     if definition is None:
         return
     columns = schema.arrow_with_meta
-    fields = tuple(name for name in definition.fields if kind_of(columns, name) is not None)
+    kept = [name for name in definition.fields if kind_of(columns, name) is not None]
+    fields = (*kept, *joining_columns(state, schema))
     # Without fields the definition would stand for the default columns.
     if fields in ((), definition.fields):
         return

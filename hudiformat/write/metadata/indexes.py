@@ -19,6 +19,7 @@ from hudiformat.metadata_table.bloom_filters import BLOOM_FILTERS
 from hudiformat.metadata_table.changes import IndexKind
 from hudiformat.metadata_table.column_stats import COLUMN_STATS, PARTITION_STATS
 from hudiformat.metadata_table.definitions import (
+    ALWAYS_INDEXED,
     IndexDefinition,
     default_columns,
     has_value_types,
@@ -175,20 +176,36 @@ def indexed_columns(state: TableState, schema: TableSchema | None = None) -> tup
 def joining_columns(state: TableState, schema: TableSchema | None) -> dict[str, pa.DataType]:
     """Return the columns, with their types, that get statistics with a commit after which the table has *schema*.
 
-    From version 8 on these are none: a column joins the definition when the index is built anew.
+    From version 8 on these are columns that come to a table whose definition has all others.  A definition with fewer
+    columns was made of chosen ones.
 
     Raises:
-        SchemaError: as for ``TableState.schema``.
+        CorruptTableError, SchemaError: as for :func:`indexes_of`.
     """
-    has_definitions = state.config.version >= VERSION_WITH_COMPLETION_TIMES
     is_first = not state.timeline.completed_writes
-    if schema is None or has_definitions or is_first or COLUMN_STATS not in state.config.metadata_partitions:
+    if schema is None or is_first or COLUMN_STATS not in state.config.metadata_partitions:
         return {}
-    before = set(statistics_of(state, None))
-    after = _single_columns(schema.avro) if before else statistics_of(state, None, schema)
     columns = schema.arrow_with_meta
-    new = (name for name in after if name not in before)
+    if state.config.version >= VERSION_WITH_COMPLETION_TIMES:
+        new = _columns_to_define(state, load_definitions(state.storage, state.config).get(COLUMN_STATS), schema)
+    else:
+        before = set(statistics_of(state, None))
+        after = _single_columns(schema.avro) if before else statistics_of(state, None, schema)
+        new = [name for name in after if name not in before]
     return {name: kind for name in new if (kind := kind_of(columns, name)) is not None}
+
+
+def _columns_to_define(state: TableState, definition: IndexDefinition | None, schema: TableSchema) -> list[str]:
+    """Return the columns that are to join the *definition* of the column statistics, as *schema* has them first.
+
+    Hudi's next write would name them, and take a file without a record of one of them for one with nulls alone.
+
+    Source: HoodieColumnStatsIndexUtils.updateColsToIndex, ColumnStatsIndexSupport.transpose, Hudi 1.2.0.
+    """
+    named = set(definition.fields) if definition is not None else set()
+    if not named or not named.issuperset(set(default_columns(state.schema.avro)).difference(ALWAYS_INDEXED)):
+        return []
+    return [name for name in default_columns(schema.avro) if name not in named and name not in ALWAYS_INDEXED]
 
 
 def _single_columns(avro: str) -> list[str]:
@@ -209,7 +226,8 @@ def statistics_of(
     """
     avro = (schema or state.schema).avro
     if state.config.version >= VERSION_WITH_COMPLETION_TIMES:
-        return statistics_columns(definition, avro)
+        new = [] if schema is None else _columns_to_define(state, definition, schema)
+        return (*statistics_columns(definition, avro), *new)
     columns = default_columns(avro, sys.maxsize, has_types=False, binary=True)
     return () if set(_single_columns(avro)).difference(columns) else tuple(dict.fromkeys([*META_FIELDS, *columns]))
 

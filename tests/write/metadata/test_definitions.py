@@ -41,23 +41,20 @@ def wider(table: Table, name: str, value: int) -> None:
 
 @pytest.mark.parametrize("version", [6, 8, 9])
 @pytest.mark.parametrize("kind", ["MERGE_ON_READ", "COPY_ON_WRITE"])
-def test_a_new_column_has_statistics_once_the_index_is_built_anew(tmp_path: Path, version: int, kind: str) -> None:
+def test_a_new_column_has_statistics_at_once_and_records_of_older_files(
+    tmp_path: Path, version: int, kind: str
+) -> None:
     """Hudi loses rows of a file that has records of some columns of the definition only."""
     table = indexed_table(tmp_path / "t", version=version, table_type=kind)
     table.upsert(rows(("a", 1, "x", 1)))
     wider(table, "new", 7)
     check_statistics(tmp_path / "t")
     if version > 6:
-        assert named(table) == (*META, "k", "ts", "p", "v")
-        assert "new" not in {column for _, column in recorded(tmp_path / "t")}
-        table.drop_index("partition_stats")
-    open_table(tmp_path / "t").drop_index("column_stats")
-    open_table(tmp_path / "t").create_index("column_stats")
-    check_statistics(tmp_path / "t")
-    if version > 6:
         assert named(table) == (*META, "k", "ts", "p", "v", "new")
     found = recorded(tmp_path / "t")
     assert {file for file, column in found if column == "new"} == {file for file, _ in found}
+    assert table.snapshot(filter="new = 7")["k"].to_pylist() == ["b"]
+    assert "a" in table.snapshot(filter="new is null")["k"].to_pylist()
 
 
 def test_a_base_file_without_a_column_has_only_nulls_of_it(tmp_path: Path) -> None:
@@ -71,12 +68,13 @@ def test_a_base_file_without_a_column_has_only_nulls_of_it(tmp_path: Path) -> No
     assert {(one["valueCount"], one["nullCount"], one["minValue"]) for one in older} == {(1, 1, None)}
 
 
-def test_a_dropped_column_leaves_the_definition_and_does_not_come_back(tmp_path: Path) -> None:
+def test_a_dropped_column_leaves_the_definition_and_joins_again_as_a_new_one(tmp_path: Path) -> None:
     indexed_table(tmp_path / "t").upsert(rows(("a", 1, "x", 1)))
     by_ids(tmp_path / "t").evolve(drop=["v"])
     assert named(by_ids(tmp_path / "t")) == (*META, "k", "ts", "p")
     by_ids(tmp_path / "t").evolve(add={"v": pa.string()})
-    assert named(by_ids(tmp_path / "t")) == (*META, "k", "ts", "p")
+    assert named(by_ids(tmp_path / "t")) == (*META, "k", "ts", "p", "v")
+    assert by_ids(tmp_path / "t").snapshot(filter="v is null").num_rows == by_ids(tmp_path / "t").count()
 
 
 def test_columns_of_the_users_choice_stay_those(tmp_path: Path) -> None:
@@ -97,7 +95,7 @@ def test_a_definition_that_could_not_be_written_is_written_by_the_next_commit(
         raise StorageError("no space")
 
     with monkeypatch.context() as patch:
-        patch.setattr("hudiformat.write.commit.publishing.forget_dropped_columns", refuse)
+        patch.setattr("hudiformat.write.commit.publishing.define_columns", refuse)
         table.evolve(drop=["v"])
     assert "v" in named(table)
     by_ids(tmp_path / "t").upsert(rows(("c", 1, "x", 1)).drop_columns(["v"]))
