@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,14 +21,17 @@ CHANGING = ("hoodie.table.checksum", "hoodie.table.metadata.partitions")
 """Properties that writes may change; of the partitions, a check of its own says which have to be there."""
 
 
-def filters(chance: Random) -> list[str]:
+def filters(chance: Random, kind: Kind) -> list[str]:
     """Conditions that the indexes help with, each with values of its own."""
     number, text = chance.randrange(50), f"text {chance.randrange(12)}"
     one, other = (f"k{chance.randrange(80):03d}" for _ in range(2))
-    key = chance.choice([f"k = '{one}'", f"_hoodie_record_key in ('{one}', '{other}')"])
+    key = chance.choice(
+        [f"k = '{one}'", f"_hoodie_record_key in ('{one}', '{other}')"][: 2 if kind.layout.has_meta else 1]
+    )
     whole = chance.choice([f"n = {number}", f"n > {number}", "n is null", "s is null"])
-    day = f"day > date'2020-01-{number % 30 + 1:02d}'"
-    other_column = chance.choice([f"d <= {number / 4}", day, f"p = 'x' and n < {number}"])
+    day = f"day > date'2020-01-{number % 30 + 1:02d}'" if kind.layout.has_dates else f"d > {number / 8}"
+    in_path = f"p = '{kind.layout.places['x'][0]}' and n < {number}" if kind.layout.has_hudis_values else day
+    other_column = chance.choice([f"d <= {number / 4}", day, in_path])
     return [key, f"s = '{text}'", f"upper(s) = '{text.upper()}'", whole, other_column]
 
 
@@ -40,13 +44,19 @@ def properties(path: Path) -> dict[str, str]:
 
 def definitions(path: Path) -> dict[str, Any]:
     """The definitions of the table's indexes, but for the columns, which become more when the table's do."""
-    found = json.loads((path / ".hoodie" / ".index_defs" / "index.json").read_text())["indexDefinitions"]
+    file = path / ".hoodie" / ".index_defs" / "index.json"
+    found = json.loads(file.read_text())["indexDefinitions"] if file.exists() else {}
     return {name: {**one, "sourceFields": None} for name, one in found.items()}
 
 
-def check_indexes(path: Path, kind: Kind) -> None:
+def indexes(path: Path) -> frozenset[str]:
+    """The partitions of the metadata table."""
+    return frozenset(open_table(path).config.metadata_partitions)
+
+
+def check_indexes(path: Path, wanted: frozenset[str]) -> None:
     """The metadata table has all its partitions, and they agree with the table's files."""
-    differing = set(open_table(path).config.metadata_partitions) ^ kind.indexes
+    differing = indexes(path) ^ wanted
     assert not differing, f"indexes lost or found: {differing}"
     check_listing(path)
     check_statistics(path, own_only=True)
@@ -55,9 +65,11 @@ def check_indexes(path: Path, kind: Kind) -> None:
     check_secondary_indexes(path, exact=False)
 
 
-def check_ours(path: Path, columns: Columns, expected: list[Values], chance: Random) -> None:
+def check_ours(
+    path: Path, columns: Columns, expected: list[Values], chance: Random, options: Mapping[str, str]
+) -> None:
     """hudiformat reads the expected rows, with filters too, and finds nothing wrong with the table."""
-    table = open_table(path)
+    table = open_table(path, options=options)
     found = table.snapshot(columns=list(columns.types))
     assert found.schema.names == list(columns.types), found.schema
     assert {field.name: field.type for field in found.schema} == columns.types
@@ -73,15 +85,24 @@ def check_ours(path: Path, columns: Columns, expected: list[Values], chance: Ran
     assert not findings, findings
 
 
-def check_theirs(theirs: Theirs, columns: Columns, expected: list[Values], chance: Random) -> None:
-    """Hudi scans the expected rows, finds the same by its indexes, and its validation reports nothing."""
-    asked = filters(chance)
+def check_theirs(
+    theirs: Theirs, kind: Kind, columns: Columns, expected: list[Values], chance: Random, *, indexes: bool
+) -> None:
+    """Hudi scans the expected rows; with *indexes*, it finds the same by them, and its validation reports nothing."""
+    asked = filters(chance, kind) if indexes else []
     names, rows, wanted, found = theirs.rows(asked)
-    assert names == list(columns.types), names
-    _compare([tuple(row) for row in rows], [tuple(map(_plain, values)) for values in expected], "Hudi")
+    found_rows = [dict(zip(names, row, strict=True)) for row in rows]
+    if not kind.layout.has_hudis_values:
+        found_rows = [{**row, "p": None} for row in found_rows]
+    assert sorted(names) == sorted(columns.types), names  # of dropped columns, those of paths are last
+    _compare(
+        [tuple(row[name] for name in columns.types) for row in found_rows],
+        [tuple(map(_plain, values)) for values in expected],
+        "Hudi",
+    )
     for condition, left, right in zip(asked, wanted, found, strict=True):
         assert left == right, f"Hudi, {condition}: a scan finds {left}, the indexes {right}"
-    assert theirs.validation() == []
+    assert not indexes or theirs.validation() == []
 
 
 def _rows(table: Any) -> list[Values]:
@@ -90,6 +111,8 @@ def _rows(table: Any) -> list[Values]:
 
 def _plain(value: Any) -> Any:
     """A value as JSON carries it."""
+    if isinstance(value, dict):
+        return list(value.values())
     return str(value) if hasattr(value, "isoformat") else value
 
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from hudiformat.naming.timed_partitions import OUTPUT, TYPE
+from hudiformat.table.options.timed_paths import SLASHES
 
 MOR, COW = "MERGE_ON_READ", "COPY_ON_WRITE"
 ALWAYS = frozenset({"files", "column_stats", "partition_stats"})
@@ -45,29 +52,116 @@ OFTEN = {
 
 
 @dataclass(frozen=True, slots=True)
+class Layout:
+    """How a table keeps its keys, partitions and rows.
+
+    Both sides write with *options*, Hudi with *hudis* and hudiformat with *ours*, too.  *places* are, of the partitions
+    x, y and z: the value of the column p, which is of the type *type*, and the partition path.  Without
+    *has_hudis_values* Hudi shows something else in the column p.  Without *has_dates* no column is a date.  The steps
+    *hudi_cannot* are always ours.
+    """
+
+    options: Mapping[str, str] = field(default_factory=dict)
+    hudis: Mapping[str, str] = field(default_factory=dict)
+    ours: Mapping[str, str] = field(default_factory=dict)
+    type: pa.DataType = field(default_factory=pa.string)
+    places: Mapping[str, tuple[Any, str]] = field(default_factory=lambda: {one: (one, one) for one in "xyz"})
+    has_hudis_values: bool = True
+    table_types: tuple[str, ...] = (MOR, COW)
+    versions: tuple[int, ...] = (6, 8, 9)
+    has_structs: bool = False
+    has_dates: bool = True
+    has_meta: bool = True
+    settings: Mapping[str, str] = field(default_factory=dict)
+    hudi_cannot: frozenset[str] = frozenset()
+
+
+_DAY = 86_400_000
+_FIRST = 1_704_067_200_000
+_DAYS = {one: f"2024-01-{number:02d}" for number, one in enumerate("xyz", 1)}
+LAYOUTS = {
+    "plain": Layout(),
+    "no meta fields": Layout(
+        {"hoodie.populate.meta.fields": "false", "hoodie.index.type": "SIMPLE"},
+        has_meta=False,
+    ),
+    "dropped columns": Layout(
+        hudis={"hoodie.datasource.write.drop.partition.columns": "true"},
+        table_types=(COW,),
+    ),
+    "times": Layout(
+        {TYPE: "EPOCHMILLISECONDS", OUTPUT: "yyyyMMdd"},
+        hudis={"hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.TimestampBasedKeyGenerator"},
+        type=pa.int64(),
+        places={one: (_FIRST + number * _DAY, _DAYS[one].replace("-", "")) for number, one in enumerate("xyz")},
+        has_hudis_values=False,
+    ),
+    "slashes": Layout(
+        {SLASHES: "true"},
+        places={one: (day, day.replace("-", "/")) for one, day in _DAYS.items()},
+        has_hudis_values=False,
+    ),
+    "structs": Layout(
+        hudis={
+            "hoodie.datasource.write.recordkey.field": "st.k",
+            "hoodie.datasource.write.partitionpath.field": "st.p",
+        },
+        has_structs=True,
+    ),
+    "orc": Layout(
+        # Hudi 1.2.0 on Spark fails in a compaction: "Not support write to Orc file".
+        hudis={"hoodie.table.base.file.format": "ORC", "hoodie.compact.inline": "false"},
+        hudi_cannot=frozenset({"compact"}),
+        settings={"spark.sql.orc.enableVectorizedReader": "false"},
+        has_dates=False,
+    ),
+}
+"""The layouts that a table may have."""
+
+
+@dataclass(frozen=True, slots=True)
 class Kind:
-    """A table that Hudi makes: its type, and which of ``TABLES`` it is."""
+    """A table that Hudi makes: its type, which of ``TABLES`` it is, its layout and its version."""
 
     table_type: str
     table: str
+    layout_name: str = "plain"
+    version: int = 9
+
+    def __str__(self) -> str:
+        return f"{self.layout_name}-{self.table_type}-{self.version}-{self.table}"
+
+    @property
+    def layout(self) -> Layout:
+        return LAYOUTS[self.layout_name]
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """The settings of Hudi's Spark session."""
+        return self.layout.settings
+
+    @property
+    def in_catalog(self) -> bool:
+        """Whether Spark's catalog can have it: a partition column has to be a column."""
+        return not self.layout.has_structs
 
     @property
     def is_mor(self) -> bool:
         return self.table_type == MOR
 
     @property
-    def indexes(self) -> frozenset[str]:
-        """The partitions of the metadata table, which no step may lose."""
-        return TABLES[self.table]
+    def indexes(self) -> frozenset[str] | None:
+        """The partitions of the metadata table, which no step may lose; None for those that Hudi begins with."""
+        return TABLES[self.table] if (self.layout_name, self.version) == ("plain", 9) else None
 
     @property
     def has_records(self) -> bool:
         """Whether it has a record index, with which keys are unique in the table, and a secondary index."""
-        return SECONDARY in self.indexes
+        return SECONDARY in TABLES[self.table]
 
     @property
     def has_expression(self) -> bool:
-        return EXPRESSION in self.indexes
+        return EXPRESSION in TABLES[self.table]
 
     @property
     def hudis(self) -> dict[str, str]:
@@ -75,8 +169,12 @@ class Kind:
         return {
             **_TABLE,
             "hoodie.datasource.write.table.type": self.table_type,
+            "hoodie.write.table.version": str(self.version),
+            "hoodie.write.auto.upgrade": "false",
             **(_INDEXES if self.has_records else {}),
             **(_NO_CLEANS if self.has_expression else {}),
+            **self.layout.options,
+            **self.layout.hudis,
         }
 
     @property
@@ -90,4 +188,16 @@ class Kind:
             "hoodie.write.set.null.for.missing.columns": "true",
             "hudiformat.sync": "false",
             **(indexed if self.has_records else {}),
+            **self.layout.options,
+            **self.layout.ours,
         }
+
+
+def kinds_of_layouts() -> list[Kind]:
+    """Tables of each layout, of each type that it may have, and of each version."""
+    return [
+        Kind(table_type, "default", name, version)
+        for name, layout in LAYOUTS.items()
+        for version in layout.versions
+        for table_type in layout.table_types
+    ]

@@ -10,10 +10,11 @@ from typing import Any
 import pyarrow as pa
 
 from tests.model.expected import Row
+from tests.turns.kinds import Layout
 
 _WIDER = {pa.int32(): pa.int64(), pa.float32(): pa.float64()}
 _FIRST_DAY = dt.date(2020, 1, 1)
-_FIXED = ("k", "p", "ts", "v", "s", "_hoodie_is_deleted")
+_FIXED = ("k", "p", "ts", "v", "s", "st", "_hoodie_is_deleted")
 
 Values = tuple[Any, ...]
 
@@ -21,24 +22,28 @@ Values = tuple[Any, ...]
 class Columns:
     """The columns of the table at present, and the values of all rows that were ever written."""
 
-    def __init__(self, chance: Random) -> None:
-        self._chance = chance
+    def __init__(self, chance: Random, layout: Layout) -> None:
+        self._chance, self._layout = chance, layout
+        structs = {"st": pa.struct([("k", pa.string()), ("p", pa.string())])} if layout.has_structs else {}
         self.types: dict[str, pa.DataType] = {
             "k": pa.string(),
-            "p": pa.string(),
+            "p": layout.type,
             "ts": pa.int64(),
             "v": pa.int32(),
             "s": pa.string(),
             "n": pa.int32(),
             "d": pa.float32(),
-            "day": pa.date32(),
+            **({"day": pa.date32()} if layout.has_dates else {}),
+            **structs,
             "_hoodie_is_deleted": pa.bool_(),
         }
         self._written: dict[int, dict[str, Any]] = {}
 
     def add(self) -> dict[str, pa.DataType]:
         """A new column, which is the last one."""
-        kind = self._chance.choice([pa.int32(), pa.float32(), pa.string(), pa.date32()])
+        kind = self._chance.choice(
+            [pa.int32(), pa.float32(), pa.string(), pa.date32()][: 4 if self._layout.has_dates else 3]
+        )
         added = {f"c{len(self.types)}": kind}
         self.types |= added
         return added
@@ -54,7 +59,13 @@ class Columns:
         """The table to write for *rows*, whose values are drawn now."""
         for row in rows:
             drawn = {name: self._draw(kind) for name, kind in self.types.items() if name not in (*_FIXED, *without)}
-            fixed = {"k": row.key, "p": row.partition, "ts": row.ts, "v": row.value}
+            fixed = {
+                "k": row.key,
+                "p": self._layout.places[row.partition][0],
+                "ts": row.ts,
+                "v": row.value,
+                "st": {"k": row.key, "p": row.partition},
+            }
             self._written[row.value] = {
                 **drawn, **fixed, "s": self._text(), "_hoodie_is_deleted": row.is_deleted,
             }  # fmt: skip
@@ -65,9 +76,11 @@ class Columns:
         }
         return pa.table(columns)
 
-    def values(self, row: Row) -> Values:
+    def values(self, row: Row, *, by_hudi: bool = False) -> Values:
         """What a reader has to find of *row*: null in columns that came after it."""
         written = self._written[row.value]
+        if by_hudi and not self._layout.has_hudis_values:
+            written = {**written, "p": None}
         return tuple(written.get(name) for name in self.types)
 
     def _text(self) -> str | None:

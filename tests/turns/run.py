@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tests.turns.change_data import ChangeDataMachine
 from tests.turns.machine import Machine
 
 
-def run(machine: Machine, *, steps: int, tell: Callable[[str], None] = lambda _: None) -> None:
+def run(machine: Machine | ChangeDataMachine, *, steps: int, tell: Callable[[str], None] = lambda _: None) -> None:
     """Make so many steps on the table of *machine*; *tell* is told of each before its checks.
 
     Raises:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from hudiformat import Table, open_table
 from tests.conformance.hudi import RealHudi
-from tests.turns.kinds import OFTEN, Kind
+from tests.turns.kinds import OFTEN
 
 EVERY_GROUP = {
     "hoodie.clustering.plan.strategy.small.file.limit": "999999999",
@@ -22,6 +22,21 @@ LOG_COMPACTION = {
     "hoodie.log.compaction.enable": "true",
     "hoodie.log.compaction.blocks.threshold": "2",
 }
+
+
+class Opened(Protocol):
+    """What both sides know of a table: the options of each, and the settings of Hudi's Spark session."""
+
+    @property
+    def ours(self) -> Mapping[str, str]: ...
+    @property
+    def hudis(self) -> Mapping[str, str]: ...
+    @property
+    def settings(self) -> Mapping[str, str]: ...
+    @property
+    def in_catalog(self) -> bool: ...
+    @property
+    def has_records(self) -> bool: ...
 
 
 class Side(Protocol):
@@ -47,7 +62,7 @@ class Ours:
 
     name = "ours"
 
-    def __init__(self, path: Path, kind: Kind) -> None:
+    def __init__(self, path: Path, kind: Opened) -> None:
         self._path, self._kind = path, kind
 
     def table(self, more: Mapping[str, str] | None = None) -> Table:
@@ -96,8 +111,9 @@ class Theirs:
 
     name = "Hudi"
 
-    def __init__(self, hudi: RealHudi, path: Path, kind: Kind, table: str) -> None:
+    def __init__(self, hudi: RealHudi, path: Path, kind: Opened, table: str) -> None:
         self._hudi, self._path, self._kind, self._table = hudi, path, kind, table
+        self._named = {"table": table} if kind.in_catalog else {"path": str(path)}
         # Hudi 1.2.0 knows no completion times of what it archives after a restore or an indexing (spec/timeline.md).
         self.may_archive = not kind.has_records
 
@@ -114,14 +130,19 @@ class Theirs:
         self._hudi.write(data, self._path, options)
 
     def create_table(self) -> None:
-        """Make the table known to Spark's catalog, which some procedures ask."""
-        self._hudi.sql(f"create table {self._table} using hudi location '{self._path}'")
+        """Make the table known to Spark's catalog, which some procedures ask, with the settings of the session."""
+        self._hudi.eval_(f"for key, value in {dict(self._kind.settings)!r}.items(): spark.conf.set(key, value)")
+        if self._kind.in_catalog:
+            self._hudi.sql(f"create table {self._table} using hudi location '{self._path}'")
 
     def create_index(self, name: str, what: str) -> None:
         self._with(self._kind.hudis, f"create index {name} on {self._table} {what}")
 
     def drop_table(self) -> None:
-        self._hudi.sql(f"drop table if exists {self._table}")
+        """Undo :meth:`create_table`."""
+        self._hudi.eval_(f"for key in {list(self._kind.settings)!r}: spark.conf.unset(key)")
+        if self._kind.in_catalog:
+            self._hudi.sql(f"drop table if exists {self._table}")
 
     def delete_partitions(self, paths: Sequence[str]) -> None:
         named = {"hoodie.datasource.write.partitions.to.delete": ",".join(paths)}
@@ -138,28 +159,28 @@ class Theirs:
         self._compact("execute")
 
     def _compact(self, what: str) -> None:
-        self.call("run_compaction", COMPACTION, op=what, table=self._table)
+        self.call("run_compaction", COMPACTION, op=what, **self._named)
 
     def log_compact(self, data: pa.Table) -> None:
         self.write("upsert", data, often=False, **LOG_COMPACTION)
 
     def cluster(self) -> None:
-        self.call("run_clustering", EVERY_GROUP, table=self._table)
+        self.call("run_clustering", EVERY_GROUP, **self._named)
 
     def clean(self) -> None:
-        self.call("run_clean", {}, table=self._table, retain_commits=2)
+        self.call("run_clean", {}, **self._named, retain_commits=2)
 
     def roll_back(self, instant: str) -> None:
-        self.call("rollback_to_instant", {}, table=self._table, instant_time=instant)
+        self.call("rollback_to_instant", {}, **self._named, instant_time=instant)
 
     def savepoint(self, instant: str) -> None:
-        self.call("create_savepoint", {}, table=self._table, commit_time=instant)
+        self.call("create_savepoint", {}, **self._named, commit_time=instant)
 
     def delete_savepoint(self, instant: str) -> None:
-        self.call("delete_savepoint", {}, table=self._table, instant_time=instant)
+        self.call("delete_savepoint", {}, **self._named, instant_time=instant)
 
     def restore(self, instant: str) -> None:
-        self.call("rollback_to_savepoint", {}, table=self._table, instant_time=instant)
+        self.call("rollback_to_savepoint", {}, **self._named, instant_time=instant)
 
     def call(self, procedure: str, options: Mapping[str, str], **arguments: Any) -> list[dict[str, Any]]:
         """The rows of a procedure that writes with the options of the table and *options*."""
@@ -177,7 +198,9 @@ class Theirs:
         return found
 
     def validation(self) -> list[dict[str, Any]]:
-        """What Hudi's validation of the metadata table reports."""
+        """What Hudi's validation of the metadata table reports, which it makes of tables in the catalog alone."""
+        if not self._kind.in_catalog:
+            return []
         return self._with({}, f"call validate_metadata_table_files(table => {self._table!r})")
 
     def rows(self, filters: Sequence[str]) -> tuple[list[str], list[list[Any]], list[list[Any]], list[list[Any]]]:

@@ -7,12 +7,15 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.hudi import RealHudi
-from tests.effort import only_long
-from tests.turns.kinds import COW, MOR, Kind
+from tests.effort import LONG, only_long, sample
+from tests.turns.change_data import ChangeDataMachine, ChangeKind, kinds_of_change_data
+from tests.turns.kinds import COW, MOR, Kind, kinds_of_layouts
 from tests.turns.machine import Machine
 from tests.turns.run import run
 
 KINDS = [Kind(table_type, table) for table_type in (MOR, COW) for table in ("all", "default", "records")]
+OTHERS = [kind for kind in kinds_of_layouts() if kind not in KINDS]
+"""Tables of each layout, type and version."""
 
 
 @only_long  # test_metadata_indexes.py takes some turns in any run
@@ -21,4 +24,26 @@ KINDS = [Kind(table_type, table) for table_type in (MOR, COW) for table in ("all
 def test_hudi_and_hudiformat_take_turns(hudi: RealHudi, tmp_path: Path, kind: Kind) -> None:
     machine = Machine(hudi, tmp_path / "t", kind, seed=1)
     run(machine, steps=15)
+    machine.theirs.drop_table()
+
+
+STEPS = 30 if LONG else 4
+
+
+@pytest.mark.hudi
+@pytest.mark.parametrize("kind", sample(OTHERS, of=len(OTHERS)), ids=str)
+def test_they_take_turns_on_tables_of_every_layout(hudi: RealHudi, tmp_path: Path, kind: Kind) -> None:
+    machine = Machine(hudi, tmp_path / "t", kind, seed=1)
+    run(machine, steps=STEPS)
+    machine.theirs.drop_table()
+
+
+CHANGE_DATA = kinds_of_change_data()
+
+
+@pytest.mark.hudi
+@pytest.mark.parametrize("kind", sample(CHANGE_DATA, of=len(CHANGE_DATA)), ids=str)
+def test_they_take_turns_on_tables_shaped_like_change_data(hudi: RealHudi, tmp_path: Path, kind: ChangeKind) -> None:
+    machine = ChangeDataMachine(hudi, tmp_path / "t", kind, seed=1)
+    run(machine, steps=STEPS)
     machine.theirs.drop_table()
