@@ -50,6 +50,7 @@ _COMMANDS = {
     "salvage": ("log.salvage", "Copy what is intact of a log file to a new one."),
     "savepoint": ("services", "Keep the files of a commit, so that the table can be restored to it."),
     "schema": ("schema", "Show or change the columns of a table."),
+    "show": ("show", "Show the plan and the metadata of an instant."),
     "slices": ("slices", "List the file slices of a table."),
     "stats": ("stats", "Add up the files of a table."),
     "store": ("store", "Say what a storage can do for tables."),

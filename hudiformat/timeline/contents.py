@@ -9,7 +9,7 @@ A writer that dies between two steps leaves a pending instant, which readers ign
 from __future__ import annotations
 
 import json
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from hudiformat.codec.avro.container import is_whole_avro_file
 from hudiformat.errors import CommitError
@@ -29,7 +29,7 @@ from hudiformat.timeline.plans import (
     RequestedReplaceMetadata,
     decode_compaction_plan,
 )
-from hudiformat.timeline.records import decode_record_file, encode_record_file
+from hudiformat.timeline.records import decode_record_file, encode_record_file, to_record
 from hudiformat.timeline.rollbacks import (
     RestoreMetadata,
     RestorePlan,
@@ -117,6 +117,13 @@ def encode_content(content: Content, config: TableConfig) -> bytes:
     if config.version < VERSION_WITH_COMPLETION_TIMES:
         return encode_commit_json(content)
     return encode_commit_metadata(content)
+
+
+def content_record(content: Content) -> dict[str, Any]:
+    """Return *content* as values of JSON, under the names that Hudi's fields have."""
+    if isinstance(content, CommitMetadata):
+        return dict(json.loads(encode_commit_json(content)))
+    return to_record(content)
 
 
 def read_content(storage: Storage, config: TableConfig, instant: Instant) -> Content | None:
