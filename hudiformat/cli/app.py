@@ -37,6 +37,7 @@ _COMMANDS = {
     "cluster": ("services", "Rewrite small files into larger, sorted ones."),
     "compact": ("services", "Merge log files into base files."),
     "create": ("create", "Make a table."),
+    "doctor": ("doctor", "Print the versions and settings that a report of a bug needs."),
     "history": ("timeline", "List the commits of a table, and what each did."),
     "index": ("index", "Show, build or drop indexes of a table."),
     "maintain": ("maintain", "Run all services that are due, once or regularly."),

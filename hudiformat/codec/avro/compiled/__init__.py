@@ -39,7 +39,12 @@ _loading = Lock()
 def is_active() -> bool:
     """Return whether the next records are handled by kernels."""
     asked = jit_setting()
-    return asked != "0" and (asked == "1" or bytes_handled[0] >= LOAD_AFTER) and _native() is not None
+    return asked != "0" and (asked == "1" or bytes_handled[0] >= LOAD_AFTER) and is_available()
+
+
+def is_available() -> bool:
+    """Return whether numba is installed, and works with this Python, numpy and machine; this imports it."""
+    return _native() is not None
 
 
 @lru_cache
