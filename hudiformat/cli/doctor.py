@@ -80,9 +80,9 @@ def _packages() -> Iterator[tuple[str, str | None]]:
     """Yield each package that hudiformat or an extra for users needs, with its version; None if it is not there."""
     names: dict[str, None] = {}  # in their order
     for requirement in requires("hudiformat") or ():
-        extra, name = _EXTRA.search(requirement), _NAME.match(requirement)
-        if name is not None and name[0] != "hudiformat" and (extra is None or extra[1] in _OF_USERS):
-            names[name[0]] = None
+        extra, found = _EXTRA.search(requirement), _NAME.match(requirement)
+        if found is not None and found[0] != "hudiformat" and (extra is None or extra[1] in _OF_USERS):
+            names[found[0]] = None
     for name in names:
         try:
             yield name, version(name)
