@@ -20,7 +20,7 @@ from pathlib import Path
 from tools.install import uv_environ
 
 ROOT = Path(__file__).parents[1]
-VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
+VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14", "3.15")
 IN_SDIST = ("hudiformat/", "spec/")
 """The folders of the sdist; at its top are the files of ``AT_TOP``."""
 AT_TOP = {"CHANGELOG.md", "LICENSE", "PKG-INFO", "README.md", "SECURITY.md", "pyproject.toml", ".gitignore"}
