@@ -7,7 +7,7 @@ Source: FileGroupReaderSchemaHandler.getRequiredSchemaForFileAndRenamedColumns, 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -64,6 +64,7 @@ def scan_rows(
     may_hold: FileFilter | None = None,
     replaced: int | None = None,
     won: LogsWin | None = None,
+    groups: Collection[int] | None = None,
 ) -> Iterator[BaseRows]:
     """Scan a base file as ``scan_base_rows`` does, by the column names and times that the file has.
 
@@ -73,10 +74,10 @@ def scan_rows(
     form, first = _forms_of(storage, path, (schema, head), history, times)
     if form.is_of_query and first.is_of_query:
         yield from scan_base_rows(
-            storage, path, schema, head, where=where, may_hold=may_hold, replaced=replaced, won=won
+            storage, path, schema, head, where=where, may_hold=may_hold, replaced=replaced, won=won, groups=groups
         )
         return
-    for rows in scan_base_rows(storage, path, form.stored, first.stored, where=where):
+    for rows in scan_base_rows(storage, path, form.stored, first.stored, where=where, groups=groups):
         shown = pa.schema([*head, *list(rows.head.schema)[len(head) :]])  # the key may have been added
         yield BaseRows(first.convert(rows.head, shown), partial(_converted, rows, form, schema), rows.numbers)
 

@@ -12,8 +12,10 @@ import pyarrow.parquet as pq
 from hudiformat.codec.avro.schema import has_vectors
 from hudiformat.codec.custom_types import store_vectors, stored_schema
 from hudiformat.codec.log.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, compression_level, vector_columns
+from hudiformat.codec.parquet.copying import RowGroupCopier
 from hudiformat.codec.parquet.dates import GREGORIAN
-from hudiformat.codec.parquet.rows import close_writer, columns_with_nan
+from hudiformat.codec.parquet.rows import close_writer, columns_with_nan, set_infinite_bounds
+from hudiformat.codec.parquet.source import ParquetSource
 from hudiformat.file_group.base_file.row_groups import NEVER_FULL, NewFile, RowGroupWriter
 from hudiformat.storage.protocol import OutputFile
 
@@ -37,27 +39,31 @@ class ParquetBaseFileWriter(RowGroupWriter):
 
     def _write_group(self, group: pa.Table, size: int) -> None:
         group = store_vectors(group) if self._has_vectors else group
-        self._writer = self._writer or self._parquet_writer(group, size)
+        self._writer = self._writer or self._parquet_writer(self._sink, group, size)
         self._writer.write_table(group, row_group_size=group.num_rows)
         self._with_nan.append(columns_with_nan(group))
 
     def _finish(self, footer: Mapping[str, str]) -> int:
         schema = self._new.schema
-        stored, vectors = (stored_schema(schema), vector_columns(schema)) if self._has_vectors else (schema, {})
-        writer = self._writer or self._parquet_writer(stored.empty_table(), 0)
-        named = {AVRO_SCHEMA_KEY: self._new.avro_schema, MODEL_KEY: "avro", **GREGORIAN, **vectors}
-        writer.add_key_value_metadata({**named, **footer})
+        stored = stored_schema(schema) if self._has_vectors else schema
+        writer = self._writer or self._parquet_writer(self._sink, stored.empty_table(), 0)
+        writer.add_key_value_metadata(self._texts(footer))
         return close_writer(writer, self._target, self._sink, self._with_nan)
 
-    def _parquet_writer(self, first: pa.Table, size: int) -> pq.ParquetWriter:
-        """Return the writer of the row groups; *first* holds the rows of the first one, which have *size* bytes.
+    def _texts(self, footer: Mapping[str, str]) -> dict[str, str]:
+        """Return the texts of the file's footer, *footer* among them."""
+        vectors = vector_columns(self._new.schema) if self._has_vectors else {}
+        return {AVRO_SCHEMA_KEY: self._new.avro_schema, MODEL_KEY: "avro", **GREGORIAN, **vectors, **footer}
+
+    def _parquet_writer(self, sink: pa.NativeFile, first: pa.Table, size: int) -> pq.ParquetWriter:
+        """Return the writer of row groups to *sink*; *first* are the rows of the first one, which have *size* bytes.
 
         A compressed file of few rows has no dictionaries: a page more for each column takes a third of the time that
         writing takes, and makes the file larger.
         """
         is_small = self._new.compression != "none" and first.num_rows < NEVER_FULL and size < _FEW_BYTES
         return pq.ParquetWriter(
-            self._sink,
+            sink,
             first.schema,
             compression=self._new.compression,
             compression_level=compression_level(self._new.compression),
@@ -77,6 +83,55 @@ class ParquetBaseFileWriter(RowGroupWriter):
                 total = size + chunk.total_compressed_size, uncompressed + chunk.total_uncompressed_size
                 sizes[chunk.path_in_schema] = total
         return sizes
+
+
+class CopyingWriter(ParquetBaseFileWriter):
+    """Write a Parquet base file some of whose row groups are copied from *source*, with *constants* in some columns.
+
+    Row groups that are not copied are encoded in memory.  The source has the schema of the new file.
+    """
+
+    def __init__(self, file: OutputFile, new: NewFile, source: ParquetSource, constants: Mapping[str, str]) -> None:
+        super().__init__(file, new)
+        self._source = source
+        self._constants = constants
+        self._copier = RowGroupCopier(file)
+        self._encoded = 0
+
+    def copy(self, group: int) -> None:
+        """Copy a row group of the source as the next one of the file.
+
+        Raises:
+            DecodeError: the footer of the source points out of the file.
+        """
+        self.flush()
+        before = self._copier.rows
+        self._copier.append(self._source, [group], constants=self._constants)
+        self.rows += self._copier.rows - before
+        self._written_rows += self._copier.rows - before
+
+    @property
+    def _encoded_bytes(self) -> float:
+        return float(self._encoded)
+
+    def _write_group(self, group: pa.Table, size: int) -> None:
+        group = store_vectors(group) if self._has_vectors else group
+        fields = [field.with_type(column.type) for field, column in zip(self._new.schema, group.columns, strict=True)]
+        group = pa.Table.from_arrays(group.columns, schema=pa.schema(fields))
+        sink = pa.BufferOutputStream()
+        with self._parquet_writer(sink, group, size) as writer:
+            writer.write_table(group, row_group_size=group.num_rows)
+        data, with_nan = sink.getvalue(), columns_with_nan(group)
+        if with_nan:
+            data = pa.py_buffer(set_infinite_bounds(data.to_pybytes(), [with_nan]))
+        self._encoded += data.size
+        self._copier.append(ParquetSource.open(pa.BufferReader(data), "rows in memory"))
+
+    def _finish(self, footer: Mapping[str, str]) -> int:
+        texts = self._texts(footer).items()
+        size = self._copier.close({key.encode(): text.encode() for key, text in texts})
+        self._sink.close()
+        return size
 
 
 def _with_dictionaries(rows: pa.Table) -> list[str] | bool:

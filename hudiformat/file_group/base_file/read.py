@@ -5,7 +5,7 @@ Row groups that cannot match a condition are skipped, by their statistics and by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -252,6 +252,7 @@ def scan_base_rows(
     may_hold: FileFilter | None = None,
     replaced: int | None = None,
     won: LogsWin | None = None,
+    groups: Collection[int] | None = None,
     batch_rows: int = _MERGED_ROWS,
 ) -> Iterator[BaseRows]:
     """Yield the rows of a base file with the columns of *schema*; the columns of *head* are read first.
@@ -259,7 +260,8 @@ def scan_base_rows(
     If *replaced*, the number of rows that the caller leaves out, is given, all columns of a row group that has many
     more rows are read at once.
 
-    *won* tells what is read instead of the row groups of which the log files win every row.
+    *won* tells what is read instead of the row groups of which the log files win every row.  If *groups* are given, no
+    other row groups are read.
 
     *may_hold* skips row groups as in :func:`scan_base_file`.  With *where* only rows whose keys match it are returned,
     and files and row groups are skipped by the bloom filter and the statistics of the keys too.  The other columns of a
@@ -279,7 +281,7 @@ def scan_base_rows(
         starts = np.cumsum([0, *file.group_rows])
         tested = [] if where is None else [pa.field(RECORD_KEY, pa.string())]
         ruled_out: frozenset[int] | None = None
-        for group in _row_groups(file, may_hold=may_hold, where=where):
+        for group in _row_groups(file, may_hold=may_hold, where=where, among=groups):
             columns, early = schema, head
             if won is not None and (won.field is None or file.highest(group, won.field) <= won.lowest):
                 if ruled_out is None:
@@ -418,11 +420,13 @@ def _row_groups(
     *,
     may_hold: FileFilter | None = None,
     where: KeyFilter | None = None,
+    among: Collection[int] | None = None,
 ) -> list[int]:
-    """Return the row groups that may have rows that match *may_hold* and *where*."""
+    """Return the row groups, *among* these if they are given, that may have rows that match *may_hold* and *where*."""
     filters = (may_hold, None if where is None else where.of_file)
     asked = [one for one in filters if one is not None and one.fits(file.schema)]
     possible = [file.groups_that_match(one) for one in asked]
+    possible.append(None if among is None else [*among])
     groups = [group for group in range(len(file.group_rows)) if all(ids is None or group in ids for ids in possible)]
     if not groups or where is None or where.keys is None:
         return groups

@@ -158,10 +158,15 @@ class RowGroupWriter(ABC):
         """Return the estimated bytes in the file of the *waiting* bytes in memory."""
         return waiting * self._share(waiting, self.rows - self._written_rows)
 
+    @property
+    def _encoded_bytes(self) -> float:
+        """The bytes of the row groups that were encoded so far."""
+        return float(self._sink.tell())
+
     def _share(self, in_memory: int, rows: int) -> float:
         """Return the bytes in the file per byte in memory, of *rows* that have *in_memory* bytes there."""
         if self._written_bytes:
-            return max(float(self._sink.tell()) / self._written_bytes, _LEAST_MEASURED)
+            return max(self._encoded_bytes / self._written_bytes, _LEAST_MEASURED)
         return min(max(self._new.row_size * rows / max(in_memory, 1), _LEAST_SHARE), 1.0)
 
     def _footer(self, own: FileKeys | None, known: FileKeys | None, added: pa.Array | None) -> dict[str, str]:

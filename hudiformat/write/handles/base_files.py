@@ -9,9 +9,11 @@ import pyarrow as pa
 
 from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.format import format_named
+from hudiformat.file_group.base_file.parquet_writer import CopyingWriter
 from hudiformat.file_group.base_file.row_groups import NewFile
 from hudiformat.naming.file_names import BaseFileName
 from hudiformat.schema.meta_fields import (
+    FILE_NAME,
     INSERTED,
     RECORD_KEY,
     add_file_name,
@@ -21,6 +23,7 @@ from hudiformat.schema.meta_fields import (
 )
 from hudiformat.timeline.commit_metadata import IndexedFile, WriteStat
 from hudiformat.write.commit.files import GroupTarget, base_file_stat, create_marker
+from hudiformat.write.handles.copied_groups import CopiedGroups
 from hudiformat.write.rows import LocatedRows
 
 _ROW_GROUPS = 8
@@ -36,10 +39,11 @@ def base_file_name(target: GroupTarget) -> str:
 class OpenBaseFile:
     """A new base file of a file group; it is visible once the write is committed.
 
-    *row_size* is the estimated bytes of a row until it is measured; if None, recent commits supply it.
+    *row_size* is the estimated bytes of a row until it is measured; if None, recent commits supply it.  If there are
+    *copied* row groups, it is a Parquet file, and :meth:`copy` takes them over.
     """
 
-    def __init__(self, target: GroupTarget, *, row_size: int | None = None) -> None:
+    def __init__(self, target: GroupTarget, *, row_size: int | None = None, copied: CopiedGroups | None = None) -> None:
         storage, plan = target.storage, target.plan
         file_format = format_named(plan.config.base_file_format)
         self.name = base_file_name(target)
@@ -59,7 +63,10 @@ class OpenBaseFile:
             row_size=plan.row_size if row_size is None else row_size,
             row_group_size=max(plan.options.sizing.max_file_size // _ROW_GROUPS, 1),
         )
-        self._writer = file_format.writer(self._file, new)
+        self._copying: CopyingWriter | None = None
+        if copied is not None:
+            self._copying = CopyingWriter(self._file, new, copied.source, {FILE_NAME: self.name})
+        self._writer = self._copying or file_format.writer(self._file, new)
 
     @property
     def rows(self) -> int:
@@ -106,6 +113,11 @@ class OpenBaseFile:
         """Record for the secondary indexes that the rows at the indices *at* are no longer in the file group."""
         if self._indexer is not None:
             self._indexer.drop_values(rows, at)
+
+    def copy(self, group: int) -> None:
+        """Take over a row group of the file that rows are copied from, after the rows so far."""
+        assert self._copying is not None  # noqa: S101 - whoever names a row group has opened the file with them
+        self._copying.copy(group)
 
     def flush(self) -> None:
         """Write the rows that are waiting."""

@@ -6,7 +6,7 @@ A bucket without a base file gets its first one in the same way.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -45,6 +45,7 @@ from hudiformat.write.commit.files import GroupTarget, WriteCounts, base_file_st
 from hudiformat.write.duplicates import combine
 from hudiformat.write.handles.base_files import OpenBaseFile
 from hudiformat.write.handles.change_log import DELETE, INSERT, UPDATE, ChangeLog
+from hudiformat.write.handles.copied_groups import CopiedGroups, open_copied_groups
 from hudiformat.write.rows import (
     NOT_IN_BASE_FILE,
     Booleans,
@@ -283,16 +284,25 @@ class MergeHandle:
 
     def close(self) -> list[WriteStat]:
         """Write the base file, and return its statistic."""
+        if self._base_path is None:
+            return self._write_file(None)
+        with open_copied_groups(self._target, self._base_path, self._touched()) as copied:
+            return self._write_file(copied)
+
+    def _write_file(self, copied: CopiedGroups | None) -> list[WriteStat]:
         # The size of a row only decides where the first row group ends: that is not worth reading commits for.
-        file = OpenBaseFile(self._target, row_size=self._plan.options.sizing.record_size_estimate)
+        file = OpenBaseFile(self._target, row_size=self._plan.options.sizing.record_size_estimate, copied=copied)
         self._open = file
         self._numbers = _numbers([*self._changes, *self._inserts])
         changes = self._build_changes(file)
         counts = WriteCounts()
         # With indexes, rows are written in this thread, because the values for the indexes are collected in it.
         with BackgroundCalls(apart=self._target.threads > 1 and self._plan.indexes is None) as behind:
-            for base in self._base_rows(changes.ordering_fields):
-                merged, counted = changes.merge(base, self._log)
+            for part in self._parts(changes.ordering_fields, copied):
+                if isinstance(part, int):
+                    behind.call(file.copy, part)
+                    continue
+                merged, counted = changes.merge(part, self._log)
                 counts += counted
                 behind.call(file.write, add_file_name(merged, file.name))
             behind.finish()
@@ -308,7 +318,12 @@ class MergeHandle:
         for keys in changes.deleted_keys:
             file.drop_keys(keys)
         # The bloom filter of the old file has all keys but the new ones; those that are deleted do no harm in it.
-        rows_written, size = file.rows, file.close(known=self._base_keys(), added=pa.concat_arrays(new_keys))
+        added = pa.concat_arrays(new_keys)
+        if copied is None:
+            size = file.close(known=self._base_keys(), added=added)
+        else:
+            size = file.close(own=copied.keys_with(added, bloom_filter=self._plan.options.bloom_filter))
+        rows_written = file.rows
         self._open = None
         stat = base_file_stat(
             partition_path=self._target.partition_path,
@@ -334,14 +349,27 @@ class MergeHandle:
         """All columns except the file's name, which all rows get when they are written."""
         return without_file_name(self._plan.schema.arrow_with_meta)
 
-    def _base_rows(self, ordering_fields: tuple[str, ...]) -> Iterator[BaseRows]:
+    def _parts(self, ordering_fields: tuple[str, ...], copied: CopiedGroups | None) -> Iterator[BaseRows | int]:
+        """Yield the rows of the old base file, and for row groups that are copied their numbers, in their order."""
+        if copied is None:
+            yield from self._base_rows(ordering_fields)
+            return
+        for number in range(copied.count):
+            if number in copied.chosen:
+                yield number
+            else:
+                yield from self._base_rows(ordering_fields, groups=(number,))
+
+    def _base_rows(
+        self, ordering_fields: tuple[str, ...], *, groups: Collection[int] | None = None
+    ) -> Iterator[BaseRows]:
         if self._base_path is None:
             return
         first = ordering_fields if self._positions() is not None and ordering_fields else (RECORD_KEY, *ordering_fields)
         head = pa.schema([self._schema.field(name) for name in dict.fromkeys(first)])
         storage, path, virtual = self._target.storage, self._base_path, self._plan.virtual_keys
         if virtual is None:
-            yield from scan_rows(storage, path, self._schema, head, history=self._plan.history)
+            yield from scan_rows(storage, path, self._schema, head, history=self._plan.history, groups=groups)
             return
         found = scan_rows(storage, path, virtual.stored(self._schema), virtual.stored(head), history=self._plan.history)
         yield from virtual.fill_base(found, head, self._schema)
@@ -403,6 +431,11 @@ class MergeHandle:
         if len(known) < len(every) or not self._plan.combines:
             return None
         return np.concatenate([np.empty(0, np.int64), *known])
+
+    def _touched(self) -> Integers | None:
+        """Return the rows of the base file that changes touch, and NOT_IN_BASE_FILE for new rows; None if unknown."""
+        known, new = self._positions(), sum(len(rows) for rows, _ in self._inserts)
+        return None if known is None else np.append(known, np.full(new, NOT_IN_BASE_FILE))
 
     def _delete_rows(self, schema: pa.Schema) -> pa.Table:
         """Return the keys of rows to delete, with nulls in all other columns."""
