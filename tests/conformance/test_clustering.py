@@ -11,7 +11,8 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.file_group.base_file.copying import can_be_copied
-from hudiformat.write.handles import clustered
+from hudiformat.write.handles import clustered, copied_groups
+from hudiformat.write.handles.base_files import OpenBaseFile
 from tests.conformance.hudi import RealHudi
 from tests.effort import LONG, only_long
 from tests.metadata_statistics import check_metadata_table, check_record_index, check_statistics
@@ -156,3 +157,49 @@ def test_hudi_reads_and_updates_row_groups_that_were_copied(
             check(path)
         upsert = {"hoodie.datasource.write.operation": "upsert", "hoodie.index.type": "BLOOM"}
         hudi.write(rows(3, range(0, 70, 2)), path, {**theirs, **upsert})
+
+
+@pytest.mark.hudi
+def test_hudi_reads_and_updates_files_some_of_whose_row_groups_an_upsert_has_copied(
+    hudi: RealHudi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copied_groups, "LEAST_GROUP", 0)
+    copied: list[int] = []
+    copy = OpenBaseFile.copy
+
+    def noting(file: OpenBaseFile, group: int) -> None:
+        copied.append(group)
+        copy(file, group)
+
+    monkeypatch.setattr(OpenBaseFile, "copy", noting)
+    small = {"hoodie.parquet.max.file.size": "80000", "hoodie.copyonwrite.record.size.estimate": "10"}
+    options = {"hoodie.index.type": "BLOOM", "hoodie.clean.automatic": "false", **small}
+    path = tmp_path / "t"
+    hf.create_table(
+        path,
+        name="copied",
+        schema=SCHEMA,
+        record_key=["id"],
+        ordering=["ts"],
+        partition_by=["p"],
+        table_type="COPY_ON_WRITE",
+    )
+    table = hf.open_table(path, options=options)
+    table.insert(rows(1, range(6000)))
+    for change in (table.upsert, table.delete, table.upsert):
+        change(rows(2 + len(copied), range(10, 14)))
+    assert len(copied) >= 3  # in each of these writes
+    assert_same_rows(hudi.read(path), table.snapshot(), key=KEY)
+    theirs = {
+        "hoodie.table.name": "copied",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.precombine.field": "ts",
+        "hoodie.datasource.write.partitionpath.field": "p",
+        "hoodie.datasource.write.operation": "upsert",
+        **options,
+    }
+    hudi.write(rows(50, range(5990, 6010)), path, theirs)
+    table.upsert(rows(51, range(5995, 6000)))
+    found = table.snapshot()
+    assert found.num_rows == 6010
+    assert_same_rows(hudi.read(path), found, key=KEY)
