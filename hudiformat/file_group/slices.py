@@ -303,11 +303,14 @@ class KnownSlices:
                 result.names.add(file.name)
                 instants.add(name.instant)
                 further[name.file_id].append(file)
+        anew: list[FileInfo] = []
         for file_id, group in further.items():
             known = self._groups.get(file_id, [])
-            result._groups[file_id] = _with_last_logs(known, group) or build_slices(
-                self._partition_path, [*_files_of(known), *group], visibility
-            )
+            added = _with_last_logs(known, group)
+            anew += [] if added else [*_files_of(known), *group]
+            result._groups[file_id] = added or []
+        for one in build_slices(self._partition_path, anew, visibility):
+            result._groups[one.file_id].append(one)
         result._instants, result._replaced = sorted(instants), visibility.replaced
         return result
 

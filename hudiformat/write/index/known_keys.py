@@ -250,6 +250,14 @@ class SliceCache:
         found = None if visibility.logs_name_slices else self.cache.get((self.path, _LISTED), KnownSlices)
         return found if found is not None and found.is_usable(visibility) else None
 
+    def is_listed_again(self) -> bool:
+        """Return whether the partition has been listed before; a process writes to most tables only once."""
+        key = self.path, _LISTED
+        if self.cache.get(key, object) is not None:
+            return True
+        self.cache.put(key, _LISTED, _MARK_BYTES)
+        return False
+
     def keep_slices(self, slices: KnownSlices) -> None:
         """Keep the slices of a listing, if there is room."""
         self.cache.put((self.path, _LISTED), slices, slices.size)

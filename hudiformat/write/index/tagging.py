@@ -263,7 +263,7 @@ class PartitionIndex:
     def _list_all(self) -> tuple[AbstractSet[str], list[FileSlice]]:
         files = [entry for entry in self._storage.list(self._path) if not entry.is_dir]
         names, visibility = {entry.name for entry in files}, self._plan.visibility
-        if self._kept is None or visibility.logs_name_slices:
+        if self._kept is None or visibility.logs_name_slices or not self._kept.is_listed_again():
             return names, latest_slices(build_slices(self._path, files, visibility))
         slices = KnownSlices(self._path).with_files(files, visibility)
         self._kept.keep_slices(slices)
