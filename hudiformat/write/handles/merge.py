@@ -434,7 +434,9 @@ class MergeHandle:
 
     def _touched(self) -> Integers | None:
         """Return the rows of the base file that changes touch, and NOT_IN_BASE_FILE for new rows; None if unknown."""
-        known, new = self._positions(), sum(len(rows) for rows, _ in self._inserts)
+        has_changes = bool(self._changes or self._deleted_keys)
+        known = self._positions() if has_changes else np.empty(0, np.int64)
+        new = sum(len(rows) for rows, _ in self._inserts)
         return None if known is None else np.append(known, np.full(new, NOT_IN_BASE_FILE))
 
     def _delete_rows(self, schema: pa.Schema) -> pa.Table:

@@ -155,6 +155,15 @@ def test_new_rows_join_the_last_row_group_and_deleted_ones_leave_theirs(tmp_path
     assert content(table).keys() == {f"k{number:06}" for number in range(COUNT + 2)} - {"k000000", "k000007"}
 
 
+def test_rows_that_are_inserted_without_a_look_join_the_last_row_group(tmp_path: Path, taken: list[int]) -> None:
+    table = table_of(tmp_path / "t")
+    groups = pq.read_metadata(newest(table)).num_row_groups
+    table.insert(rows([COUNT, COUNT + 1], 2))
+    assert taken == [*range(groups - 1)]
+    check(table)
+    assert table.count() == COUNT + 2
+
+
 @pytest.mark.parametrize(
     "options",
     [
