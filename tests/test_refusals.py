@@ -16,6 +16,7 @@ import pytest
 
 import hudiformat as hf
 from tests.tables import SCHEMA, create, new_table, rows
+from tools.refusals_page import ANY, PAGE, REASONS, page
 
 ROOT = Path(hf.__file__).parent
 REFUSALS = ("UnsupportedFeatureError", "OptionError")
@@ -88,6 +89,45 @@ def test_every_refusal_says_what_was_expected_what_was_found_and_what_to_do() ->
 def says_what_to_do(error: str, message: str) -> bool:
     return bool(TO_DO.search(message) or (error == "OptionError" and ENOUGH.search(message)))
 
+
+def features() -> Iterator[str]:
+    """The features of all UnsupportedFeatureErrors, with ``ANY`` for what is known only when one is made.
+
+    Where a function chooses one of several, the keys of its dicts are the features.
+    """
+    for path in sorted(ROOT.rglob("*.py")):
+        text = path.read_text("utf-8")
+        if "UnsupportedFeatureError(" not in text:
+            continue
+        tree = ast.parse(text)
+        for function in (one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)):
+            nodes = list(ast.walk(function))
+            named = {one.targets[0].id: one.value for one in (*tree.body, *nodes) if is_simple(one)}  # type: ignore[attr-defined]  # names alone
+            for call in nodes:
+                if isinstance(call, ast.Call) and name_of(call) == "UnsupportedFeatureError":
+                    yield from (text_of(one.value, named) for one in call.keywords if one.arg == "feature")
+                if isinstance(call, ast.DictComp) and path.name in CHOOSING:
+                    yield text_of(call.key, named)
+                if isinstance(call, ast.Dict) and path.name in CHOOSING:
+                    yield from (text_of(key, named) for key in call.keys if key is not None)
+
+
+CHOOSING = ("support.py", "partial_updates.py")
+
+
+def test_each_refusal_is_on_the_page_with_its_reason() -> None:
+    assert PAGE.read_text("utf-8") == page(), "run python -m tools.refusals_page"
+    found = {
+        re.sub(r"(\{\})+", ANY, one) for one in features() if re.search(r"[a-zA-Z]", one) and not IN_OPTIONS.match(one)
+    }
+    named = [feature for reasons in REASONS.values() for feature in reasons]
+    assert sorted(found - set(named)) == []
+    assert sorted(set(named) - found) == []
+    assert len(named) == len(set(named))
+
+
+IN_OPTIONS = re.compile(r"hoodie\.(?!table\.format)|index$|record_index$|bloom_filters$|path$")
+"""What docs/options.md has, and names in dicts that are no features."""
 
 SHARED = "hoodie.write.concurrency.mode"
 Refused = Callable[[Path], Any]

@@ -79,6 +79,7 @@ class Layout:
 _DAY = 86_400_000
 _FIRST = 1_704_067_200_000
 _DAYS = {one: f"2024-01-{number:02d}" for number, one in enumerate("xyz", 1)}
+_TIMES = {one: (_FIRST + number * _DAY, _DAYS[one].replace("-", "")) for number, one in enumerate("xyz")}
 LAYOUTS = {
     "plain": Layout(),
     "no meta fields": Layout(
@@ -93,7 +94,17 @@ LAYOUTS = {
         {TYPE: "EPOCHMILLISECONDS", OUTPUT: "yyyyMMdd"},
         hudis={"hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.TimestampBasedKeyGenerator"},
         type=pa.int64(),
-        places={one: (_FIRST + number * _DAY, _DAYS[one].replace("-", "")) for number, one in enumerate("xyz")},
+        places=_TIMES,
+        has_hudis_values=False,
+    ),
+    "custom times": Layout(
+        {TYPE: "EPOCHMILLISECONDS", OUTPUT: "yyyyMMdd"},
+        hudis={
+            "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.CustomKeyGenerator",
+            "hoodie.datasource.write.partitionpath.field": "p:TIMESTAMP",
+        },
+        type=pa.int64(),
+        places=_TIMES,
         has_hudis_values=False,
     ),
     "slashes": Layout(

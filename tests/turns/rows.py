@@ -37,7 +37,13 @@ class Columns:
             **structs,
             "_hoodie_is_deleted": pa.bool_(),
         }
+        self._first = len(self.types)
         self._written: dict[int, dict[str, Any]] = {}
+
+    @property
+    def has_more(self) -> bool:
+        """Whether columns were added."""
+        return len(self.types) > self._first
 
     def add(self) -> dict[str, pa.DataType]:
         """A new column, which is the last one."""
