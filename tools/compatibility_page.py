@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -44,19 +46,114 @@ _GOLDEN = "tests/read/test_golden.py::test_every_answer_is_hudis"
 _BOOTSTRAPPED = "tests/file_group/bootstrap/test_bootstrapped_tables.py::test_every_query_answers_as_hudi_does"
 _BOTH = f"{_C}test_both_ways.py::"
 _SERVICES = f"{_C}test_services.py::"
-_TURNS = f"{_C}test_change_data.py::test_hudi_and_hudiformat_write_in_turn"
+_TURNS = "tests/turns/test_turns.py::"
 _INDEXES = f"{_C}test_metadata_indexes.py::"
 _SCHEMA = f"{_C}test_schema_changes.py::"
 
-CHANGE_DATA = {
-    "partial": "`PartialUpdateAvroPayload`",
-    "non-defaults": "`OverwriteNonDefaultsWithLatestAvroPayload`",
-    "dms": "`AWSDmsAvroPayload`",
-    "mysql": "`MySqlDebeziumAvroPayload`",
-    "postgres": "`PostgresDebeziumAvroPayload`",
-    "marker": "`hoodie.payload.delete.field` and `.marker`",
-}
-"""The kinds of tests/change_data.py, and what a reader knows them by."""
+COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
+_KINDS = f"{_TURNS}test_they_take_turns_on_tables_of_every_layout"
+_CHANGES = f"{_TURNS}test_they_take_turns_on_tables_shaped_like_change_data"
+_TYPES = f"{_C}test_custom_types.py::test_both_write_in_turns"
+_OFTEN = {"plain-MERGE_ON_READ-8-default", "partial-MERGE_ON_READ-9", "MERGE_ON_READ-6-parquet"}
+"""The sets that each run of CI draws."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A test that shows that tables of a kind are not written, and why they are not."""
+
+    test: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class TableKind:
+    """A line of the matrix: a kind of table, and what holds for each type and version of such tables."""
+
+    name: str
+    cells: Mapping[tuple[str, int], Claim | Refusal]
+
+
+def _claimed(test: str, ids: Mapping[tuple[str, int], str]) -> dict[tuple[str, int], Claim | Refusal]:
+    return {cell: Claim(f"{test}[{one}]", one not in _OFTEN) for cell, one in ids.items()}
+
+
+def _of_layout(layout: str, *types: str) -> dict[tuple[str, int], Claim | Refusal]:
+    ids = {(kept, version): f"{layout}-{kept}-{version}-default" for kept in types for version in VERSIONS}
+    return _claimed(_KINDS, ids)
+
+
+def _of_change_data(kind: str, *, refused: Mapping[tuple[str, int], Refusal]) -> dict[tuple[str, int], Claim | Refusal]:
+    cells = product((COW, MOR), VERSIONS)
+    return _claimed(_CHANGES, {one: f"{kind}-{one[0]}-{one[1]}" for one in cells if one not in refused}) | dict(refused)
+
+
+_PLACEHOLDERS = Refusal(
+    "tests/write/test_change_data.py::test_a_table_whose_placeholders_hudi_shows_is_not_made",
+    "Hudi 1.2.0 shows the placeholders of values that it should take from older records",
+)
+_NOT_DROPPED = Refusal(
+    "tests/write/test_dropped_columns.py::test_kinds_that_hudi_does_not_have_are_not_written"
+    "[hoodie.table.type-MERGE_ON_READ-dropped partition columns of a MERGE_ON_READ table]",
+    "Hudi 1.2.0 writes the columns into log files, and does not merge them with base files",
+)
+MATRIX = (
+    TableKind(
+        "plain tables",
+        {
+            **_of_layout("plain", COW, MOR),
+            **_claimed(
+                f"{_TURNS}test_hudi_and_hudiformat_take_turns",
+                {(kept, 9): f"plain-{kept}-9-default" for kept in (COW, MOR)},
+            ),
+        },
+    ),
+    *(
+        TableKind(f"change data: {name}", _of_change_data(kind, refused=refused))
+        for kind, name, refused in (
+            ("partial", "`PartialUpdateAvroPayload`", {}),
+            ("non-defaults", "`OverwriteNonDefaultsWithLatestAvroPayload`", {}),
+            ("dms", "`AWSDmsAvroPayload`", {}),
+            ("mysql", "`MySqlDebeziumAvroPayload`", {}),
+            ("postgres", "`PostgresDebeziumAvroPayload`", {(MOR, 6): _PLACEHOLDERS, (MOR, 8): _PLACEHOLDERS}),
+            ("marker", "`hoodie.payload.delete.field` and `.marker`", {}),
+            ("marker by event time", "the same with `EventTimeAvroPayload`", {}),
+            ("marker by commit time", "the same with `OverwriteWithLatestAvroPayload`", {}),
+        )
+    ),
+    TableKind("without meta fields", _of_layout("no meta fields", COW, MOR)),
+    TableKind(
+        "dropped partition columns",
+        {**_of_layout("dropped columns", COW), **{(MOR, version): _NOT_DROPPED for version in VERSIONS}},
+    ),
+    TableKind("times in partition paths, key generator TIMESTAMP", _of_layout("times", COW, MOR)),
+    TableKind("times in partition paths, key generator CUSTOM", _of_layout("custom times", COW, MOR)),
+    TableKind("dates with slashes in partition paths", _of_layout("slashes", COW, MOR)),
+    TableKind("record keys and partition paths of fields of structs", _of_layout("structs", COW, MOR)),
+    TableKind("base files in ORC", _of_layout("orc", COW, MOR)),
+    TableKind(
+        "vectors and blobs",
+        _claimed(
+            _TYPES,
+            {
+                (COW, 6): "COPY_ON_WRITE-6-avro",
+                (COW, 8): "COPY_ON_WRITE-8-avro",
+                (COW, 9): "COPY_ON_WRITE-9-avro",
+                (MOR, 6): "MERGE_ON_READ-6-parquet",
+                (MOR, 8): "MERGE_ON_READ-8-avro",
+                (MOR, 9): "MERGE_ON_READ-9-avro",
+            },
+        ),
+    ),
+    TableKind(
+        "bootstrapped by Hudi, METADATA_ONLY",
+        _claimed(
+            f"{_C}test_bootstrap.py::test_tables_that_hudi_bootstraps",
+            {(kept, version): f"{version}-True-metadata-{kept}" for kept in (COW, MOR) for version in VERSIONS},
+        ),
+    ),
+)
+"""The kinds of tables that Hudi 1.2.0 and hudiformat write in turn, by type and version."""
 
 LIVE = (
     Feature(
@@ -215,82 +312,9 @@ LIVE = (
             v9="COMMIT_TIME_ORDERING",
         ),
     ),
-    *(
-        Feature(
-            f"{name}: writes in turn, {kept.lower().replace('_', '-')}",
-            often(
-                _TURNS,
-                **{f"v{version}": f"{kind}-{kept}-{version}-theirs" for version in versions},
-                long=versions,
-            ),
-        )
-        for kind, name in CHANGE_DATA.items()
-        for kept, versions in (
-            ("COPY_ON_WRITE", (6, 8, 9)),
-            ("MERGE_ON_READ", (9,) if kind == "postgres" else (6, 8, 9)),
-        )
-    ),
-    *(
-        Feature(name, often(f"{_C}{test}::test_both_write_in_turns", **ids, long=(6, 9)))
-        for name, test, ids in (
-            (
-                "times in partition paths (key generators TIMESTAMP and CUSTOM)",
-                "test_timed_paths.py",
-                {"v6": "text-6-ours-Custom-MERGE_ON_READ", "v9": "millis-9-ours-TimestampBased-COPY_ON_WRITE"},
-            ),
-            (
-                "tables without meta fields, copy-on-write",
-                "test_virtual_keys.py",
-                {"v6": "hudi-6-COPY_ON_WRITE-GLOBAL_SIMPLE", "v9": "hudi-9-COPY_ON_WRITE-SIMPLE"},
-            ),
-            (
-                "tables without meta fields, merge-on-read",
-                "test_virtual_keys.py",
-                {"v6": "hudi-6-MERGE_ON_READ-SIMPLE", "v9": "hudi-9-MERGE_ON_READ-BUCKET"},
-            ),
-            (
-                "dropped partition columns, copy-on-write",
-                "test_dropped_columns.py",
-                {"v6": "hudi-6-q-false", "v9": "hudi-9-p,q-true"},
-            ),
-            (
-                "record keys and partition paths of fields of structs",
-                "test_nested_keys.py",
-                {"v6": "hudi-6-COPY_ON_WRITE-st.k-st.p-true", "v9": "hudi-9-MERGE_ON_READ-st.k-st.p,st.deep.n-true"},
-            ),
-            (
-                "dates with slashes in partition paths",
-                "test_slash_dates.py",
-                {"v6": "hudi-6-COPY_ON_WRITE", "v9": "hudi-9-MERGE_ON_READ"},
-            ),
-        )
-    ),
     Feature(
         "new rows go where Hudi puts them",
         often(f"{_C}test_sizing.py::test_new_rows_go_where_hudi_puts_them", v9="MERGE_ON_READ", long=(9,)),
-    ),
-    Feature(
-        "vectors and blobs: writes in turn, copy-on-write",
-        often(
-            f"{_C}test_custom_types.py::test_both_write_in_turns",
-            v6="COPY_ON_WRITE-6-avro",
-            v9="COPY_ON_WRITE-9-avro",
-            long=(9,),
-        ),
-    ),
-    Feature(
-        "vectors and blobs: writes in turn, merge-on-read",
-        often(
-            f"{_C}test_custom_types.py::test_both_write_in_turns",
-            v6="MERGE_ON_READ-6-parquet",
-            v8="MERGE_ON_READ-8-avro",
-            v9="MERGE_ON_READ-9-avro",
-            long=(6, 8, 9),
-        ),
-    ),
-    Feature(
-        "tables that Hudi bootstraps, METADATA_ONLY",
-        often(f"{_C}test_bootstrap.py::test_tables_that_hudi_bootstraps", v9="True-metadata-COPY_ON_WRITE", long=(9,)),
     ),
     Feature(
         "Parquet files that hudiformat adopts without a copy",
@@ -401,6 +425,16 @@ in [version-10](../spec/version-10.md), with what is known of table version 10.
 Real Hudi on Spark 3.5 and hudiformat work on one table.
 
 """
+_MATRIX_HEAD = """
+## Kinds of tables
+
+Hudi 1.2.0 makes a table, and then it and hudiformat take 30 steps in turn: writes of all kinds, deletes, compactions,
+log compactions, clusterings, cleans, rollbacks, savepoints and restores. After each step both read the expected rows,
+and `verify` finds nothing. (Bootstrapped tables, and those with vectors and blobs: fewer kinds of steps.)
+
+- **no**: refused by name, with the reason below; a test asserts it.
+
+"""
 _ARCHIVED_HEAD = """
 ## Reading, by table version
 
@@ -434,16 +468,33 @@ def table(features: tuple[Feature, ...]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def matrix() -> str:
+    """The lines of the kinds of tables, and the reasons of those that are refused."""
+    columns = list(product((COW, MOR), VERSIONS))
+    refusals = list(dict.fromkeys(one for kind in MATRIX for one in kind.cells.values() if isinstance(one, Refusal)))
+    names = [f"{'copy-on-write' if kept == COW else 'merge-on-read'}, {version}" for kept, version in columns]
+    lines = [f"| | {' | '.join(names)} | test |", "|---" * (len(names) + 2) + "|"]
+    for kind in MATRIX:
+        found = [kind.cells.get(one) for one in columns]
+        cells = [f"no ({refusals.index(one) + 1})" if isinstance(one, Refusal) else word(one) for one in found]
+        files = sorted({one.test.split("::")[0] for one in kind.cells.values()})
+        lines.append(f"| {kind.name} | {' | '.join(cells)} | {', '.join(f'`{file}`' for file in files)} |")
+    reasons = [f"{number}. {one.reason} (`{one.test}`)." for number, one in enumerate(refusals, 1)]
+    return "\n".join([*lines, "", *reasons]) + "\n"
+
+
 def page() -> str:
     """The page."""
     counts = archived_by()
     older = [f"| {hudi} | {version} | {word(claim)} | {counts[hudi]} |\n" for hudi, (version, claim) in OLDER.items()]
-    return "".join([_HEAD, *older, _LIVE_HEAD, table(LIVE), _ARCHIVED_HEAD, table(ARCHIVED)])
+    return "".join([_HEAD, *older, _LIVE_HEAD, table(LIVE), _MATRIX_HEAD, matrix(), _ARCHIVED_HEAD, table(ARCHIVED)])
 
 
 def claims() -> list[Claim]:
     """All claims of the page."""
     found = [claim for feature in (*LIVE, *ARCHIVED) for claim in feature.claims.values()]
+    cells = [one for kind in MATRIX for one in kind.cells.values()]
+    found += [Claim(one.test) if isinstance(one, Refusal) else one for one in cells]
     return found + [claim for _, claim in OLDER.values()]
 
 

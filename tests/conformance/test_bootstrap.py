@@ -10,6 +10,7 @@ import pytest
 
 import hudiformat as hf
 from tests.conformance.hudi import RealHudi
+from tests.effort import LONG
 from tests.tables import multiset
 
 pytestmark = pytest.mark.hudi
@@ -48,9 +49,11 @@ def write_source(root: Path, *, hive_style: bool) -> None:
             pq.write_table(rows, folder / f"part-{number}.parquet", row_group_size=2)
 
 
-def write_options(table_type: str, *, hive_style: bool) -> dict[str, str]:
+def write_options(table_type: str, *, hive_style: bool, version: int = 9) -> dict[str, str]:
     return {
         "hoodie.table.name": "t",
+        "hoodie.write.table.version": str(version),
+        "hoodie.write.auto.upgrade": "false",
         "hoodie.datasource.write.table.type": table_type,
         "hoodie.datasource.write.recordkey.field": "id",
         "hoodie.datasource.write.precombine.field": "ts",
@@ -121,13 +124,15 @@ def take_turns(hudi: RealHudi, path: Path, source: Path, options: dict[str, str]
 @pytest.mark.parametrize("table_type", [COPY, MERGE])
 @pytest.mark.parametrize("mode", [ONLY_METADATA, MIXED, FULL], ids=["metadata", "mixed", "full"])
 @pytest.mark.parametrize("hive_style", [True, False])
+@pytest.mark.parametrize("version", [6, 8, 9] if LONG else [9])
 def test_tables_that_hudi_bootstraps(
-    hudi: RealHudi, tmp_path: Path, table_type: str, mode: dict[str, str], hive_style: bool
+    hudi: RealHudi, tmp_path: Path, *, table_type: str, mode: dict[str, str], hive_style: bool, version: int
 ) -> None:
     source, path = tmp_path / "source", tmp_path / "t"
     write_source(source, hive_style=hive_style)
-    options = write_options(table_type, hive_style=hive_style)
+    options = write_options(table_type, hive_style=hive_style, version=version)
     bootstrap(hudi, source, path, {**options, **mode})
+    assert hf.open_table(path, options={BASE_PATH: str(source)}).config.version == version
     take_turns(hudi, path, source, options)
 
 

@@ -37,6 +37,7 @@ SCHEMA = pa.schema(
 TURNS = 15 if LONG else 2
 KINDS = [
     ("COPY_ON_WRITE", 9, "avro"),
+    ("COPY_ON_WRITE", 8, "avro"),
     ("COPY_ON_WRITE", 6, "avro"),
     ("MERGE_ON_READ", 9, "avro"),
     ("MERGE_ON_READ", 9, "parquet"),
