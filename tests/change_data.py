@@ -97,7 +97,7 @@ def row_of(kind: str, key: int, moment: int, operation: str, values: Sequence[An
         "_change_operation_type": operation,
         "_event_bin_file": f"bin.{moment // 10:03d}",
         "_event_pos": moment % 10 * 7,
-        "_event_seq": f"{moment // 10:03d}.{moment % 10 * 7}",
+        "_event_seq": f"{moment // 10 + 8}.{moment % 10 * 7}",  # 10.0 is later than 9.7
         "_event_lsn": moment,
     }
     return {name: own[name] if name in own else row[name] for name in schema_of(kind).names}

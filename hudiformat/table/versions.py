@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.file_group.merging.rule import PAYLOADS
-from hudiformat.table.options.merging import SEQUENCE, payload_properties
+from hudiformat.file_group.merging.rule import PAYLOADS, SEQUENCE
+from hudiformat.table.options.merging import payload_properties
 from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES, config_from_properties
 from hudiformat.timeline.table_config import (
     TYPED_PARTITION_FIELDS,

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from hudiformat.file_group.merging.combining import merge_rows
 from hudiformat.file_group.merging.keys import KeyIndex, all_differ
-from hudiformat.file_group.merging.rule import Combining, comparable_integers
+from hudiformat.file_group.merging.rule import Combining, comparable_integers, ordering_values
 from hudiformat.file_group.merging.spill import KeyParts
 from hudiformat.storage.spill_folders import spill_folder
 from hudiformat.write.commit.plan import WritePlan
@@ -62,7 +62,7 @@ def combine_rows(rows: pa.Table, groups: Sequence[pa.Array], how: Combining) -> 
     #   codes[order]   0  0  1
     #   last           1  2       where the next row in `order` has another key
     #   order[last]    0  1       the rows that are kept
-    ranks = comparable_integers(tuple(rows[name] for name in how.ordering_fields), rows.num_rows)
+    ranks = comparable_integers(tuple(ordering_values(rows, how.ordering_fields)), rows.num_rows)
     order = np.lexsort((np.arange(rows.num_rows), ranks, codes))
     last = np.flatnonzero(np.diff(codes[order], append=-1))
     if len(last) == rows.num_rows:

@@ -113,7 +113,7 @@ class ChangeDataMachine:
     def rows(self, count: int) -> list[Row]:
         """Rows of keys that both sides find in the table."""
         known = sorted({*self.model.base, *self.model.log})
-        found = random_batch(self.kind.name, self.chance.randrange, count)
+        found = random_batch(self.kind.name, self.chance.randrange, count) if known else []
         return [{**row, "id": self.chance.choice(known)} for row in found]
 
     def upsert(self, side: Side) -> None:

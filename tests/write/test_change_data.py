@@ -12,7 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudiformat import DataError, OptionError, Table, UnsupportedFeatureError, Update, create_table, open_table
+from hudiformat import (
+    DataError,
+    HudiFormatError,
+    OptionError,
+    Table,
+    UnsupportedFeatureError,
+    Update,
+    create_table,
+    open_table,
+)
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.table.options.merging import merging_of
 from tests.change_data import KINDS, PLACEHOLDER, Model, Row, random_batch, row_of, schema_of, shown, table_of
@@ -200,6 +209,55 @@ def test_writers_may_repeat_what_the_table_has_and_nothing_else(tmp_path: Path) 
     plain = new(tmp_path / "p", "partial", COW, 9)
     with pytest.raises(OptionError, match="expected none, as the table was created without it, found 'D'"):
         open_table(plain.path, options={MARKER: "D"})
+
+
+@pytest.mark.parametrize("version", [6, 8])
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_numbers_of_a_sequence_are_compared_not_its_text(tmp_path: Path, table_type: str, version: int) -> None:
+    """Its columns of files and positions may be missing."""
+    names = ["id", "_change_operation_type", "_event_seq", "n"]
+    table = create_table(
+        tmp_path / "t",
+        name="t",
+        schema=pa.schema([schema_of("mysql").field(name) for name in names]),
+        record_key="id",
+        table_type=table_type,
+        version=version,
+        options={**KINDS["mysql"].options, **BUCKET},
+    )
+
+    def rows(*sequences: str | None) -> pa.Table:
+        keys = [f"k{number}" for number in range(len(sequences))]
+        return pa.table(
+            {
+                "id": keys,
+                "_change_operation_type": ["u"] * len(keys),
+                "_event_seq": sequences,
+                "n": pa.array(range(len(keys)), pa.int32()),
+            }
+        )
+
+    table.upsert(rows("9.700", "10.4", "000010.4", None, "7.1"))
+    table.upsert(rows("10.4", "9.700", "10.3", "1.1", "7.1.9"))
+    table.upsert(pa.concat_tables([rows("10.5"), rows("10.10"), rows("9.999")]))
+    found = dict(
+        zip(
+            *(table.snapshot(columns=["id", "_event_seq"])[name].to_pylist() for name in ("id", "_event_seq")),
+            strict=True,
+        )
+    )
+    assert found == {"k0": "10.10", "k1": "10.4", "k2": "000010.4", "k3": "1.1", "k4": "7.1.9"}
+    if table_type == COW:
+        with pytest.raises(UnsupportedFeatureError, match="expected sequences such as '000003.154', .* found 'bin.7'"):
+            table.upsert(rows("bin.7"))
+
+
+def test_a_table_without_its_sequence_is_refused_by_name(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.string()), ("ts", pa.int64())])
+    with pytest.raises(HudiFormatError, match="_event_seq"):
+        create_table(
+            tmp_path / "t", name="t", schema=schema, record_key="id", version=8, options=KINDS["mysql"].options
+        ).upsert(pa.table({"id": ["a"], "ts": [1]}))
 
 
 @pytest.mark.parametrize("table_type", [COW, MOR])

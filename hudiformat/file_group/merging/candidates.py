@@ -22,7 +22,14 @@ from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.frame import BlockType, HeaderKey
 from hudiformat.errors import DataError, UnsupportedFeatureError
 from hudiformat.file_group.base_file.filters import KeyFilter
-from hudiformat.file_group.merging.rule import Booleans, Integers, MergeRule, lacks_ordering_value
+from hudiformat.file_group.merging.rule import (
+    Booleans,
+    Integers,
+    MergeRule,
+    SequenceField,
+    lacks_ordering_value,
+    ordering_values,
+)
 from hudiformat.schema.meta_fields import RECORD_KEY
 
 _KEYS = pa.schema([(RECORD_KEY, pa.string())])
@@ -254,7 +261,7 @@ def make_candidates(
     rows = pa.Table.from_batches(records, schema)
     delete_rows = pa.Table.from_batches(deletes, delete_schema(schema, rule))
     deleted = rule.deletes(rows)
-    ordering = [rows[name] for name in rule.ordering_fields]
+    ordering = ordering_values(rows, rule.ordering_fields)
     resets = deleted & lacks_ordering_value(ordering, rows.num_rows)
     keys = [rule.keys(rows), delete_rows["record_key"]] if positions is None else []
     return Candidates(
@@ -287,8 +294,8 @@ def read_deletes(block: LogBlock, schema: pa.Schema, rule: MergeRule) -> pa.Reco
     deletes = block.deletes()
     values = deletes["ordering"]
     written = values.flatten() if isinstance(values, pa.StructArray) else [values]
-    if len(written) != len(rule.ordering_fields):
-        written = []
+    if len(written) != len(rule.ordering_fields) or any(isinstance(one, SequenceField) for one in rule.ordering_fields):
+        written = []  # to MySqlDebeziumAvroPayload a delete without its row wins
     known = delete_schema(schema, rule)
     ordering = [
         _ordering_values(written[i], kind, name) if written else pa.nulls(len(deletes), kind)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from hudiformat.file_group.merging.candidates import make_candidates
 from hudiformat.file_group.merging.partial import combine_columns, set_by
-from hudiformat.file_group.merging.rule import Booleans, Integers, MergeRule, comparable_integers
+from hudiformat.file_group.merging.rule import Booleans, Integers, MergeRule, comparable_integers, ordering_values
 from hudiformat.file_group.merging.slice import merge_log_entries
 
 
@@ -65,7 +65,7 @@ def _combine_in_turns(rows: pa.Table, codes: Integers, rule: MergeRule, indices:
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     lengths = np.diff(starts, append=len(codes))
-    ranks = comparable_integers(tuple(rows[name] for name in rule.ordering_fields), len(codes))
+    ranks = comparable_integers(tuple(ordering_values(rows, rule.ordering_fields)), len(codes))
     counts = order[starts]
     result = rows.take(pa.array(counts))
     for turn in range(1, int(lengths.max())):

@@ -150,6 +150,45 @@ def _is_true(values: pa.Array | pa.ChunkedArray) -> Booleans:
     return np.asarray(pc.fill_null(values, False))
 
 
+class SequenceField(str):
+    """An ordering field whose texts, ``<number of a file>.<position>``, compare as pairs of numbers."""
+
+    __slots__ = ()
+
+
+_SEQUENCE = r"^(?P<file>[0-9]{1,19})[.](?P<position>[0-9]{1,19})(?P<rest>[.].*)?$"
+_DIGITS = 19
+
+
+def ordering_values(rows: pa.Table | pa.RecordBatch, fields: Sequence[str]) -> list[pa.ChunkedArray]:
+    """Return the columns *fields* of *rows*, with sequences as texts that compare as they do.
+
+    Raises:
+        UnsupportedFeatureError: a text is no sequence.
+    """
+    columns = [rows[name] for name in fields]
+    found = [one if isinstance(one, pa.ChunkedArray) else pa.chunked_array([one]) for one in columns]
+    return [
+        _pad_sequences(column) if isinstance(name, SequenceField) else column
+        for name, column in zip(fields, found, strict=True)
+    ]
+
+
+def _pad_sequences(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return sequences with all their digits: "9.12" becomes "0000000000000000009.0000000000000000012"."""
+    numbers = pc.extract_regex(column, _SEQUENCE)
+    wrong = pc.and_(pc.is_valid(column), pc.is_null(numbers))
+    if pc.any(wrong).as_py():
+        found = column.filter(wrong)[0].as_py()
+        raise UnsupportedFeatureError(
+            "expected sequences such as '000003.154', by whose numbers MySqlDebeziumAvroPayload orders rows below "
+            f"table version 9, found {found!r}; write the table with version 9, where {SEQUENCE} does not count",
+            feature="an _event_seq that has no two numbers",
+        )
+    parts = [pc.utf8_lpad(pc.struct_field(numbers, name), _DIGITS, "0") for name in ("file", "position")]
+    return pc.binary_join_element_wise(*parts, ".")
+
+
 OrderingKeys = tuple[pa.ChunkedArray, ...]
 """One array per ordering column, in the order of the columns, all of one length."""
 
@@ -238,6 +277,12 @@ class Behaviour:
     """Whether a payload class merges rows of one write column by column, and does not keep one of them."""
 
 
+SEQUENCE = "_event_seq"
+"""The column by which MySqlDebeziumAvroPayload orders below version 9, where it does not look at the other two.
+
+Source: MySqlDebeziumAvroPayload.isCurrentSeqLatest.
+"""
+
 _DEBEZIUM_DELETE = DeleteMarker("_change_operation_type", "d", ignores_case=True)
 
 PAYLOADS = {
@@ -271,6 +316,8 @@ def behaviour(config: TableConfig) -> Behaviour:
     if payload is None:
         raise _cannot_merge(config)
     ordering = payload.ordering_fields or own.ordering_fields
+    if len(ordering) > 1:
+        ordering = (SequenceField(SEQUENCE),)
     return Behaviour(
         payload.mode if ordering else _COMMIT,
         ordering if payload.mode is _EVENT else (),
@@ -279,7 +326,7 @@ def behaviour(config: TableConfig) -> Behaviour:
         payload.delete_marker or own.delete_marker,
         as_payload=payload.partial_mode is _IGNORE_DEFAULTS,
         by_payload=True,
-        combined_by=payload.ordering_fields or config.ordering_fields,
+        combined_by=ordering if payload.ordering_fields else config.ordering_fields,
         combines_columns=payload.partial_mode is _IGNORE_DEFAULTS and payload.mode is _EVENT,
     )
 
@@ -331,6 +378,13 @@ def merge_rule(config: TableConfig, schema: TableSchema, merger: RecordMerger | 
         UnsupportedFeatureError: only Java code defines how records are merged, and *merger* is None.
     """
     found = _own_behaviour(config) if merger is not None else behaviour(config)
+    missing = [one for one in found.ordering_fields if isinstance(one, SequenceField) and one not in schema.arrow.names]
+    if missing:
+        raise UnsupportedFeatureError(
+            f"the table {config.name!r}: expected the column {SEQUENCE}, by which MySqlDebeziumAvroPayload orders rows "
+            "below table version 9, found none; write the table with version 9",
+            feature="MySqlDebeziumAvroPayload without _event_seq",
+        )
     marker = found.delete_marker
     return MergeRule(
         mode=found.mode,

@@ -24,7 +24,7 @@ from hudiformat.file_group.merging.custom import call_merger, fold_custom
 from hudiformat.file_group.merging.fold import key_numbers, last_entries
 from hudiformat.file_group.merging.keys import KeyIndex
 from hudiformat.file_group.merging.partial import combine_columns, fold_columns, set_values
-from hudiformat.file_group.merging.rule import Booleans, Integers, MergeRule, comparable_integers
+from hudiformat.file_group.merging.rule import Booleans, Integers, MergeRule, comparable_integers, ordering_values
 from hudiformat.timeline.table_config import MergeMode
 
 
@@ -209,8 +209,9 @@ def _not_lower(matches: _Matches, logs: MergedLog, rule: MergeRule) -> Booleans:
         return np.ones(len(matches.rows), np.bool_)
     columns = []
     entries = pa.array(logs.entry[matches.keys])
-    for name, column in zip(rule.ordering_fields, logs.ordering, strict=True):
-        sides = (column.take(entries).chunks, [matches.batch[name].take(pa.array(matches.rows))])
+    base = matches.batch.select(list(rule.ordering_fields)).take(pa.array(matches.rows))
+    for of_base, column in zip(ordering_values(base, rule.ordering_fields), logs.ordering, strict=True):
+        sides = (column.take(entries).chunks, of_base.chunks)
         columns.append(pa.chunked_array([chunk for side in sides for chunk in side], column.type))
     count = len(matches.rows)
     ranks = comparable_integers(tuple(columns), 2 * count)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hudiformat.errors import OptionError, UnsupportedFeatureError
-from hudiformat.file_group.merging.rule import PAYLOADS, Behaviour
+from hudiformat.file_group.merging.rule import PAYLOADS, SEQUENCE, Behaviour
 from hudiformat.timeline.config_files import VERSION_WITH_PARTIAL_UPDATE_MODE
 from hudiformat.timeline.table_config import MERGE_PROPERTY_PREFIX, MergeMode, PartialUpdateMode, TableConfig
 
@@ -95,10 +95,6 @@ def _payload_of(options: Mapping[str, str], key: str) -> str | None:
     """Return the full name of the payload class that *key* has, if hudiformat knows the class."""
     name = str(options.get(key, "")).strip().rpartition(".")[2].lower()
     return next((full for short, full in _FULL_NAMES.items() if short.lower() == name), None)
-
-
-SEQUENCE = "_event_seq"
-"""The column by which MySqlDebeziumAvroPayload orders below version 9: the number of a file, a dot and a position."""
 
 
 def _ordering_of_payload(payload: str, about: Behaviour, asked: tuple[str, ...], *, version: int) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from hudiformat.file_group.merging.rule import (
     RecordMerger,
     comparable_integers,
     lacks_ordering_value,
+    ordering_values,
 )
 from hudiformat.file_group.renamed_columns import scan_rows
 from hudiformat.file_group.slices import FileSlice
@@ -224,11 +225,15 @@ class Changes:
         if not self.ordering_fields:
             return np.ones(len(at), np.bool_)
         new = self.rows.take(change, self.ordering_fields)
-        columns = tuple(
-            pa.chunked_array([*new[name].chunks, *take_rows(base[name], at).chunks], base.schema.field(name).type)
-            for name in self.ordering_fields
+        both = pa.table(
+            {
+                name: pa.chunked_array(
+                    [*new[name].chunks, *take_rows(base[name], at).chunks], base.schema.field(name).type
+                )
+                for name in self.ordering_fields
+            }
         )
-        ranks = comparable_integers(columns, 2 * len(at))
+        ranks = comparable_integers(tuple(ordering_values(both, self.ordering_fields)), 2 * len(at))
         loses: Booleans = self.wins[change] | (ranks[: len(at)] >= ranks[len(at) :])
         return loses
 

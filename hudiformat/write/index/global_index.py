@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.file_group.merging.keys import KeyIndex
-from hudiformat.file_group.merging.rule import comparable_integers
+from hudiformat.file_group.merging.rule import comparable_integers, ordering_values
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.values import DuplicatePolicy, Operation
 from hudiformat.write.commit.plan import WritePlan
@@ -128,7 +128,8 @@ def _may_move(plan: WritePlan, rows: pa.Table, existing: pa.Table, fields: tuple
     """Return which rows may leave the partition of their key: those that win against the existing row, no deletes."""
     if plan.operation is Operation.DELETE or not plan.options.moves_partitions:
         return np.zeros(rows.num_rows, np.bool_)
-    both = tuple(pa.chunked_array([*rows[name].chunks, *existing[name].chunks], rows[name].type) for name in fields)
+    values = zip(ordering_values(rows, fields), ordering_values(existing, fields), strict=True)
+    both = tuple(pa.chunked_array([*new.chunks, *old.chunks], new.type) for new, old in values)
     ranks = comparable_integers(both, 2 * rows.num_rows)
     wins: Booleans = ranks[: rows.num_rows] >= ranks[rows.num_rows :]
     return wins & ~plan.rule.deletes(rows)

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession, Window, functions
 from pyspark.sql.types import DecimalType, FractionalType, NumericType, StringType, StructField, StructType
 
+from hudiformat.file_group.merging.rule import SequenceField
 from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.read.scan import SliceQuery
@@ -96,13 +97,17 @@ def keep_one_per_key(rows: DataFrame, keys: Sequence[str], ordering_fields: Sequ
 def comparable_columns(schema: StructType, names: Sequence[str], *, side: str = "") -> list[Column]:
     """Return columns that Spark sorts as Hudi compares the ordering values of *names*; *side* prefixes the names.
 
-    A null number is zero, Hudi's default; another null is below all values.  -0.0, which is equal to 0.0 in Spark, is
-    below 0.0.
+    Texts of a sequence are compared as two numbers.  A null number is zero, Hudi's default; another null is below all
+    values.  -0.0, which is equal to 0.0 in Spark, is below 0.0.
 
     Source: java.lang.Double.compare; hudiformat.file_group.merging.rule.comparable_integers.
     """
     values = []
     for name in names:
+        if isinstance(name, SequenceField):
+            parts = functions.split(functions.col(side + quote(name)), "[.]")
+            values += [parts.getItem(number).cast(DecimalType(19)) for number in range(2)]
+            continue
         kind = schema[name].dataType
         value = functions.col(side + quote(name)).cast(kind)
         if isinstance(kind, NumericType):
