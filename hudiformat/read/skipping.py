@@ -256,7 +256,8 @@ _Index = tuple[str, Callable[..., set[FileSlice]]]
 def _indexes(state: TableState) -> Iterator[_Index]:
     """Yield the metadata partitions that can rule out slices, each with its function, the cheapest first.
 
-    In a bootstrapped table Hudi 1.2.0 makes statistics of log files alone: those of source files are missing in them.
+    In a bootstrapped table, and in one whose base files are not in Parquet, Hudi 1.2.0 makes statistics of log files
+    alone: those of source files and of base files are missing in them.
     """
     if state.config.bootstrap_base_path is not None:
         yield BLOOM_FILTERS, _by_bloom_filters
@@ -265,7 +266,8 @@ def _indexes(state: TableState) -> Iterator[_Index]:
     for name in state.config.metadata_partitions:
         if name.startswith(SECONDARY_INDEX):
             yield name, partial(_by_secondary_index, name=name)
-    yield PARTITION_STATS, _by_partition_statistics
+    if state.config.base_file_format == "PARQUET":
+        yield PARTITION_STATS, _by_partition_statistics
     yield COLUMN_STATS, _by_statistics
     yield BLOOM_FILTERS, _by_bloom_filters
 

@@ -57,8 +57,8 @@ class Layout:
 
     Both sides write with *options*, Hudi with *hudis* and hudiformat with *ours*, too.  *places* are, of the partitions
     x, y and z: the value of the column p, which is of the type *type*, and the partition path.  Without
-    *has_hudis_values* Hudi shows something else in the column p.  Without *has_dates* no column is a date.  The steps
-    *hudi_cannot* are always ours.
+    *has_hudis_values* Hudi shows something else in the column p.  Without *has_dates* no column is a date.  Without
+    *has_statistics* Hudi's filters lose rows by its indexes.  The steps *hudi_cannot* are always ours.
     """
 
     options: Mapping[str, str] = field(default_factory=dict)
@@ -71,6 +71,7 @@ class Layout:
     versions: tuple[int, ...] = (6, 8, 9)
     has_structs: bool = False
     has_dates: bool = True
+    has_statistics: bool = True
     has_meta: bool = True
     settings: Mapping[str, str] = field(default_factory=dict)
     hudi_cannot: frozenset[str] = frozenset()
@@ -125,6 +126,7 @@ LAYOUTS = {
         hudi_cannot=frozenset({"compact"}),
         settings={"spark.sql.orc.enableVectorizedReader": "false"},
         has_dates=False,
+        has_statistics=False,
     ),
 }
 """The layouts that a table may have."""
