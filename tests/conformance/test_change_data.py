@@ -115,12 +115,17 @@ CHANGES = {
 }
 
 
-CDC_SETS = [one for one in product(KINDS, (COW, MOR), (6, 8, 9)) if one not in REFUSED]
+_NOT_HUDIS = {("postgres", MOR, 9), *((kind, MOR, 6) for kind in KINDS)}
+"""Hudi shows placeholders in images from log files, and fails on those of version 6: "Not an Avro data file"."""
+CDC_SETS = [one for one in product(KINDS, (COW, MOR), (6, 8, 9)) if one not in REFUSED | _NOT_HUDIS]
 
 
 @pytest.mark.parametrize("shape", sample(CDC_SETS, of=23), ids=lambda shape: "-".join(map(str, shape)))
 def test_change_data_says_what_hudi_says(hudi: RealHudi, tmp_path: Path, shape: tuple[str, str, int]) -> None:
-    """Of two tables with change data, one by each, that get the same rows; each reads both."""
+    """Of two tables with change data, one by each, that get the same rows; each reads both.
+
+    Of a late delete in a log file Hudi shows that it deletes the row, which stays: merge-on-read tables get none.
+    """
     kind, table_type, version = shape
     logged = {**KINDS[kind].options, "hoodie.table.cdc.enabled": "true", "hoodie.index.type": "SIMPLE"}
     ours = hf.create_table(
@@ -139,7 +144,10 @@ def test_change_data_says_what_hudi_says(hudi: RealHudi, tmp_path: Path, shape: 
     for turn in range(4):
         rows = random_batch(kind, chance.randrange, 10) if turn else first_rows(kind, chance.randrange)
         keys = keys or {row["id"] for row in rows}
-        given = table_of(kind, [row for row in rows if row["id"] in keys or table_type == COW])
+        if table_type == MOR:
+            may_delete = not KINDS[kind].by_event_time
+            rows = [row for row in rows if row["id"] in keys and (may_delete or not is_delete(kind, row))]
+        given = table_of(kind, rows)
         hudi.write(given, tmp_path / "theirs", theirs)
         ours.upsert(given)
     assert shown(kind, ours.snapshot()) == shown(kind, hudi.read(tmp_path / "theirs"))
