@@ -56,8 +56,8 @@ pages: .venv/.dev ## write the generated pages and pictures of the documentation
 	$(BIN)/python -m tools.figures
 	$(BIN)/python -m tools.first_hour
 
-package: .venv/.made ## build sdist and wheel, and try the wheel in an empty environment of each Python there is
-	$(BIN)/python -m tools.package
+package: .venv/.made ## build sdist and wheel into dist, and try the wheel in an empty environment of each Python there is
+	$(BIN)/python -m tools.package --keep dist
 
 oldest: .venv/.made ## run the fast tests with the oldest dependencies that are allowed, in an environment of its own
 	$(BIN)/python -m tools.oldest

@@ -94,7 +94,7 @@ def test_rates_have_units() -> None:
         rate("fast")
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"])
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md"])
 def test_links_at_the_top_of_the_repository_lead_somewhere(name: str) -> None:
     links = re.findall(r"\]\(([^)\s#]+)\)", (ROOT / name).read_text("utf-8"))
     assert [link for link in links if not re.match("https?:", link) and not (ROOT / link).exists()] == []

@@ -6,11 +6,14 @@ import re
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
-from tools import chromium, environments, flink, install, java, maven, s3_server, venv
+from hudiformat.cli.app import app
+from tools import chromium, environments, flink, install, java, maven, package, s3_server, venv
 
 pytestmark = pytest.mark.unmeasured
+ROOT = Path(__file__).parents[1]
 
 
 def fake_java(home: Path, version: str) -> Path:
@@ -349,3 +352,19 @@ install.find-links='unknown place'
 
 def test_a_pip_that_is_not_configured_tells_nothing() -> None:
     assert install.variables("") == {}
+
+
+def test_workflows_call_targets_that_there_are_and_pythons_that_are_claimed() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    workflows = [path.read_text("utf-8") for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))]
+    called = {target for text in workflows for target in re.findall(r"run: make (\w+)", text)}
+    assert {"fast", "long", "oldest", "docs", "package"} <= called <= targets
+    pythons = {version for text in workflows for version in re.findall(r'"(3\.\d+)"', text)}
+    assert pythons <= package.claimed()
+
+
+def test_every_form_for_issues_asks_for_what_there_is() -> None:
+    forms = {path.name: path.read_text("utf-8") for path in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")}
+    assert set(forms) == {"bug.yml", "wish.yml", "config.yml"}
+    commands = {name for text in forms.values() for name in re.findall(r"hudiformat ([a-z]+)[ `]", text)}
+    assert commands <= set(app.list_commands(click.Context(app)))

@@ -172,7 +172,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Build, look, and try; 1 where something is wrong."""
     parser = argparse.ArgumentParser(prog="python -m tools.package", description=__doc__)
     parser.add_argument("--python", action="append", help="a version, or a path; may be repeated")
-    asked = parser.parse_args(arguments).python
+    parser.add_argument(
+        "--keep", type=Path, metavar="FOLDER", help="copy sdist and wheel there, once they have been tried"
+    )
+    parsed = parser.parse_args(arguments)
+    asked = parsed.python
     found = interpreters()
     chosen = {name: found.get(name, Path(name)) for name in asked} if asked else found
     try:
@@ -184,6 +188,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 folder = Path(scratch, f"try-{number}")
                 folder.mkdir()
                 print(f"Python {name}: works, with {smoke(wheel, python, folder)}", flush=True)
+            if parsed.keep is not None:
+                parsed.keep.mkdir(exist_ok=True)
+                for file in (sdist, wheel):
+                    shutil.copy(file, parsed.keep)
     except PackageError as error:
         print(error, file=sys.stderr)
         return 1

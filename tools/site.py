@@ -15,7 +15,8 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 REPOSITORY = "https://github.com/hudiformat/hudiformat"
 SITE = "https://hudiformat.readthedocs.io/en/latest/"
-OTHER_PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}
+OTHER_PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md",
+               "CODE_OF_CONDUCT.md": "code-of-conduct.md"}  # fmt: skip
 """Pages at the top of the repository, and their names in the site."""
 OTHER_FOLDERS = ("spec", "benchmarks")
 """Folders whose pages have the same names in the site."""
