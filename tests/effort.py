@@ -49,12 +49,12 @@ def some_sets(test: str, items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """Of *items*, which are *test* with its sets of parameters: all in a long run, elsewhere some, always the same.
 
     They are drawn, so that each value of each parameter is in one of them; of a test that is costly with each of its
-    sets it is one of eight, and at least one.  A test with the marker ``all_sets`` takes all in every run.
+    sets it is one of eight, at least one and at most two.  A test with the marker ``all_sets`` takes all in every run.
     """
     if LONG or len(items) == 1 or items[0].get_closest_marker("all_sets"):
         return list(items)
     is_costly = all(any(item.get_closest_marker(name) for name in COSTLY) for item in items)
-    return list(islice(_with_each_value(test, items), -(-len(items) // 8) if is_costly else None))
+    return list(islice(_with_each_value(test, items), min(-(-len(items) // 8), 2) if is_costly else None))
 
 
 def _with_each_value(test: str, items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:

@@ -24,7 +24,7 @@ SERVER = Path(__file__).with_name("hudi_server.py")
 DEFAULTS = ROOT / "tests" / "defaults"
 """What Hadoop finds before the defaults in its jars, as Spark's folder of settings is the first in the class path, and
 what Hudi finds before its own."""
-ROOMY = f"-XX:MetaspaceSize=512m -Xms1g -Xmn500m -XX:ReservedCodeCacheSize=240m {TRUSTING}"
+ROOMY = f"-XX:MetaspaceSize=512m -Xms1500m -Xmn1g -XX:ReservedCodeCacheSize=240m {TRUSTING}"
 """What keeps the JVM from collecting garbage for a seventh of its time: it starts with less, and grows step by step.
 
 Nor does it sweep its code: without C2 it has room for 48 MB, which are full after some minutes of tests.
