@@ -26,7 +26,6 @@ from hudiformat.file_group.merging.rule import (
     Booleans,
     Integers,
     MergeRule,
-    SequenceField,
     lacks_ordering_value,
     ordering_values,
 )
@@ -294,8 +293,8 @@ def read_deletes(block: LogBlock, schema: pa.Schema, rule: MergeRule) -> pa.Reco
     deletes = block.deletes()
     values = deletes["ordering"]
     written = values.flatten() if isinstance(values, pa.StructArray) else [values]
-    if len(written) != len(rule.ordering_fields) or any(isinstance(one, SequenceField) for one in rule.ordering_fields):
-        written = []  # to MySqlDebeziumAvroPayload a delete without its row wins
+    if len(written) != len(rule.ordering_fields) or rule.by_payload:
+        written = []
     known = delete_schema(schema, rule)
     ordering = [
         _ordering_values(written[i], kind, name) if written else pa.nulls(len(deletes), kind)

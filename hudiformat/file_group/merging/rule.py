@@ -85,6 +85,7 @@ class MergeRule:
 
     ``keys`` returns the record key of each row of a table.  A row is a delete if its ``delete_column`` is true, its
     ``operation_column`` is ``D`` or ``-U``, or its ``delete_marker`` matches.
+    With ``by_payload``, as a payload class of Java merges, a delete without its row wins, whatever its ordering value.
     ``partial`` describes the values that leave a column as it was.  If there is a ``merger``, it replaces all other
     rules for merging.
     """
@@ -97,6 +98,7 @@ class MergeRule:
     operation_column: str | None = None
     partial: PartialUpdate | None = None
     merger: RecordMerger | None = None
+    by_payload: bool = False
 
     @property
     def deletes_win(self) -> bool:
@@ -395,6 +397,7 @@ def merge_rule(config: TableConfig, schema: TableSchema, merger: RecordMerger | 
         operation_column=OPERATION if schema.keeps_operations else None,
         partial=_partial(found, schema) if merger is None else None,
         merger=merger,
+        by_payload=merger is None and found.by_payload,
     )
 
 
