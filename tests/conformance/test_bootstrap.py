@@ -108,7 +108,8 @@ def take_turns(hudi: RealHudi, path: Path, source: Path, options: dict[str, str]
     )
     if table.config.table_type.value == MERGE:
         assert table.schedule_compaction() is not None
-        hudi.sql(f"call run_compaction(op => 'run', path => '{path}')")
+        stays = f"hoodie.write.table.version={options['hoodie.write.table.version']},hoodie.write.auto.upgrade=false"
+        hudi.sql(f"call run_compaction(op => 'run', path => '{path}', options => '{stays}')")
         table = same()
         table.upsert(changed(table, ["x0-2"], 11))
         table.compact()
