@@ -210,6 +210,7 @@ def test_files_are_read_by_ranges_only_where_errors_are_ours() -> None:
         "file_group/base_file/orc.py",
         "file_group/base_file/parquet.py",
         "write/commit/publishing.py",
+        "write/handles/copied_groups.py",
     ]
 
 

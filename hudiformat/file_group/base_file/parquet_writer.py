@@ -16,6 +16,7 @@ from hudiformat.codec.parquet.copying import RowGroupCopier
 from hudiformat.codec.parquet.dates import GREGORIAN
 from hudiformat.codec.parquet.rows import close_writer, columns_with_nan, set_infinite_bounds
 from hudiformat.codec.parquet.source import ParquetSource
+from hudiformat.errors import CorruptTableError, HudiFormatError
 from hudiformat.file_group.base_file.row_groups import NEVER_FULL, NewFile, RowGroupWriter
 from hudiformat.storage.protocol import OutputFile
 
@@ -103,10 +104,16 @@ class CopyingWriter(ParquetBaseFileWriter):
 
         Raises:
             DecodeError: the footer of the source points out of the file.
+            CorruptTableError: the source cannot be read.
         """
         self.flush()
-        before = self._copier.rows
-        self._copier.append(self._source, [group], constants=self._constants)
+        before, path = self._copier.rows, self._source.path
+        try:
+            self._copier.append(self._source, [group], constants=self._constants)
+        except HudiFormatError:
+            raise
+        except (OSError, pa.ArrowException) as error:
+            raise CorruptTableError(f"{path}: not a readable base file: {error}", path=path) from error
         self.rows += self._copier.rows - before
         self._written_rows += self._copier.rows - before
 

@@ -21,7 +21,7 @@ from hudiformat.codec.parquet.source import ParquetSource
 from hudiformat.file_group.base_file.copying import LEAST_GROUP, can_be_copied
 from hudiformat.file_group.base_file.file_indexes import FileKeys, key_range_of
 from hudiformat.file_group.base_file.format import format_named
-from hudiformat.file_group.base_file.parquet import PARQUET
+from hudiformat.file_group.base_file.parquet import PARQUET, convert_read_errors
 from hudiformat.file_group.bootstrap.sources import SourcedStorage
 from hudiformat.write.commit.files import GroupTarget
 from hudiformat.write.rows import NOT_IN_BASE_FILE, Integers
@@ -69,8 +69,9 @@ def open_copied_groups(target: GroupTarget, path: str, positions: Integers | Non
         return
     chosen, count, known = found
     with target.storage.open_input(path) as opened:
-        source = ParquetSource.open(opened, path)
-        is_alike = _is_alike(source, target.plan.schema.arrow_with_meta)
+        with convert_read_errors(path):
+            source = ParquetSource.open(opened, path)
+            is_alike = _is_alike(source, target.plan.schema.arrow_with_meta)
         yield CopiedGroups(source, count, chosen, known) if is_alike else None
 
 

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hudiformat as hf
+from hudiformat.codec.parquet.source import ParquetSource
 from hudiformat.file_group.base_file.read import read_file_keys
 from hudiformat.storage.local import LocalStorage
 from hudiformat.write.handles import copied_groups, merge
@@ -192,6 +193,25 @@ def test_a_file_of_other_columns_is_encoded_anew(tmp_path: Path, taken: list[int
     assert taken == []
     table.upsert(rows([3], 3).append_column("y", pa.array([2])))
     assert taken != []
+
+
+def test_a_file_that_cannot_be_read_while_it_is_copied_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = table_of(tmp_path / "t")
+    before, read = table.snapshot(), ParquetSource.read
+
+    def fail(source: ParquetSource, what: str, start: int, length: int) -> bytes:
+        if source.path.endswith(".parquet"):
+            raise OSError("the disk is gone")
+        return read(source, what, start, length)
+
+    monkeypatch.setattr(ParquetSource, "read", fail)
+    with pytest.raises(hf.CorruptTableError, match="parquet: not a readable base file: the disk is gone"):
+        table.upsert(rows([3], 2))
+    monkeypatch.undo()
+    table.upsert(rows([COUNT], 2))
+    assert table.count() == len(before) + 1
 
 
 _KEYS = st.lists(st.integers(0, COUNT + 50), min_size=1, max_size=5, unique=True)
