@@ -123,10 +123,8 @@ class ParquetBaseFile:
             read = [name for name in names if name not in constants]
             if read:
                 batches = read_batches(self.file, batch_rows, columns=read, groups=chosen, dates=self.dates)
-            elif constants:
-                batches = batches_without_columns(sum(self.group_rows[number] for number in chosen), batch_rows)
             else:  # pyarrow 19 cannot read batches without columns
-                batches = iter(self.file.read_row_groups(list(chosen), columns=[]).to_batches())
+                batches = batches_without_columns(sum(self.group_rows[number] for number in chosen), batch_rows)
             yield from add_constants(batches, names, constants) if constants else batches
 
     def groups_that_match(self, filter: FileFilter) -> list[int] | None:

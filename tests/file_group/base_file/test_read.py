@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from hudiformat.errors import CorruptTableError, HudiFormatError, SchemaError, StorageError
 from hudiformat.file_group.base_file.filters import FileFilter, KeyFilter
-from hudiformat.file_group.base_file.parquet import ParquetBaseFile
+from hudiformat.file_group.base_file.parquet import PARQUET, ParquetBaseFile
 from hudiformat.file_group.base_file.read import (
     _LaterColumns,
     read_base_file,
@@ -114,6 +114,12 @@ def test_some_columns_in_the_requested_order(storage: LocalStorage) -> None:
 def test_no_column_at_all_keeps_the_number_of_rows(storage: LocalStorage) -> None:
     storage.create("f.parquet", encode_base_file(table(["a", "b"]), AVRO).to_pybytes())
     assert read_base_file(storage, "f.parquet", meta_schema(SCHEMA), columns=[]).num_rows == 2
+
+
+def test_batches_without_columns_have_no_more_rows_than_others(storage: LocalStorage) -> None:
+    storage.create("f.parquet", encode_base_file(table(["a", "b", "c"]), AVRO).to_pybytes())
+    with PARQUET.open(storage, "f.parquet") as file:
+        assert [batch.num_rows for batch in file.batches([], batch_rows=2)] == [2, 1]
 
 
 def test_a_column_that_the_file_does_not_have_yet_is_null(storage: LocalStorage) -> None:
