@@ -165,9 +165,10 @@ def _earliest_to_retain(state: TableState) -> Instant | None:
     if options.clean_policy is CleanPolicy.BY_HOURS:
         begin = format_instant(state.context.clock() - timedelta(hours=options.clean_hours))
         return next((write for write in writes if write.time >= begin), None)
-    if options.clean_policy is not CleanPolicy.BY_COMMITS or not options.may_clean(len(writes)):
+    first = options.first_retained(len(writes))
+    if first is None:
         return None
-    earliest = writes[len(writes) - options.clean_commits]
+    earliest = writes[first]
     pending = next((instant for instant in state.timeline.pending if instant.action in _PENDING), None)
     if pending is None or earliest.time <= pending.time:
         return earliest

@@ -13,6 +13,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from hudiformat.errors import UnsupportedFeatureError
@@ -33,6 +35,7 @@ from hudiformat.services.execution import (
 )
 from hudiformat.services.service_result import ServiceResult, commits_result, plan_result
 from hudiformat.storage.protocol import Storage
+from hudiformat.table.options.values import ServiceOptions
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.table.support import refuse_unwritable
 from hudiformat.timeline.commit_metadata import WriteStat
@@ -47,6 +50,8 @@ from hudiformat.write.commit.publishing import announce
 from hudiformat.write.commit.transaction import Commit
 from hudiformat.write.handles.base_files import OpenBaseFile
 from hudiformat.write.metadata.preparing import refuse_unreadable
+
+Numbers = npt.NDArray[np.int64]
 
 
 def find_lost_plans(state: TableState) -> list[Instant]:
@@ -164,15 +169,29 @@ def plan_compaction(state: TableState, slices: Iterable[FileSlice] | None = None
 
 
 def _choose(state: TableState, slices: Iterable[FileSlice] | None) -> Iterator[FileSlice]:
-    options = state.options.services
-    left = options.compaction_target_io_mb * _MIB
-    for file_slice in sorted(mergeable_slices(state, slices), key=lambda item: item.log_bytes, reverse=True):
-        is_worth_it = len(file_slice.log_files) >= options.compaction_log_files
-        if is_worth_it and file_slice.log_bytes >= options.compaction_log_size:
-            left -= 2 * file_slice.size  # the slice is read once, and about as many bytes are written
-            yield file_slice
-            if left <= 0:
-                return
+    found = mergeable_slices(state, slices)
+    chosen = choose_to_compact(
+        np.fromiter((len(one.log_files) for one in found), np.int64, len(found)),
+        np.fromiter((one.log_bytes for one in found), np.int64, len(found)),
+        np.fromiter((one.size for one in found), np.int64, len(found)),
+        state.options.services,
+    )
+    return (found[number] for number in chosen.tolist())
+
+
+def choose_to_compact(log_files: Numbers, log_bytes: Numbers, sizes: Numbers, options: ServiceOptions) -> Numbers:
+    """Return the numbers of the file slices that the next compaction merges, those with the most bytes of logs first.
+
+    *sizes* are the bytes of base file and log files.  A slice is read once, and about as many bytes are written, so it
+    counts twice.  The slice with which ``hoodie.compaction.target.io`` is reached is the last.
+
+    Source: LogFileSizeBasedCompactionStrategy, BoundedIOCompactionStrategy, Hudi 1.2.0.
+    """
+    worth = np.flatnonzero((log_files >= options.compaction_log_files) & (log_bytes >= options.compaction_log_size))
+    ordered = worth[np.argsort(-log_bytes[worth], kind="stable")]
+    before = np.cumsum(2 * sizes[ordered]) - 2 * sizes[ordered]
+    # The first slice is taken in any case.
+    return ordered[: max(int(np.searchsorted(before, options.compaction_target_io_mb * _MIB)), 1)]
 
 
 def _run(state: TableState, claimed: ServiceClaim) -> Commit:

@@ -4,6 +4,7 @@ There are the rules of the Spark writer and those of the Flink writer.  All func
 every file group, the reason why it takes records or none.  Rules: spec/sizing.md.
 """
 
+from hudiformat.sizing.explaining import GroupReason
 from hudiformat.sizing.flink import (
     KNOWN_GROUP,
     NEW_GROUP,
@@ -34,6 +35,7 @@ __all__ = [
     "Commits",
     "FlinkAssigner",
     "FlinkTasks",
+    "GroupReason",
     "GroupVerdict",
     "InsertBucket",
     "Kind",

@@ -9,11 +9,16 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from hudiformat.naming.file_names import base_name
 from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudiformat.timeline.timeline import Action, Instant
 
 _MIB = 1024 * 1024
+
+Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +124,33 @@ def flink_record_size(commits: Commits, options: SizingOptions) -> RecordSize:
             return RecordSize(math.ceil(size / records), instant.time, tuple(skipped))
         skipped.append((instant.time, reason))
     return RecordSize(options.record_size_estimate, None, tuple(skipped))
+
+
+def record_sizes(sizes: Numbers, records: Numbers, options: SizingOptions, *, newest: int | None) -> Numbers:
+    """Return the average record size before each of the commits, and after the last, from those before it.
+
+    A commit wrote *sizes* bytes and *records* records, the oldest first; only the *newest* commits before a moment are
+    read, or all.  Without compactions, :func:`spark_record_size` and :func:`flink_record_size` return the same.
+
+    With a limit of 100 bytes, an estimate of 1,024, and one commit that is read::
+
+        sizes   = [200, 50]    records = [10, 5]
+        is_used = [yes, no]
+        result  = [1024, 20, 1024]     before both, after the first, after both
+
+    Source: AverageRecordSizeEstimator, WriteProfile.averageBytesPerRecord, Hudi 1.2.0.
+    """
+    is_used = (records > 0) & (sizes > options.smallest_measured_commit)
+    last = np.full(len(sizes) + 1, -1, np.int64)
+    if len(sizes):
+        last[1:] = np.maximum.accumulate(np.where(is_used, np.arange(len(sizes)), -1))
+    is_known = last >= 0
+    if newest is not None:
+        is_known &= np.arange(len(last)) - last <= newest
+    result = np.full(len(last), options.record_size_estimate, np.int64)
+    at = last[is_known]
+    result[is_known] = -(-sizes[at] // records[at])
+    return result
 
 
 def _spark_stats(instant: Instant, metadata: CommitMetadata) -> tuple[WriteStat, ...]:

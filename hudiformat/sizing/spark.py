@@ -7,17 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudiformat.sizing.explaining import GroupReason, reasons_of
 from hudiformat.sizing.key_groups import Parallelism
 from hudiformat.sizing.key_hash import md5_hashes
 from hudiformat.sizing.record_size import RecordSize, SizingOptions
 from hudiformat.sizing.small_files import GroupVerdict, Verdict
 
 Indices = npt.NDArray[np.int64]
+Number = TypeVar("Number", int, Indices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,15 @@ class PartitionPlan:
         Source: SparkUpsertDeltaCommitPartitioner.getSmallFileIds.
         """
         return frozenset(group.file_id for group in self.groups if self.inserts and group.is_candidate)
+
+    def explain(self) -> tuple[GroupReason, ...]:
+        """Return for each file group why it takes records or none, and what would have to change for it to be taken.
+
+        The existing file groups come first, in the order in which they are filled, then the new ones.
+        """
+        opened = tuple(bucket.records for bucket in self.buckets if bucket.file_id is None)
+        size, per_group = self.record_size.size, self.records_per_group
+        return tuple(reasons_of(self.groups, opened, record_size=size, per_group=per_group))
 
     def assign(self, record_keys: pa.Array) -> npt.NDArray[np.int64]:
         """Return for each new record the index of its bucket.
@@ -147,12 +159,25 @@ def records_per_group(record_size: RecordSize, options: SizingOptions) -> int:
     """Return how many records a new file group takes; at least one."""
     if not options.auto_split:
         return max(options.insert_split_size, 1)
-    return max(-(-options.max_file_size // record_size.size), 1)
+    return max(rows_of_file(record_size.size, options), 1)
+
+
+def rows_of_file(average: Number, options: SizingOptions) -> Number:
+    """Return with how many rows of *average* bytes a file reaches its maximum size; or of each average."""
+    return -(-options.max_file_size // average)
 
 
 def room_for_records(group: GroupVerdict, record_size: RecordSize, options: SizingOptions) -> int:
     """Return how many records of average size still fit into the file group."""
     return max((options.max_file_size - group.size) // record_size.size, 0)
+
+
+def spare_bytes(size: Number, records: Number, average: Number, options: SizingOptions) -> Number:
+    """Return how many bytes are left in a file group of *size* bytes once it has taken *records* more; or in each.
+
+    If there are records, and the result is not negative, the group has room for all of them.
+    """
+    return options.max_file_size - size - records * average
 
 
 def _with_records(group: GroupVerdict, remaining: int, record_size: RecordSize, options: SizingOptions) -> GroupVerdict:

@@ -66,8 +66,8 @@ _OTHER_SORT_MODES = ("PARTITION_PATH_REPARTITION", "PARTITION_PATH_REPARTITION_A
 _NO_HFILES = "avro or parquet, as Hudi 1.x cannot read HFile blocks in tables of Parquet files on Spark"
 
 
-def parse_write_options(options: Mapping[str, str] | None) -> WriteOptions:
-    """Parse *options*, which may include ``hoodie.*`` keys of table properties.
+def parse_write_options(options: Mapping[str, str] | None, onto: WriteOptions | None = None) -> WriteOptions:
+    """Parse *options*, which may include ``hoodie.*`` keys of table properties; others are as in *onto*, or defaults.
 
     Raises:
         OptionError: a key is unknown, or does not accept its value.
@@ -77,7 +77,7 @@ def parse_write_options(options: Mapping[str, str] | None) -> WriteOptions:
     for key, value in given.items():
         if not is_honoured(key):
             _judge(key, value)
-    result = WriteOptions()
+    result = onto or WriteOptions()
     for path, keys in OPTION_KEYS.items():
         changes = {keys[key][0]: keys[key][1](key, value) for key, value in given.items() if key in keys}
         result = _with(result, path, changes) if changes else result

@@ -260,6 +260,17 @@ class ServiceOptions:
         """Return whether a table with so many completed commits can have anything to clean."""
         return self.clean_policy is not CleanPolicy.BY_COMMITS or commits > self.clean_commits
 
+    def first_retained(self, commits: int) -> int | None:
+        """Return the number, from 0, of the first of so many completed commits that a clean keeps; None if it has none.
+
+        Only the policy that keeps a number of commits counts them.
+
+        Source: CleanerUtils.getEarliestCommitToRetain, Hudi 1.2.0.
+        """
+        if self.clean_policy is not CleanPolicy.BY_COMMITS or not self.may_clean(commits):
+            return None
+        return commits - self.clean_commits
+
 
 @dataclass(frozen=True, slots=True)
 class IndexingOptions:

@@ -151,6 +151,10 @@ class ArchiveLimits:
                 option="hoodie.keep.min.commits",
             )
 
+    def surplus(self, commits: int) -> int:
+        """Return how many of so many completed writes archiving may take off the active timeline."""
+        return commits - self.min_commits if commits > self.max_commits else 0
+
 
 def read_archived(storage: Storage, config: TableConfig, *, contents: bool = True) -> tuple[ArchivedInstant, ...]:
     """Return the archived timeline by requested time; without *contents* only the instants, which is faster.
@@ -227,7 +231,8 @@ def _commits_to_archive(
     storage: Storage, config: TableConfig, timeline: Timeline, limits: ArchiveLimits
 ) -> Sequence[Instant]:
     commits = timeline.completed_writes
-    if len(commits) <= limits.max_commits:
+    surplus = limits.surplus(len(commits))
+    if not surplus:
         return ()
     needed = [
         limits.retain_from,
@@ -241,7 +246,7 @@ def _commits_to_archive(
     if savepoints and not limits.beyond_savepoint:
         bound = min(bound, savepoints[0])
     old = [instant for instant in commits if instant.time < bound and instant.time not in savepoints]
-    return old[: len(commits) - limits.min_commits]
+    return old[:surplus]
 
 
 def _by_count(instants: Iterable[Instant], limits: ArchiveLimits) -> list[Instant]:
