@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hudiformat.api.catalog import TableCatalog, catalog
     from hudiformat.api.create import create_table
     from hudiformat.api.dataset import TableDataset
+    from hudiformat.api.simulate import simulate
     from hudiformat.api.table import Table, open_table
     from hudiformat.catalogs.sync import SyncedTable, SyncReport
     from hudiformat.check.repair.planning import repair_table
@@ -68,6 +69,8 @@ if TYPE_CHECKING:
     from hudiformat.read.scan import Scan
     from hudiformat.report.page import TableReport
     from hudiformat.services.service_result import MaintenanceReport, ServiceReport, ServiceResult, TableSize
+    from hudiformat.simulation.result import Prices, Simulation
+    from hudiformat.simulation.workload import Partitions, Workload
     from hudiformat.sizing.spark import PartitionPlan
     from hudiformat.storage.opening import open_storage
     from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
@@ -119,6 +122,8 @@ __all__ = [
     "NotATableError",
     "OptionError",
     "PartitionPlan",
+    "Partitions",
+    "Prices",
     "RecordMerger",
     "Repair",
     "RepairKind",
@@ -129,6 +134,7 @@ __all__ = [
     "SchemaError",
     "ServiceReport",
     "ServiceResult",
+    "Simulation",
     "State",
     "StepState",
     "StorageError",
@@ -150,6 +156,7 @@ __all__ = [
     "UnsupportedFeatureError",
     "UnsupportedVersionError",
     "Update",
+    "Workload",
     "WriteConflictError",
     "WriteStat",
     "WriteToken",
@@ -168,6 +175,7 @@ __all__ = [
     "repair_table",
     "rollback_block",
     "salvage",
+    "simulate",
     "variant_field",
     "verify_log",
 ]
@@ -178,6 +186,7 @@ _MODULES = {
     "api.catalog": ("TableCatalog", "catalog"),
     "api.create": ("create_table",),
     "api.dataset": ("TableDataset",),
+    "api.simulate": ("simulate",),
     "api.table": (
         "Table",
         "open_table",
@@ -272,6 +281,8 @@ _MODULES = {
     "read.scan": ("Scan",),
     "report.page": ("TableReport",),
     "services.service_result": ("MaintenanceReport", "ServiceReport", "ServiceResult", "TableSize"),
+    "simulation.result": ("Prices", "Simulation"),
+    "simulation.workload": ("Partitions", "Workload"),
     "sizing.spark": ("PartitionPlan",),
     "storage.opening": ("open_storage",),
     "timeline.commit_metadata": (

@@ -33,6 +33,7 @@ LAYERS = (
     "services",
     "check",
     "catalogs",
+    "simulation",
     "report",
     "api",
     "spark",

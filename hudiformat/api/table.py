@@ -41,6 +41,11 @@ from hudiformat.services.running import maintain, parse_services
 from hudiformat.services.savepoints import delete_savepoint, restore, savepoint
 from hudiformat.services.service_result import MaintenanceReport, ServiceResult
 from hudiformat.services.versions import change_version
+from hudiformat.simulation.from_table import start_from, workload_from
+from hudiformat.simulation.result import Prices, Simulation
+from hudiformat.simulation.settings import Settings
+from hudiformat.simulation.simulating import SAMPLES, simulate_workload
+from hudiformat.simulation.workload import Workload
 from hudiformat.sizing.spark import PartitionPlan
 from hudiformat.storage.opening import Location, open_storage
 from hudiformat.storage.protocol import Storage
@@ -591,6 +596,46 @@ class Table(ReadableTable):
         Source: UpsertPartitioner, BucketAssigner; spec/sizing.md.
         """
         return plan_inserts(self._context, inserts)
+
+    def simulate(
+        self,
+        workload: Workload | None = None,
+        *,
+        commits: int = 1000,
+        options: Mapping[str, str] | None = None,
+        engine: str = "hudiformat",
+        writing: str = "upsert",
+        tasks: int = 1,
+        seed: int = 0,
+        samples: int = SAMPLES,
+        prices: Prices | None = None,
+    ) -> Simulation:
+        """Play further commits on the table by the rules of a writer, without rows, and return what comes of it.
+
+        Nothing is written.  The simulation begins with the file groups of the table.  Without a *workload*, it has
+        *commits* commits like those on the active timeline: their rows in turn, their share of updates, the bytes of
+        their rows, their interval, the shares of the partitions.  With one, new rows have the same shares of the
+        partitions.  *options* are Hudi's keys that are to be different; the other arguments are those of
+        :func:`simulate`.
+
+        Raises:
+            OptionError: a key or an argument has a bad value.
+            UnsupportedFeatureError: a setting is not simulated, or no commit on the active timeline has rows.
+
+        Source: docs/simulate.md.
+        """
+        state = self._context.state()
+        played = workload_from(state, commits=commits) if workload is None else workload
+        settings = Settings.of(
+            dict(options or {}),
+            engine=engine,
+            table_type=state.config.table_type.value,
+            writing=writing,
+            tasks=tasks,
+            onto=state.options,
+        )
+        start = start_from(state, played)
+        return simulate_workload(played, settings, seed=seed, samples=samples, prices=prices, start=start)
 
 
 def _writer_of(data: ArrowRows) -> Callable[..., Committed]:

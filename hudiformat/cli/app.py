@@ -41,7 +41,7 @@ _COMMANDS = {
     "history": ("timeline", "List the commits of a table, and what each did."),
     "index": ("index", "Show, build or drop indexes of a table."),
     "maintain": ("maintain", "Run all services that are due, once or regularly."),
-    "plan": ("plan", "Say where new rows would go, and why."),
+    "plan": ("sizing.plan", "Say where new rows would go, and why."),
     "read": ("read", "Print the rows of a table, or write them to a file."),
     "records": ("log.records", "Print the records and deletes of a log file."),
     "repair": ("repair", "Repair a table: a plan first, and on request its doing."),
@@ -51,7 +51,11 @@ _COMMANDS = {
     "salvage": ("log.salvage", "Copy what is intact of a log file to a new one."),
     "savepoint": ("services", "Keep the files of a commit, so that the table can be restored to it."),
     "schema": ("schema", "Show or change the columns of a table."),
+<<<<<<< HEAD
     "show": ("show", "Show the plan and the metadata of an instant."),
+=======
+    "simulate": ("sizing.simulate", "Play a workload forward, and say what files it leaves."),
+>>>>>>> b3aed431 (Workloads can be simulated: hf.simulate, Table.simulate, hudiformat simulate)
     "slices": ("slices", "List the file slices of a table."),
     "stats": ("stats", "Add up the files of a table."),
     "store": ("store", "Say what a storage can do for tables."),

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -24,7 +24,17 @@ from hudiformat.report.gathering import gather
 from hudiformat.storage.local import LocalStorage
 from hudiformat.table.state import TableContext
 
-_SCRIPTS = ("format.js", "elements.js", "cursor.js", "lists.js", "treemap.js", "charts.js", "sections.js", "start.js")
+_SCRIPTS = (
+    "format.js",
+    "elements.js",
+    "cursor.js",
+    "lists.js",
+    "treemap.js",
+    "charts.js",
+    "sections.js",
+    "theme.js",
+    "start.js",
+)
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 """Characters that are escaped in JSON; lone surrogates, which file names may contain, cannot be encoded in UTF-8."""
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
@@ -32,13 +42,18 @@ _PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 def page_of(facts: TableFacts) -> str:
     """Return the HTML of the page, which has to be encoded in UTF-8."""
-    style, script = _asset("page.css"), _script()
+    return fill_page("page.html", _SCRIPTS, facts.as_json())
+
+
+def fill_page(frame: str, scripts: Sequence[str], facts: Mapping[str, object]) -> str:
+    """Return the HTML of a page: the file *frame* with the style, the *scripts* and the *facts* that they draw."""
+    style, script = _asset("page.css"), _script(tuple(scripts))
     policy = (
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
     )
-    parts = {"policy": policy, "style": style, "script": script, "data": embed_json(facts.as_json())}
-    return _PLACE.sub(lambda place: parts[place[1]], _asset("page.html"))
+    parts = {"policy": policy, "style": style, "script": script, "data": embed_json(facts)}
+    return _PLACE.sub(lambda place: parts[place[1]], _asset(frame))
 
 
 def embed_json(value: Mapping[str, object]) -> str:
@@ -48,8 +63,8 @@ def embed_json(value: Mapping[str, object]) -> str:
 
 
 @cache
-def _script() -> str:
-    parts = "\n".join(_asset(name) for name in _SCRIPTS)
+def _script(names: tuple[str, ...]) -> str:
+    parts = "\n".join(_asset(name) for name in names)
     return f'(() => {{\n"use strict";\n{parts}\n}})();\n'
 
 

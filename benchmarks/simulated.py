@@ -1,0 +1,246 @@
+"""Hold simulations to reality: play workloads, write them for real at a hundredth of the size, and compare.
+
+Each workload is played, and written by hudiformat with the same settings: the number of base files, the quartiles of
+their sizes and the bytes written may differ by a tenth.  The bytes of a row and of an empty file come from two files
+that are written first; nothing else is taken from the real run.
+
+``python -m benchmarks.simulated [NAME ...] [--json FILE]``
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import hudiformat as hf
+from hudiformat.api.reading import context_of
+from hudiformat.simulation.from_table import workload_from
+from hudiformat.simulation.result import Simulation, quantile
+
+MAX_FILE, SMALL_LIMIT = 1_258_291, 1_048_576
+"""A hundredth of Hudi's defaults, in bytes."""
+MOST_DIFFERENT = 0.10
+_SIZES = {
+    "hoodie.parquet.max.file.size": str(MAX_FILE),
+    "hoodie.parquet.small.file.limit": str(SMALL_LIMIT),
+    "hoodie.metadata.enable": "false",
+}
+_LARGE = {"hoodie.metadata.enable": "false", "hoodie.clean.automatic": "false"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A workload with the settings of a writer."""
+
+    workload: hf.Workload
+    table_type: str = "COPY_ON_WRITE"
+    options: dict[str, str] = field(default_factory=dict)
+    writing: str = "upsert"
+    text_bytes: int = 60
+
+    @property
+    def all_options(self) -> dict[str, str]:
+        """The options of the writer."""
+        return {**_SIZES, **self.options}
+
+
+_COMPACT = {"hoodie.compact.inline": "true"}
+_MOR = "MERGE_ON_READ"
+CASES = {
+    "insert only": Case(hf.Workload(commits=120, rows=1500)),
+    "insert only, merge-on-read": Case(hf.Workload(commits=120, rows=1500), _MOR),
+    "upserts, copy-on-write": Case(hf.Workload(commits=80, rows=2000, updates=0.3)),
+    "upserts, merge-on-read": Case(hf.Workload(commits=100, rows=2000, updates=0.5), _MOR, _COMPACT),
+    "late rows": Case(
+        hf.Workload(
+            commits=120, rows=2000, interval=7200.0, partitions=hf.Partitions(spread="day", late=0.1, late_days=3)
+        )
+    ),
+    "skewed partitions": Case(
+        hf.Workload(commits=100, rows=3000, partitions=hf.Partitions(count=6, spread="zipf", skew=1.0))
+    ),
+    "bursts": Case(hf.Workload(commits=100, rows=1000, burst_every=10, burst=20.0)),
+    "wide rows": Case(hf.Workload(commits=80, rows=150), text_bytes=2000),
+    "buckets": Case(
+        hf.Workload(commits=100, rows=2000, updates=0.4),
+        _MOR,
+        {**_COMPACT, "hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "6"},
+    ),
+    "Flink's assigner": Case(
+        hf.Workload(commits=100, rows=2000), options={"hudiformat.sizing": "flink", "hudiformat.sizing.tasks": "3"}
+    ),
+    "no small files": Case(hf.Workload(commits=100, rows=800), options={"hoodie.parquet.small.file.limit": "0"}),
+    "clustering": Case(
+        hf.Workload(commits=60, rows=800, partitions=hf.Partitions(count=2)),
+        options={
+            "hoodie.parquet.small.file.limit": "0",
+            "hoodie.clustering.inline": "true",
+            "hoodie.clustering.plan.strategy.small.file.limit": str(SMALL_LIMIT),
+            "hoodie.clustering.plan.strategy.target.file.max.bytes": str(MAX_FILE),
+            "hoodie.clustering.plan.strategy.max.bytes.per.group": str(4 * MAX_FILE),
+        },
+    ),
+}
+_SCHEMA = pa.schema([("key", pa.string()), ("ts", pa.int64()), ("text", pa.string()), ("p", pa.string())])
+
+
+class _Rows:
+    """Rows of a workload: new keys, and updates of keys that exist."""
+
+    def __init__(self, case: Case, seed: int) -> None:
+        self._case, self._random = case, np.random.default_rng(seed)
+        self._homes: list[np.ndarray[Any, Any]] = []
+        self._count = 0
+
+    def batches(self) -> Iterator[pa.Table]:
+        """Yield the rows of each commit."""
+        load = self._case.workload
+        rows = load.rows_by_commit()
+        updates = load.updates_by_commit(rows)
+        days = load.days()
+        for commit in range(load.commits):
+            new = int(rows[commit] - updates[commit])
+            homes = self._partitions(new, int(days[commit]))
+            numbers = np.arange(self._count, self._count + new)
+            self._homes.append(homes)
+            if updates[commit]:
+                known = np.concatenate(self._homes[:-1])
+                old = self._random.choice(len(known), int(updates[commit]), replace=False)
+                numbers, homes = np.concatenate([numbers, old]), np.concatenate([homes, known[old]])
+            self._count += new
+            yield self._table(numbers, homes, commit)
+
+    def _partitions(self, count: int, day: int) -> np.ndarray[Any, Any]:
+        partitions = self._case.workload.partitions
+        if partitions.spread == "day":
+            late = min(day, partitions.late_days)
+            ages = self._random.integers(1, late + 1, count) if late else np.zeros(count, np.int64)
+            is_late = self._random.random(count) < partitions.late
+            return day - np.where(is_late & (late > 0), ages, 0)
+        return self._random.choice(partitions.count, count, p=partitions.shares())
+
+    def _table(self, numbers: Any, homes: Any, commit: int) -> pa.Table:
+        keys = [f"{number * 2654435761 % (1 << 40):010x}{number:010d}" for number in numbers.tolist()]
+        width = self._case.text_bytes
+        letters = self._random.integers(97, 123, len(keys) * width, dtype=np.uint8).tobytes().decode()
+        texts = [letters[at * width : (at + 1) * width] for at in range(len(keys))]
+        paths = [f"d{home:03d}" for home in homes.tolist()]
+        return pa.table([keys, [commit] * len(keys), texts, paths], schema=_SCHEMA)
+
+
+def _table_of(case: Case, folder: Path) -> hf.Table:
+    is_split = case.workload.partitions.count > 1 or case.workload.partitions.spread == "day"
+    return hf.create_table(
+        folder,
+        name="t",
+        schema=_SCHEMA,
+        record_key=["key"],
+        ordering=["ts"],
+        partition_by=["p"] if is_split else [],
+        table_type=case.table_type,
+        options=case.all_options,
+    )
+
+
+def calibrated(case: Case, folder: Path) -> hf.Workload:
+    """Return the workload of a case with the bytes of its rows, from a file that grows by ten commits.
+
+    Files of several commits are larger than those of one, whose instants and times are all the same.
+    """
+    load = case.workload
+    full = int(MAX_FILE / (case.text_bytes * 0.7 + 45))
+    rows = max(full // 10, 1)
+    growing = hf.Workload(commits=10, rows=rows, updates=load.updates)
+    probe = replace(case, workload=growing, table_type="COPY_ON_WRITE", options=_LARGE)
+    found = _measured(probe, folder / "base")
+    load = replace(load, row_bytes=found.row_bytes, file_bytes=found.file_bytes)
+    if case.table_type == "COPY_ON_WRITE":
+        return load
+    # Log files have as many rows as a commit of the workload brings.
+    logged = replace(growing, rows=max(load.rows // 2, 1), updates=0.0)
+    found = _measured(
+        replace(probe, workload=logged, table_type=_MOR, options={**_LARGE, "hoodie.index.type": "INMEMORY"}),
+        folder / "logs",
+    )
+    return replace(load, log_row_bytes=found.log_row_bytes)
+
+
+def _measured(case: Case, folder: Path) -> hf.Workload:
+    table = _table_of(case, folder)
+    for batch in _Rows(case, 1).batches():
+        (table.upsert if case.workload.updates else table.insert)(batch)
+    return workload_from(context_of(hf.open_table(folder)).state(), commits=1)
+
+
+def real(case: Case, folder: Path) -> dict[str, float]:
+    """Write the rows of a case, and return what is to be compared."""
+    table = _table_of(case, folder)
+    for batch in _Rows(case, 7).batches():
+        (table.upsert if case.workload.updates else table.insert)(batch)
+    sizes = sorted(one.base_file.size for one in table.file_slices() if one.base_file is not None)
+    written = sum(table.history()["bytes"].to_pylist())
+    return _numbers(len(sizes), sizes, written)
+
+
+def _numbers(files: int, sizes: list[int], written: float) -> dict[str, float]:
+    found = {"files": float(files), "written": float(written)}
+    for name, share in (("p25", 0.25), ("p50", 0.5), ("p75", 0.75)):
+        found[name] = float(sizes[min(int(np.ceil(share * len(sizes))) - 1, len(sizes) - 1)]) if sizes else 0.0
+    return found
+
+
+def simulated(case: Case, load: hf.Workload) -> tuple[dict[str, float], Simulation]:
+    """Play a case, and return what is to be compared."""
+    found = hf.simulate(load, options=case.all_options, table_type=case.table_type, writing=case.writing)
+    numbers = {"files": float(found.summary["base_files"]), "written": float(found.summary["written_bytes"])}
+    for name, share in (("p25", 0.25), ("p50", 0.5), ("p75", 0.75)):
+        numbers[name] = float(quantile(found.sizes, share))
+    return numbers, found
+
+
+def compare(name: str) -> dict[str, object]:
+    """Run one case both ways, and return its numbers and the largest difference."""
+    case = CASES[name]
+    options = {**case.all_options, "hoodie.archive.automatic": "false"}
+    with tempfile.TemporaryDirectory() as folder:
+        load = calibrated(case, Path(folder) / "probe")
+        began = time.monotonic()
+        played, _ = simulated(case, load)
+        seconds = time.monotonic() - began
+        found = real(replace(case, options=options), Path(folder) / "real")
+    differences = {key: played[key] / found[key] - 1 if found[key] else 0.0 for key in found}
+    return {"name": name, "simulated": played, "real": found, "differences": differences, "seconds": seconds}
+
+
+def main() -> int:
+    """Run the cases that are named, or all; return 1 if one differs by more than a tenth."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", default=list(CASES))
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    results = []
+    for name in arguments.names:
+        result = compare(name)
+        results.append(result)
+        print(f"{name}:")
+        for key, difference in result["differences"].items():  # type: ignore[attr-defined]  # as compare returns it
+            values = result["simulated"][key], result["real"][key]  # type: ignore[index]  # as compare returns it
+            print(f"  {key}: simulated {values[0]:,.0f}, real {values[1]:,.0f}, {difference:+.1%}", flush=True)
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(results, indent=1))
+    worst = max(abs(one) for result in results for one in result["differences"].values())  # type: ignore[attr-defined]
+    print(f"largest difference: {worst:.1%}")
+    return int(worst > MOST_DIFFERENT)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,1 @@
+"""Workloads played forward by the rules of sizing and of the services, without rows."""

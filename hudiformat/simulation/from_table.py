@@ -1,0 +1,155 @@
+"""Take a workload and a beginning from a table: what its history says of rows, sizes, partitions and updates."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from hudiformat.errors import NameFormatError, UnsupportedFeatureError
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.naming.file_names import base_name
+from hudiformat.naming.instants import parse_instant
+from hudiformat.services.deciding import since_clustering, since_compaction
+from hudiformat.simulation.start import GivenGroup, Start
+from hudiformat.simulation.workload import Workload
+from hudiformat.table.state import TableState
+from hudiformat.timeline.commit_metadata import WriteStat
+from hudiformat.timeline.table_config import TableType
+from hudiformat.timeline.timeline import Action, Instant
+
+_SERVICES = ("COMPACT", "LOG_COMPACT", "CLUSTER")
+_DEFAULT_INTERVAL = 60.0
+_SEEN = 5
+
+
+@dataclass(slots=True)
+class _History:
+    """What the commits on the active timeline have written; commits of services count as files alone."""
+
+    rows: list[int]
+    updates: int
+    by_partition: Counter[str]
+    base: list[tuple[int, int]]
+    logged_rows: int
+    logged_bytes: int
+    rows_of: dict[tuple[str, str], int]
+    recent: list[tuple[int, int]]
+    times: list[Instant]
+
+
+def history_of(state: TableState) -> _History:
+    """Read the completed commits on the active timeline, the oldest first."""
+    found = _History([], 0, Counter(), [], 0, 0, {}, [], [])
+    for done in state.timeline.completed_writes:
+        metadata = state.metadata(done)
+        stats = metadata.write_stats
+        bases = [stat for stat in stats if not _is_log(stat)]
+        logs = [stat for stat in stats if _is_log(stat)]
+        for stat in bases:
+            found.rows_of[stat.partition_path or "", stat.file_id or ""] = stat.num_writes
+            if stat.num_writes > 0:
+                found.base.append((stat.num_writes, stat.total_write_bytes))
+        if done.action is not Action.REPLACE_COMMIT:
+            counted = bases if done.action is Action.DELTA_COMMIT else stats
+            found.recent.append((sum(s.total_write_bytes for s in counted), sum(s.num_writes for s in counted)))
+        if (metadata.operation_type or "").upper() in _SERVICES:
+            continue
+        inserts, updates = sum(s.num_inserts for s in stats), sum(s.num_update_writes for s in stats)
+        found.rows.append(inserts + updates)
+        found.updates += updates
+        found.times.append(done)
+        for stat in stats:
+            found.by_partition[stat.partition_path or ""] += stat.num_inserts
+        found.logged_rows += sum(s.num_inserts + s.num_update_writes for s in logs)
+        found.logged_bytes += sum(s.total_write_bytes for s in logs)
+    return found
+
+
+def _is_log(stat: WriteStat) -> bool:
+    return base_name(stat.path or "").startswith(".")
+
+
+def workload_from(state: TableState, *, commits: int) -> Workload:
+    """Return a workload of *commits* commits like those on the active timeline of a table.
+
+    The rows of each commit are those of the table's commits in turn.
+
+    Raises:
+        UnsupportedFeatureError: no commit on the active timeline has written rows.
+    """
+    history = history_of(state)
+    total = sum(history.rows)
+    if not total:
+        raise UnsupportedFeatureError(
+            f"{state.storage.root}: cannot take a workload from the table: expected a commit with rows on the active "
+            "timeline, found none; pass a workload",
+            feature="a workload from a table without commits of rows",
+        )
+    row_bytes, file_bytes = _sizes(history.base, state.options.sizing.record_size_estimate)
+    return Workload(
+        commits=commits,
+        rows=round(total / len(history.rows)),
+        trace=tuple(history.rows),
+        interval=_interval(history.times),
+        row_bytes=row_bytes,
+        file_bytes=file_bytes,
+        log_row_bytes=history.logged_bytes / history.logged_rows if history.logged_rows else 0.0,
+        updates=history.updates / total,
+    )
+
+
+def _sizes(files: Sequence[tuple[int, int]], estimate: int) -> tuple[float, int]:
+    """Return the bytes of a row in base files, and those of a file without rows: a line through the files."""
+    if not files:
+        return float(estimate), 0
+    rows, sizes = (np.array(values, np.float64) for values in zip(*files, strict=True))
+    average = float(sizes.sum() / rows.sum())
+    if len(np.unique(rows)) < 2:  # noqa: PLR2004 - a line needs two points
+        return max(average, 0.1), 0
+    slope, fixed = (float(value) for value in np.polyfit(rows, sizes, 1))
+    if slope <= 0 or fixed < 0:
+        return max(average, 0.1), 0
+    return max(slope, 0.1), round(fixed)
+
+
+def _interval(times: Sequence[Instant]) -> float:
+    """Return the seconds between two commits: the median."""
+    try:
+        moments = [parse_instant(one.time) for one in times]
+    except NameFormatError:
+        return _DEFAULT_INTERVAL
+    apart = [(later - earlier).total_seconds() for earlier, later in pairwise(moments)]
+    return max(float(np.median(apart)), 0.001) if apart else _DEFAULT_INTERVAL
+
+
+def start_from(state: TableState, workload: Workload) -> Start:
+    """Return the file groups of a table and the shares that its partitions have of the new rows."""
+    history = history_of(state)
+    slices = state.slices()
+    paths = sorted({one.partition_path for one in slices} | set(history.by_partition))
+    counts = np.array([history.by_partition[path] for path in paths], np.float64)
+    if not counts.sum():
+        counts = np.ones(len(paths))
+    is_mor = state.config.table_type is TableType.MERGE_ON_READ
+    return Start(
+        paths=tuple(paths),
+        shares=counts / counts.sum(),
+        groups=tuple(_given(one, history, workload) for one in slices),
+        recent=tuple(history.recent[-max(state.options.sizing.estimation_commits, _SEEN) :]),
+        deltas=len(since_compaction(state.timeline)) if is_mor else 0,
+        since_clustering=since_clustering(state),
+    )
+
+
+def _given(one: FileSlice, history: _History, workload: Workload) -> GivenGroup:
+    base = 0 if one.base_file is None else one.base_file.size
+    rows = history.rows_of.get((one.partition_path, one.file_id))
+    if rows is None:
+        rows = round(max(base - workload.file_bytes, 0) / workload.row_bytes)
+    if one.base_file is None:
+        rows = round(one.log_bytes / workload.logged_row_bytes)
+    return GivenGroup(one.partition_path, one.file_id, base, one.log_bytes, len(one.log_files), rows)

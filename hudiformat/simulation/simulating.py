@@ -1,0 +1,80 @@
+"""Simulate a workload; compare settings; vary single settings over a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from hudiformat.errors import ArgumentError
+from hudiformat.simulation.board import Board
+from hudiformat.simulation.playing import play
+from hudiformat.simulation.result import Prices, Simulation, result_of
+from hudiformat.simulation.settings import Settings
+from hudiformat.simulation.start import Start
+from hudiformat.simulation.workload import Workload
+
+SAMPLES = 200
+"""The number of moments at which the layout is looked at, if nothing else is said."""
+_MOST_POINTS = 10_000
+
+
+def simulate_workload(
+    workload: Workload,
+    settings: Settings,
+    *,
+    seed: int = 0,
+    samples: int = SAMPLES,
+    prices: Prices | None = None,
+    start: Start | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Simulation:
+    """Play a workload with the settings of a writer; *progress* is told how many commits have been played.
+
+    Raises:
+        ArgumentError: the number of *samples* is not 2 to 100,000, or the workload has too many rows.
+        UnsupportedFeatureError: a state is reached that is not simulated.
+    """
+    if not 2 <= samples <= 100_000:  # noqa: PLR2004 - the first and the last commit
+        raise ArgumentError(f"samples: expected 2 to 100,000, found {samples}", argument="samples")
+    board = Board(workload, settings, seed=seed, samples=samples, start=start)
+    return result_of(board, play(board, progress=progress), prices or Prices())
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The result with one choice of settings; ``is_best`` if no other result writes less and leaves fewer files."""
+
+    chosen: Mapping[str, str]
+    simulation: Simulation
+    is_best: bool = False
+
+
+def choices(varied: Mapping[str, Sequence[str]]) -> Iterator[dict[str, str]]:
+    """Yield each combination of values of the *varied* settings.
+
+    Raises:
+        ArgumentError: there are more than 10,000.
+    """
+    count = 1
+    for values in varied.values():
+        count *= len(values)
+    if count > _MOST_POINTS:
+        raise ArgumentError(f"expected at most {_MOST_POINTS:,} combinations, found {count:,}", argument="vary")
+    for values in product(*varied.values()):
+        yield dict(zip(varied, values, strict=True))
+
+
+def mark_best(points: Sequence[Point]) -> list[Point]:
+    """Return *points* with those marked that are on the Pareto front of bytes written and files that a query reads."""
+
+    def costs(point: Point) -> tuple[float, float]:
+        return point.simulation.summary["written_bytes"], point.simulation.summary["read_files"]
+
+    found = []
+    for one in points:
+        own = costs(one)
+        others = [costs(other) for other in points]
+        is_worse = any(other != own and other[0] <= own[0] and other[1] <= own[1] for other in others)
+        found.append(Point(one.chosen, one.simulation, not is_worse))
+    return found

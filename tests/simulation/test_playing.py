@@ -1,0 +1,177 @@
+"""Playing: many commits at once leave what they leave one by one, and each decision is that of the rules."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hudiformat import Partitions, Workload, simulate
+from hudiformat.errors import ArgumentError, OptionError, UnsupportedFeatureError
+from hudiformat.simulation.board import Board
+from hudiformat.simulation.by_rules import assign
+from hudiformat.simulation.playing import play
+from hudiformat.simulation.settings import Settings
+from hudiformat.simulation.totals import Totals
+
+SMALL = {"hoodie.parquet.max.file.size": "200000", "hoodie.parquet.small.file.limit": "100000"}
+MOR, COW = "MERGE_ON_READ", "COPY_ON_WRITE"
+
+
+def totals(load: Workload, settings: Settings, *, one_by_one: bool, seed: int = 1) -> Totals:
+    return play(Board(load, settings, seed=seed, samples=9), one_by_one=one_by_one)
+
+
+partitions = st.one_of(
+    st.builds(Partitions, count=st.integers(1, 5), spread=st.sampled_from(["even", "zipf"])),
+    st.builds(Partitions, spread=st.just("day"), late=st.sampled_from([0.0, 0.2]), late_days=st.integers(1, 3)),
+)
+workloads = st.builds(
+    Workload,
+    commits=st.integers(1, 90),
+    rows=st.integers(0, 900),
+    interval=st.sampled_from([60.0, 7000.0]),
+    row_bytes=st.sampled_from([10.0, 33.3, 250.0]),
+    file_bytes=st.sampled_from([0, 5000]),
+    updates=st.sampled_from([0.0, 0.3, 0.9]),
+    update_spread=st.sampled_from(["uniform", "newest"]),
+    partitions=partitions,
+    growth=st.sampled_from([0.0, 3.0]),
+    burst_every=st.sampled_from([0, 7]),
+    burst=st.just(5.0),
+)
+indexes = st.sampled_from(["SIMPLE", "INMEMORY", "BUCKET"])
+keys = st.fixed_dictionaries(
+    {
+        "hoodie.index.type": indexes,
+        "hoodie.bucket.index.num.buckets": st.just("4"),
+        "hoodie.parquet.small.file.limit": st.sampled_from(["0", "100000", "199000"]),
+        "hoodie.parquet.max.file.size": st.just("200000"),
+        "hoodie.compact.inline": st.sampled_from(["true", "false"]),
+        "hoodie.compact.inline.max.delta.commits": st.integers(1, 6).map(str),
+        "hoodie.compaction.target.io": st.sampled_from(["512000", "1"]),
+        "hoodie.record.size.estimation.threshold": st.sampled_from(["1.0", "0.01"]),
+        "_hoodie.record.size.estimator.max.commits": st.sampled_from(["5", "0"]),
+    }
+)
+
+
+@given(
+    load=workloads,
+    options=keys,
+    table_type=st.sampled_from([COW, MOR]),
+    engine=st.sampled_from(["hudiformat", "spark", "flink"]),
+    cluster=st.booleans(),
+)
+def test_commits_at_once_leave_what_they_leave_one_by_one(
+    load: Workload, options: dict[str, str], table_type: str, engine: str, cluster: bool
+) -> None:
+    if cluster and options["hoodie.index.type"] != "BUCKET":
+        options = {**options, "hoodie.clustering.inline": "true"}
+    settings = Settings.of(options, table_type=table_type, engine=engine, tasks=2)
+    at_once, one_by_one = (totals(load, settings, one_by_one=way) for way in (False, True))
+    assert at_once.samples == one_by_one.samples
+    for name, column in at_once.columns.items():
+        np.testing.assert_array_equal(column, one_by_one[name], name)
+
+
+@given(load=workloads, table_type=st.sampled_from([COW, MOR]))
+def test_bulk_inserts_open_a_file_group_for_each_task(load: Workload, table_type: str) -> None:
+    settings = Settings.of(SMALL, table_type=table_type, writing="bulk_insert", tasks=3)
+    at_once, one_by_one = (totals(load, settings, one_by_one=way) for way in (False, True))
+    assert at_once.samples == one_by_one.samples
+    new = at_once["rows"] - at_once["updates"]
+    if load.partitions.count == 1 and load.partitions.spread != "day":
+        assert at_once["groups_opened"].tolist() == np.minimum(new, 3).tolist()
+
+
+def test_no_row_is_lost() -> None:
+    found = simulate(Workload(commits=500, rows=333, file_bytes=0), options=SMALL)
+    assert found.layout["rows"][-1].as_py() == 500 * 333
+    assert found.summary["file_groups"] == found.sizes["files"].to_numpy().sum()
+
+
+def test_the_same_seed_gives_the_same_result() -> None:
+    load = Workload(commits=300, rows=1000, file_bytes=0, partitions=Partitions(count=4, spread="zipf"))
+    first, second = (simulate(load, options=SMALL, seed=5) for _ in range(2))
+    assert first.summary == second.summary
+    assert first.commits == second.commits
+    assert simulate(load, options=SMALL, seed=6).commits != first.commits
+
+
+def test_a_lane_is_filled_before_a_file_group_is_opened() -> None:
+    board = Board(Workload(commits=3, rows=100, file_bytes=0), Settings.of(SMALL), seed=1, samples=2)
+    assert assign(board, 0, 250, 1000) == ({}, [200, 50])
+    number = board.add_group(0, 50)  # 5,000 bytes
+    assert assign(board, 0, 250, 1000) == ({number: 195}, [55])
+
+
+def test_a_day_of_commits_into_many_partitions_is_a_few_windows() -> None:
+    load = Workload(commits=1440, rows=400, partitions=Partitions(count=400))
+    found = simulate(load, samples=12)
+    assert found.summary["file_groups"] == 400
+    assert found.commits.num_rows == 1440
+
+
+def test_settings_that_are_not_simulated_are_refused_by_name() -> None:
+    load = Workload(commits=1)
+    with pytest.raises(UnsupportedFeatureError, match="clustering of buckets"):
+        simulate(load, options={"hoodie.index.type": "BUCKET", "hoodie.clustering.inline": "true"})
+    with pytest.raises(UnsupportedFeatureError, match="bulk inserts into buckets"):
+        simulate(load, options={"hoodie.index.type": "BUCKET"}, writing="bulk_insert")
+    with pytest.raises(UnsupportedFeatureError, match="log compaction"):
+        simulate(load, options={"hoodie.log.compaction.enable": "true"}, table_type=MOR)
+    with pytest.raises(UnsupportedFeatureError, match="candidates.limit above 1"):
+        simulate(load, options={"hoodie.merge.small.file.group.candidates.limit": "3"}, table_type=MOR)
+    with pytest.raises(UnsupportedFeatureError, match="partition TTL"):
+        simulate(
+            load, options={"hoodie.partition.ttl.inline": "true", "hoodie.partition.ttl.strategy.days.retain": "3"}
+        )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"engine": "storm"}, "engine: expected hudiformat or spark or flink, found 'storm'"),
+        ({"table_type": "HEAP"}, "table_type: expected COPY_ON_WRITE or MERGE_ON_READ, found 'HEAP'"),
+        ({"writing": "merge"}, "writing: expected upsert or bulk_insert, found 'merge'"),
+        ({"tasks": 0}, "tasks: expected at least 1, found 0"),
+        ({"tasks": 1 << 20, "engine": "flink"}, "expected 1 to 32768 tasks"),
+        ({"samples": 1}, "samples: expected 2 to 100,000, found 1"),
+        ({"options": {"hoodie.no.such": "1"}}, "hoodie.no.such"),
+    ],
+)
+def test_bad_arguments_are_errors_by_name(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        simulate(Workload(commits=1), **arguments)  # type: ignore[arg-type]  # bad on purpose
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"commits": 0}, "commits: expected 1 to 20,000,000, found 0"),
+        ({"updates": 1.5}, "updates: expected 0 to 1, found 1.5"),
+        ({"curve": (1.0,)}, "curve: expected 24 factors"),
+        ({"trace": (-1,)}, "trace: expected 0 to 10,000,000,000, found -1"),
+    ],
+)
+def test_bad_workloads_are_errors_by_name(parts: dict[str, object], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        Workload(**parts)  # type: ignore[arg-type]  # bad on purpose
+
+
+def test_more_rows_than_can_be_counted_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="rows: expected at most"):
+        simulate(Workload(commits=5000, rows=10**9))
+
+
+def test_a_clustering_of_too_many_file_groups_is_refused() -> None:
+    load = Workload(commits=5, rows=100_000, file_bytes=0, partitions=Partitions(count=100))
+    options = {
+        "hoodie.clustering.inline": "true",
+        "hoodie.clustering.inline.max.commits": "3",
+        "hoodie.parquet.small.file.limit": "0",
+    }
+    with pytest.raises(UnsupportedFeatureError, match="expected at most 200,000 small file groups, found 300,000"):
+        simulate(load, options=options, writing="bulk_insert", tasks=1000)
