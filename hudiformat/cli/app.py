@@ -51,11 +51,8 @@ _COMMANDS = {
     "salvage": ("log.salvage", "Copy what is intact of a log file to a new one."),
     "savepoint": ("services", "Keep the files of a commit, so that the table can be restored to it."),
     "schema": ("schema", "Show or change the columns of a table."),
-<<<<<<< HEAD
     "show": ("show", "Show the plan and the metadata of an instant."),
-=======
     "simulate": ("sizing.simulate", "Play a workload forward, and say what files it leaves."),
->>>>>>> b3aed431 (Workloads can be simulated: hf.simulate, Table.simulate, hudiformat simulate)
     "slices": ("slices", "List the file slices of a table."),
     "stats": ("stats", "Add up the files of a table."),
     "store": ("store", "Say what a storage can do for tables."),
