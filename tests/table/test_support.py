@@ -59,11 +59,11 @@ def test_modes_of_version_9() -> None:
         ("OverwriteNonDefaultsWithLatestAvroPayload", COMMIT, (), PartialUpdateMode.IGNORE_DEFAULTS, None),
         ("PartialUpdateAvroPayload", EVENT, ("ts",), PartialUpdateMode.IGNORE_DEFAULTS, None),
         ("AWSDmsAvroPayload", COMMIT, (), None, ("Op", "D")),
-        ("debezium.MySqlDebeziumAvroPayload", EVENT, ("_event_bin_file", "_event_pos"), None, "d"),
+        ("debezium.MySqlDebeziumAvroPayload", EVENT, ("_event_seq",), None, "d"),
         ("debezium.PostgresDebeziumAvroPayload", EVENT, ("_event_lsn",), PartialUpdateMode.FILL_UNAVAILABLE, "d"),
     ],
 )  # fmt: skip
-def test_payload_classes_are_what_an_upgrade_makes_of_them(
+def test_payload_classes_are_what_an_upgrade_makes_of_them_but_for_the_sequence_of_mysql(
     name: str, mode: MergeMode, ordering: tuple[str, ...], partial: PartialUpdateMode | None, marker: Any
 ) -> None:
     found = behaviour(of_payload(name))

@@ -380,8 +380,8 @@ def merge_rule(config: TableConfig, schema: TableSchema, merger: RecordMerger | 
         UnsupportedFeatureError: only Java code defines how records are merged, and *merger* is None.
     """
     found = _own_behaviour(config) if merger is not None else behaviour(config)
-    missing = [one for one in found.ordering_fields if isinstance(one, SequenceField) and one not in schema.arrow.names]
-    if missing:
+    sequences = {one for one in found.ordering_fields if isinstance(one, SequenceField)}
+    if not sequences.issubset(schema.arrow.names):
         raise UnsupportedFeatureError(
             f"the table {config.name!r}: expected the column {SEQUENCE}, by which MySqlDebeziumAvroPayload orders rows "
             "below table version 9, found none; write the table with version 9",
