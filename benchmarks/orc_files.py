@@ -61,14 +61,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ROWS_ALONE: lambda: peer(rows, plain),
             SAME: lambda: peer(same, whole),
         }
-        writing[ROWS_ALONE]()
-        writing[SAME]()
+        peer(rows, plain)
+        peer(same, whole)
         table = hf.open_table(write_table(folder / "read", rows, asked.codec))
         reading = {
             OURS: lambda: table.snapshot(columns=rows.column_names),
-            ROWS_ALONE: lambda: orc.read_table(plain),
+            ROWS_ALONE: lambda: orc.ORCFile(plain).read(),
         }
-        reading_all = {OURS: table.snapshot, SAME: lambda: orc.read_table(whole)}
+        reading_all = {OURS: table.snapshot, SAME: lambda: orc.ORCFile(whole).read()}
         assert table.snapshot(columns=rows.column_names).sort_by("id").equals(rows)  # and all is warm
         found = {
             title: interleaved({peer: timed(action, asked.rows) for peer, action in actions.items()}, asked.rounds)

@@ -13,6 +13,8 @@ import pytest
 from hudiformat import Table, open_table
 from tests.tables import new_table
 
+pytestmark = pytest.mark.unmeasured
+
 KEYS = [pa.field("k", pa.string(), nullable=False), pa.field("ts", pa.int32()), pa.field("p", pa.string())]
 WIDER = [pa.field("k", pa.string(), nullable=False), pa.field("ts", pa.int64()), pa.field("p", pa.string())]
 XY = pa.struct([("x", pa.int64()), ("y", pa.string())])

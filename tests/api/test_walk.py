@@ -12,6 +12,8 @@ import pytest
 import hudiformat
 from tools.walk import Walk, main, walks
 
+pytestmark = pytest.mark.unmeasured
+
 MOST = {  # modules that are handed rows, all modules on the calling thread, frames above a function with rows
     "COPY_ON_WRITE, upsert": (25, 62, 15),
     "COPY_ON_WRITE, snapshot": (6, 25, 12),

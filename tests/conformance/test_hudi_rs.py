@@ -21,6 +21,8 @@ from tests.conformance.test_both_ways import ROW, block_types, create, things
 from tests.rows import assert_same_rows
 from tests.tables import Row, content, new_table, rows
 
+pytestmark = pytest.mark.unmeasured
+
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
 BLOCK_FORMAT = "hoodie.logfile.data.block.format"
 READ_OPTIMIZED = {"hoodie.read.use.read_optimized.mode": "true"}

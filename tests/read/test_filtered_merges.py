@@ -13,6 +13,8 @@ from hudiformat import Table
 from hudiformat.file_group.base_file.parquet import ParquetBaseFile
 from tests.tables import SCHEMA, content, new_table
 
+pytestmark = pytest.mark.unmeasured
+
 COUNT = 6000
 KINDS = [
     {},

@@ -11,6 +11,8 @@ import pytest
 import hudiformat as hf
 from tests.tables import tree
 
+pytestmark = pytest.mark.unmeasured
+
 INNER = pa.struct([("k", pa.string()), ("p", pa.string()), ("deep", pa.struct([("n", pa.int32())]))])
 SCHEMA = pa.schema([("o", pa.int64()), ("st", INNER), ("v", pa.int32())])
 

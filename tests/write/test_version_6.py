@@ -21,6 +21,8 @@ from hudiformat.write.write import WriteTask
 from tests.metadata_table.tables import check_listing
 from tests.tables import Clock, Row, content, data_files, multiset, new_table, rows, tree
 
+pytestmark = pytest.mark.unmeasured
+
 FIRST = (("a", 1, "x", 1), ("b", 1, "x", 1))
 
 

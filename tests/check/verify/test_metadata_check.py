@@ -12,6 +12,8 @@ from hudiformat.check.verify.metadata_check import findings_of_metadata_table
 from tests.foreign import foreign_tables
 from tests.tables import new_table, rows, unpack
 
+pytestmark = pytest.mark.unmeasured
+
 
 def messages(table: Table) -> list[str]:
     return [finding.message for finding in findings_of_metadata_table(table._context.state())]

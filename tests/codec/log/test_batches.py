@@ -15,6 +15,8 @@ from hudiformat.codec.log.build import data_block, delete_block, rollback_block
 from hudiformat.codec.log.frame import BlockType
 from hudiformat.errors import CorruptBlockError, DecodeError, SchemaError, TruncatedBlockError, UnsupportedVersionError
 
+pytestmark = pytest.mark.unmeasured
+
 
 def _block(*numbers: int, schema: pa.Schema | None = None) -> LogBlock:
     texts = pa.array([f"row {n}" for n in numbers], pa.string())

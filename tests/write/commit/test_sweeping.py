@@ -15,6 +15,8 @@ from tests.requests import RecordingStorage
 from tests.tables import Clock, content, new_table, rows, tree
 from tests.write.commit.support import abandoned, of_instant
 
+pytestmark = pytest.mark.unmeasured
+
 SERVICES = {
     "hudiformat.sync": "false",
     "hoodie.keep.max.commits": "3",

@@ -17,6 +17,8 @@ from hudiformat.codec.avro.schema import arrow_to_avro
 from tests.codec.avro.builders import framed_records, record_schema
 from tests.codec.avro.compiled.paths import KERNELS, by_numba, by_numpy, decoded_by
 
+pytestmark = pytest.mark.unmeasured
+
 
 def rows(count: int) -> pa.RecordBatch:
     texts = [None if index % 7 == 0 else "\u00e9" * (index % 11) + "text" for index in range(count)]
