@@ -32,11 +32,19 @@ def simulate_workload(
     """Play a workload with the settings of a writer; *progress* is told how many commits have been played.
 
     Raises:
-        ArgumentError: the number of *samples* is not 2 to 100,000, or the workload has too many rows.
+        ArgumentError: the number of *samples* is not 2 to 100,000, the workload has too many rows, or
+            none of them fits into a file.
         UnsupportedFeatureError: a state is reached that is not simulated.
     """
     if not 2 <= samples <= 100_000:  # noqa: PLR2004 - the first and the last commit
         raise ArgumentError(f"samples: expected 2 to 100,000, found {samples}", argument="samples")
+    most = settings.options.sizing.max_file_size
+    if not settings.has_buckets and workload.file_bytes + workload.row_bytes > most:
+        raise ArgumentError(
+            f"file_bytes: expected less than {most:,}, hoodie.parquet.max.file.size, found {workload.file_bytes:,}: no "
+            "row would fit into a file",
+            argument="file_bytes",
+        )
     board = Board(workload, settings, seed=seed, samples=samples, start=start)
     return result_of(board, play(board, progress=progress), prices or Prices())
 

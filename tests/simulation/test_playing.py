@@ -175,3 +175,8 @@ def test_a_clustering_of_too_many_file_groups_is_refused() -> None:
     }
     with pytest.raises(UnsupportedFeatureError, match="expected at most 200,000 small file groups, found 300,000"):
         simulate(load, options=options, writing="bulk_insert", tasks=1000)
+
+
+def test_files_into_which_no_row_fits_are_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"file_bytes: expected less than 1,000, .* no row would fit into a file"):
+        simulate(Workload(commits=2), options={"hoodie.parquet.max.file.size": "1000"})
