@@ -142,6 +142,11 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         f"the index {ANY}": "HBase, and indexes of engines other than Spark",
         "timestamp formatter": "a pattern in which a field is twice, or letters that Java may read as another field",
     },
+    "A simulation would say something else": {
+        f"simulation of {ANY}": "its rules are not played, so files and bytes would be wrong",
+        "simulation of a clustering of so many file groups": "a plan for each of them would take minutes and gigabytes",
+        "a workload from a table without commits of rows": "there is nothing to take it from; a workload can be passed",
+    },
     "PySpark": {
         "data source on PySpark 3": "Python data sources are new in PySpark 4; the functions of hudiformat.spark work",
         f"{ANY} on PySpark {ANY}": "Spark has what is needed from the named version on",

@@ -123,6 +123,7 @@ SHORT = (
     "restore",
     "writers",
     "verify",
+    "simulate",
     "log_merge",
     "lazy",
     "branch",

@@ -66,6 +66,7 @@ FEATURES = (
     Feature("duckdb", "query in DuckDB", ALL // PARTITIONS),
     Feature("writers", "two writers at once, both succeed", ALL + 2 * CHANGED),
     Feature("verify", "report damaged or missing files", True),
+    Feature("simulate", "say what files the next 1,000 commits will leave", True),
     Feature("log_merge", "merge-on-read: write updates to logs, read merged", (ALL, CHANGED)),
 )
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import hudiformat as hf
-from benchmarks.peers.features import CHANGED, ROWS, SCHEMA, Peer, rows, small
+from benchmarks.peers.features import CHANGED, PARTITIONS, ROWS, SCHEMA, Peer, rows, small
 
 TOGETHER = {
     "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
@@ -162,6 +162,9 @@ class HudiFormat(Peer):
     def verify(self, table: hf.Table) -> bool:
         next(Path(table.path).rglob("*.parquet")).unlink()
         return len(table.verify()) == 1
+
+    def simulate(self, table: hf.Table) -> Any:
+        return table.simulate(commits=1000).summary["base_files"] >= PARTITIONS
 
     def log_merge(self, table: hf.Table) -> tuple[int, int]:
         table.upsert(rows(0, CHANGED, ts=2, v=1))

@@ -22,6 +22,8 @@ pytestmark = pytest.mark.unmeasured
 UNSOUND = ("-cut-mid-block", "-flip-", "-garbage-", "inflight", "pending")
 SOUND = [name for name in NAMES if not any(word in name for word in UNSOUND)]
 FOREIGN = foreign_tables.names("")
+LIES = foreign_tables.names("wrong-labels")
+"""Tables with times whose label is wrong, which verify finds (test_label_check.py)."""
 
 
 def unpacked(name: str, root: Path) -> Path:
@@ -29,7 +31,7 @@ def unpacked(name: str, root: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sample([*SOUND, *FOREIGN], of=8))
+@pytest.mark.parametrize("name", sample([*SOUND, *(name for name in FOREIGN if name not in LIES)], of=8))
 def test_nothing_is_wrong_with_a_sound_table(name: str, tmp_path: Path) -> None:
     check_sound(unpacked(name, tmp_path))
 

@@ -1,0 +1,1 @@
+"""Commands about instants: which there are, and what each did."""
