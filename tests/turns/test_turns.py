@@ -27,14 +27,12 @@ def test_hudi_and_hudiformat_take_turns(hudi: RealHudi, tmp_path: Path, kind: Ki
     machine.theirs.drop_table()
 
 
-STEPS = 30 if LONG else 4
-
-
+@only_long  # each layout has a test_both_write_in_turns, which takes some turns in any run
 @pytest.mark.hudi
-@pytest.mark.parametrize("kind", sample(OTHERS, of=len(OTHERS)), ids=str)
+@pytest.mark.parametrize("kind", OTHERS, ids=str)
 def test_they_take_turns_on_tables_of_every_layout(hudi: RealHudi, tmp_path: Path, kind: Kind) -> None:
     machine = Machine(hudi, tmp_path / "t", kind, seed=1)
-    run(machine, steps=STEPS)
+    run(machine, steps=30)
     machine.theirs.drop_table()
 
 
@@ -45,5 +43,5 @@ CHANGE_DATA = kinds_of_change_data()
 @pytest.mark.parametrize("kind", sample(CHANGE_DATA, of=len(CHANGE_DATA)), ids=str)
 def test_they_take_turns_on_tables_shaped_like_change_data(hudi: RealHudi, tmp_path: Path, kind: ChangeKind) -> None:
     machine = ChangeDataMachine(hudi, tmp_path / "t", kind, seed=1)
-    run(machine, steps=STEPS)
+    run(machine, steps=30 if LONG else 4)
     machine.theirs.drop_table()
