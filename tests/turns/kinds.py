@@ -99,11 +99,12 @@ LAYOUTS = {
         has_hudis_values=False,
     ),
     "custom times": Layout(
-        {TYPE: "EPOCHMILLISECONDS", OUTPUT: "yyyyMMdd"},
-        hudis={
-            "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.CustomKeyGenerator",
+        {  # below version 8 no property says the type of the partition column
+            TYPE: "EPOCHMILLISECONDS",
+            OUTPUT: "yyyyMMdd",
             "hoodie.datasource.write.partitionpath.field": "p:TIMESTAMP",
         },
+        hudis={"hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.CustomKeyGenerator"},
         type=pa.int64(),
         places=_TIMES,
         has_hudis_values=False,
