@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hudiformat.cli.timeline import show
 from tests.cli.support import Command
 from tests.timeline.conftest import GOLDEN, unpacked_table
 
@@ -94,11 +95,11 @@ def test_groups_of_a_clustering_and_files_of_a_savepoint(command: Command, tmp_p
     assert len(files) == 2
 
 
-def test_more_texts_than_a_cell_takes_are_a_line_each(command: Command, tmp_path: Path) -> None:
-    table = unpacked_table(GOLDEN / "v6-mor-archived-h0150.zip", tmp_path)
-    for instant in command("timeline", "--archived", "--json", table).json:
-        if instant["action"] == "clean":
-            command("show", table, instant["instant"])
+def test_more_texts_than_a_cell_takes_are_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    for count, expected in ((6, ["  p:", "    files", "    0, 1, 2, 3, 4, 5"]), (7, None)):
+        show._print_record({"p": [{"files": [str(number) for number in range(count)]}]}, "  ")
+        lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+        assert lines == (expected or ["  p:", "    1:", "      files:", *(f"        {n}" for n in range(count))])
 
 
 def test_the_metadata_table_has_instants_too(command: Command, tmp_path: Path) -> None:
