@@ -307,6 +307,8 @@ ONLY: dict[str, Callable[[Machine], object]] = {
     "log_compact": lambda one: one.kind.is_mor,
     "delete_partitions": lambda one: one.expected.rows().live,
     "add_column": lambda one: len(one.columns.types) < 14,
+    # In version 8 Hudi 1.2.0's conditions fail on statistics of int and long (ClassCastException), in its tables too.
+    "widen_column": lambda one: one.kind.version != 8,
     "savepoint": lambda one: one.instants(),
     "delete_savepoint": Machine.savepoints,
     "restore": Machine.savepoints,
