@@ -7,8 +7,9 @@ from collections import Counter
 import numpy as np
 import numpy.typing as npt
 
-from hudiformat.simulation.board import NOBODY, Board
-from hudiformat.simulation.groups import FRACTION, HITS
+from hudiformat.simulation.board import Board
+from hudiformat.simulation.groups import FRACTION, HITS, NOBODY
+from hudiformat.simulation.lanes import assigner, numbers_of, verdicts
 from hudiformat.simulation.settings import Engine
 from hudiformat.sizing.flink import NEW_GROUP
 from hudiformat.sizing.record_size import RecordSize
@@ -26,13 +27,13 @@ def play_by_rules(board: Board, commit: int, lanes: Numbers, rows: Numbers, aver
     size = records = 0
     for lane, count in zip(lanes.tolist(), rows.tolist(), strict=True):
         known, opened = assign(board, lane, count, average)
-        if board.kind is Kind.MOR_BLIND and board.rates.is_any:
+        if board.kind is Kind.MOR_BLIND and board.updates.rates.is_any:
             _move_updates(board, commit, int(board.lanes["target"][lane]), known)
         for number, taken in known.items():
             entry = _fill(board, commit, number, taken)
             size, records = size + entry[0], records + entry[1]
-        for taken in opened:
-            entry = _open(board, commit, lane, taken)
+        for file_id, taken in opened:
+            entry = _open(board, commit, lane, file_id, taken)
             size, records = size + entry[0], records + entry[1]
         if board.settings.engine is Engine.FLINK:  # a new group takes rows until the second commit after it
             left = int(board.lanes["unsettled"][lane])
@@ -40,24 +41,24 @@ def play_by_rules(board: Board, commit: int, lanes: Numbers, rows: Numbers, aver
     return size, records
 
 
-def assign(board: Board, lane: int, rows: int, average: int) -> tuple[dict[int, int], list[int]]:
-    """Return how many new rows each file group of a lane gets, and each of the new file groups."""
-    verdicts = () if board.opens_always else board.verdicts(lane)
-    number_of = board.numbers_of(lane)
-    if not board.settings.uses_flink or board.opens_always:
-        plan = plan_partition(board.path_of(lane), rows, verdicts, RecordSize(average), board.sizing)
+def assign(board: Board, lane: int, rows: int, average: int) -> tuple[dict[int, int], list[tuple[str | None, int]]]:
+    """Return how many new rows each file group of a lane gets, and each of the new ones, with an id if it has one."""
+    found = () if board.settings.opens_always else verdicts(board, lane)
+    number_of = numbers_of(board, lane)
+    if not board.settings.uses_flink or board.settings.opens_always:
+        plan = plan_partition(board.path_of(lane), rows, found, RecordSize(average), board.sizing)
         known = {number_of[one.file_id]: one.records for one in plan.buckets if one.file_id is not None}
-        return known, [one.records for one in plan.buckets if one.file_id is None]
+        return known, [(None, one.records) for one in plan.buckets if one.file_id is None]
     placed: Counter[tuple[str, bool]] = Counter()
-    for placement in board.assigner(lane, verdicts, average).insert(board.path_of(lane), rows):
+    for placement in assigner(board, lane, found, average).insert(board.path_of(lane), rows):
         placed[placement.file_id, placement.tag == NEW_GROUP] += placement.records
     known = {
         # The assigner may go on with a group that it has opened, although no rule calls it small any more.
-        number_of[file_id] if file_id in number_of else board.number_of(file_id): records
+        number_of[file_id] if file_id in number_of else board.groups.number_of(file_id): records
         for (file_id, is_new), records in placed.items()
         if not is_new
     }
-    return known, [records for (_, is_new), records in placed.items() if is_new]
+    return known, [(file_id, records) for (file_id, is_new), records in placed.items() if is_new]
 
 
 def _move_updates(board: Board, commit: int, target: int, known: dict[int, int]) -> None:
@@ -65,7 +66,7 @@ def _move_updates(board: Board, commit: int, target: int, known: dict[int, int])
 
     The rates expect that the new rows go to the *target*.
     """
-    groups, rates = board.groups, board.rates
+    groups, rates = board.groups, board.updates.rates
     filled = [number for number in known if number != target and number < len(rates.hits)]
     signs = [(number, -1) for number in filled]
     if target != NOBODY and target not in known:
@@ -82,7 +83,7 @@ def _move_updates(board: Board, commit: int, target: int, known: dict[int, int])
 def _fill(board: Board, commit: int, number: int, rows: int) -> tuple[int, int]:
     """Write new rows to a file group, and return the bytes and records that count for the estimate."""
     groups, totals = board.groups, board.totals
-    if board.logs_new_rows:
+    if board.settings.logs_new_rows:
         groups["log_rows"][number] += rows
         groups["log_files"][number] += 1
         size = (rows * board.row.log >> FRACTION) + board.row.block
@@ -99,22 +100,22 @@ def _fill(board: Board, commit: int, number: int, rows: int) -> tuple[int, int]:
     return size, int(groups["rows"][number] + groups["given"][number])
 
 
-def _open(board: Board, commit: int, lane: int, rows: int) -> tuple[int, int]:
-    """Write new rows to new file groups, of which each takes what a file holds."""
+def _open(board: Board, commit: int, lane: int, file_id: str | None, rows: int) -> tuple[int, int]:
+    """Write new rows to new file groups, of which each takes what a file holds; the first has the *file_id*, if there is one."""
     totals, size = board.totals, 0
     most = board.most_rows_of_file
     for start in range(0, rows, most):
         taken = min(most, rows - start)
-        if board.opens_always:
+        if board.settings.opens_always:
             board.add_equal(lane, taken, 1, 1)
         else:
-            board.add_group(lane, taken)
-        if board.logs_new_rows:
+            board.add_group(lane, taken, None if start else file_id)
+        if board.settings.logs_new_rows:
             size += (taken * board.row.log >> FRACTION) + board.row.block
         else:
             size += (taken * board.row.base >> FRACTION) + board.row.file
-        totals.add("log_files" if board.logs_new_rows else "base_files", commit, 1 << FRACTION)
+        totals.add("log_files" if board.settings.logs_new_rows else "base_files", commit, 1 << FRACTION)
         totals.add("groups_opened", commit, 1)
     totals.add("written_bytes", commit, size)
-    counts = not board.logs_new_rows or board.settings.uses_flink
+    counts = not board.settings.logs_new_rows or board.settings.uses_flink
     return (size, rows) if counts else (0, 0)

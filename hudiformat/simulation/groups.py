@@ -22,6 +22,8 @@ FRACTION = 10
 """The bits behind the point of bytes per row, and of numbers of files that are expected values."""
 HITS = 20
 """The bits behind the point of how often a file group is expected to be updated."""
+NOBODY = -1
+"""The number of a file group that is none."""
 _WRITTEN_BY = "0-0-0"
 _COLUMNS = (
     "lane",
@@ -95,6 +97,10 @@ class Groups:
         self.ids = {int(numbers[at]): file_id for at, file_id in self.ids.items() if is_kept[at]}
         self.length = int(is_kept.sum())
         return numbers
+
+    def number_of(self, file_id: str) -> int:
+        """Return the number of a file group."""
+        return next(number for number, known in self.ids.items() if known == file_id)
 
     def base_bytes(self) -> Numbers:
         """Return the bytes of the base files."""

@@ -11,6 +11,7 @@ from hudiformat.services.clustering_plan import chosen_partitions, eligible_slic
 from hudiformat.services.compaction import choose_to_compact
 from hudiformat.simulation.board import Board
 from hudiformat.simulation.groups import FRACTION, HITS
+from hudiformat.simulation.lanes import choose_target
 
 Numbers = npt.NDArray[np.int64]
 
@@ -57,20 +58,14 @@ def compact_now(board: Board, commit: int) -> None:
         ("compactions", 1),
     ):
         totals.add(name, commit, value)
-    board.remember_service(round(after), round(rows))
+    board.recent.add([(round(after), round(rows))])
     board.deltas = 0
     board.since_clustering += 1
-    board.end_epoch()
-    average = board.average_now()
+    board.updates.end_epoch()
+    average = board.recent.average()
     for lane in board.active.tolist():
-        if board.lanes["hidden"][lane] or board.logs_new_rows:
-            board.choose_target(lane, average)
-
-
-def clustering_is_due(board: Board) -> bool:
-    """Return whether a clustering runs after this commit."""
-    every = board.settings.options.clustering.inline_commits
-    return board.may_cluster and board.since_clustering >= every and board.has_groups_to_cluster()
+        if board.lanes["hidden"][lane] or board.settings.logs_new_rows:
+            choose_target(board, lane, average)
 
 
 def cluster_now(board: Board, commit: int) -> None:
@@ -87,13 +82,13 @@ def cluster_now(board: Board, commit: int) -> None:
         if len(plans) >= options.most_groups:
             break
         own = np.flatnonzero(partition_of == board.paths.index(path)).tolist()
-        slices = eligible_slices(board.slices(own, path), frozenset(), options)
+        slices = eligible_slices(groups.slices_of(own, path), frozenset(), options)
         for found, files in group_slices(slices, options, board.sizing.max_file_size):
             plans.append(([number_of[one.file_id] for one in found], files))
     plans = plans[: options.most_groups]
     if not plans:
         return
-    average = board.average_now()
+    average = board.recent.average()
     touched: set[int] = set()
     gone = np.zeros(groups.length, bool)
     for numbers, files in plans:
@@ -103,9 +98,9 @@ def cluster_now(board: Board, commit: int) -> None:
     board.remove(np.concatenate([gone, np.zeros(groups.length - len(gone), bool)]))
     board.totals.add("clusterings", commit, 1)
     board.since_clustering = 0
-    board.end_epoch()
+    board.updates.end_epoch()
     for lane in sorted(touched):
-        board.choose_target(lane, average)
+        choose_target(board, lane, average)
 
 
 def _rewrite(board: Board, commit: int, numbers: list[int], files: int) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudiformat.simulation.board import CLASSES, Board
+from hudiformat.simulation.board import Board
 from hudiformat.simulation.groups import FRACTION
+from hudiformat.simulation.samples import CLASSES
 from hudiformat.simulation.settings import Settings
 from hudiformat.simulation.totals import Totals
 from hudiformat.simulation.workload import Workload

@@ -146,6 +146,21 @@ class Settings:
         return self.writing is not Writing.BULK_INSERT and self.options.sizing.small_file_limit > 0
 
     @property
+    def logs_new_rows(self) -> bool:
+        """Whether new rows go to log files."""
+        return self.kind is Kind.MOR and self.writing is not Writing.BULK_INSERT
+
+    @property
+    def opens_always(self) -> bool:
+        """Whether new rows go to new file groups, whatever there is."""
+        return not self.has_buckets and not self.fills_small_files
+
+    @property
+    def buckets(self) -> int:
+        """The buckets of a partition."""
+        return self.options.num_buckets
+
+    @property
     def compacts(self) -> bool:
         """Whether a compaction runs after a commit when it is due."""
         return self.table_type is TableType.MERGE_ON_READ and self.options.services.compact_inline

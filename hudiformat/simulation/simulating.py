@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from hudiformat.errors import ArgumentError
-from hudiformat.simulation.board import Board
+from hudiformat.simulation.lanes import new_board
 from hudiformat.simulation.playing import play
 from hudiformat.simulation.result import Prices, Simulation, result_of
 from hudiformat.simulation.settings import Settings
@@ -45,8 +45,8 @@ def simulate_workload(
             "row would fit into a file",
             argument="file_bytes",
         )
-    board = Board(workload, settings, seed=seed, samples=samples, start=start)
-    return result_of(board, play(board, progress=progress), prices or Prices())
+    board = new_board(workload, settings, seed=seed, start=start)
+    return result_of(board, play(board, samples=samples, progress=progress), prices or Prices())
 
 
 @dataclass(frozen=True, slots=True)

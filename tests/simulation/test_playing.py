@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from hudiformat import Partitions, Workload, simulate
 from hudiformat.errors import ArgumentError, OptionError, UnsupportedFeatureError
-from hudiformat.simulation.board import Board
 from hudiformat.simulation.by_rules import assign
+from hudiformat.simulation.lanes import new_board
 from hudiformat.simulation.playing import play
 from hudiformat.simulation.settings import Settings
 from hudiformat.simulation.totals import Totals
@@ -20,7 +20,7 @@ MOR, COW = "MERGE_ON_READ", "COPY_ON_WRITE"
 
 
 def totals(load: Workload, settings: Settings, *, one_by_one: bool, seed: int = 1) -> Totals:
-    return play(Board(load, settings, seed=seed, samples=9), one_by_one=one_by_one)
+    return play(new_board(load, settings, seed=seed), samples=9, one_by_one=one_by_one)
 
 
 partitions = st.one_of(
@@ -76,6 +76,15 @@ def test_commits_at_once_leave_what_they_leave_one_by_one(
         np.testing.assert_array_equal(column, one_by_one[name], name)
 
 
+def test_flinks_assigner_goes_on_with_a_file_group_that_one_commit_has_filled() -> None:
+    """A burst fills the group, so it is not small after its commit, but the assigner has its id for one more."""
+    keys = {**SMALL, "hoodie.clustering.inline": "true"}
+    load = Workload(commits=14, rows=76, row_bytes=33.3, file_bytes=5000, burst_every=7, burst=5.0)
+    settings = Settings.of(keys, engine="flink", tasks=2)
+    at_once, one_by_one = (totals(load, settings, one_by_one=way) for way in (False, True))
+    assert at_once.samples == one_by_one.samples
+
+
 @given(load=workloads, table_type=st.sampled_from([COW, MOR]))
 def test_bulk_inserts_open_a_file_group_for_each_task(load: Workload, table_type: str) -> None:
     settings = Settings.of(SMALL, table_type=table_type, writing="bulk_insert", tasks=3)
@@ -101,10 +110,10 @@ def test_the_same_seed_gives_the_same_result() -> None:
 
 
 def test_a_lane_is_filled_before_a_file_group_is_opened() -> None:
-    board = Board(Workload(commits=3, rows=100, file_bytes=0), Settings.of(SMALL), seed=1, samples=2)
-    assert assign(board, 0, 250, 1000) == ({}, [200, 50])
+    board = new_board(Workload(commits=3, rows=100, file_bytes=0), Settings.of(SMALL), seed=1)
+    assert assign(board, 0, 250, 1000) == ({}, [(None, 200), (None, 50)])
     number = board.add_group(0, 50)  # 5,000 bytes
-    assert assign(board, 0, 250, 1000) == ({number: 195}, [55])
+    assert assign(board, 0, 250, 1000) == ({number: 195}, [(None, 55)])
 
 
 def test_a_day_of_commits_into_many_partitions_is_a_few_windows() -> None:

@@ -13,6 +13,7 @@ from hudiformat.api.reading import context_of
 from hudiformat.simulation.board import Board
 from hudiformat.simulation.by_rules import assign
 from hudiformat.simulation.from_table import start_from, workload_from
+from hudiformat.simulation.lanes import new_board
 from hudiformat.simulation.settings import Settings
 from hudiformat.sink.packing import Packing, pack
 from tests.simulation.support import rows_of, written_table
@@ -25,7 +26,7 @@ MOR = "MERGE_ON_READ"
 def board_with(*sizes: int, rows: int = 1) -> Board:
     """A table of files of these bytes, whose rows take 1,000 bytes."""
     load = Workload(commits=1, rows=rows, row_bytes=1000.0, file_bytes=0)
-    board = Board(load, Settings.of(LIMITS), seed=1, samples=2)
+    board = new_board(load, Settings.of(LIMITS), seed=1)
     for size in sizes:
         number = board.add_group(0, 0)
         board.groups["fixed"][number] = size
@@ -40,11 +41,11 @@ def test_files_of_40_80_90_130_and_105_mb_with_a_limit_of_100() -> None:
         80: 40_000,
         90: 30_000,
     }
-    assert opened == [120_000, 120_000, 60_000]
+    assert opened == [(None, 120_000), (None, 120_000), (None, 60_000)]
 
 
 def test_300_thousand_rows_that_are_left_over_at_120_thousand_a_file() -> None:
-    assert assign(board_with(), 0, 300_000, 1000) == ({}, [120_000, 120_000, 60_000])
+    assert assign(board_with(), 0, 300_000, 1000) == ({}, [(None, 120_000), (None, 120_000), (None, 60_000)])
     found = simulate(
         Workload(commits=1, rows=300_000, row_bytes=1000.0, file_bytes=0),
         options={**LIMITS, "hoodie.copyonwrite.record.size.estimate": "1000"},
@@ -144,12 +145,12 @@ def test_the_plan_of_one_commit_is_the_plan_of_the_writer(tmp_path: Path) -> Non
         state = context_of(table).state()
         load = workload_from(state, commits=1)
         settings = Settings.of({}, table_type="COPY_ON_WRITE", onto=state.options)
-        board = Board(load, settings, seed=1, samples=2, start=start_from(state, load))
-        known, opened = assign(board, 0, count, board.average_now())
+        board = new_board(load, settings, seed=1, start=start_from(state, load))
+        known, opened = assign(board, 0, count, board.recent.average())
         assert {board.groups.ids[number]: rows for number, rows in known.items()} == {
             one.file_id: one.records for one in plan.buckets if one.file_id is not None
         }
-        assert opened == [one.records for one in plan.buckets if one.file_id is None]
+        assert [rows for _, rows in opened] == [one.records for one in plan.buckets if one.file_id is None]
 
 
 def test_a_table_goes_on_as_its_history_says(tmp_path: Path) -> None:

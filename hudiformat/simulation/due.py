@@ -1,0 +1,77 @@
+"""When compaction and clustering of a simulated table are due, and which commits may be played at once with them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from hudiformat.simulation.board import Board
+from hudiformat.simulation.rates import FAR
+from hudiformat.sizing.small_files import Kind
+
+Flags = npt.NDArray[np.bool_]
+
+
+def _compactions_are_chosen(board: Board) -> bool:
+    """Return whether a compaction may leave file groups out, so that each has to be planned."""
+    services = board.settings.options.services
+    if not board.settings.compacts:
+        return False
+    if services.compaction_log_size or services.compaction_log_files > 1:
+        return True
+    total = int(board.groups.base_bytes().sum() + board.groups.log_bytes().sum())
+    most = 2 * (total + int(board.row.of_base(board.new[-1:])[0] + board.row.of_log(board.new[-1:])[0]))
+    return most >= services.compaction_target_io_mb << 20
+
+
+def compactions_end_windows(board: Board) -> bool:
+    """Return whether no commit is played at once with one before a compaction."""
+    return _compactions_are_chosen(board) or (board.settings.opens_always and board.settings.compacts)
+
+
+def until_compaction(board: Board) -> int:
+    """Return how many commits it takes until a compaction is due."""
+    return max(board.settings.options.services.compact_delta_commits - board.deltas, 1)
+
+
+def until_clustering(board: Board) -> int:
+    """Return how many commits it takes until a clustering is due; far, if no partition has anything to cluster."""
+    settings = board.settings
+    if not settings.options.clustering.inline or not (settings.opens_always or _has_groups_to_cluster(board)):
+        return FAR
+    left = settings.options.clustering.inline_commits - board.since_clustering
+    return max(left // 2 if settings.compacts else left, 1)  # each commit may bring a compaction, a commit as well
+
+
+def _has_groups_to_cluster(board: Board) -> bool:
+    """Return whether a partition has two small file groups, or one that may have log files."""
+    groups, options = board.groups, board.settings.options.clustering
+    if not groups.length:
+        return False
+    sizes = np.where(groups["has_base"] > 0, groups.base_bytes() // groups["count"], 0)
+    is_small = sizes < options.small_file_limit
+    gets_logs = board.kind is not Kind.COW and (board.settings.logs_new_rows or bool(board.load.updates))
+    if is_small.any() and gets_logs:
+        return True
+    partition = board.lanes["partition"][groups["lane"]]
+    return bool((np.bincount(partition[is_small], groups["count"][is_small]) > 1).any())
+
+
+def compactions_due(board: Board, width: int) -> Flags:
+    """Return after which of the next *width* commits a compaction of all log files runs."""
+    if not board.settings.compacts or compactions_end_windows(board):
+        return np.zeros(width, bool)
+    every = board.settings.options.services.compact_delta_commits
+    found: Flags = (board.deltas + 1 + np.arange(width)) % every == 0
+    return found
+
+
+def compaction_is_due(board: Board) -> bool:
+    """Return whether a compaction runs after this commit."""
+    return board.settings.compacts and board.deltas >= board.settings.options.services.compact_delta_commits
+
+
+def clustering_is_due(board: Board) -> bool:
+    """Return whether a clustering runs after this commit."""
+    options = board.settings.options.clustering
+    return options.inline and board.since_clustering >= options.inline_commits and _has_groups_to_cluster(board)
