@@ -24,17 +24,7 @@ from hudiformat.report.gathering import gather
 from hudiformat.storage.local import LocalStorage
 from hudiformat.table.state import TableContext
 
-_SCRIPTS = (
-    "format.js",
-    "elements.js",
-    "cursor.js",
-    "lists.js",
-    "treemap.js",
-    "charts.js",
-    "sections.js",
-    "theme.js",
-    "start.js",
-)
+_COMMON = ("format.js", "elements.js", "cursor.js", "lists.js", "curves.js", "charts.js", "theme.js")
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 """Characters that are escaped in JSON; lone surrogates, which file names may contain, cannot be encoded in UTF-8."""
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
@@ -42,18 +32,18 @@ _PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 def page_of(facts: TableFacts) -> str:
     """Return the HTML of the page, which has to be encoded in UTF-8."""
-    return fill_page("page.html", _SCRIPTS, facts.as_json())
+    return fill_page("report.html", ("treemap.js", "sections.js", "start.js"), facts.as_json())
 
 
-def fill_page(frame: str, scripts: Sequence[str], facts: Mapping[str, object]) -> str:
-    """Return the HTML of a page: the file *frame* with the style, the *scripts* and the *facts* that they draw."""
-    style, script = _asset("page.css"), _script(tuple(scripts))
+def fill_page(main: str, scripts: Sequence[str], facts: Mapping[str, object]) -> str:
+    """Return the HTML of a page: the sections of the file *main*, the style, the *scripts*, and their *facts*."""
+    style, script = _asset("page.css"), _script((*_COMMON, *scripts))
     policy = (
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
     )
-    parts = {"policy": policy, "style": style, "script": script, "data": embed_json(facts)}
-    return _PLACE.sub(lambda place: parts[place[1]], _asset(frame))
+    parts = {"policy": policy, "style": style, "script": script, "main": _asset(main), "data": embed_json(facts)}
+    return _PLACE.sub(lambda place: parts[place[1]], _asset("frame.html"))
 
 
 def embed_json(value: Mapping[str, object]) -> str:

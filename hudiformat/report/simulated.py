@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from hudiformat.report.page import fill_page
 from hudiformat.simulation.simulating import Point
 
-_SCRIPTS = ("format.js", "elements.js", "cursor.js", "lists.js", "charts.js", "curves.js", "theme.js", "simulated.js")
 _CURVES = ("seconds", "groups", "small_groups", "base_bytes", "log_bytes", "kept_bytes", "base_files", "log_files")
 
 
 def page_of_simulations(points: Sequence[Point]) -> str:
     """Return the HTML of a page about simulations, which has to be encoded in UTF-8."""
     facts = {"runs": [_facts_of(point) for point in points]}
-    return fill_page("simulated.html", _SCRIPTS, facts)
+    return fill_page("simulated.html", ("simulated.js",), facts)
 
 
 def _facts_of(point: Point) -> dict[str, object]:

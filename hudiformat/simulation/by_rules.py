@@ -101,7 +101,7 @@ def _fill(board: Board, commit: int, number: int, rows: int) -> tuple[int, int]:
 
 
 def _open(board: Board, commit: int, lane: int, file_id: str | None, rows: int) -> tuple[int, int]:
-    """Write new rows to new file groups, of which each takes what a file holds; the first has the *file_id*, if there is one."""
+    """Write new rows to new file groups, each as large as a file; the first has the *file_id*, if there is one."""
     totals, size = board.totals, 0
     most = board.most_rows_of_file
     for start in range(0, rows, most):

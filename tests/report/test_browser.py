@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.report_page import large_facts
-from hudiformat import Table
+from hudiformat import Table, Workload, simulate
 from hudiformat.report.page import page_of
+from hudiformat.report.simulated import page_of_simulations
+from hudiformat.simulation.simulating import Point, mark_best
 from tests.report.hostile import PARTITION, SCRIPT
 from tests.report.support import empty_facts, facts_of
 from tools.browser import Browser
@@ -198,3 +200,42 @@ def test_a_table_without_files_has_a_page(browser: Browser, tmp_path: Path) -> N
     assert browser.errors() == []
     assert "no files yet" in browser.run("document.getElementById('treemap').textContent")
     assert "not verified" in browser.run("document.getElementById('found').textContent")
+
+
+@pytest.fixture(scope="module")
+def simulated_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    load = Workload(commits=300, rows=2000, updates=0.2)
+    limits = ("0", "20000000", "</script><b>")
+    points = []
+    for limit in limits:
+        keys = {"hoodie.parquet.small.file.limit": limit if limit.isdigit() else "1000000"}
+        points.append(Point({"hoodie.parquet.small.file.limit": limit}, simulate(load, options=keys, samples=40)))
+    page = tmp_path_factory.mktemp("page") / "simulated.html"
+    page.write_text(page_of_simulations(mark_best(points)), "utf-8")
+    return page
+
+
+@pytest.mark.all_sets
+@SIZES
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_page_of_simulations_fits(browser: Browser, simulated_page: Path, width: int, dark: bool) -> None:
+    browser.open(simulated_page, width=width, dark=dark)
+    assert browser.errors() == []
+    assert browser.requests() == [simulated_page.as_uri()]
+    assert browser.run("document.documentElement.dataset.ready") == "true"
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    assert browser.run("document.querySelectorAll('#drawn svg path.line').length") == 4 * 3
+    assert "</script><b>" in browser.run("document.querySelector('#numbers tbody').textContent")
+
+
+def test_curves_of_simulations_tell_their_values_to_the_keyboard(browser: Browser, simulated_page: Path) -> None:
+    browser.open(simulated_page)
+    told = []
+    for label in ("File groups, ", "Small file groups, ", "Files that a query reads, ", "Bytes stored, "):
+        focused(browser, f"#drawn svg[aria-label^='{label}']")
+        browser.press("End")
+        told.append(browser.run(SPOKEN))
+    assert ", 300: hoodie.parquet.small.file.limit=0" in told[0]
+    assert all("hoodie.parquet.small.file.limit=20000000" in one for one in told)
+    browser.press("Escape")
+    assert browser.run("document.getElementById('tip').hidden") is True

@@ -58,14 +58,12 @@ function histogram(host, bins, marks) {
       free = x + 62;
     }
     const shown = marks.filter((one) => across(one.bytes) >= left);
-    const isRight = shown.some((one) => across(one.bytes) > (left + right) / 2);
-    const edge = isRight ? Math.min(...shown.map((one) => across(one.bytes))) : Math.max(...shown.map((one) => across(one.bytes)));
     shown.forEach(({ bytes, name, kind }, row) => {
       const x = across(bytes);
       const y = 12 + 15 * row;
-      svg.append(drawn("path", { d: `M${edge} ${y}H${x}V${bottom}`, class: `limit ${kind}` }));
-      const side = isRight ? { "text-anchor": "end", dx: -6 } : { dx: 6 };
-      svg.append(text(edge, y, `${name}: ${size(bytes)}`, { class: "label", ...side, dy: 4 }));
+      svg.append(drawn("path", { d: `M${x} ${y}V${bottom}`, class: `limit ${kind}` }));
+      const side = x > (left + right) / 2 ? { "text-anchor": "end", dx: -6 } : { dx: 6 };
+      svg.append(text(x, y, `${name}: ${size(bytes)}`, { class: "label", ...side, dy: 4 }));
     });
     const middle = (bin) => (across(bins.edges[bin]) + across(bins.edges[bin + 1])) / 2;
     cursor(svg, {
@@ -166,8 +164,7 @@ function timeline(host, events) {
         before = date;
       }
     });
-    const ring = drawn("circle", { r: 9, class: "ring", visibility: "hidden" });
-    svg.append(ring);
+    const mark = ringAt(svg, 9, place);
     shown.forEach((event, index) => svg.append(sign(event.status, ...place(index))));
     cursor(svg, {
       places: () => shown.length,
@@ -177,13 +174,7 @@ function timeline(host, events) {
       },
       where: place,
       lines: (index) => eventLines(shown[index]),
-      mark: (index) => {
-        ring.setAttribute("visibility", index < 0 ? "hidden" : "visible");
-        if (index < 0) return;
-        const [x, y] = place(index);
-        ring.setAttribute("cx", x);
-        ring.setAttribute("cy", y);
-      },
+      mark,
     });
     fill(scroll, svg);
     scroll.scrollLeft = width;
@@ -193,45 +184,17 @@ function timeline(host, events) {
 // A line over commits, with bars if there are any; lines(point) is what is told of a point.
 function growthChart(host, { label, times, line, bars, name, lines, whole }) {
   const many = times.length;
-  const canvas = element("div", { class: "chart" });
-  add(host, [element("h3", {}, label), canvas]);
-  whenSized(canvas, (width) => {
-    const [left, right, top, bottom, height] = [64, width - 12, 12, 170, 200];
-    const least = Math.min(0, ...line);
-    const svg = picture(width, height, `${label}, over ${counted(many, "commit")}.`);
-    const most = Math.max(...line, ...(bars || [0]), least + 1);
-    const up = valueAxis(svg, { left, right, top, bottom, most: most - least, whole, name: (value) => name(value + least) });
-    const across = (point) => (many === 1 ? (left + right) / 2 : left + 8 + ((right - left - 16) * point) / (many - 1));
-    const wide = Math.min(Math.max(((right - left) / many) * 0.6, 1), 18);
-    (bars || []).forEach((value, point) => {
-      const y = up(value - least);
-      svg.append(drawn("rect", { x: across(point) - wide / 2, y, width: wide, height: Math.max(bottom - y, 0), class: "bar written" }));
-    });
-    const path = line.map((value, point) => `${point ? "L" : "M"}${across(point).toFixed(1)} ${up(value - least).toFixed(1)}`).join("");
-    svg.append(drawn("path", { d: path, class: "line" }));
-    if (many <= 60) {
-      line.forEach((value, point) => svg.append(drawn("circle", { cx: across(point), cy: up(value - least), r: 2.6, class: "dot" })));
-    }
-    svg.append(text(left, bottom + 20, day(times[0]), { class: "label" }));
-    if (many > 1 && day(times[many - 1]) !== day(times[0])) {
-      svg.append(text(right, bottom + 20, day(times[many - 1]), { class: "label", "text-anchor": "end" }));
-    }
-    const ring = drawn("circle", { r: 6, class: "ring", visibility: "hidden" });
-    svg.append(ring);
-    const where = (point) => [across(point), up(line[point] - least)];
-    cursor(svg, {
-      places: () => many,
-      at: (x) => (many === 1 ? 0 : Math.min(Math.max(Math.round(((x - left - 8) / (right - left - 16)) * (many - 1)), 0), many - 1)),
-      where,
-      lines,
-      mark: (point) => {
-        ring.setAttribute("visibility", point < 0 ? "hidden" : "visible");
-        if (point < 0) return;
-        const [x, y] = where(point);
-        ring.setAttribute("cx", x);
-        ring.setAttribute("cy", y);
-      },
-    });
-    fill(canvas, svg);
+  lineChart(host, {
+    label,
+    about: `over ${counted(many, "commit")}`,
+    series: [line],
+    bars,
+    places: times.map((_, point) => (many === 1 ? 0.5 : point / (many - 1))),
+    inset: 8,
+    dots: many <= 60,
+    ends: [day(times[0]), day(times[many - 1]) === day(times[0]) ? "" : day(times[many - 1])],
+    name,
+    lines,
+    whole,
   });
 }

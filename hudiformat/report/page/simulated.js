@@ -2,6 +2,10 @@
 
 const facts = JSON.parse(byId("facts").textContent);
 const { runs } = facts;
+// Each line has a dash of its own, so that they differ without colours.
+const DASHES = ["", "8 3", "2 3", "10 3 2 3", "5 5", "1 4"];
+const strokeOf = (run) => `stroke-dasharray:${DASHES[run % DASHES.length] || "none"};opacity:${run < DASHES.length ? 1 : 0.55}`;
+const duration = (value) => (value < 172800 ? seconds(value) : `${(value / 86400).toFixed(1)}\u00a0days`);
 const factor = (value) => value.toFixed(value < 10 ? 2 : 1);
 const NUMBERS = [
   ["File groups", "file_groups", count],
@@ -18,6 +22,10 @@ const NUMBERS = [
   ["Cost of storage", "storage_cost", factor],
 ];
 
+document.title = "Simulation of a Hudi table";
+byId("kind").textContent = "hudiformat simulate";
+byId("name").textContent = "Simulation";
+byId("made").textContent = "Simulated by hudiformat: expected values, without rows.";
 byId("path").textContent = `${counted(runs[0].summary.commits, "commit")} of ${count(runs[0].summary.rows)} rows in all, ${size(runs[0].summary.bytes_in)}`;
 byId("results-lead").textContent =
   runs.length > 1 ? "The best in bytes written and files read are marked: no other setting is better in both." : "After the last commit.";
@@ -40,7 +48,28 @@ if (runs.length > 1) {
     }),
   );
 }
-const over = (of, label, name, whole) => curves(byId("drawn"), { label, runs, of, name, whole });
+const last = Math.max(...runs.map((run) => run.curves.seconds[run.curves.seconds.length - 1]), 1);
+const longest = runs.reduce((a, b) => (b.curves.seconds.length > a.curves.seconds.length ? b : a));
+const shares = (run) => run.curves.seconds.map((moment) => moment / last);
+function over(of, label, name, whole) {
+  const series = runs.map(of);
+  lineChart(byId("drawn"), {
+    label,
+    about: `of ${counted(runs.length, "setting")}`,
+    series,
+    xs: (run) => shares(runs[run]),
+    places: shares(longest),
+    told: of(longest),
+    style: strokeOf,
+    ends: ["0", `after ${duration(last)}`],
+    name,
+    lines: (place) => [
+      `after ${duration(longest.curves.seconds[place])}`,
+      ...runs.slice(0, 12).map((run, number) => `${name(series[number][Math.min(place, series[number].length - 1)])}: ${run.name}`),
+    ],
+    whole,
+  });
+}
 over((run) => run.curves.groups, "File groups", count, true);
 over((run) => run.curves.small_groups, "Small file groups", count, true);
 over((run) => run.curves.base_files.map((files, at) => files + run.curves.log_files[at]), "Files that a query reads", count, true);
