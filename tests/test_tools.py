@@ -329,11 +329,11 @@ def test_uv_installs_the_project_and_pip_where_uv_cannot(
     install.uv_environ.cache_clear()
     monkeypatch.setattr(install, "PIP", (str(python), *install.PIP[1:]))
     monkeypatch.setattr(install, "UV", (str(python), *install.UV[1:]))
-    assert install.main(["cli", "sql"]) == 0
+    assert install.main(["cli", "jit"]) == 0
     commands = record.read_text(encoding="utf-8").splitlines()
     words = {"uv", "pip", "install", "config", "list"}
     assert [" ".join(word for word in line.split() if word in words) for line in commands] == expected
-    assert commands[-1].endswith(f"--editable {install.ROOT}[cli,sql]")
+    assert commands[-1].endswith(f"--editable {install.ROOT}[cli,jit]")
     assert install.uv_environ().get("UV_DEFAULT_INDEX") == "https://example.org/simple"
     install.uv_environ.cache_clear()
 

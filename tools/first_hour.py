@@ -136,7 +136,7 @@ From an empty environment to a table, two queries and a repaired log file. Every
 ```text
 $ python -m venv environment
 $ . environment/bin/activate
-$ pip install 'hudiformat[cli,sql]' pandas polars duckdb
+$ pip install 'hudiformat[cli]' pandas polars duckdb
 INSTALLED
 ```
 
@@ -220,7 +220,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         _, wheel = build(Path(scratch, "dist"))
         python = environment(Path(sys.executable), Path(scratch, "environment"))
-        printed = run([sys.executable, "-m", "pip", "--python", python, "install", f"{wheel}[cli,sql]", *EXTRAS])
+        printed = run([sys.executable, "-m", "pip", "--python", python, "install", f"{wheel}[cli]", *EXTRAS])
         [installed] = [line for line in printed.splitlines() if line.startswith("Successfully installed")]
         folder = Path(scratch, "hour")
         folder.mkdir()

@@ -158,7 +158,6 @@ REASONS: Mapping[str, Mapping[str, str]] = {
     "A package is missing, which pip installs": {
         "AWS Glue": "boto3",
         "Hive Metastore": "pymetastore",
-        "filters as text": "sqlglot",
         "locks in DynamoDB": "botocore",
         "locks in the Hive Metastore": "pymetastore",
         "locks in ZooKeeper": "kazoo",

@@ -23,7 +23,7 @@ import pyarrow.types as pat
 
 from hudiformat.conditions.comparison import COMPARISONS, compare, held_values
 from hudiformat.conditions.literals import literal_scalar, prefix_upper_bound, value_of
-from hudiformat.errors import FilterError, SchemaError, UnsupportedFeatureError, unknown_column_error
+from hudiformat.errors import FilterError, SchemaError, unknown_column_error
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression
@@ -37,16 +37,7 @@ def parse_condition(text: str) -> Expression:
 
     Raises:
         FilterError: the text is no condition.
-        UnsupportedFeatureError: sqlglot is not installed.
     """
-    try:
-        import sqlglot  # noqa: F401, PLC0415 - only those who filter by texts need it
-    except ImportError as error:
-        message = (
-            f"{text!r}: expected the package sqlglot to be installed, which reads filters as "
-            "text, found none; install it: pip install 'hudiformat[sql]'"
-        )
-        raise UnsupportedFeatureError(message, feature="filters as text") from error
     return _parse(text, _spark_4())
 
 
@@ -54,21 +45,21 @@ def is_same_in_spark_3(text: str) -> bool:
     """Return whether the condition *text* has the same meaning in Spark 3.5 as in Spark 4.
 
     Raises:
-        FilterError, UnsupportedFeatureError: as for :func:`parse_condition`.
+        FilterError: the text is no condition.
     """
     return bool(parse_condition(text) == _parse(text, "spark"))
 
 
 @cache
 def _spark_4() -> Any:
-    from sqlglot.dialects.spark import Spark  # noqa: PLC0415 - only those who filter by texts need it
+    from sqlglot.dialects.spark import Spark  # noqa: PLC0415 - it takes a third of a second, for filters as text alone
 
     escapes = {"STRING_ESCAPES": ["'", '"', "\\"]}
     return type("HudiformatSpark4", (Spark,), {"Tokenizer": type("Tokenizer", (Spark.Tokenizer,), escapes)})
 
 
 def _parse(text: str, dialect: Any) -> Expression:
-    import sqlglot  # noqa: PLC0415 - only those who filter by texts need it
+    import sqlglot  # noqa: PLC0415 - as above
 
     try:
         trees = sqlglot.parse(text, dialect=dialect)
@@ -108,7 +99,6 @@ def as_expression(text: str, schema: pa.Schema) -> pc.Expression:
     Raises:
         FilterError: *text* is no such condition.
         SchemaError: there is no such column.
-        UnsupportedFeatureError: sqlglot is not installed.
 
     Source: Spark SQL's conditions.
     """
@@ -121,9 +111,6 @@ def implied_condition(text: str, schema: pa.Schema, zone: tzinfo = timezone.utc)
     """Return an expression that is true of all rows that Spark SQL finds by *text*; None if nothing is known of them.
 
     As in Spark, names of columns may be in another case; times without a time zone are in *zone*.
-
-    Raises:
-        UnsupportedFeatureError: sqlglot is not installed.
     """
     try:
         if not is_same_in_spark_3(text):
@@ -134,11 +121,7 @@ def implied_condition(text: str, schema: pa.Schema, zone: tzinfo = timezone.utc)
 
 
 def columns_named(text: str, schema: pa.Schema) -> list[str] | None:
-    """Return the columns of *schema* that the condition *text* names, in any case; None if it cannot be parsed.
-
-    Raises:
-        UnsupportedFeatureError: sqlglot is not installed.
-    """
+    """Return the columns of *schema* that the condition *text* names, in any case; None if it cannot be parsed."""
     try:
         tree = parse_condition(text)
     except FilterError:

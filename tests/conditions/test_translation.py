@@ -14,8 +14,6 @@ from hudiformat.conditions.translation import as_expression, columns_named, impl
 from hudiformat.errors import FilterError, SchemaError
 from tests.effort import only_long
 
-pytest.importorskip("sqlglot")
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
