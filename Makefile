@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test long fast conformance lint types format docs package oldest pages bench clean java
+.PHONY: help demo test long fast conformance lint types format docs package changelog oldest pages bench clean java
 
 BIN := .venv/bin
 CODE := hudiformat tests tools $(wildcard examples/*/*.py benchmarks/*.py benchmarks/*/*.py)
@@ -58,6 +58,9 @@ pages: .venv/.dev ## write the generated pages and pictures of the documentation
 
 package: .venv/.made ## build sdist and wheel into dist, and try the wheel in an empty environment of each Python there is
 	$(BIN)/python -m tools.package --keep dist
+
+changelog: .venv/.dev ## show what the next release's entry of the change log says
+	$(BIN)/towncrier build --draft --version next
 
 oldest: .venv/.made ## run the fast tests with the oldest dependencies that are allowed, in an environment of its own
 	$(BIN)/python -m tools.oldest

@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     from hudiformat.timeline.timeline import Action, Instant, State, Timeline
     from hudiformat.write.commit.transaction import Commit
 
-__version__ = "0.1.0.dev0"
+__version__ = "1.0.0rc1"
 
 __all__ = [
     "DEFAULT_LOG_MAX_SIZE",

@@ -16,7 +16,7 @@ from tools import oldest, package
 pytestmark = pytest.mark.unmeasured
 
 # What the repository holds at its top: its rooms, and the files that tools look for there.
-ROOMS = {"benchmarks", "docs", "examples", "hudiformat", "spec", "tests", "tools"}
+ROOMS = {"benchmarks", "changes", "docs", "examples", "hudiformat", "spec", "tests", "tools"}
 PAGES = {"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "CODE_OF_CONDUCT.md"}
 FOR_TOOLS = {
     ".ci",
@@ -112,3 +112,9 @@ def test_classifiers_name_the_versions_from_the_first_that_is_allowed() -> None:
     first = re.search(r'requires-python = ">=3\.(\d+)"', PROJECT)
     assert first, "without an upper bound: an index would show an older release for a newer Python"
     assert classifiers == [str(minor) for minor in range(int(first[1]), int(first[1]) + len(classifiers))]
+
+
+def test_each_file_of_changes_has_a_kind_that_the_change_log_knows() -> None:
+    kinds = re.findall(r'^directory = "(\w+)"$', PROJECT.partition("[[tool.towncrier.type]]")[2], re.MULTILINE)
+    named = re.compile(rf"(\+[\w-]+|\d+)\.({'|'.join(kinds)})\.md|README\.md")
+    assert [path.name for path in (package.ROOT / "changes").iterdir() if not named.fullmatch(path.name)] == []
