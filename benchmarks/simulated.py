@@ -1,10 +1,10 @@
 """Hold simulations to reality: play workloads, write them for real at a hundredth of the size, and compare.
 
-Each workload is played, and written by hudiformat with the same settings: the number of base files, the quartiles of
-their sizes and the bytes written may differ by a tenth.  The bytes of a row and of an empty file come from two files
-that are written first; nothing else is taken from the real run.
+Each workload is played, and written with the same settings: the number of base files, the quartiles of their sizes and
+the bytes written may differ by a tenth.  The bytes of a row and of an empty file come from two files that are written
+first, by the same writer; nothing else is taken from the real run.
 
-``python -m benchmarks.simulated [NAME ...] [--json FILE]``
+``python -m benchmarks.simulated [NAME ...] [--hudi] [--json FILE]``; with ``--hudi`` real Hudi on Spark writes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ import hudiformat as hf
 from hudiformat.api.reading import context_of
 from hudiformat.simulation.from_table import workload_from
 from hudiformat.simulation.result import Simulation, quantile
+from tests.conformance.hudi import RealHudi
 
 MAX_FILE, SMALL_LIMIT = 1_258_291, 1_048_576
 """A hundredth of Hudi's defaults, in bytes."""
@@ -46,6 +48,11 @@ class Case:
     options: dict[str, str] = field(default_factory=dict)
     writing: str = "upsert"
     text_bytes: int = 60
+
+    @property
+    def is_split(self) -> bool:
+        """Whether there are several partitions."""
+        return self.workload.partitions.count > 1 or self.workload.partitions.spread == "day"
 
     @property
     def all_options(self) -> dict[str, str]:
@@ -90,6 +97,15 @@ CASES = {
         },
     ),
 }
+BY_HUDI = [
+    "insert only",
+    "insert only, merge-on-read",
+    "upserts, copy-on-write",
+    "upserts, merge-on-read",
+    "late rows",
+    "no small files",
+]
+"""The cases that real Hudi writes, too."""
 _SCHEMA = pa.schema([("key", pa.string()), ("ts", pa.int64()), ("text", pa.string()), ("p", pa.string())])
 
 
@@ -137,21 +153,45 @@ class _Rows:
         return pa.table([keys, [commit] * len(keys), texts, paths], schema=_SCHEMA)
 
 
-def _table_of(case: Case, folder: Path) -> hf.Table:
-    is_split = case.workload.partitions.count > 1 or case.workload.partitions.spread == "day"
-    return hf.create_table(
+Begin = Callable[[Case, Path], Callable[[pa.Table], object]]
+"""Make the table of a case in a folder, and return the function that writes the rows of a commit."""
+
+
+def by_hudiformat(case: Case, folder: Path) -> Callable[[pa.Table], object]:
+    """Make a table that hudiformat writes."""
+    table = hf.create_table(
         folder,
         name="t",
         schema=_SCHEMA,
         record_key=["key"],
         ordering=["ts"],
-        partition_by=["p"] if is_split else [],
+        partition_by=["p"] if case.is_split else [],
         table_type=case.table_type,
         options=case.all_options,
     )
+    return table.upsert if case.workload.updates else table.insert
 
 
-def calibrated(case: Case, folder: Path) -> hf.Workload:
+def by_hudi(hudi: RealHudi) -> Begin:
+    """Return what makes tables that *hudi* writes."""
+
+    def begin(case: Case, folder: Path) -> Callable[[pa.Table], object]:
+        options = {
+            "hoodie.table.name": "t",
+            "hoodie.datasource.write.recordkey.field": "key",
+            "hoodie.datasource.write.precombine.field": "ts",
+            "hoodie.datasource.write.partitionpath.field": "p" if case.is_split else "",
+            "hoodie.datasource.write.table.type": case.table_type,
+            "hoodie.datasource.write.operation": "upsert" if case.workload.updates else "insert",
+            "hoodie.compact.inline": "false",
+            **case.all_options,
+        }
+        return lambda rows: hudi.write(rows, folder, options)
+
+    return begin
+
+
+def calibrated(case: Case, folder: Path, begin: Begin) -> hf.Workload:
     """Return the workload of a case with the bytes of its rows, from a file that grows by ten commits.
 
     Files of several commits are larger than those of one, whose instants and times are all the same.
@@ -161,7 +201,7 @@ def calibrated(case: Case, folder: Path) -> hf.Workload:
     rows = max(full // 10, 1)
     growing = hf.Workload(commits=10, rows=rows, updates=load.updates)
     probe = replace(case, workload=growing, table_type="COPY_ON_WRITE", options=_LARGE)
-    found = _measured(probe, folder / "base")
+    found = _measured(probe, folder / "base", begin)
     load = replace(load, row_bytes=found.row_bytes, file_bytes=found.file_bytes)
     if case.table_type == "COPY_ON_WRITE":
         return load
@@ -170,22 +210,24 @@ def calibrated(case: Case, folder: Path) -> hf.Workload:
     found = _measured(
         replace(probe, workload=logged, table_type=_MOR, options={**_LARGE, "hoodie.index.type": "INMEMORY"}),
         folder / "logs",
+        begin,
     )
     return replace(load, log_row_bytes=found.log_row_bytes)
 
 
-def _measured(case: Case, folder: Path) -> hf.Workload:
-    table = _table_of(case, folder)
+def _measured(case: Case, folder: Path, begin: Begin) -> hf.Workload:
+    write = begin(case, folder)
     for batch in _Rows(case, 1).batches():
-        (table.upsert if case.workload.updates else table.insert)(batch)
+        write(batch)
     return workload_from(context_of(hf.open_table(folder)).state(), commits=1)
 
 
-def real(case: Case, folder: Path) -> dict[str, float]:
+def real(case: Case, folder: Path, begin: Begin) -> dict[str, float]:
     """Write the rows of a case, and return what is to be compared."""
-    table = _table_of(case, folder)
+    write = begin(case, folder)
     for batch in _Rows(case, 7).batches():
-        (table.upsert if case.workload.updates else table.insert)(batch)
+        write(batch)
+    table = hf.open_table(folder)
     sizes = sorted(one.base_file.size for one in table.file_slices() if one.base_file is not None)
     written = sum(table.history()["bytes"].to_pylist())
     return _numbers(len(sizes), sizes, written)
@@ -207,16 +249,16 @@ def simulated(case: Case, load: hf.Workload) -> tuple[dict[str, float], Simulati
     return numbers, found
 
 
-def compare(name: str) -> dict[str, object]:
+def compare(name: str, begin: Begin) -> dict[str, object]:
     """Run one case both ways, and return its numbers and the largest difference."""
     case = CASES[name]
     options = {**case.all_options, "hoodie.archive.automatic": "false"}
     with tempfile.TemporaryDirectory() as folder:
-        load = calibrated(case, Path(folder) / "probe")
+        load = calibrated(case, Path(folder) / "probe", begin)
         began = time.monotonic()
         played, _ = simulated(case, load)
         seconds = time.monotonic() - began
-        found = real(replace(case, options=options), Path(folder) / "real")
+        found = real(replace(case, options=options), Path(folder) / "real", begin)
     differences = {key: played[key] / found[key] - 1 if found[key] else 0.0 for key in found}
     return {"name": name, "simulated": played, "real": found, "differences": differences, "seconds": seconds}
 
@@ -224,19 +266,26 @@ def compare(name: str) -> dict[str, object]:
 def main() -> int:
     """Run the cases that are named, or all; return 1 if one differs by more than a tenth."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", default=list(CASES))
+    parser.add_argument("names", nargs="*", help="the cases; all, or six of them with --hudi")
+    parser.add_argument("--hudi", action="store_true", help="real Hudi on Spark writes")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
+    names = arguments.names or (BY_HUDI if arguments.hudi else list(CASES))
+    with RealHudi() if arguments.hudi else nullcontext() as hudi:
+        return _report(names, by_hudiformat if hudi is None else by_hudi(hudi), arguments.json)
+
+
+def _report(names: list[str], begin: Begin, file: Path | None) -> int:
     results = []
-    for name in arguments.names:
-        result = compare(name)
+    for name in names:
+        result = compare(name, begin)
         results.append(result)
         print(f"{name}:")
         for key, difference in result["differences"].items():  # type: ignore[attr-defined]  # as compare returns it
             values = result["simulated"][key], result["real"][key]  # type: ignore[index]  # as compare returns it
             print(f"  {key}: simulated {values[0]:,.0f}, real {values[1]:,.0f}, {difference:+.1%}", flush=True)
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps(results, indent=1))
+    if file is not None:
+        file.write_text(json.dumps(results, indent=1))
     worst = max(abs(one) for result in results for one in result["differences"].values())  # type: ignore[attr-defined]
     print(f"largest difference: {worst:.1%}")
     return int(worst > MOST_DIFFERENT)

@@ -115,11 +115,20 @@ def metastore_home(java: Path) -> Path:
             for member in packed.getmembers():
                 member.name = member.name.partition("/")[2]  # without the folder that names the version
                 if member.isfile() and member.name.startswith(("lib/", "scripts/metastore/upgrade/derby/")):
-                    packed.extract(member, home, filter="data")
+                    _copy(packed, member, home / member.name)
         archive.unlink()
         _make_database(home, java)
         (home / "complete").touch()
     return home
+
+
+def _copy(packed: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
+    """Write a file of an archive; ``extract`` has the argument ``filter``, which newer Pythons want, from 3.11.4 on."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    source = packed.extractfile(member)
+    assert source is not None  # noqa: S101 - it is a file
+    with source, target.open("wb") as file:
+        shutil.copyfileobj(source, file)
 
 
 def _make_database(home: Path, java: Path) -> None:
