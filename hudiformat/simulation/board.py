@@ -23,6 +23,8 @@ from hudiformat.sizing.spark import rows_of_file
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
+_HOT_KEYS = 4096
+"""So many keys that are updated more often than others have places of their own; the others are alike."""
 _LANE_COLUMNS = (
     "partition",
     "task",
@@ -48,24 +50,22 @@ class Board:
         self.sizing, self.kind = settings.options.sizing, settings.kind
         self.random = np.random.default_rng(seed)
         rows = load.rows_by_commit()
-        updates = load.updates_by_commit(rows)
-        self.new = np.concatenate([[0], np.cumsum(rows - updates)])
+        updates, deletes = load.updates_by_commit(rows), load.deletes_by_commit(rows)
+        self.new = np.concatenate([[0], np.cumsum(rows - updates - deletes)])
         """The new rows of all commits before each."""
         self.days = days
         """The day of each commit, if each day has a partition of its own."""
-        self.row = RowBytes(
-            base=fixed_point(load.row_bytes, FRACTION),
-            log=fixed_point(load.logged_row_bytes, FRACTION),
-            file=load.file_bytes,
-            block=load.block_bytes,
-        )
-        self.groups, self.totals = Groups(self.row), Totals.of(load.commits)
-        self.totals["rows"][:], self.totals["updates"][:] = rows, updates
+        self._row_factors = load.row_factors()
+        self.groups, self.totals = Groups(self._row_of(0)), Totals.of(load.commits)
+        for name, values in (("rows", rows), ("updates", updates), ("deletes", deletes)):
+            self.totals[name][:] = values
         self.lanes: dict[str, Numbers] = {name: np.zeros(0, np.int64) for name in _LANE_COLUMNS}
         self.active = np.zeros(0, np.int64)
         """The lanes that get new rows."""
         self.paths: list[str] = []
-        self.updates = Updates(updates, self.new)
+        is_zipf = load.update_spread == UpdateSpread.ZIPF
+        places = self.random.random(_HOT_KEYS if is_zipf else 0)
+        self.updates = Updates(updates, deletes, self.new, places, load.update_skew)
         self.recent = RecentCommits(self.sizing, uses_flink=settings.uses_flink)
         self.deltas = self.since_clustering = 0
         self.last_compaction = -1
@@ -73,6 +73,20 @@ class Board:
         """The file groups of each lane that may take new rows."""
         self.assigners: dict[int, FlinkAssigner] = {}
         self._equal: dict[tuple[int, int], int] = {}
+
+    @property
+    def row(self) -> RowBytes:
+        """The bytes of new rows."""
+        return self.groups.row
+
+    def _row_of(self, commit: int) -> RowBytes:
+        factor = float(self._row_factors[commit])
+        return RowBytes(
+            base=fixed_point(self.load.row_bytes * factor, FRACTION),
+            log=fixed_point(self.load.logged_row_bytes * factor, FRACTION),
+            file=self.load.file_bytes,
+            block=self.load.block_bytes,
+        )
 
     @property
     def most_rows_of_file(self) -> int:
@@ -123,12 +137,34 @@ class Board:
         self.active = np.flatnonzero(self.lanes["weight"] > 0)
         self.updates.end_epoch()
 
-    def begin_commit(self, commit: int) -> None:
-        """Open the partition of the commit's day, if it is a new one, and spread the updates anew, if it is time."""
+    def begin_commit(self, commit: int) -> list[int]:
+        """Open the partition of the commit's day, if it is new, and spread the updates anew, if it is time.
+
+        Return the lanes in which file groups have become small again, because rows were deleted.
+        """
+        reopened: list[int] = []
+        row = self._row_of(commit)
+        if row != self.row:
+            self.groups.begin_row_size(row)
+            self.updates.end_epoch()
         while self.days is not None and self.days[commit] >= len(self.paths):
             self._begin_day(len(self.paths), commit)
         if commit >= self.updates.end_of_epoch:
+            reopened = self.delete_rows(commit)
             self.updates.begin_epoch(commit, self.groups, self._rows_that_change(), self.is_target(), self.kind)
+        return reopened
+
+    def delete_rows(self, commit: int) -> list[int]:
+        """Take out the rows that were deleted before *commit*, and return the lanes that have small file groups now."""
+        self.updates.delete_rows(commit, self.groups)
+        if not self.load.deletes or self.settings.has_buckets or self.settings.opens_always:
+            return []
+        is_open = np.zeros(self.groups.length, bool)
+        is_open[[number for known in self.open_groups.values() for number in known]] = True
+        small = ~is_open & (self.groups.base_bytes() < self.sizing.small_file_limit) & (self.groups["count"] == 1)
+        for number in np.flatnonzero(small).tolist():
+            self.open_groups[int(self.groups["lane"][number])].append(number)
+        return sorted(set(self.groups["lane"][small].tolist()))
 
     def _rows_that_change(self) -> Numbers:
         """Return of each file group the rows that updates may change."""
@@ -160,6 +196,10 @@ class Board:
     def end_of_day(self, commit: int) -> int:
         """Return the first commit after the day of *commit*."""
         return FAR if self.days is None else int(np.searchsorted(self.days, self.days[commit], side="right"))
+
+    def end_of_row_size(self, commit: int) -> int:
+        """Return the first commit whose rows are larger than those of *commit*."""
+        return int(np.searchsorted(self._row_factors, self._row_factors[commit], side="right"))
 
     def logs_since(self, commit: int) -> int:
         """Return how many log files a compaction after *commit* merges, times ``2 ** FRACTION``."""

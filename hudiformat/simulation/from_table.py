@@ -32,6 +32,7 @@ class _History:
 
     rows: list[int]
     updates: int
+    deletes: int
     by_partition: Counter[str]
     base: list[tuple[int, int]]
     logged_rows: int
@@ -43,7 +44,7 @@ class _History:
 
 def history_of(state: TableState) -> _History:
     """Read the completed commits on the active timeline, the oldest first."""
-    found = _History([], 0, Counter(), [], 0, 0, {}, [], [])
+    found = _History([], 0, 0, Counter(), [], 0, 0, {}, [], [])
     for done in state.timeline.completed_writes:
         metadata = state.metadata(done)
         stats = metadata.write_stats
@@ -59,8 +60,9 @@ def history_of(state: TableState) -> _History:
         if (metadata.operation_type or "").upper() in _SERVICES:
             continue
         inserts, updates = sum(s.num_inserts for s in stats), sum(s.num_update_writes for s in stats)
-        found.rows.append(inserts + updates)
-        found.updates += updates
+        deletes = sum(s.num_deletes for s in stats)
+        found.rows.append(inserts + updates + deletes)
+        found.updates, found.deletes = found.updates + updates, found.deletes + deletes
         found.times.append(done)
         for stat in stats:
             found.by_partition[stat.partition_path or ""] += stat.num_inserts
@@ -99,6 +101,7 @@ def workload_from(state: TableState, *, commits: int) -> Workload:
         file_bytes=file_bytes,
         log_row_bytes=history.logged_bytes / history.logged_rows if history.logged_rows else 0.0,
         updates=history.updates / total,
+        deletes=history.deletes / total,
     )
 
 

@@ -147,3 +147,21 @@ class Groups:
         self["rows"][chosen] += self["log_rows"][chosen]
         for name in ("log_rows", "log_files", "updated", "hits"):
             self[name][chosen] = 0
+
+    def delete_rows(self, deleted: Numbers) -> None:
+        """Take so many rows out of each of the first items; those in base files leave these at once."""
+        rows, given, in_logs, fixed = (self[name][: len(deleted)] for name in ("rows", "given", "log_rows", "fixed"))
+        of_base = np.minimum(deleted, rows + given)
+        of_given = of_base * given // np.maximum(rows + given, 1)
+        own = np.maximum(fixed - self["count"][: len(deleted)] * self.row.file, 0)
+        fixed -= own * of_given // np.maximum(given, 1)
+        given -= of_given
+        rows -= of_base - of_given
+        in_logs -= np.minimum(deleted - of_base, in_logs)
+
+    def begin_row_size(self, row: RowBytes) -> None:
+        """Let new rows take other bytes; those that are there keep theirs, but in log files."""
+        self["fixed"][:] += self.row.of_base(self["rows"])
+        self["given"][:] += self["rows"]
+        self["rows"][:] = 0
+        self.row = row

@@ -71,6 +71,7 @@ def compact_now(board: Board, commit: int) -> None:
 def cluster_now(board: Board, commit: int) -> None:
     """Plan a clustering after a commit, and run it."""
     groups, options = board.groups, board.settings.options.clustering
+    board.delete_rows(commit + 1)
     board.tell_apart(_MOST_EQUAL)
     lanes_of = groups["lane"].copy()
     partition_of = board.lanes["partition"][lanes_of]

@@ -50,7 +50,7 @@ def play(
     commit, end, wanted = 0, board.load.commits, _LEAST_COLUMNS
     samples_of = Samples(board, samples)
     while commit < end:
-        board.begin_commit(commit)
+        _begin(board, commit)
         most = min(wanted, samples_of.next_from(commit) + 1 - commit)
         width = 1 if one_by_one else _width(board, commit, most)
         window = Window(board, commit, width)
@@ -60,23 +60,31 @@ def play(
             commit += played
         if played < width:
             if played:
-                board.begin_commit(commit)
+                _begin(board, commit)
             _play_one(board, commit)
             commit += 1
             wanted = max(2 * played, _LEAST_COLUMNS)
         else:
             wanted = min(2 * wanted, _MOST_COLUMNS)
         _serve(board, commit - 1)
+        if commit == end:
+            board.delete_rows(commit)
         samples_of.take(commit - 1)
         progress(commit)
     return board.totals
+
+
+def _begin(board: Board, commit: int) -> None:
+    for lane in board.begin_commit(commit):
+        choose_target(board, lane, board.recent.average())
 
 
 def _width(board: Board, commit: int, wanted: int) -> int:
     """Return how many commits from *commit* on may be played at once, if nothing is to be decided in between."""
     lanes = max(len(board.active), 1)
     end = commit + max(min(wanted, _MOST_CELLS // lanes), 1)
-    end = min(end, board.load.commits, board.end_of_day(commit), board.updates.end_of_epoch)
+    end = min(end, board.load.commits, board.end_of_day(commit), board.end_of_row_size(commit))
+    end = min(end, board.updates.end_of_epoch)
     if compactions_end_windows(board):
         end = min(end, commit + until_compaction(board))
     return max(min(end, commit + until_clustering(board)) - commit, 1)

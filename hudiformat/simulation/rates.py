@@ -16,6 +16,9 @@ Floats = npt.NDArray[np.float64]
 
 FAR = 1 << 62
 """A commit, or a size, that is never reached."""
+_DELETE_BYTES = 60
+"""What a delete takes in a log file: its key, its partition path and its ordering value."""
+_NEARLY = 1e-6
 _EPOCH, _LONGEST_EPOCH, _LOOK = 16, 4096, 64
 """Updates are spread anew when the rows of the table, or the updates of a commit, have changed by one of 16 parts."""
 
@@ -73,13 +76,26 @@ class Rates:
 
 
 class Updates:
-    """The updates of each commit, and the rates that hold until the epoch ends."""
+    """The updates and deletes of each commit, and the rates that hold until the epoch ends.
 
-    def __init__(self, updates: Numbers, new: Numbers) -> None:
-        self._updates, self._new = updates, new
-        self._has_any = bool(updates.any())
+    *new* are the new rows of all commits before each.  The hottest keys are at *places*, as shares of all rows, the
+    hottest first, if keys differ by the exponent *skew*.
+    """
+
+    def __init__(self, updates: Numbers, deletes: Numbers, new: Numbers, places: Floats, skew: float) -> None:
+        self._changes, self._new, self._places, self._skew = updates + deletes, new, places, skew
+        self._deletes = np.concatenate([[0], np.cumsum(deletes)])
+        self._has_any = bool(self._changes.any())
         self.rates = Rates.none()
         self.end_of_epoch = 0
+        self._began, self._shares = 0, np.zeros(0)
+
+    def delete_rows(self, commit: int, groups: Groups) -> None:
+        """Take from the file groups the rows that were deleted since the epoch began, before *commit*."""
+        deleted = int(self._deletes[commit] - self._deletes[self._began])
+        self._began = commit
+        if deleted:
+            groups.delete_rows(np.rint(deleted * self._shares).astype(np.int64))
 
     def end_epoch(self) -> None:
         """Spread the updates anew before the next commit, because file groups have changed."""
@@ -90,16 +106,46 @@ class Updates:
         if not self._has_any:
             self.end_of_epoch = FAR
             return
-        updates, end = self._updates_from(commit)
+        updates, end = self._changes_from(commit)
         total = int(rows.sum())
         grown = int(self._new[commit]) + max(total // _EPOCH, 1)
         self.end_of_epoch = max(min(end, int(np.searchsorted(self._new, grown))), commit + 1)
-        changes = total and updates
-        self.rates = _rates(groups, updates, rows / total, is_target, kind) if changes else Rates.none()
+        self.rates, self._shares = Rates.none(), np.zeros(0)
+        if total and updates:
+            self._shares = self._zipf_shares(rows, groups) if len(self._places) else rows / total
+            of_deletes = int(self._deletes[end] - self._deletes[commit]) / max(int(self._changes[commit:end].sum()), 1)
+            size = groups.row.log * (1 - of_deletes) + (_DELETE_BYTES << FRACTION) * of_deletes
+            sizes = updates * self._shares * size
+            self.rates = _rates(groups, updates * self._shares, sizes, is_target, kind)
 
-    def _updates_from(self, commit: int) -> tuple[float, int]:
-        """Return the updates of a commit, and the first later commit that has others."""
-        ahead = self._updates[commit : commit + _LONGEST_EPOCH]
+    def _zipf_shares(self, rows: Numbers, groups: Groups) -> Floats:
+        """Return the share that each file group has of the updates, where some keys are hotter than others.
+
+        The hottest keys count where they are, the others evenly.  Two file groups with 30 rows and 10 rows, and the two
+        hottest keys at 0.1 and 0.8 of the rows::
+
+            weights = [1, 1/2], and 2.8 for the 38 others
+            shares  = [1 + 2.8 * 30/40, 1/2 + 2.8 * 10/40] / 4.3
+        """
+        total, skew = int(rows.sum()), self._skew
+        ranks = np.arange(1, min(len(self._places), total) + 1)
+        weights = ranks ** -float(skew)
+        first, last = len(ranks) + 0.5, total + 0.5
+        if abs(skew - 1) < _NEARLY:
+            others = float(np.log(last / first))
+        else:
+            others = float((last ** (1 - skew) - first ** (1 - skew)) / (1 - skew))
+        # Items of several file groups come in another order when many commits are played at once.
+        equal = np.where(groups["count"] > 1, rows // groups["count"], 0)
+        order = np.lexsort((np.arange(len(rows)), equal, groups["lane"]))
+        home = np.searchsorted(np.cumsum(rows[order]), self._places[: len(ranks)] * total, side="right")
+        hot = np.bincount(order[np.minimum(home, len(rows) - 1)], weights, len(rows))
+        found: Floats = (hot + others * rows / total) / (weights.sum() + others)
+        return found
+
+    def _changes_from(self, commit: int) -> tuple[float, int]:
+        """Return the updates and deletes of a commit, and the first later commit that has others."""
+        ahead = self._changes[commit : commit + _LONGEST_EPOCH]
         for updates in (float(ahead[:_LOOK].mean()), float(ahead[0])):
             other = np.abs(ahead - updates) > max(updates / _EPOCH, 1.5)
             if not other[0]:
@@ -107,13 +153,14 @@ class Updates:
         return updates, commit + (int(np.argmax(other)) if other.any() else len(ahead))
 
 
-def _rates(groups: Groups, updates: float, shares: Floats, is_target: Flags, kind: Kind) -> Rates:
-    hits = updates * shares / groups["count"]
+def _rates(groups: Groups, changes: Floats, sizes: Floats, is_target: Flags, kind: Kind) -> Rates:
+    """Return the rates of so many updates and deletes, which take *sizes* in log files, times ``2 ** FRACTION``."""
+    hits = changes / groups["count"]
     probable = -np.expm1(-hits)
     # Updates of a target whose base file is rewritten anyway go there.
     is_other = ~is_target
     logs = is_other if kind is Kind.MOR_BLIND else np.ones_like(is_other)
-    updated = np.rint(updates * shares * groups.row.log).astype(np.int64)
+    updated = np.rint(sizes).astype(np.int64)
     counted = probable * groups["count"]
     files = float(counted[is_other].sum()) * (1 << FRACTION)
     return Rates(

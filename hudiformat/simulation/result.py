@@ -168,7 +168,7 @@ def quantile(sizes: pa.Table, share: float) -> int:
 def _summary(board: Board, totals: Totals, sizes: pa.Table, kept: Numbers, prices: Prices) -> dict[str, float | int]:
     load, last = board.load, totals.samples[-1]
     rows = int(totals["rows"].sum())
-    came = rows * load.row_bytes
+    came = float((totals["rows"] - totals["deletes"]) @ load.row_factors()) * load.row_bytes
     causes = {name: int(totals[f"{name}_bytes"].sum()) for name in ("written", "compacted", "clustered")}
     written = sum(causes.values())
     live = last.base_bytes + last.log_bytes

@@ -12,6 +12,7 @@ Numbers = npt.NDArray[np.int64]
 COMMIT_COLUMNS = (
     "rows",
     "updates",
+    "deletes",
     "written_bytes",
     "compacted_bytes",
     "clustered_bytes",

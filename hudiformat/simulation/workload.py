@@ -18,6 +18,7 @@ Numbers = npt.NDArray[np.int64]
 _MOST_COMMITS = 20_000_000
 _MOST_ROWS = 1 << 42
 _MOST_PARTITIONS = 100_000
+_ROW_STEP, _ROUNDING = 17 / 16, 1e-9
 _DAY = 86_400
 _HOURS = 24
 
@@ -38,6 +39,8 @@ class UpdateSpread(str, Enum):
 
     UNIFORM = "uniform"
     """All rows are equally likely."""
+    ZIPF = "zipf"
+    """The i-th key is changed with a probability proportional to ``1 / i ** update_skew``; keys are anywhere."""
     NEWEST = "newest"
     """All rows of the partitions that get new rows are equally likely; others get no updates."""
 
@@ -80,12 +83,15 @@ class Workload:
     """The commits that a simulation plays.
 
     - ``commits``, and ``interval``, the seconds from one to the next.
-    - ``rows`` of a commit, of which the share ``updates`` changes rows that exist, and the others are new.
+    - ``rows`` of a commit, of which the share ``updates`` changes rows that exist, the share ``deletes`` deletes such
+      rows, and the others are new.
     - ``trace``: the rows of each commit in turn, from the beginning again when it ends; then ``rows`` is not used.
     - ``growth``: the rows of the last commit are ``1 + growth`` times those of the first.
     - ``curve``: 24 factors of the rows, one for each hour of the day.
     - ``burst_every``, ``burst``: each so many commits, a commit has ``burst`` times the rows.
     - ``row_bytes``: the bytes that a row takes in a base file, on average.
+    - ``row_growth``: the new rows of the last commit take ``1 + row_growth`` times the bytes of those of the first, as
+      columns are added; in steps of a sixteenth.
     - ``log_row_bytes``: the bytes that it takes in a log file; by default three times as many.
     - ``file_bytes``: the bytes of a base file that are not rows: its footer and its bloom filter.
     - ``block_bytes``: the bytes of a log file that are not rows.
@@ -103,8 +109,11 @@ class Workload:
     log_row_bytes: float = 0.0
     file_bytes: int = 440_000
     block_bytes: int = 1_000
+    row_growth: float = 0.0
     updates: float = 0.0
     update_spread: str = UpdateSpread.UNIFORM.value
+    update_skew: float = 1.0
+    deletes: float = 0.0
     partitions: Partitions = field(default_factory=Partitions)
     trace: tuple[int, ...] = ()
     growth: float = 0.0
@@ -121,7 +130,10 @@ class Workload:
         _check("log_row_bytes", self.log_row_bytes, 0, 10**9)
         _check("file_bytes", self.file_bytes, 0, 10**9)
         _check("block_bytes", self.block_bytes, 0, 10**9)
+        _check("row_growth", self.row_growth, 0, 1000)
         _check("updates", self.updates, 0, 1)
+        _check("update_skew", self.update_skew, 0, 10)
+        _check("deletes", self.deletes, 0, 1 - self.updates + _ROUNDING)
         _check("growth", self.growth, -1, 10**6)
         _check("burst_every", self.burst_every, 0, 10**9)
         _check("burst", self.burst, 0, 10**6)
@@ -175,10 +187,24 @@ class Workload:
 
     def updates_by_commit(self, rows: Numbers) -> Numbers:
         """Return how many of the *rows* of each commit change rows that exist; none before there are any."""
-        wanted = np.floor(np.cumsum(rows) * self.updates).astype(np.int64)
-        found: Numbers = np.diff(wanted, prepend=0)
-        found[: int(np.argmax(rows > 0)) + 1] = 0
+        return _share_of(rows, self.updates)
+
+    def deletes_by_commit(self, rows: Numbers) -> Numbers:
+        """Return how many of the *rows* of each commit delete rows that exist; none before there are any."""
+        return _share_of(rows, self.deletes)
+
+    def row_factors(self) -> npt.NDArray[np.float64]:
+        """Return how many times the bytes of ``row_bytes`` a new row of each commit takes, in steps of a sixteenth."""
+        growth = 1 + self.row_growth * np.arange(self.commits) / max(self.commits - 1, 1)
+        found: npt.NDArray[np.float64] = _ROW_STEP ** np.floor(np.log(growth) / np.log(_ROW_STEP) + _ROUNDING)
         return found
+
+
+def _share_of(rows: Numbers, share: float) -> Numbers:
+    wanted = np.floor(np.cumsum(rows) * share).astype(np.int64)
+    found: Numbers = np.diff(wanted, prepend=0)
+    found[: int(np.argmax(rows > 0)) + 1] = 0
+    return found
 
 
 def workload_of(values: dict[str, str]) -> Workload:

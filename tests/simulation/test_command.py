@@ -94,7 +94,7 @@ def test_the_page_has_the_runs_and_is_not_replaced(tmp_path: Path) -> None:
         (["-w", "row_bytes=much"], "row_bytes: expected a number, found 'much'"),
         (["-w", "trace=1,x"], "trace: expected numbers, separated by commas"),
         (["-w", "partitions.spread=odd"], "partitions.spread: expected even or zipf or day, found 'odd'"),
-        (["-w", "update_spread=odd"], "update_spread: expected uniform or newest, found 'odd'"),
+        (["-w", "update_spread=odd"], "update_spread: expected uniform or zipf or newest, found 'odd'"),
         (["--vary", "hoodie.keep.max.commits=" + ",".join(map(str, range(40, 10_050)))], "at most 10,000 combinations"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -34,8 +36,10 @@ workloads = st.builds(
     interval=st.sampled_from([60.0, 7000.0]),
     row_bytes=st.sampled_from([10.0, 33.3, 250.0]),
     file_bytes=st.sampled_from([0, 5000]),
+    row_growth=st.sampled_from([0.0, 0.5]),
     updates=st.sampled_from([0.0, 0.3, 0.9]),
-    update_spread=st.sampled_from(["uniform", "newest"]),
+    update_spread=st.sampled_from(["uniform", "zipf", "newest"]),
+    deletes=st.sampled_from([0.0, 0.1]),
     partitions=partitions,
     growth=st.sampled_from([0.0, 3.0]),
     burst_every=st.sampled_from([0, 7]),
@@ -90,7 +94,7 @@ def test_bulk_inserts_open_a_file_group_for_each_task(load: Workload, table_type
     settings = Settings.of(SMALL, table_type=table_type, writing="bulk_insert", tasks=3)
     at_once, one_by_one = (totals(load, settings, one_by_one=way) for way in (False, True))
     assert at_once.samples == one_by_one.samples
-    new = at_once["rows"] - at_once["updates"]
+    new = at_once["rows"] - at_once["updates"] - at_once["deletes"]
     if load.partitions.count == 1 and load.partitions.spread != "day":
         assert at_once["groups_opened"].tolist() == np.minimum(new, 3).tolist()
 
@@ -99,6 +103,31 @@ def test_no_row_is_lost() -> None:
     found = simulate(Workload(commits=500, rows=333, file_bytes=0), options=SMALL)
     assert found.layout["rows"][-1].as_py() == 500 * 333
     assert found.summary["file_groups"] == found.sizes["files"].to_numpy().sum()
+
+
+def test_deleted_rows_are_gone_and_their_files_take_others() -> None:
+    load = Workload(commits=400, rows=500, deletes=0.4, row_bytes=100.0, file_bytes=0)
+    found, without = (simulate(one, options=SMALL).summary for one in (load, replace(load, deletes=0.0, rows=300)))
+    assert found["bytes_in"] == pytest.approx(without["bytes_in"], rel=0.01)
+    assert found["base_bytes"] < 0.4 * without["base_bytes"]
+    assert found["base_files"] <= without["base_files"] / 2
+    assert found["written_bytes"] > without["written_bytes"]
+
+
+def test_rows_that_grow_take_more_files() -> None:
+    load = Workload(commits=200, rows=1000, file_bytes=0)
+    small, large = (simulate(replace(load, row_growth=growth), options=SMALL).summary for growth in (0.0, 1.0))
+    assert large["bytes_in"] == pytest.approx(1.47 * small["bytes_in"], rel=0.02)
+    assert large["base_bytes"] == pytest.approx(large["bytes_in"], rel=0.01)
+
+
+def test_updates_of_few_hot_keys_rewrite_fewer_files() -> None:
+    load = Workload(commits=300, rows=500, updates=0.3, file_bytes=0)
+    written = [
+        simulate(replace(load, update_spread=spread, update_skew=2.0), options=SMALL).summary["written_bytes"]
+        for spread in ("uniform", "zipf")
+    ]
+    assert written[1] < written[0] / 2
 
 
 def test_the_same_seed_gives_the_same_result() -> None:
