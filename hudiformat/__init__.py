@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hudiformat.advice.advice import Advice, AdviceList, Effect, Severity
     from hudiformat.api.adopt import Adoption, adopt, plan_adoption
     from hudiformat.api.blobs import read_blobs
     from hudiformat.api.catalog import TableCatalog, catalog
@@ -84,6 +85,8 @@ __all__ = [
     "DEFAULT_LOG_MAX_SIZE",
     "Action",
     "Adoption",
+    "Advice",
+    "AdviceList",
     "AppendResult",
     "ArgumentError",
     "BaseFileName",
@@ -99,6 +102,7 @@ __all__ = [
     "DataError",
     "DecodeError",
     "Delete",
+    "Effect",
     "EncodeError",
     "ExplainedSlice",
     "FileSlice",
@@ -134,6 +138,7 @@ __all__ = [
     "SchemaError",
     "ServiceReport",
     "ServiceResult",
+    "Severity",
     "Simulation",
     "State",
     "StepState",
@@ -181,6 +186,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "advice.advice": ("Advice", "AdviceList", "Effect", "Severity"),
     "api.blobs": ("read_blobs",),
     "api.adopt": ("Adoption", "adopt", "plan_adoption"),
     "api.catalog": ("TableCatalog", "catalog"),

@@ -34,6 +34,7 @@ LAYERS = (
     "check",
     "catalogs",
     "simulation",
+    "advice",
     "report",
     "api",
     "spark",

@@ -10,6 +10,9 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from hudiformat.advice.advice import AdviceList
+from hudiformat.advice.advising import advise_table
+from hudiformat.advice.facts import NEXT_COMMITS
 from hudiformat.api.changing import delete_where, update_where
 from hudiformat.api.merging import flatten_clauses, merge_rows
 from hudiformat.api.no_table import why_no_table
@@ -399,6 +402,21 @@ class Table(ReadableTable):
         Source: spec/services.md, "Reports".
         """
         return report_table(self._context, path, verify=verify)
+
+    def advise(self, *, commits: int = NEXT_COMMITS) -> AdviceList:
+        """Return what should be changed about the table or the settings of its writers: at most five, the gravest first.
+
+        Each advice has its effect in numbers, some of them after *commits* further commits like those on the active
+        timeline.  The settings are those that this table was opened with: give ``open_table`` the options of the
+        writers.  Nothing is changed, and no data file is read but a few rows of one.
+
+        Raises:
+            ArgumentError: *commits* is not 1 to 100,000.
+            CorruptTableError, StorageError: a file of the timeline cannot be read, or a folder not be listed.
+
+        Source: docs/advise.md.
+        """
+        return advise_table(self._context, commits=commits)
 
     def compact(self) -> ServiceResult[Commit]:
         """Merge log files into new base files: run the planned compactions, or plan one now and run it.

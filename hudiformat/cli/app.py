@@ -32,6 +32,7 @@ Exit codes:
 
 _COMMANDS = {
     "adopt": ("create", "Make a table of Parquet files that are there."),
+    "advise": ("sizing.advise", "Say what to change about a table, and what comes of it."),
     "blocks": ("log.blocks", "List the blocks of a log file."),
     "clean": ("services", "Delete files that are no longer kept."),
     "cluster": ("services", "Rewrite small files into larger, sorted ones."),

@@ -79,7 +79,7 @@ def report(table: str, *, output: str, force: bool, verify: bool, options: tuple
 def _print_advice(facts: TableFacts, output: str) -> None:
     """Print what to do next, and where the page is."""
     first = facts.advice[0]
-    print_line(printable(first.headline.replace("\u202f", ",")), bold=True)
+    print_line(printable(first.headline), bold=True)
     if first.command:
         print_line(f"  {printable(first.command)}")
     print_line(f"written: {printable(output)}")

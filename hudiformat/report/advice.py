@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from hudiformat.check.verify.finding import TableFindingKind
 from hudiformat.report.events import FAILED
 from hudiformat.report.facts import Advice, Prospect, ServiceState, TableFacts
-from hudiformat.report.numbers import count_text, format_count, size_text
+from hudiformat.advice.numbers import count_text, format_count, size_text
 from hudiformat.report.outlook import CLUSTERING, COMPACTION
 from hudiformat.services.deciding import Service
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -27,24 +27,34 @@ _SEEN = 5
 
 
 @dataclass(slots=True)
-class _History:
-    """What the commits on the active timeline have written; commits of services count as files alone."""
+class History:
+    """What the commits on the active timeline have written, the oldest first; those of services count as files alone.
 
-    rows: list[int]
-    updates: int
-    deletes: int
-    by_partition: Counter[str]
-    base: list[tuple[int, int]]
-    logged_rows: int
-    logged_bytes: int
-    rows_of: dict[tuple[str, str], int]
-    recent: list[tuple[int, int]]
-    times: list[Instant]
+    - ``rows``, ``written``, ``operations``, ``times``: an item per commit: rows, bytes, operation, instant.
+    - ``serviced``: the bytes that services have written.
+    - ``base``: an item per base file that was written: its rows and bytes.
+    - ``rows_of``: the rows of the newest base file of a file group, by partition path and file id.
+    - ``recent``: an item per commit, also of services: the bytes and records by which a row's size is estimated.
+    """
+
+    rows: list[int] = field(default_factory=list)
+    written: list[int] = field(default_factory=list)
+    operations: list[str] = field(default_factory=list)
+    times: list[Instant] = field(default_factory=list)
+    updates: int = 0
+    deletes: int = 0
+    serviced: int = 0
+    by_partition: Counter[str] = field(default_factory=Counter)
+    base: list[tuple[int, int]] = field(default_factory=list)
+    logged_rows: int = 0
+    logged_bytes: int = 0
+    rows_of: dict[tuple[str, str], int] = field(default_factory=dict)
+    recent: list[tuple[int, int]] = field(default_factory=list)
 
 
-def history_of(state: TableState) -> _History:
-    """Read the completed commits on the active timeline, the oldest first."""
-    found = _History([], 0, 0, Counter(), [], 0, 0, {}, [], [])
+def history_of(state: TableState) -> History:
+    """Read the completed commits on the active timeline."""
+    found = History()
     for done in state.timeline.completed_writes:
         metadata = state.metadata(done)
         stats = metadata.write_stats
@@ -57,13 +67,17 @@ def history_of(state: TableState) -> _History:
         if done.action is not Action.REPLACE_COMMIT:
             counted = bases if done.action is Action.DELTA_COMMIT else stats
             found.recent.append((sum(s.total_write_bytes for s in counted), sum(s.num_writes for s in counted)))
-        if (metadata.operation_type or "").upper() in _SERVICES:
+        written, operation = sum(s.total_write_bytes for s in stats), (metadata.operation_type or "").upper()
+        if operation in _SERVICES:
+            found.serviced += written
             continue
         inserts, updates = sum(s.num_inserts for s in stats), sum(s.num_update_writes for s in stats)
         deletes = sum(s.num_deletes for s in stats)
         found.rows.append(inserts + updates + deletes)
         found.updates, found.deletes = found.updates + updates, found.deletes + deletes
         found.times.append(done)
+        found.written.append(written)
+        found.operations.append(operation)
         for stat in stats:
             found.by_partition[stat.partition_path or ""] += stat.num_inserts
         found.logged_rows += sum(s.num_inserts + s.num_update_writes for s in logs)
@@ -75,15 +89,16 @@ def _is_log(stat: WriteStat) -> bool:
     return base_name(stat.path or "").startswith(".")
 
 
-def workload_from(state: TableState, *, commits: int) -> Workload:
+def workload_from(state: TableState, *, commits: int, history: History | None = None) -> Workload:
     """Return a workload of *commits* commits like those on the active timeline of a table.
 
-    The rows of each commit are those of the table's commits in turn.
+    The rows of each commit are those of the table's commits in turn.  *history* is what :func:`history_of` returns, for
+    a caller that has it.
 
     Raises:
         UnsupportedFeatureError: no commit on the active timeline has written rows.
     """
-    history = history_of(state)
+    history = history or history_of(state)
     total = sum(history.rows)
     if not total:
         raise UnsupportedFeatureError(
@@ -129,10 +144,19 @@ def _interval(times: Sequence[Instant]) -> float:
     return max(float(np.median(apart)), 0.001) if apart else _DEFAULT_INTERVAL
 
 
-def start_from(state: TableState, workload: Workload) -> Start:
-    """Return the file groups of a table and the shares that its partitions have of the new rows."""
-    history = history_of(state)
-    slices = state.slices()
+def start_from(
+    state: TableState,
+    workload: Workload,
+    *,
+    history: History | None = None,
+    slices: Sequence[FileSlice] | None = None,
+) -> Start:
+    """Return the file groups of a table and the shares that its partitions have of the new rows.
+
+    *slices* are the newest file slices, and *history* is what :func:`history_of` returns, for a caller that has them.
+    """
+    history = history or history_of(state)
+    slices = state.slices() if slices is None else slices
     paths = sorted({one.partition_path for one in slices} | set(history.by_partition))
     counts = np.array([history.by_partition[path] for path in paths], np.float64)
     if not counts.sum():
@@ -148,7 +172,7 @@ def start_from(state: TableState, workload: Workload) -> Start:
     )
 
 
-def _given(one: FileSlice, history: _History, workload: Workload) -> GivenGroup:
+def _given(one: FileSlice, history: History, workload: Workload) -> GivenGroup:
     base = 0 if one.base_file is None else one.base_file.size
     rows = history.rows_of.get((one.partition_path, one.file_id))
     if rows is None:

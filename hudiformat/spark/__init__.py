@@ -19,6 +19,7 @@ from hudiformat.spark.files.sink import file_sink
 from hudiformat.spark.read.queries import cdc, count, head, history, incremental, read_optimized, snapshot, stats
 from hudiformat.spark.read.read import read
 from hudiformat.spark.services import (
+    advise,
     change_version,
     clean,
     cluster,
@@ -58,6 +59,7 @@ __all__ = [
     "Delete",
     "Insert",
     "Update",
+    "advise",
     "bulk_insert",
     "cdc",
     "change_version",

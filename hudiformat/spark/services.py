@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
+from hudiformat.advice.advice import AdviceList
+from hudiformat.advice.facts import NEXT_COMMITS
 from hudiformat.api.reading import context_of
 from hudiformat.api.table import Table, Version
 from hudiformat.arguments import check_arguments
@@ -292,6 +294,21 @@ def repair(
         return table_by_tasks(spark, path, options).repair(
             apply=apply, keys=keys, labels=labels, properties=properties, dead_after=dead_after
         )
+
+
+@check_arguments
+def advise(
+    spark: SparkSession, path: str, *, commits: int = NEXT_COMMITS, options: Mapping[str, str] | None = None
+) -> AdviceList:
+    """Return what should be changed about the table at *path*, as ``hudiformat.Table.advise`` does; the driver does it.
+
+    Raises:
+        HudiFormatError: as for ``hudiformat.Table.advise``.
+
+    Source: docs/advise.md.
+    """
+    with reraise_task_errors():
+        return table_by_tasks(spark, path, options).advise(commits=commits)
 
 
 @check_arguments

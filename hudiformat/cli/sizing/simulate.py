@@ -15,7 +15,7 @@ from hudiformat.api.table import open_table
 from hudiformat.cli.printing import Column, Table, print_json, print_line, progress_bar
 from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.errors import ArgumentError, StorageError
-from hudiformat.report.numbers import count_text, size_text
+from hudiformat.advice.numbers import count_text, size_text
 from hudiformat.report.page import write_page
 from hudiformat.report.simulated import page_of_simulations
 from hudiformat.simulation.result import Simulation
@@ -235,7 +235,7 @@ def _print(points: Sequence[Point]) -> None:
     rows = Table(Column("", 1), *columns, Column("settings"))
     for point in points:
         summary = point.simulation.summary
-        cells = [as_text(int(summary[name])).replace("\u202f", ",") for _, name, as_text in _NUMBERS]
+        cells = [as_text(int(summary[name])) for _, name, as_text in _NUMBERS]
         cells += [f"{summary[name]:.1f}" for _, name in _FACTORS]
         said = ", ".join(value if key == "settings" else f"{key}={value}" for key, value in point.chosen.items())
         rows.row("*" if point.is_best else "", *cells, said)
@@ -244,5 +244,5 @@ def _print(points: Sequence[Point]) -> None:
 def _print_one(simulation: Simulation) -> None:
     for name, value in simulation.summary.items():
         text = size_text(int(value)) if "bytes" in name or "base_file_p" in name else ""
-        number = f"{value:.2f}" if isinstance(value, float) else count_text(value).replace("\u202f", ",")
+        number = f"{value:.2f}" if isinstance(value, float) else count_text(value)
         print_line(f"{name.replace('_', ' ')}: {text or number}")

@@ -1,10 +1,9 @@
-"""Format numbers for people: sizes with units, counts with thin separators."""
+"""Format numbers for people: sizes with units, counts with commas between thousands."""
 
 from __future__ import annotations
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 _STEP = 1000
-_THIN = "\u202f"  # a narrow space at which no line breaks
 _WITHOUT_FRACTION = 99.95
 
 
@@ -18,8 +17,8 @@ def size_text(count: int) -> str:
 
 
 def count_text(count: int) -> str:
-    """Format a count with thin separators between thousands."""
-    return f"{count:,}".replace(",", _THIN)
+    """Format a count with commas between thousands."""
+    return f"{count:,}"
 
 
 def format_count(count: int, what: str) -> str:

@@ -1,0 +1,48 @@
+"""Play further commits on a table with other settings, beginning with the facts that were collected of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hudiformat.advice.facts import Facts
+from hudiformat.simulation.from_table import start_from
+from hudiformat.simulation.result import Simulation
+from hudiformat.simulation.settings import Settings, Writing
+from hudiformat.simulation.simulating import simulate_workload
+from hudiformat.simulation.start import Start
+from hudiformat.simulation.workload import Workload
+from hudiformat.timeline.table_config import TableType
+
+MOST_GROUPS = 20_000
+"""Tables with more file groups are not played: a run would take seconds, and a search takes dozens."""
+_SAMPLES = 50
+
+
+class Player:
+    """Plays the further commits of a table, with its own settings or others."""
+
+    def __init__(self, facts: Facts, workload: Workload) -> None:
+        self._facts, self.workload = facts, workload
+        self._start: Start | None = None
+
+    def play(self, options: Mapping[str, str] | None = None, *, table_type: TableType | None = None) -> Simulation:
+        """Return what comes of the further commits if the settings are changed by *options*.
+
+        Raises:
+            UnsupportedFeatureError: a setting is not simulated.
+        """
+        facts = self._facts
+        state, operations = facts.state, facts.history.operations
+        bulk = sum(one == "BULK_INSERT" for one in operations)
+        writing = Writing.BULK_INSERT if 2 * bulk > len(operations) else Writing.UPSERT
+        # Without inline compactions, somebody else runs them when they are due; else compaction-not-run is found.
+        compacting = {"hoodie.compact.inline": "true"} if facts.is_mor else {}
+        settings = Settings.of(
+            {**compacting, **(options or {})},
+            table_type=(table_type or state.config.table_type).value,
+            writing=writing.value,
+            onto=state.options,
+        )
+        if self._start is None:
+            self._start = start_from(state, self.workload, history=facts.history, slices=facts.slices)
+        return simulate_workload(self.workload, settings, samples=_SAMPLES, start=self._start)
