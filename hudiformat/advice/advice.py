@@ -38,7 +38,7 @@ MEASURES: Mapping[str, str] = MappingProxyType(
         "largest_file_bytes": "largest base file",
         "stored_bytes": "bytes on storage",
         "active_commits": "commits on the active timeline",
-        "new_file_groups": "file groups that a commit opens",
+        "files_written": "files that a commit of new rows writes",
         "written_bytes": "bytes written by commits and services",
         "pending_writes": "writes that did not complete",
     }

@@ -5,13 +5,17 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from hudiformat.advice.facts import Facts
 from hudiformat.file_group.merging.rule import behaviour
+from hudiformat.table.options.keys import OPTION_KEYS
 from hudiformat.table.options.values import IndexType, WriteOptions
+from hudiformat.table.state import TableState
 from hudiformat.timeline.table_config import TableConfig, TableType
 
-_DEFAULTS = WriteOptions()
+_COMMON = ((), ("sizing",), ("concurrency",), ("concurrency", "lock"), ("services",), ("clustering",))
+"""The parts of the options that commands have in common with writers."""
 _MERGE_MODE = "hoodie.record.merge.mode"
 _KEPT = (
     _MERGE_MODE,
@@ -26,20 +30,37 @@ def option_flags(options: Mapping[str, str]) -> str:
     return "".join(f" -o {shlex.quote(f'{key}={value}')}" for key, value in options.items())
 
 
-def writer_options(options: WriteOptions) -> dict[str, str]:
-    """Return what the options say of base files that are written, as Hudi's keys, where it is not the default."""
-    values = {
-        "hoodie.parquet.max.file.size": (options.sizing.max_file_size, _DEFAULTS.sizing.max_file_size),
-        "hoodie.parquet.small.file.limit": (options.sizing.small_file_limit, _DEFAULTS.sizing.small_file_limit),
-        "hoodie.parquet.compression.codec": (options.parquet_compression, _DEFAULTS.parquet_compression),
-        "hoodie.parquet.bloom.filter.enabled": (options.bloom_filter, _DEFAULTS.bloom_filter),
-    }
-    return {key: str(value).lower() for key, (value, default) in values.items() if value != default}
+def writer_options(state: TableState) -> dict[str, str]:
+    """Return the options of the writers that are not Hudi's defaults, and no properties of the table, as Hudi's keys.
+
+    These are the options of files, of services and of concurrency, with which commands are to run as the writers do.
+    """
+    found: dict[str, str] = {}
+    for fields in _COMMON:
+        own, default = state.options, WriteOptions()
+        for field in fields:
+            own, default = getattr(own, field), getattr(default, field)
+        named: set[str] = set()
+        for key, (name, _) in OPTION_KEYS[fields].items():
+            value = getattr(own, name)
+            is_asked = value != getattr(default, name) and value is not None and name not in named
+            if is_asked and key not in state.config.properties:
+                found[key] = _as_text(value)
+                named.add(name)
+    return found
+
+
+def _as_text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return ",".join(map(_as_text, value))
+    return str(value.value if isinstance(value, Enum) else value)
 
 
 def run(facts: Facts, command: str, options: Mapping[str, str] | None = None) -> str:
     """Return the text of a *command* on the table, such as ``compact``, with the writers' options and *options*."""
-    found = {**writer_options(facts.state.options), **(options or {})}
+    found = {**writer_options(facts.state), **(options or {})}
     return f"hudiformat {command}{option_flags(found)} {facts.table}"
 
 
@@ -88,7 +109,7 @@ def copy_into_new(
     ]
     operation = "insert" if facts.has_buckets else "bulk_insert"
     created = f"hudiformat create {' '.join(arguments)}{option_flags({**kept, **asked})} {shlex.quote(into)}"
-    written = option_flags(writer_options(state.options))
+    written = option_flags(writer_options(state))
     commands = (
         f"hudiformat read -o {shlex.quote(rows)} {facts.table}",
         created,

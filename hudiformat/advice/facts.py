@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -25,6 +25,10 @@ Numbers = npt.NDArray[np.int64]
 NEXT_COMMITS = 200
 """For how many further commits effects are computed, if nothing else is said: some hours of a stream, or half a year
 of daily loads."""
+
+
+FIRST_LOAD = 5
+"""How many times the rows of the commits after it the first commit of a table has, if it loads what was there before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +169,27 @@ def gather_facts(
         CorruptTableError, StorageError: a file of the timeline cannot be read, or a folder not be listed.
     """
     slices, stored = list_slices(state) if listed is None else listed
-    history = history_of(state)
+    history = without_first_load(state, history_of(state))
     try:
         workload = workload_from(state, commits=commits, history=history)
     except UnsupportedFeatureError:  # no commit has rows
         workload = None
     return Facts(state, slices, stored, history, workload, dict(_decisions(state)), commits)
+
+
+def without_first_load(state: TableState, history: History) -> History:
+    """Return the history without the first commit of the table, if it loaded what was there before."""
+    rows = history.rows
+    is_whole = not state.storage.list(state.config.history_folder)
+    if not is_whole or len(rows) < 2 or rows[0] <= FIRST_LOAD * float(np.median(rows[1:])):  # noqa: PLR2004 - and others
+        return history
+    return replace(
+        history,
+        rows=rows[1:],
+        written=history.written[1:],
+        operations=history.operations[1:],
+        times=history.times[1:],
+    )
 
 
 def list_slices(state: TableState) -> tuple[list[FileSlice], int]:

@@ -25,6 +25,10 @@ class Player:
         self._facts, self.workload = facts, workload
         self._start: Start | None = None
 
+    @property
+    def _has_no_new_rows(self) -> bool:
+        return self.workload.rows * (1 - self.workload.updates) < 1
+
     def play(self, options: Mapping[str, str] | None = None, *, table_type: TableType | None = None) -> Simulation:
         """Return what comes of the further commits if the settings are changed by *options*.
 
@@ -37,8 +41,10 @@ class Player:
         writing = Writing.BULK_INSERT if 2 * bulk > len(operations) else Writing.UPSERT
         # Without inline compactions, somebody else runs them when they are due; else compaction-not-run is found.
         compacting = {"hoodie.compact.inline": "true"} if facts.is_mor else {}
+        # A simulation expects that the file group which is to be filled next is rewritten by each commit.
+        nothing_new = {"hoodie.parquet.small.file.limit": "0"} if self._has_no_new_rows else {}
         settings = Settings.of(
-            {**compacting, **(options or {})},
+            {**compacting, **(options or {}), **nothing_new},
             table_type=(table_type or state.config.table_type).value,
             writing=writing.value,
             onto=state.options,

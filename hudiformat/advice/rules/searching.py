@@ -14,17 +14,19 @@ from hudiformat.advice.rules.buckets import LEAST_COMMITS
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.simulation.result import Simulation
 from hudiformat.sizing.record_size import SizingOptions
+from hudiformat.table.options.values import ServiceOptions
 from hudiformat.timeline.timeline import Action
 
 HALF, TWICE, SAME = 0.5, 2.0, 1.25
 """A change is advised if it halves the files that queries read, and at most doubles the bytes written; or if it halves the
-bytes written, and queries read at most a quarter more files, which nobody notices."""
+bytes written, and queries read at most a quarter more files, which nobody notices, nor few."""
+NEARLY = 1.25
+"""Of settings that are nearly as good as the best, those are advised that change the fewest keys."""
 LEAST_FILES = 20
 """With fewer files to read, a query does not notice how many there are."""
 _DELTAS = "hoodie.compact.inline.max.delta.commits"
 _LIMIT, _TARGET = "hoodie.parquet.small.file.limit", "hoodie.parquet.max.file.size"
 _PLAN = "hoodie.clustering.plan.strategy."
-_MORE_DELTAS = (5, 10, 20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class _Costs:
 
     def is_far_better_than(self, now: _Costs, *, file_size: int) -> bool:
         fewer = now.read >= LEAST_FILES and max(self.read / now.read, self.read_at_end / now.read_at_end) <= HALF
-        less = self.written <= HALF * now.written and self.read <= SAME * now.read + 1
+        less = self.written <= HALF * now.written and self.read <= max(SAME * now.read, LEAST_FILES)
         less = less and now.written - self.written >= file_size
         return (fewer and self.written <= TWICE * now.written) or less
 
@@ -75,15 +77,13 @@ def advise_settings(facts: Facts) -> Advice | None:
     assert facts.workload is not None  # noqa: S101 - why_not_searched has said so
     player = Player(facts, facts.workload)
     now = _Costs.of(player.play())
-    best: tuple[float, int, dict[str, str], _Costs] | None = None
-    for options in grid(facts):
-        costs = _Costs.of(player.play(options))
-        found = (round(costs.share_of(now), 2), len(options), options, costs)
-        if costs.is_far_better_than(now, file_size=facts.target) and (best is None or found[:2] < best[:2]):
-            best = found
-    if best is None:
+    played = [(options, _Costs.of(player.play(options))) for options in grid(facts)]
+    better = [(options, costs) for options, costs in played if costs.is_far_better_than(now, file_size=facts.target)]
+    if not better:
         return None
-    _, _, options, then = best
+    best = min(costs.share_of(now) for _, costs in better)
+    nearly = [(options, costs) for options, costs in better if costs.share_of(now) <= NEARLY * best]
+    options, then = min(nearly, key=lambda one: (len(one[0]), one[1].share_of(now)))
     written = Effect("written_bytes", now.written, then.written, facts.commits)
     read = Effect("files_read", now.read_at_end, then.read_at_end, facts.commits)
     is_read = then.read <= HALF * now.read
@@ -110,7 +110,8 @@ def _is_clustered(facts: Facts) -> bool:
 def grid(facts: Facts) -> Iterator[dict[str, str]]:
     """Yield the changes of settings that are played, those of the fewest keys among them first.
 
-    They are other small file limits, Hudi's file size if the table's is smaller, fewer compactions, and clusterings.
+    They are other small file limits, Hudi's file size if the table's is smaller, Hudi's default of commits between
+    compactions, and clusterings.
     """
     options, hudi = facts.state.options, SizingOptions()
     limits: list[Mapping[str, str]] = [{}]
@@ -123,7 +124,8 @@ def grid(facts: Facts) -> Iterator[dict[str, str]]:
             targets.append({_TARGET: str(hudi.max_file_size), _LIMIT: str(hudi.small_file_limit)})
     services: list[Mapping[str, str]] = [{}]
     if facts.is_mor:
-        services += [{_DELTAS: str(n)} for n in _MORE_DELTAS if n > options.services.compact_delta_commits]
+        usual = ServiceOptions().compact_delta_commits
+        services += [{_DELTAS: str(usual)}] if options.services.compact_delta_commits != usual else []
     clusterings: list[Mapping[str, str]] = [{}]
     if not facts.has_buckets and not options.clustering.inline and not _is_clustered(facts):
         sizes = {f"{_PLAN}small.file.limit": str(facts.small), f"{_PLAN}target.file.max.bytes": str(facts.target)}

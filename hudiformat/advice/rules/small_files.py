@@ -26,7 +26,7 @@ LARGE, VERY_LARGE = 2, 8
 _LIMIT = "hoodie.parquet.small.file.limit"
 _CLUSTERING = "hoodie.clustering.plan.strategy."
 _MOST_PLANNED = 1000
-"""For how many partitions the file groups that a commit opens are planned, those with the most new rows."""
+"""For how many partitions the files that a commit writes are planned, those with the most new rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +149,9 @@ def advise_record_size(facts: Facts) -> Advice | None:
     if max(actual, estimate.size) < LARGE * min(actual, estimate.size):
         return None
     rows = round(float(np.median(np.array(workload.trace))) * (1 - workload.updates))
-    now = _opened(facts, profile, rows, estimate)
-    then = _opened(facts, profile, rows, RecordSize(actual))
-    effect = Effect("new_file_groups", now, then, 1)
-    if now < LARGE * max(then, 1) or now - then < LARGE:
+    now = _files_written(facts, profile, rows, estimate)
+    effect = Effect("files_written", now, _files_written(facts, profile, rows, RecordSize(actual)), 1)
+    if now < LARGE * max(effect.after, 1) or now - effect.after < LARGE:
         return None
     source = f"the commit {estimate.instant}" if estimate.instant else "hoodie.copyonwrite.record.size.estimate"
     properties = {"hoodie.copyonwrite.record.size.estimate": str(actual)}
@@ -178,16 +177,16 @@ def _passed_over(estimate: RecordSize) -> str:
     )
 
 
-def _opened(facts: Facts, profile: SizingProfile, rows: int, size: RecordSize) -> int:
-    """Return how many file groups one more commit of so many new rows opens."""
+def _files_written(facts: Facts, profile: SizingProfile, rows: int, size: RecordSize) -> int:
+    """Return how many file groups one more commit of so many new rows fills or opens."""
     shares, options = facts.history.by_partition, profile.options
     total = sum(shares.values()) or 1
     assert facts.workload is not None  # noqa: S101 - the caller has checked
     fits = max(int(options.largest_new_file / facts.workload.row_bytes), 1)
     known = {own[0].partition_path: own for own in _by_partition(facts.slices)}
-    opened = 0
+    found = 0
     for path, count in shares.most_common(_MOST_PLANNED):
         groups = profile.small_files(path, known.get(path, []))
         plan = plan_partition(path, round(rows * count / total), groups, size, options)
-        opened += sum(-(-one.records // fits) for one in plan.buckets if one.file_id is None)
-    return opened
+        found += sum(1 if one.file_id is not None else -(-one.records // fits) for one in plan.buckets)
+    return found
