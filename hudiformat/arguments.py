@@ -29,8 +29,19 @@ class ArrowStream(Protocol):
         ...
 
 
-ArrowRows: TypeAlias = "ArrowStream | Iterable[pa.RecordBatch]"
-"""What can be written: rows in Arrow's C stream, or batches one after the other."""
+class LazyRows(Protocol):
+    """A lazy frame of Polars, of 1.34 or later, whose rows are computed batch by batch.
+
+    Source: polars.LazyFrame.
+    """
+
+    def collect_batches(self, *, lazy: bool) -> Iterable[ArrowStream]:
+        """Return an iterator of data frames; with *lazy* the query begins with the first of them."""
+        ...
+
+
+ArrowRows: TypeAlias = "ArrowStream | LazyRows | Iterable[pa.RecordBatch]"
+"""What can be written: rows in Arrow's C stream, a lazy frame, or batches one after the other."""
 _Check = tuple[str, Callable[[object], bool]]
 
 

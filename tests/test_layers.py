@@ -37,6 +37,7 @@ LAYERS = (
     "advice",
     "report",
     "api",
+    "polars",
     "spark",
     "testing",
     "the face of the package",

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from hudiformat.api.history import history
+from hudiformat.api.packages import import_package
 from hudiformat.api.stats import SMALL_FILE_LIMIT, slice_stats
 from hudiformat.arguments import check_arguments
 from hudiformat.conditions.filters import Filter
-from hudiformat.errors import OptionError, UnsupportedFeatureError
+from hudiformat.errors import OptionError
 from hudiformat.file_group.reader import SliceReader, refuse_unreadable
 from hudiformat.file_group.slices import FileSlice, ListedFiles
 from hudiformat.naming.file_names import join_path
@@ -154,15 +154,17 @@ class ReadableTable:
         Raises:
             UnsupportedFeatureError: Polars is not installed.
         """
-        return _module("polars").from_arrow(self.snapshot(as_of, columns, filter))
+        return import_package("polars", extra="polars").from_arrow(self.snapshot(as_of, columns, filter))
 
     def lazy(self, as_of: Moment | None = None) -> pl.LazyFrame:
-        """Return a Polars lazy frame, whose columns, filters and limits on rows are pushed down to the table.
+        """Return a Polars lazy frame, as ``hudiformat.polars.scan_hudi`` does: what it asks for is pushed down.
 
         Raises:
-            UnsupportedFeatureError: Polars is not installed.
+            UnsupportedFeatureError: Polars is not installed, or is older than 1.28.
         """
-        return _module("polars").scan_pyarrow_dataset(self.dataset(as_of))
+        from hudiformat.api.lazy import lazy_frame  # noqa: PLC0415 - pyarrow.dataset imports pandas
+
+        return lazy_frame(self, as_of=as_of)
 
     def dataset(self, as_of: Moment | None = None) -> TableDataset:
         """Return the table as an Arrow dataset: DuckDB, Polars and others push columns and filters down to it.
@@ -190,7 +192,7 @@ class ReadableTable:
         """
         is_chosen = columns is not None or filter is not None
         rows = self.scan(as_of=as_of, columns=columns, filter=filter).reader() if is_chosen else self.dataset(as_of)
-        return (connection or _module("duckdb")).from_arrow(rows)
+        return (connection or import_package("duckdb", extra="duckdb")).from_arrow(rows)
 
     @check_arguments
     def file_slices(self, partition: str | None = None, *, as_of: Moment | None = None) -> list[FileSlice]:
@@ -348,11 +350,3 @@ class ReadableTable:
 def context_of(table: ReadableTable) -> TableContext:
     """Return what an open table works with, for the command line and for Spark, which run parts of its methods."""
     return table._context  # noqa: SLF001 - no part of the public class
-
-
-def _module(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        message = f"expected the package {name} to be installed, found none; install it: pip install {name}"
-        raise UnsupportedFeatureError(message, feature=name) from error

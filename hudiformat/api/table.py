@@ -133,9 +133,9 @@ class Table(ReadableTable):
     def insert(self, data: ArrowRows) -> Commit:
         """Add rows without looking up their keys; small files are filled first.
 
-        *data* is any object with ``__arrow_c_stream__``, or an iterator of record batches; a stream may be larger than
-        memory.  A row whose key is in the table already becomes a second row with that key, unless
-        ``hoodie.datasource.insert.dup.policy`` is drop or fail.
+        *data* is any object with ``__arrow_c_stream__``, a lazy frame of Polars, or an iterator of record batches; a
+        stream may be larger than memory.  A row whose key is in the table already becomes a second row with that key,
+        unless ``hoodie.datasource.insert.dup.policy`` is drop or fail.
 
         Raises:
             SchemaError: the columns of *data* contradict the table's, or have a type that Avro cannot hold.

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -197,6 +198,8 @@ class TableSchema:
 def as_reader(data: Any) -> pa.RecordBatchReader:
     """Return a reader of anything that exports Arrow's C stream: tables, batches, readers, data frames.
 
+    A lazy frame of Polars is read by batches.
+
     Raises:
         DataError: *data* does not export it.
     """
@@ -211,7 +214,13 @@ def as_reader(data: Any) -> pa.RecordBatchReader:
             return pa.RecordBatchReader.from_stream(data)
         except pa.ArrowInvalid as error:  # a stream of one column's values
             raise DataError(f"expected rows, found {type(data).__name__}: {error}") from error
+    if hasattr(data, "collect_batches"):
+        schema = pa.RecordBatchReader.from_stream(data.collect_schema().to_frame()).schema
+        frames = data.collect_batches(lazy=True)
+        return pa.RecordBatchReader.from_batches(schema, chain.from_iterable(map(as_reader, frames)))
     hint = "; pa.Table.from_pylist(rows) makes a table of a list of dicts" if isinstance(data, list) else ""
+    if hasattr(data, "collect_schema"):
+        hint = "; pass frame.collect(), or install Polars 1.34 or later, which gives it by batches"
     raise DataError(
         f"expected rows with __arrow_c_stream__ (such as a pyarrow.Table), found {type(data).__name__}{hint}"
     )

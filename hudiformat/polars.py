@@ -1,0 +1,43 @@
+"""Polars: a table as a lazy frame.
+
+The module is ``hudiformat.polars``; the package ``polars`` is imported when it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from hudiformat.api.lazy import lazy_frame
+from hudiformat.api.table import open_table
+from hudiformat.arguments import check_arguments
+from hudiformat.read.time_travel import Moment
+from hudiformat.storage.opening import Location
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["scan_hudi"]
+
+
+@check_arguments
+def scan_hudi(
+    path: Location,
+    *,
+    as_of: Moment | None = None,
+    options: Mapping[str, str] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> pl.LazyFrame:
+    """Return the table at *path* as a Polars lazy frame, whose columns, predicates and limits are pushed down.
+
+    *path*, *options* and *storage_options* are as for :func:`hudiformat.open_table`.  Each query reads the newest
+    rows, or with *as_of*, an instant, a date or a datetime, the rows as of that moment.  Predicates rule out
+    partitions, files and row groups; Polars itself applies those that cannot be pushed down.
+
+    Raises:
+        NotATableError: there is no table at *path*.
+        UnsupportedFeatureError: Polars is not installed; or as for :func:`hudiformat.open_table`.
+
+    Source: polars.io.plugins.register_io_source.
+    """
+    return lazy_frame(open_table(path, options=options, storage_options=storage_options), as_of=as_of)
