@@ -38,6 +38,7 @@ LAYERS = (
     "report",
     "api",
     "polars",
+    "duckdb",
     "spark",
     "testing",
     "the face of the package",
@@ -65,7 +66,7 @@ IMPURE_MODULES = ("io", "os", "pathlib", "random", "secrets", "socket", "subproc
 READS_A_SWITCH = "codec/avro/compiled/__init__.py"  # an environment variable, which changes the speed and nothing else
 PURE_NAMES = ("uuid.UUID", "uuid.uuid5", "io.BytesIO")  # a value, a hash, unlike uuid.uuid4; a buffer that is no file
 IMPURE_ATTRIBUTES = ("now", "today", "utcnow")  # of date and datetime
-FACES = ("", "spark", "sink", "sizing", "testing", "cli", "codec/avro/compiled", "codec/parquet")
+FACES = ("", "duckdb", "spark", "sink", "sizing", "testing", "cli", "codec/avro/compiled", "codec/parquet")
 """Folders whose ``__init__`` gives names to users, or has code of its own; all others have a docstring alone."""
 LARGEST_FOLDER, DEEPEST_FOLDER = 25, 3
 VAGUE = ("common", "helpers", "misc", "util", "utils")

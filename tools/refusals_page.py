@@ -147,6 +147,9 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "simulation of a clustering of so many file groups": "a plan for each of them would take minutes and gigabytes",
         "a workload from a table without commits of rows": "there is nothing to take it from; a workload can be passed",
     },
+    "SQL": {
+        f"{ANY} in SQL": "of INSERT, UPDATE, DELETE and MERGE: the methods of a table do not do it, or not exactly so",
+    },
     "PySpark": {
         "data source on PySpark 3": "Python data sources are new in PySpark 4; the functions of hudiformat.spark work",
         f"{ANY} on PySpark {ANY}": "Spark has what is needed from the named version on",

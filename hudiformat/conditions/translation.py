@@ -102,7 +102,17 @@ def as_expression(text: str, schema: pa.Schema) -> pc.Expression:
 
     Source: Spark SQL's conditions.
     """
-    found = _Translator(schema, timezone.utc).of(parse_condition(text), negated=False)
+    return translate_condition(parse_condition(text), schema)
+
+
+def translate_condition(tree: Expression, schema: pa.Schema) -> pc.Expression:
+    """Translate a condition that sqlglot has parsed, in any dialect, as :func:`as_expression` does its text.
+
+    Raises:
+        FilterError: *tree* is no condition that is supported.
+        SchemaError: there is no such column.
+    """
+    found = _Translator(schema, timezone.utc).of(tree, negated=False)
     assert found is not None  # noqa: S101 - only a translator that skips parts returns None
     return found
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import click
 import pyarrow as pa
 
 from hudiformat.api.table import Table as HudiTable
 from hudiformat.api.table import open_table
-from hudiformat.cli.files import STANDARD, Batches, file_format, format_option, write_rows
-from hudiformat.cli.printing import print_json, print_line, print_warnings
-from hudiformat.cli.rows import Row, print_rows, rows_of
+from hudiformat.cli.files import Batches, format_option
+from hudiformat.cli.printing import print_warnings
+from hudiformat.cli.query.output import show_rows
 from hudiformat.cli.source import json_option, key_and_value, split
 from hudiformat.file_group.damage import DamageMode
 
@@ -80,17 +78,7 @@ def read(
         schema, batches = _run_query(
             opened, query, as_of=as_of, begin=begin or _EVER, end=end, columns=columns, where=where
         )
-        limited = _limit(batches, limit)
-        if output is None:
-            _print(limited, as_json=as_json)
-            return 0
-        count = write_rows(output, file_format(output, format_, of="-o"), schema, limited)
-    if output == STANDARD:
-        return 0
-    if as_json:
-        print_json({"file": output, "rows": count})
-    else:
-        print_line(f"{count} rows in {output}")
+        show_rows(schema, _limit(batches, limit), output=output, format_=format_, as_json=as_json)
     return 0
 
 
@@ -122,16 +110,3 @@ def _limit(batches: Batches, limit: int | None) -> Batches:
         shown = batch if remaining is None else batch.slice(0, min(remaining, batch.num_rows))
         yield shown
         remaining = None if remaining is None else remaining - shown.num_rows
-
-
-def _rows(batches: Batches) -> Iterator[Row]:
-    for batch in batches:
-        yield from rows_of(batch)
-
-
-def _print(batches: Batches, *, as_json: bool) -> None:
-    if not as_json:
-        print_rows(_rows(batches))
-        return
-    for row in _rows(batches):
-        print_json(row)

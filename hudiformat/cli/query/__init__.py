@@ -1,0 +1,1 @@
+"""Commands that read rows: of a table, or by a query in SQL."""
