@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
 
 from hudiformat.api.packages import import_package
 from hudiformat.api.table import open_table
@@ -54,6 +57,20 @@ def query(
         rows: duckdb.DuckDBPyRelation = found.sql(sql)
     except package.Error as error:
         raise ArgumentError(f"sql: expected a query of DuckDB's, found {sql!r}: {error}", argument="sql") from error
+    _CONNECTIONS[rows] = found
+    return rows
+
+
+_CONNECTIONS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+"""The connection of each relation that is alive: up to DuckDB 1.4 a relation does not keep it open."""
+_ROWS_AT_ONCE = 122_880
+"""The rows of a row group of DuckDB's."""
+
+
+def rows_of(relation: duckdb.DuckDBPyRelation) -> pa.RecordBatchReader:
+    """Return the rows of a relation batch by batch, in any release of DuckDB's."""
+    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+    rows: pa.RecordBatchReader = read(_ROWS_AT_ONCE)
     return rows
 
 

@@ -16,7 +16,7 @@ from hudiformat.api.reading import context_of
 from hudiformat.api.table import Table, open_table
 from hudiformat.arguments import check_arguments
 from hudiformat.conditions.clauses import Delete, Insert, Update
-from hudiformat.duckdb.queries import is_path, query
+from hudiformat.duckdb.queries import is_path, query, rows_of
 from hudiformat.duckdb.values import Scope, refuse
 from hudiformat.errors import ArgumentError, DataError, SchemaError, unknown_column_error
 from hudiformat.schema.meta_fields import is_meta_field
@@ -160,7 +160,7 @@ def _run_insert(table: Table, tree: Expression, ask: _Query) -> Commit:
 
 def _rows(relation: duckdb.DuckDBPyRelation) -> pa.RecordBatchReader:
     """Return the rows of a query without meta fields, which the write makes."""
-    reader = pa.RecordBatchReader.from_stream(relation)
+    reader = rows_of(relation)
     names = [name for name in reader.schema.names if not is_meta_field(name)]
     schema = pa.schema([reader.schema.field(name) for name in names])
     return pa.RecordBatchReader.from_batches(schema, (batch.select(names) for batch in reader))

@@ -78,7 +78,7 @@ class Scope:
         if (literal := _literal(node)) is not None:
             return pc.scalar(_scalar(literal.value, field))
         found, kind = self._value(node)
-        if not (kind == field.type or (pat.is_integer(kind) and pat.is_integer(field.type))):
+        if not (kind == field.type or _is_held(kind, field.type)):
             refuse(f"a value of type {kind} for a column of type {field.type}", instead="write it by update or merge")
         return found
 
@@ -137,6 +137,21 @@ class Scope:
         if (literal := _literal(node)) is not None:
             return pc.scalar(_scalar(literal.value, field))
         return self._value(node)[0].cast(field.type)
+
+
+_EXACT_DIGITS, _EXACT_BITS = 15, 32
+"""Decimals of so many digits, and integers of so many bits, are each nearest to another double."""
+
+
+def _is_held(kind: pa.DataType, other: pa.DataType) -> bool:
+    """Return whether values of *kind* are the same in *other*, or an error where they are too large."""
+    if pat.is_integer(kind) and pat.is_integer(other):
+        return True
+    if isinstance(kind, pa.Decimal128Type) and isinstance(other, pa.Decimal128Type):
+        return kind.scale <= other.scale
+    is_narrow = (pat.is_integer(kind) and kind.bit_width <= _EXACT_BITS) or pat.is_float32(kind)
+    is_narrow |= isinstance(kind, pa.Decimal128Type) and kind.precision <= _EXACT_DIGITS
+    return is_narrow and pat.is_float64(other)
 
 
 @dataclass(frozen=True, slots=True)

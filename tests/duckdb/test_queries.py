@@ -38,7 +38,7 @@ def test_a_table_is_named_by_its_path(table: hf.Table) -> None:
     [
         ("p = 'y'", {"y"}),
         ("p in ('y')", {"y"}),
-        ("p = 'x' or p = 'q'", {"x"}),
+        ("p >= 'x' and p < 'y'", {"x"}),
         ("p > 'y'", set()),
         ("v + 0 > 1", {"x", "y"}),
     ],
@@ -47,10 +47,11 @@ def test_a_filter_on_a_partition_opens_the_files_of_that_partition_alone(
     table: hf.Table, condition: str, partitions: set[str]
 ) -> None:
     storage = RecordingStorage(hf.open_storage(table.path))
-    relation = hf.open_table(storage).to_duckdb(duckdb.connect())
+    connection = duckdb.connect()
+    relation = hf.open_table(storage).to_duckdb(connection)
     storage.clear()
     assert sorted(relation.filter(condition).project("k").fetchall()) == sorted(
-        duckdb.from_arrow(table.snapshot()).filter(condition).project("k").fetchall()
+        connection.from_arrow(table.snapshot()).filter(condition).project("k").fetchall()
     )
     assert {path.partition("/")[0] for path in data_files(storage.requests)} == partitions
 

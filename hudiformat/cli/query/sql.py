@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import click
-import pyarrow as pa
 
 from hudiformat.cli.files import format_option
 from hudiformat.cli.printing import print_warnings
 from hudiformat.cli.query.output import show_rows
 from hudiformat.cli.results import print_commit
 from hudiformat.cli.source import json_option, key_and_value
-from hudiformat.duckdb.queries import query
+from hudiformat.duckdb.queries import query, rows_of
 from hudiformat.duckdb.statements import CHANGES, execute
 
 _EPILOG = """\b
@@ -51,6 +50,7 @@ def sql(
                 raise click.UsageError("--as-of and -o go with a query")
             print_commit(execute(statement, options=chosen), as_json=as_json)
             return 0
-        rows = pa.RecordBatchReader.from_stream(query(statement, as_of=as_of, options=chosen))
+        found = query(statement, as_of=as_of, options=chosen)
+        rows = rows_of(found)
         show_rows(rows.schema, iter(rows), output=output, format_=format_, as_json=as_json)
     return 0
