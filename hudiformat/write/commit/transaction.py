@@ -51,6 +51,7 @@ from hudiformat.write.commit.publishing import (
 )
 from hudiformat.write.commit.replacing import Replaced, overwritten_groups
 from hudiformat.write.commit.reporting import LOG, log_commit
+from hudiformat.write.commit.streamer_checkpoints import streamer_checkpoint
 from hudiformat.write.metadata.metadata_table import MetadataTable
 from hudiformat.write.metadata.preparing import refuse_unreadable
 
@@ -171,7 +172,10 @@ class Transaction:
             has_ids = internal is not None or state.has_ids()
             ids = internal_schema_of(state, schema, own, changed=internal) if has_ids else {}
             stored = schema.without(state.config.dropped_fields).avro
-            metadata = replace(metadata, extra_metadata={"schema": stored, **ids, **(extra or {})})
+            repeated = streamer_checkpoint(state, self.instant, metadata.extra_metadata)
+            metadata = replace(
+                metadata, extra_metadata={"schema": stored, **ids, **repeated, **metadata.extra_metadata}
+            )
             # 3. The last checks before the commit: another writer may have deleted the metadata file of a partition;
             #    without a lock, another writer may have begun.
             if has_others:
