@@ -19,7 +19,7 @@ timeline = client.getActiveTimeline().getCommitsTimeline().filterCompletedInstan
 found = checkpoints.getCheckpoint(timeline.readCommitMetadata(timeline.lastInstant().get()))
 result = [found.getCheckpointKey(), found.getCheckpointResetKey(), found.getCheckpointIgnoreKey()]
 """
-"""What Streamer does with the newest commit that has a checkpoint (StreamerCheckpointUtils is not in Spark's bundle)."""
+"""What Streamer does with the newest commit; its own StreamerCheckpointUtils is not in Spark's bundle."""
 
 
 @pytest.mark.all_sets

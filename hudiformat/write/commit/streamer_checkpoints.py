@@ -38,9 +38,8 @@ def streamer_checkpoint(state: TableState, own: Instant, extra: Mapping[str, str
     """
     if not extra.keys().isdisjoint(_KEYS):
         return {}
-    if any(
-        one.time < own.time and one.action.is_write and not state.is_clustering(one) for one in state.timeline.pending
-    ):
+    before = (one for one in state.timeline.pending if one.time < own.time and one.action.is_write)
+    if not all(map(state.is_clustering, before)):
         return {}
     newest = _newest_write(state, own)
     known = {} if newest is None else newest.extra_metadata
@@ -50,7 +49,7 @@ def streamer_checkpoint(state: TableState, own: Instant, extra: Mapping[str, str
 
 
 def _newest_write(state: TableState, own: Instant) -> CommitMetadata | None:
-    """Return the content of the newest write before *own*, without services, which neither have nor need a checkpoint."""
+    """Return the content of the newest write before *own*; services do not count, as they have no checkpoint."""
     is_mor = state.config.table_type is TableType.MERGE_ON_READ
     for done in reversed(state.timeline.completed_writes):
         if done.time >= own.time or (is_mor and done.action is Action.COMMIT):  # a commit there is a compaction

@@ -172,10 +172,9 @@ class Transaction:
             has_ids = internal is not None or state.has_ids()
             ids = internal_schema_of(state, schema, own, changed=internal) if has_ids else {}
             stored = schema.without(state.config.dropped_fields).avro
-            repeated = streamer_checkpoint(state, self.instant, metadata.extra_metadata)
-            metadata = replace(
-                metadata, extra_metadata={"schema": stored, **ids, **repeated, **metadata.extra_metadata}
-            )
+            given = metadata.extra_metadata
+            repeated = streamer_checkpoint(state, self.instant, given)
+            metadata = replace(metadata, extra_metadata={"schema": stored, **ids, **repeated, **given})
             # 3. The last checks before the commit: another writer may have deleted the metadata file of a partition;
             #    without a lock, another writer may have begun.
             if has_others:
