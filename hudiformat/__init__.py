@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from hudiformat.api.blobs import read_blobs
     from hudiformat.api.catalog import TableCatalog, catalog
     from hudiformat.api.create import create_table
-    from hudiformat.api.dataset import TableDataset
     from hudiformat.api.simulate import simulate
     from hudiformat.api.table import Table, open_table
     from hudiformat.catalogs.sync import SyncedTable, SyncReport
@@ -61,11 +60,13 @@ if TYPE_CHECKING:
         TruncatedBlockError,
         UnsupportedFeatureError,
         UnsupportedVersionError,
+        ValidationError,
         WriteConflictError,
     )
     from hudiformat.file_group.merging.rule import RecordMerger
     from hudiformat.file_group.slices import FileSlice
     from hudiformat.naming.file_names import BaseFileName, LogFileName, WriteToken
+    from hudiformat.read.dataset import TableDataset
     from hudiformat.read.explanation import ExplainedSlice, ScanExplanation
     from hudiformat.read.scan import Scan
     from hudiformat.report.page import TableReport
@@ -161,6 +162,7 @@ __all__ = [
     "UnsupportedFeatureError",
     "UnsupportedVersionError",
     "Update",
+    "ValidationError",
     "Workload",
     "WriteConflictError",
     "WriteStat",
@@ -191,7 +193,7 @@ _MODULES = {
     "api.adopt": ("Adoption", "adopt", "plan_adoption"),
     "api.catalog": ("TableCatalog", "catalog"),
     "api.create": ("create_table",),
-    "api.dataset": ("TableDataset",),
+    "read.dataset": ("TableDataset",),
     "api.simulate": ("simulate",),
     "api.table": (
         "Table",
@@ -271,6 +273,7 @@ _MODULES = {
         "TruncatedBlockError",
         "UnsupportedFeatureError",
         "UnsupportedVersionError",
+        "ValidationError",
         "WriteConflictError",
     ),
     "file_group.merging.rule": ("RecordMerger",),

@@ -23,7 +23,8 @@
         ├── CorruptTableError            the table's own metadata is damaged
         ├── LockError                    another writer holds the lock for too long
         └── CommitError                  a write that did not become visible
-            └── WriteConflictError           another writer has committed to the same file groups
+            ├── WriteConflictError           another writer has committed to the same file groups
+            └── ValidationError              a pre-commit validator refuses the write
 
 There is a branch for each way in which a caller can react to an error.  The facts of a message are attributes too.
 Exceptions cross process borders in Spark, so all arguments besides the message are keyword-only with a default:
@@ -209,6 +210,14 @@ class CommitError(TableError):
 
 class WriteConflictError(CommitError):
     """Another writer committed to the same file groups meanwhile: nothing was written; write again."""
+
+
+class ValidationError(CommitError):
+    """A pre-commit validator refuses the write: nothing was written; ``failures`` has a text for each query."""
+
+    def __init__(self, message: str, *, path: str | None = None, failures: tuple[str, ...] = ()) -> None:
+        super().__init__(message, path=path)
+        self.failures = failures
 
 
 class LockError(TableError):

@@ -72,6 +72,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         f"bucket rules {ANY}": "the class that reads the rules is Java",
         f"TTL strategy {ANY}": "the class that decides what has expired is Java",
         f"lock provider {ANY}": "the class that locks is Java; five of Hudi's are supported",
+        f"pre-commit validator {ANY}": "the class that validates is Java; Hudi's three with SQL queries are supported",
         "custom delete markers of nested columns": "the text that is compared is Java's text of the object",
         "custom delete markers of other types with a global index": "as above, in Spark's own text",
     },
@@ -164,6 +165,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "locks in DynamoDB": "botocore",
         "locks in the Hive Metastore": "pymetastore",
         "locks in ZooKeeper": "kazoo",
+        "pre-commit validators": "duckdb and sqlglot",
     },
 }
 

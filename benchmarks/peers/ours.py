@@ -20,6 +20,7 @@ TOGETHER = {
     "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
     "hoodie.write.num.retries.on.conflict.failures": "5",
 }
+CHECKS = "hoodie.precommit.validators"
 OPTIONS: dict[str, dict[str, str]] = {
     "cdc": {"hoodie.table.cdc.enabled": "true"},
     "rename_column": {"hoodie.schema.on.read.enable": "true"},
@@ -132,6 +133,17 @@ class HudiFormat(Peer):
         table.delete(where="p = '3'")
         table.restore(before)
         return table.count()
+
+    def constraint(self, table: hf.Table) -> bool:
+        options = {
+            CHECKS: "org.apache.hudi.client.validator.SqlQuerySingleResultPreCommitValidator",
+            f"{CHECKS}.single.value.sql.queries": "select count(*) from <TABLE_NAME> where v < 0#0",
+        }
+        try:
+            hf.open_table(table.path, options=options).insert(rows(ROWS, 1, v=-1))
+        except hf.ValidationError:
+            return True
+        return False
 
     def adopt(self, folder: Path) -> Any:
         folder.mkdir()

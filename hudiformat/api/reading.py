@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-    from hudiformat.api.dataset import TableDataset
+    from hudiformat.read.dataset import TableDataset
 
 
 class ReadableTable:
@@ -171,7 +171,7 @@ class ReadableTable:
 
         Without *as_of*, each query of the dataset reads the newest rows.
         """
-        from hudiformat.api.dataset import TableDataset  # noqa: PLC0415 - pyarrow.dataset imports pandas
+        from hudiformat.read.dataset import TableDataset  # noqa: PLC0415 - pyarrow.dataset imports pandas
 
         return TableDataset(self, as_of)
 

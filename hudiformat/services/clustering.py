@@ -47,6 +47,7 @@ from hudiformat.write.commit.heartbeats import delete_heartbeat
 from hudiformat.write.commit.plan import WritePlan, plan_of_service
 from hudiformat.write.commit.publishing import announce
 from hudiformat.write.commit.transaction import Commit
+from hudiformat.write.commit.validators import validate
 from hudiformat.write.handles.clustered import ClusteredFiles, CopiedFiles, can_copy
 from hudiformat.write.index.hash_ring import HashRing
 from hudiformat.write.metadata.preparing import refuse_unreadable
@@ -179,7 +180,9 @@ def _run(state: TableState, claimed: ServiceClaim) -> Commit:
     )
     # Before the clustering completes: writers need the new rings from that moment on, and ignore them until then.
     save_rings(state.storage, rings)
-    done = complete_claimed(state, claimed, writing, metadata, check=partial(_refuse_overtaken, claimed.instant))
+    done = complete_claimed(
+        state, claimed, writing, metadata, check=partial(_check_completion, claimed.instant, metadata)
+    )
     mark_rings(state.storage, rings)
     return done
 
@@ -240,6 +243,17 @@ def _write_parts(files: ClusteredFiles | CopiedFiles, add: Callable[[T], None], 
     except BaseException:
         files.abandon()
         raise
+
+
+def _check_completion(instant: Instant, metadata: CommitMetadata, current: TableState) -> None:
+    """Check under the lock that a clustering may complete.
+
+    Raises:
+        WriteConflictError: as for :func:`_refuse_overtaken`.
+        ValidationError: a pre-commit validator refuses it, as in Hudi.
+    """
+    _refuse_overtaken(instant, current)
+    validate(current, instant, metadata)
 
 
 def _refuse_overtaken(instant: Instant, current: TableState) -> None:

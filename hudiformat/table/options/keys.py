@@ -43,6 +43,7 @@ from hudiformat.table.options.parsers import (
 )
 from hudiformat.table.options.sync import GLUE_KEYS, SYNC_KEYS
 from hudiformat.table.options.timed_paths import PATH_KEYS
+from hudiformat.table.options.validation import VALIDATION_KEYS
 from hudiformat.table.options.values import (
     FAILED_WRITES_POLICY,
     SUPPORTED_INDEX_TYPES,
@@ -82,6 +83,7 @@ def parse_write_options(options: Mapping[str, str] | None, onto: WriteOptions | 
         changes = {keys[key][0]: keys[key][1](key, value) for key, value in given.items() if key in keys}
         result = _with(result, path, changes) if changes else result
     result.concurrency.check()
+    result.validation.check()
     result.catalogs.check(result.catalogs.after_commits)
     return result
 
@@ -328,6 +330,7 @@ OPTION_KEYS: Mapping[tuple[str, ...], Keys] = {
     ("evolution",): _EVOLUTION_KEYS,
     ("indexing",): _INDEXING_KEYS,
     ("bucketing",): BUCKETING_KEYS,
+    ("validation",): VALIDATION_KEYS,
     ("timed_paths",): PATH_KEYS,
     ("clustering",): CLUSTERING_KEYS,
     ("expiry",): EXPIRY_KEYS,

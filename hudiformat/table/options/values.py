@@ -16,6 +16,7 @@ from hudiformat.table.options.expiry import ExpiryOptions
 from hudiformat.table.options.locks import LockOptions
 from hudiformat.table.options.sync import SyncOptions
 from hudiformat.table.options.timed_paths import TimedPathOptions
+from hudiformat.table.options.validation import ValidationOptions
 
 
 class Operation(Enum):
@@ -363,6 +364,7 @@ class WriteOptions:
     clustering: ClusteringOptions = field(default_factory=ClusteringOptions)
     expiry: ExpiryOptions = field(default_factory=ExpiryOptions)
     catalogs: SyncOptions = field(default_factory=SyncOptions)
+    validation: ValidationOptions = field(default_factory=ValidationOptions)
 
     @property
     def is_global(self) -> bool:

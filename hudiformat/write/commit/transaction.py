@@ -52,6 +52,7 @@ from hudiformat.write.commit.publishing import (
 from hudiformat.write.commit.replacing import Replaced, overwritten_groups
 from hudiformat.write.commit.reporting import LOG, log_commit
 from hudiformat.write.commit.streamer_checkpoints import streamer_checkpoint
+from hudiformat.write.commit.validators import refuse_without_duckdb, validate
 from hudiformat.write.metadata.metadata_table import MetadataTable
 from hudiformat.write.metadata.preparing import refuse_unreadable
 
@@ -152,6 +153,7 @@ class Transaction:
         Raises:
             WriteConflictError: another writer has committed to the same file groups since this write began.
             CommitError: the completed instant could not be written; the table is as it was.
+            ValidationError: a pre-commit validator refuses the write.
             LockError: another writer keeps the table's lock.
         """
         files = tuple(stats)  # a cluster's tasks may write them only now
@@ -175,6 +177,7 @@ class Transaction:
             given = metadata.extra_metadata
             repeated = streamer_checkpoint(state, self.instant, given)
             metadata = replace(metadata, extra_metadata={"schema": stored, **ids, **repeated, **given})
+            validate(state, self.instant, metadata)
             # 3. The last checks before the commit: another writer may have deleted the metadata file of a partition;
             #    without a lock, another writer may have begun.
             if has_others:
@@ -388,13 +391,14 @@ def begin_write(
 
     Raises:
         WriteConflictError: others have changed the table's schema since the rows were converted to it.
-        UnsupportedFeatureError: the table cannot be written.
+        UnsupportedFeatureError: the table cannot be written, or a validator cannot run.
         CorruptTableError: the metadata table cannot be read.
         LockError: another writer keeps the table's lock.
     """
     seen = context.state() if seen is None else seen
     refuse_unwritable(seen)
     refuse_operation(seen, operation)
+    refuse_without_duckdb(context.options)
     options = context.options.concurrency
     with ExitStack() as turns, ExitStack() as undo:
         if not options.has_other_writers:

@@ -55,9 +55,9 @@ def test_refused_keys_are_refused_on_tables_and_their_defaults_are_taken(tmp_pat
             open_table(table.path, options={name: hudi_keys()[name].default})
     with pytest.raises(
         UnsupportedFeatureError,
-        match="hoodie.precommit.validators: .*, found 'x.Y', which is refused: it names Java",
+        match="hoodie.prewrite.validators: .*, found 'x.Y', which is refused: it names Java",
     ):
-        open_table(table.path, options={"hoodie.precommit.validators": "x.Y"})
+        open_table(table.path, options={"hoodie.prewrite.validators": "x.Y"})
 
 
 def test_what_has_no_effect_warns_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pytest
 
 import hudiformat as hf
-from hudiformat.api.dataset import TableDataset
+from hudiformat.read.dataset import TableDataset
 from tests.tables import new_table, rows
 
 
