@@ -68,8 +68,8 @@ class ValidationOptions:
         for validator in self.validators:
             if not given[validator]:
                 raise OptionError(
-                    f"{validator.option}: expected at least one query for {validator.value}, found none; add one, or leave "
-                    "the validator out",
+                    f"{validator.option}: expected at least one query for {validator.value}, found none; add one, "
+                    "or leave the validator out",
                     option=validator.option,
                 )
 
