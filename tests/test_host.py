@@ -72,6 +72,10 @@ REASONS = {
     ("cli/maintain.py", "signal.signal"): "the command line is a process of its own; handlers are put back",
     ("cli/printing.py", "warnings.catch_warnings"): "the command line is a process of its own",
     ("cli/printing.py", "warnings.simplefilter"): "the command line is a process of its own",
+    (
+        "write/reporting/metrics.py",
+        "atexit.register",
+    ): "only if options ask for metrics to be deleted when the process ends",
     ("spark/write/workers.py", "gc.freeze"): "only in a worker that PySpark's daemon has forked for tasks",
     ("spark/write/workers.py", "setsockopt"): "only the connection of such a worker to the JVM that sends the task",
 }

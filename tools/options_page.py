@@ -15,8 +15,7 @@ from hudiformat.sink.options import SinkOptions
 from hudiformat.sink.options import _parse_duration as duration
 from hudiformat.sink.options import _parse_size as size
 from hudiformat.table.options.answers import Answer, HudiKey, current_name, hudi_keys, rule_of
-from hudiformat.table.options.keys import _KEYS as WRITE_KEYS
-from hudiformat.table.options.keys import FACT_KEYS, PERSISTED_KEYS, TABLE_KEYS, is_honoured
+from hudiformat.table.options.keys import FACT_KEYS, OPTION_KEYS, PERSISTED_KEYS, TABLE_KEYS, is_honoured
 from hudiformat.table.options.values import WriteOptions
 
 PAGE = Path(__file__).parents[1] / "docs" / "options.md"
@@ -28,6 +27,7 @@ OWN = {
     "hudiformat.spark.driver.rows": "the most rows that Spark's driver writes by itself",
     "hudiformat.spark.driver.bytes": "the most bytes of rows and their files that Spark's driver writes",
     "hudiformat.decimals.widen": "whether rows whose decimals have more digits widen the column, with a warning",
+    "hudiformat.metrics.textfile": "a file for Prometheus' textfile collector, which metrics replace after each commit",
     "hudiformat.sync": "whether the data files of a write are synced to disk before it commits",
 }
 """hudiformat's own keys among those of a table, and what each means."""
@@ -88,13 +88,21 @@ def page() -> str:
     groups: dict[str, list[HudiKey]] = defaultdict(list)
     for key in hudi_keys().values():
         groups[key.group].append(key)
-    own = "".join(f"| `{key}` | {_value(WriteOptions(), WRITE_KEYS[key][0])} | {OWN[key]} |\n" for key in sorted(OWN))
+    own = "".join(f"| `{key}` | {_own_default(key)} | {OWN[key]} |\n" for key in sorted(OWN))
     sink = "".join(f"| `{key}` | {_value(SinkOptions(), name, by)} |\n" for key, (name, by) in SINK_KEYS.items())
     parts = [_HEAD.replace("OWN\n", f"{own}\n").replace("SINK\n", f"{sink}\n")]
     for group in sorted(groups, key=lambda name: (name == "other", name)):
         parts.append(f"\n### {group}\n\n| key | default | |\n|---|---|---|\n")
         parts += [f"| `{key.name}` | {_default(key)} | {answer(key)} |\n" for key in groups[group]]
     return "".join(parts)
+
+
+def _own_default(key: str) -> str:
+    [(path, keys)] = [(path, keys) for path, keys in OPTION_KEYS.items() if key in keys]
+    options: Any = WriteOptions()
+    for name in path:
+        options = getattr(options, name)
+    return _value(options, keys[key][0])
 
 
 def _value(options: Any, name: str, parser: Any = None) -> str:

@@ -44,6 +44,7 @@ from hudiformat.write.commit.changing import change_timeline
 from hudiformat.write.commit.partitions import data_files, remove_partition
 from hudiformat.write.commit.publishing import announce, publish
 from hudiformat.write.commit.sweeping import sync_deletions
+from hudiformat.write.reporting.commits import send_metrics
 
 _FILES_AT_ONCE, _SHARES = 10_000, 16
 """The number of files that tasks delete between two checks of the lock, and the number of tasks."""
@@ -74,6 +75,8 @@ def clean(context: TableContext, seen: TableState | None = None) -> ServiceResul
         plan = plan_clean(state)
         if plan is not None:
             done.append(_run(state, announce(state, Action.CLEAN, plan), plan))
+    if done:
+        send_metrics(context)
     return _result(done)
 
 

@@ -6,6 +6,7 @@ service is due by Hudi's counts, if the options turn it on.  Nothing is changed 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -24,6 +25,7 @@ from hudiformat.write.commit.changing import hold_table_lock
 from hudiformat.write.commit.failed_writes import dead_writes
 from hudiformat.write.commit.sweeping import sweep_before_archiving
 from hudiformat.write.expiring import find_expired_partitions
+from hudiformat.write.reporting.commits import report_archiving
 
 
 def since_compaction(timeline: Timeline) -> list[Instant]:
@@ -61,12 +63,15 @@ def archive_table(context: TableContext) -> tuple[Instant, ...]:
     Raises:
         LockError: another writer keeps the table's lock.
     """
+    began = time.monotonic()
     with hold_table_lock(context) as owning:
         state = owning.state()
         limits = _limits(state)
         # Once an instant is off the timeline, nothing distinguishes its files from those of an archived commit.
         sweep_before_archiving(state, instants_to_archive(state.storage, state.config, limits))
-        return archive_instants(state.storage, state.config, limits, confirm=owning.confirm)
+        done = archive_instants(state.storage, state.config, limits, confirm=owning.confirm)
+    report_archiving(context, len(done), seconds=time.monotonic() - began)
+    return done
 
 
 def _limits(state: TableState) -> ArchiveLimits:

@@ -14,7 +14,6 @@ that completes it may be lost.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -48,10 +47,10 @@ from hudiformat.write.commit.files import (
 from hudiformat.write.commit.heartbeats import Heartbeat, is_of_ended_process, living_instants
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.commit.publishing import check_publishable, find_completed, publish, refuse_new_indexes
-from hudiformat.write.commit.reporting import LOG, log_commit
 from hudiformat.write.commit.transaction import Commit
 from hudiformat.write.metadata.metadata_table import MetadataTable
 from hudiformat.write.metadata.preparing import refuse_unreadable
+from hudiformat.write.reporting.commits import report_commit
 
 
 @dataclass(slots=True)
@@ -147,6 +146,7 @@ def claim_service(state: TableState, instant: Instant, undo: ExitStack) -> Servi
     return claimed
 
 
+_LOG_BYTES = "TOTAL_LOG_FILES_SIZE"
 _MIB = 1024 * 1024
 _TOKENS = 1 << 31
 """The number of Java's non-negative integers."""
@@ -201,12 +201,25 @@ def run_claimed(state: TableState, claimed: ServiceClaim, writing: WritePlan, *,
     instant = claimed.instant
     plan = compaction_plan_of(state, instant)
     parts = [partial(merge, slice_of(operation)) for operation in plan.operations or ()]
+    planned = {(one.partition_path, one.file_id): one for one in plan.operations or ()}
+    stats = (
+        _with_logs(stat, planned.get((stat.partition_path or "", stat.file_id)))
+        for stat in run_parts(state.context, claimed, writing, parts)
+    )
     metadata = CommitMetadata(
         operation_type=name,
-        partition_to_write_stats=by_partition(run_parts(state.context, claimed, writing, parts)),
+        partition_to_write_stats=by_partition(stats),
         compacted=instant.action is Action.COMPACTION,
     )
     return complete_claimed(state, claimed, writing, metadata)
+
+
+def _with_logs(stat: WriteStat, operation: CompactionOperation | None) -> WriteStat:
+    """Return a statistic of a compaction with the number and the bytes of the log files that were merged."""
+    if operation is None:
+        return stat
+    size = int((operation.metrics or {}).get(_LOG_BYTES, 0))
+    return replace(stat, total_log_files_compacted=len(operation.delta_file_paths or ()), total_log_size_compacted=size)
 
 
 def by_partition(stats: Iterable[WriteStat]) -> dict[str, tuple[WriteStat, ...]]:
@@ -251,9 +264,7 @@ def complete_claimed(
     claimed.finish()
     with suppress(StorageError):  # the service is completed; markers that are left behind do no harm
         delete_markers(storage, instant.time)
-    if LOG.isEnabledFor(logging.INFO):
-        name = metadata.operation_type or instant.action.value
-        log_commit(storage.root, done, name, metadata.write_stats, began=claimed.began, written=written)
+    report_commit(current.with_instant(done), done, metadata, began=claimed.began, written=written)
     return Commit(done.time, done.action.value, metadata.write_stats, done.completion_time)
 
 
@@ -313,7 +324,7 @@ def compaction_operation(storage: Storage, file_slice: FileSlice) -> CompactionO
         partition_path=file_slice.partition_path,
         metrics={
             "TOTAL_LOG_FILES": float(len(file_slice.log_files)),
-            "TOTAL_LOG_FILES_SIZE": float(logs),
+            _LOG_BYTES: float(logs),
             "TOTAL_IO_READ_MB": float(file_slice.size // _MIB),
             "TOTAL_IO_WRITE_MB": float(written // _MIB),
             "TOTAL_IO_MB": float((file_slice.size + written) // _MIB),

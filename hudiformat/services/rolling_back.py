@@ -11,6 +11,7 @@ from hudiformat.timeline.timeline import Action, Instant
 from hudiformat.write.commit import rollback
 from hudiformat.write.commit.changing import change_timeline
 from hudiformat.write.metadata.preparing import refuse_unreadable
+from hudiformat.write.reporting.commits import send_metrics
 
 
 def roll_back(context: TableContext, instant: str) -> ServiceResult[Instant]:
@@ -37,7 +38,9 @@ def roll_back(context: TableContext, instant: str) -> ServiceResult[Instant]:
         _refuse_compacted(state, instant)
         _refuse_last(state, target)
         refuse_unreadable(state, lists=True)
-        return ServiceResult("rollback", f"{instant} rolled back", (rollback.roll_back(state, target),))
+        done = rollback.roll_back(state, target)
+    send_metrics(context)
+    return ServiceResult("rollback", f"{instant} rolled back", (done,))
 
 
 def _refuse_last(state: TableState, target: Instant) -> None:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pyspark.sql import SparkSession
 
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.commit.reporting import LOG
+from hudiformat.write.reporting.commits import LOG
 
 _DESCRIPTION = "spark.job.description"
 

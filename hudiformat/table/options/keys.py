@@ -41,6 +41,7 @@ from hudiformat.table.options.parsers import (
     parse_text,
     parser_of_supported,
 )
+from hudiformat.table.options.reporting import CALLBACK_KEYS, GATEWAY_KEYS, METRICS_KEYS
 from hudiformat.table.options.sync import GLUE_KEYS, SYNC_KEYS
 from hudiformat.table.options.timed_paths import PATH_KEYS
 from hudiformat.table.options.validation import VALIDATION_KEYS
@@ -84,6 +85,8 @@ def parse_write_options(options: Mapping[str, str] | None, onto: WriteOptions | 
         result = _with(result, path, changes) if changes else result
     result.concurrency.check()
     result.validation.check()
+    result.metrics.check()
+    result.callback.check()
     result.catalogs.check(result.catalogs.after_commits)
     return result
 
@@ -331,6 +334,9 @@ OPTION_KEYS: Mapping[tuple[str, ...], Keys] = {
     ("indexing",): _INDEXING_KEYS,
     ("bucketing",): BUCKETING_KEYS,
     ("validation",): VALIDATION_KEYS,
+    ("metrics",): METRICS_KEYS,
+    ("metrics", "gateway"): GATEWAY_KEYS,
+    ("callback",): CALLBACK_KEYS,
     ("timed_paths",): PATH_KEYS,
     ("clustering",): CLUSTERING_KEYS,
     ("expiry",): EXPIRY_KEYS,

@@ -14,6 +14,7 @@ from hudiformat.table.options.buckets import BucketEngine, BucketingOptions
 from hudiformat.table.options.clustering import ClusteringOptions
 from hudiformat.table.options.expiry import ExpiryOptions
 from hudiformat.table.options.locks import LockOptions
+from hudiformat.table.options.reporting import CallbackOptions, MetricsOptions
 from hudiformat.table.options.sync import SyncOptions
 from hudiformat.table.options.timed_paths import TimedPathOptions
 from hudiformat.table.options.validation import ValidationOptions
@@ -365,6 +366,8 @@ class WriteOptions:
     expiry: ExpiryOptions = field(default_factory=ExpiryOptions)
     catalogs: SyncOptions = field(default_factory=SyncOptions)
     validation: ValidationOptions = field(default_factory=ValidationOptions)
+    metrics: MetricsOptions = field(default_factory=MetricsOptions)
+    callback: CallbackOptions = field(default_factory=CallbackOptions)
 
     @property
     def is_global(self) -> bool:

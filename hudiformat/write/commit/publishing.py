@@ -40,6 +40,7 @@ from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.metadata.definitions import define_columns
 from hudiformat.write.metadata.indexes import indexes_of
 from hudiformat.write.metadata.metadata_table import MetadataTable
+from hudiformat.write.reporting.commits import record_service
 
 _PARALLEL_REQUESTS = 16
 _USE_A_LOCK = "; several writers need hoodie.write.concurrency.mode=OPTIMISTIC_CONCURRENCY_CONTROL"
@@ -135,6 +136,7 @@ def _publish(state: TableState, instant: Instant, metadata: Metadata) -> Instant
         state.storage, state.config, instant, metadata, completion_time=now, timeline=state.timeline
     )
     _remove_if_lock_lost(state, instant, done)
+    record_service(state.context, metadata)
     if recorded is not None and isinstance(metadata, CommitMetadata) and metadata.schema is not None:
         with suppress(StorageError):  # the instant is completed; the next commit does so if this one cannot
             define_columns(state, TableSchema(metadata.schema))

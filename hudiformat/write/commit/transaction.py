@@ -8,7 +8,6 @@ it began.
 
 from __future__ import annotations
 
-import logging
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -50,11 +49,11 @@ from hudiformat.write.commit.publishing import (
     refuse_rolled_back,
 )
 from hudiformat.write.commit.replacing import Replaced, overwritten_groups
-from hudiformat.write.commit.reporting import LOG, log_commit
 from hudiformat.write.commit.streamer_checkpoints import streamer_checkpoint
 from hudiformat.write.commit.validators import refuse_without_duckdb, validate
 from hudiformat.write.metadata.metadata_table import MetadataTable
 from hudiformat.write.metadata.preparing import refuse_unreadable
+from hudiformat.write.reporting.commits import report_commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,9 +200,7 @@ class Transaction:
             if self.plan.in_tasks:  # again: a failed attempt may have gone on until now, and found its write pending
                 delete_strays(storage, self.plan.config, own, metadata.write_stats)
             delete_markers(storage, own)
-        if LOG.isEnabledFor(logging.INFO):
-            name = self.plan.operation.value
-            log_commit(storage.root, done, name, metadata.write_stats, began=self._began, written=written)
+        report_commit(self._result[1], done, metadata, began=self._began, written=written)
         return commit
 
     def abandon(self) -> None:

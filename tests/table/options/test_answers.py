@@ -73,7 +73,9 @@ def test_the_page_lists_all_keys_with_their_answers() -> None:
     assert PAGE.read_text("utf-8") == page(), "run python -m tools.options_page"
     for name in hudi_keys():
         assert f"| `{name}` |" in PAGE.read_text("utf-8")
-    assert {key for key in option_keys._KEYS if key.startswith("hudiformat.")} == OWN.keys()
+    assert {
+        key for keys in option_keys.OPTION_KEYS.values() for key in keys if key.startswith("hudiformat.")
+    } == OWN.keys()
 
 
 @pytest.mark.parametrize(
