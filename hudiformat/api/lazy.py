@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudiformat.api.dataset import ScannableTable
 from hudiformat.api.packages import import_package
 from hudiformat.conditions.polars_predicates import implied_by_predicate
 from hudiformat.errors import SchemaError
+from hudiformat.read.dataset import ScannableTable
 from hudiformat.read.time_travel import Moment
 
 if TYPE_CHECKING:

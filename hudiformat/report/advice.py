@@ -15,10 +15,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from hudiformat.advice.numbers import count_text, format_count, size_text
 from hudiformat.check.verify.finding import TableFindingKind
 from hudiformat.report.events import FAILED
 from hudiformat.report.facts import Advice, Prospect, ServiceState, TableFacts
-from hudiformat.advice.numbers import count_text, format_count, size_text
 from hudiformat.report.outlook import CLUSTERING, COMPACTION
 from hudiformat.services.deciding import Service
 

@@ -68,7 +68,9 @@ def advise(table: str, *, options: tuple[str, ...], commits: int, fail_on: str |
 
 
 def _print(number: int, one: Advice) -> None:
-    print_line(f"{number}. {printable(one.headline)} ({one.severity.value}, {one.finding})", colour=_COLOURS[one.severity])
+    print_line(
+        f"{number}. {printable(one.headline)} ({one.severity.value}, {one.finding})", colour=_COLOURS[one.severity]
+    )
     for effect in one.effects:
         print_line(f"   {effect}")
     print_line(f"   {printable(one.reason)}")

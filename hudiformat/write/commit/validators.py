@@ -53,7 +53,7 @@ def refuse_without_duckdb(options: WriteOptions) -> None:
     except ImportError as error:
         raise UnsupportedFeatureError(
             "pre-commit validators: expected the packages duckdb and sqlglot to be installed, found no "
-            f"{error.name}; install them: pip install 'hudiformat[validators]'",
+            f"{error.name}; install them: pip install 'hudiformat[duckdb]'",
             feature="pre-commit validators",
         ) from error
 
