@@ -70,7 +70,7 @@ _MOR = "MERGE_ON_READ"
 CASES = {
     "insert only": Case(hf.Workload(commits=240, rows=1500)),
     "insert only, merge-on-read": Case(hf.Workload(commits=120, rows=1500), _MOR),
-    "upserts, copy-on-write": Case(hf.Workload(commits=80, rows=2000, updates=0.3)),
+    "upserts, copy-on-write": Case(hf.Workload(commits=160, rows=2000, updates=0.3)),
     "upserts, merge-on-read": Case(hf.Workload(commits=100, rows=2000, updates=0.5), _MOR, _COMPACT),
     "deletes": Case(hf.Workload(commits=80, rows=2000, updates=0.1, deletes=0.2)),
     "hot keys": Case(hf.Workload(commits=160, rows=1200, updates=0.3, update_spread="zipf", update_skew=1.5)),
@@ -227,12 +227,13 @@ def by_hudi(hudi: RealHudi) -> Begin:
 def calibrated(case: Case, folder: Path, begin: Begin) -> hf.Workload:
     """Return the workload of a case with the bytes of its rows, from a file that grows by as many commits as its files.
 
-    Files of several commits are larger than those of one, whose instants and times are all the same.
+    Files of several commits are larger than those of one, whose instants and times are all the same.  Those whose rows
+    are updated have instants of all commits.
     """
     load = case.workload
     full = int(MAX_FILE / (case.text_bytes * 0.7 + 45))
     each = load.rows_by_commit() * load.partitions.shares().max()
-    commits = int(np.clip(full * each.sum() / (each @ each), 1, 10))
+    commits = 40 if load.updates else int(np.clip(full * each.sum() / (each @ each), 1, 10))
     growing = hf.Workload(commits=commits, rows=max(full // commits, 1), updates=load.updates)
     if commits == 1:  # two files, of which one has twice the rows
         growing = replace(growing, rows=3 * full // 2, partitions=hf.Partitions(count=2, spread="zipf"))
