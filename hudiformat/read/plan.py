@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from hudiformat.arguments import as_name_list
 from hudiformat.conditions.filters import Filter, as_filter, can_evaluate, columns_of
 from hudiformat.errors import FilesGoneError
+from hudiformat.file_group.bootstrap.sources import require_sources
 from hudiformat.file_group.reader import SliceReader, refuse_unreadable
 from hudiformat.file_group.slices import FileSlice, ListedFiles
 from hudiformat.read.changes import CHANGE_SCHEMA, ChangeReader, change_schema, refuse_without_changes
@@ -272,6 +273,7 @@ def _plan_slices(state: TableState, query: SliceQuery, slices: list[FileSlice]) 
     pruner = _pruner(query.reader, query.filter)
     if pruner is not None:
         slices = drop_skipped(state, slices, pruner, with_logs=query.with_logs, is_newest=query.is_newest)
+    require_sources(state.storage, slices)
     return SlicePlan(query, slices)
 
 

@@ -7,7 +7,7 @@ outside is read only if the user has named its folder: what a table says is not 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from hudiformat.errors import CorruptTableError, UnsupportedFeatureError
 from hudiformat.file_group.bootstrap.index import BY_FILE_ID, BootstrapIndex, SourceFile
-from hudiformat.naming.file_names import BaseFileName, base_name, parse_data_file
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.naming.file_names import BaseFileName, base_name, join_path, parse_data_file
 from hudiformat.naming.instants import METADATA_BOOTSTRAP
 from hudiformat.schema.partition_columns import PartitionColumns
 from hudiformat.storage.folder import FolderStorage
@@ -88,6 +89,11 @@ class Sources:
                 path=named,
             )
         return BootstrapIndex(self._table)
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the user has named the folder of the source files."""
+        return self._files is not None
 
     @property
     def files(self) -> Storage:
@@ -196,6 +202,19 @@ def find_source(storage: Storage, path: str) -> FoundSource | None:
     sources = storage.sources
     found = sources.find(path)
     return None if found is None else FoundSource(sources.files, found, sources.of_path, sources.columns_of_path)
+
+
+def require_sources(storage: Storage, slices: Iterable[FileSlice]) -> None:
+    """Refuse slices whose rows are in source files of which the user has not named the folder, before one is read.
+
+    Raises:
+        CorruptTableError, DecodeError, StorageError, UnsupportedFeatureError: as :func:`find_source`.
+    """
+    if not isinstance(storage, SourcedStorage) or storage.sources.is_named:
+        return
+    for one in slices:
+        if one.base_file is not None:
+            find_source(storage, join_path(one.partition_path, str(one.base_file.name)))
 
 
 def source_uri(storage: Storage, path: str) -> str | None:
