@@ -54,7 +54,7 @@ COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 _KINDS = f"{_TURNS}test_they_take_turns_on_tables_of_every_layout"
 _CHANGES = f"{_TURNS}test_they_take_turns_on_tables_shaped_like_change_data"
 _TYPES = f"{_C}test_custom_types.py::test_both_write_in_turns"
-_OFTEN = {"plain-MERGE_ON_READ-8-default", "partial-MERGE_ON_READ-9", "MERGE_ON_READ-6-parquet"}
+_OFTEN = {"partial-MERGE_ON_READ-9", "MERGE_ON_READ-6-parquet"}
 """The sets that each run of CI draws."""
 
 

@@ -15,9 +15,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.environments import cache_folder, locked
+from tools.java import apt_get
 from tools.store_servers import NoServerError
 
 REALM = "EXAMPLE.COM"
+_PROGRAMS = ("krb5kdc", "kdb5_util", "kadmin.local", "kinit")
+_PACKAGES = ("krb5-kdc", "krb5-admin-server", "krb5-user")
 _PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 _CONFIG = """
 [libdefaults]
@@ -76,13 +80,7 @@ def kerberos_server(folder: Path) -> Iterator[Kerberos]:
     Raises:
         NoServerError: its programs are not installed, or it does not start.
     """
-    missing = [
-        name for name in ("krb5kdc", "kdb5_util", "kadmin.local", "kinit") if shutil.which(name, path=_PATH) is None
-    ]
-    if missing:
-        raise NoServerError(
-            f"there is no {', no '.join(missing)}: apt install krb5-kdc krb5-admin-server krb5-user (Debian)"
-        )
+    _install()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -100,6 +98,21 @@ def kerberos_server(folder: Path) -> Iterator[Kerberos]:
     finally:
         process.terminate()
         process.wait(10)
+
+
+def _missing() -> list[str]:
+    return [name for name in _PROGRAMS if shutil.which(name, path=_PATH) is None]
+
+
+def _install() -> None:
+    """Install the programs from Debian's packages, if they are not there and it can be done."""
+    if _missing() and os.geteuid() == 0 and shutil.which("apt-get") is not None:
+        with locked(cache_folder() / "kerberos.lock"):  # of several processes of tests, one installs them
+            if _missing():
+                apt_get("update")
+                apt_get("install", *_PACKAGES)
+    if missing := _missing():
+        raise NoServerError(f"there is no {', no '.join(missing)}: apt install {' '.join(_PACKAGES)} (Debian)")
 
 
 def _run(command: Sequence[str], environ: dict[str, str]) -> None:
