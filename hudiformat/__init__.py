@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from hudiformat.file_group.slices import FileSlice
     from hudiformat.naming.file_names import BaseFileName, LogFileName, WriteToken
     from hudiformat.read.dataset import TableDataset
+    from hudiformat.read.diff import TableDiff
     from hudiformat.read.explanation import ExplainedSlice, ScanExplanation
     from hudiformat.read.scan import Scan
     from hudiformat.report.page import TableReport
@@ -150,6 +151,7 @@ __all__ = [
     "TableCatalog",
     "TableConfig",
     "TableDataset",
+    "TableDiff",
     "TableError",
     "TableExistsError",
     "TableFinding",
@@ -283,6 +285,7 @@ _MODULES = {
         "LogFileName",
         "WriteToken",
     ),
+    "read.diff": ("TableDiff",),
     "read.explanation": (
         "ExplainedSlice",
         "ScanExplanation",

@@ -160,7 +160,12 @@ _CHECKS: dict[str, _Check] = {
     "Mapping[str, str]": _OPTIONS,
     "Mapping[str, str] | None": _or_none(_OPTIONS),
     "Mapping[str, object]": ("a dict with a value for each column", _is_mapping),
+    "Mapping[str, pa.DataType | pa.Field] | None": _or_none(
+        ("a dict with a type or field for each column", _is_mapping)
+    ),
     "Mapping[str, pa.DataType] | None": _or_none(("a dict with a type for each column", _is_mapping)),
+    "Workload | None": _or_none(("a Workload", _has("file_bytes", "row_bytes"))),
+    "Prices | None": _or_none(("Prices", _has("put", "get"))),
     "pa.Schema": _SCHEMA,
     "pa.Schema | None": _or_none(_SCHEMA),
     "str | os.PathLike[str]": ("a path", lambda value: value == "" or _is_path(value)),

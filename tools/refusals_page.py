@@ -92,6 +92,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         f"the logical type {ANY} of the column {ANY}": "as above: such a table is not written",
         "incremental queries without meta fields": "no row says when it was written",
         "looking for keys in two file groups without meta fields": "keys would have to be made of all rows",
+        "comparing rows without a record key": "rows of two moments could not be matched",
         "change data": "a table without hoodie.table.cdc.enabled keeps none",
         f"change data in the mode {ANY}": "the mode says which images a log has: of others they cannot be told",
     },

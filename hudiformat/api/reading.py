@@ -17,6 +17,7 @@ from hudiformat.errors import OptionError
 from hudiformat.file_group.reader import SliceReader, refuse_unreadable
 from hudiformat.file_group.slices import FileSlice, ListedFiles
 from hudiformat.naming.file_names import join_path
+from hudiformat.read.diff import TableDiff, diff_table
 from hudiformat.read.incremental import Span
 from hudiformat.read.plan import (
     SlicePlan,
@@ -287,6 +288,20 @@ class ReadableTable:
         return partial(
             plan_snapshot, self._context, as_of=as_of, columns=columns, filter=condition, with_logs=with_logs
         )
+
+    def diff(self, first: Moment, second: Moment | None = None) -> TableDiff:
+        """Compare the rows and files as of *first* with those as of *second*, or now; both are as for *as_of*.
+
+        Rows are matched by partition path and record key.  File slices that are the same at both moments are not read;
+        the others are held in memory.
+
+        Raises:
+            TableError: the rows of one of the moments are not known, or were cleaned.
+            UnsupportedFeatureError: the table has neither meta fields nor a record key.
+
+        Source: CommitsCompareProcedure, Hudi 1.2.0; hudi-cli's ``diff``.
+        """
+        return diff_table(self._context, first, second)
 
     @check_arguments
     def incremental(

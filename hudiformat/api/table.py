@@ -16,7 +16,7 @@ from hudiformat.advice.facts import NEXT_COMMITS
 from hudiformat.api.changing import delete_where, update_where
 from hudiformat.api.merging import flatten_clauses, merge_rows
 from hudiformat.api.no_table import why_no_table
-from hudiformat.api.reading import ReadableTable
+from hudiformat.api.operating import OperableTable
 from hudiformat.api.streaming import write_stream
 from hudiformat.arguments import ArrowRows, as_name_list, check_arguments
 from hudiformat.catalogs.inline import after_service, after_write, asked_again, tell
@@ -119,7 +119,7 @@ def _config_of(storage: Storage) -> TableConfig:
 
 
 @check_arguments
-class Table(ReadableTable):
+class Table(OperableTable):
     """A Hudi table: its timeline, its file slices, its rows, its writes and its services.
 
     :func:`open_table` and :func:`create_table` return one.
@@ -615,6 +615,7 @@ class Table(ReadableTable):
         """
         return plan_inserts(self._context, inserts)
 
+    @check_arguments
     def simulate(
         self,
         workload: Workload | None = None,

@@ -38,10 +38,12 @@ _COMMANDS = {
     "cluster": ("services", "Rewrite small files into larger, sorted ones."),
     "compact": ("services", "Merge log files into base files."),
     "create": ("create", "Make a table."),
+    "diff": ("timeline.diff", "Show the rows and files that two moments of a table differ in."),
     "doctor": ("doctor", "Print the versions and settings that a report of a bug needs."),
     "history": ("timeline.timeline", "List the commits of a table, and what each did."),
     "index": ("index", "Show, build or drop indexes of a table."),
     "maintain": ("maintain", "Run all services that are due, once or regularly."),
+    "metadata": ("table.metadata", "Look into the metadata table of a table."),
     "plan": ("sizing.plan", "Say where new rows would go, and why."),
     "read": ("query.read", "Print the rows of a table, or write them to a file."),
     "records": ("log.records", "Print the records and deletes of a log file."),
@@ -52,6 +54,7 @@ _COMMANDS = {
     "salvage": ("log.salvage", "Copy what is intact of a log file to a new one."),
     "savepoint": ("services", "Keep the files of a commit, so that the table can be restored to it."),
     "schema": ("schema", "Show or change the columns of a table."),
+    "set": ("table.properties", "Set properties of a table."),
     "show": ("timeline.show", "Show the plan and the metadata of an instant."),
     "simulate": ("sizing.simulate", "Play a workload forward, and say what files it leaves."),
     "slices": ("slices", "List the file slices of a table."),
@@ -60,11 +63,17 @@ _COMMANDS = {
     "store": ("store", "Say what a storage can do for tables."),
     "sync": ("sync", "Tell a catalog, such as a Hive Metastore, of a table."),
     "timeline": ("timeline.timeline", "List what happened to a table."),
+    "unschedule": ("timeline.unschedule", "Take a planned compaction, or a file group of it, off the timeline."),
+    "unset": ("table.properties", "Take properties of a table out."),
     "verify": ("verify", "Say what is wrong with a log file or a table."),
     "version": ("version", "Show or change the version of a table."),
     "write": ("write", "Write the rows of a file into a table."),
 }
 """Each command with its module, which is imported when the command is run, and its line in the help."""
+
+
+_FUNCTIONS = {"set": "set_"}
+"""The functions of commands that have the names of Python's own."""
 
 
 class _Commands(click.Group):
@@ -76,7 +85,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click passes it
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"hudiformat.cli.{_COMMANDS[cmd_name][0]}"), cmd_name)
+        module = import_module(f"hudiformat.cli.{_COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, _FUNCTIONS.get(cmd_name, cmd_name))
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click passes it

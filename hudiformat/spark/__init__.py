@@ -37,6 +37,7 @@ from hudiformat.spark.services import (
     schedule_clustering,
     schedule_compaction,
     sync_catalog,
+    unschedule_compaction,
     verify,
 )
 from hudiformat.spark.write.changing import delete_where, update
@@ -98,6 +99,7 @@ __all__ = [
     "snapshot",
     "stats",
     "sync_catalog",
+    "unschedule_compaction",
     "update",
     "upsert",
     "verify",

@@ -234,6 +234,27 @@ def drop_index(
 
 
 @check_arguments
+def unschedule_compaction(
+    spark: SparkSession,
+    path: str,
+    instant: str | Instant | Written,
+    *,
+    file_id: str | None = None,
+    partition: str | None = None,
+    options: Mapping[str, str] | None = None,
+) -> ServiceResult[Instant]:
+    """Take a planned compaction, or a file group of it, off the timeline, as ``hudiformat.Table`` does.
+
+    Raises:
+        HudiFormatError: as for ``hudiformat.Table.unschedule_compaction``.
+
+    Source: CompactionAdminClient, Hudi 1.2.0.
+    """
+    with reraise_task_errors():
+        return table_by_tasks(spark, path, options).unschedule_compaction(instant, file_id=file_id, partition=partition)
+
+
+@check_arguments
 def change_version(
     spark: SparkSession, path: str, to: Version, *, options: Mapping[str, str] | None = None
 ) -> ServiceResult[Instant]:

@@ -30,6 +30,8 @@ NEEDED: dict[str, dict[str, Any]] = {
     "Table.savepoint": {"instant": "0"},
     "Table.incremental": {"begin": "0"},
     "Table.cdc": {"begin": "0"},
+    "Table.diff": {"first": "20990101000000000"},
+    "Table.unschedule_compaction": {"instant": "0"},
     "LogReader": {"source": b""},
     "verify_log": {"source": b""},
     "salvage": {"source": b"", "target": "nowhere"},

@@ -34,6 +34,9 @@ CALLS: dict[tuple[str, str], Callable[[hf.Table], Any]] = {
     ("Table.read_optimized", "columns"): lambda table: table.read_optimized(columns="ts").column_names == ["ts"],
     ("Table.scan", "columns"): lambda table: table.scan(columns="ts").schema.names == ["ts"],
     ("Table.head", "columns"): lambda table: table.head(columns="ts").column_names == ["ts"],
+    ("Table.unset_properties", "keys"): lambda table: (
+        bool(table.set_properties({"owner": "me"})) and bool(table.unset_properties("owner"))
+    ),
     ("Table.to_pandas", "columns"): lambda table: list(table.to_pandas(columns="ts").columns) == ["ts"],
     ("Table.to_polars", "columns"): lambda table: table.to_polars(columns="ts").columns == ["ts"],
     ("Table.to_duckdb", "columns"): lambda table: table.to_duckdb(columns="ts").columns == ["ts"],

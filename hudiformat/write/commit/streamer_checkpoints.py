@@ -11,8 +11,7 @@ from collections.abc import Mapping
 
 from hudiformat.table.state import TableState
 from hudiformat.timeline.commit_metadata import CommitMetadata
-from hudiformat.timeline.table_config import TableType
-from hudiformat.timeline.timeline import Action, Instant
+from hudiformat.timeline.timeline import Instant
 
 _CHECKPOINTS = (
     "streamer.checkpoint.key.v2",
@@ -50,9 +49,8 @@ def streamer_checkpoint(state: TableState, own: Instant, extra: Mapping[str, str
 
 def _newest_write(state: TableState, own: Instant) -> CommitMetadata | None:
     """Return the content of the newest write before *own*; services do not count, as they have no checkpoint."""
-    is_mor = state.config.table_type is TableType.MERGE_ON_READ
     for done in reversed(state.timeline.completed_writes):
-        if done.time >= own.time or (is_mor and done.action is Action.COMMIT):  # a commit there is a compaction
+        if done.time >= own.time:
             continue
         metadata = state.metadata(done)
         if metadata.operation_type not in _SERVICES:
