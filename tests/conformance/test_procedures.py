@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -132,3 +133,19 @@ def test_hudis_procedures_find_nothing_wrong(hudi: RealHudi, tmp_path: Path, tab
     names = {path.name for path in (tmp_path / "t" / "p0").iterdir()}
     assert listed == {name for name in names if ".hoodie_partition" not in name and not name.endswith(".crc")}
     assert_reads_alike(hudi, hf.open_table(table.path))
+
+
+PROCEDURES = """
+entries = jvm.org.apache.spark.sql.hudi.command.procedures.HoodieProcedures.procedures()
+names, found = entries.keysIterator(), []
+while names.hasNext():
+    found.append(names.next())
+result = sorted(found)
+"""
+
+
+def test_the_page_about_hudis_commands_has_every_procedure(hudi: RealHudi) -> None:
+    page = Path(__file__).parents[2] / "docs" / "hudi-cli.md"
+    section = page.read_text("utf-8").partition("## Commands of hudi-cli")[0]
+    rows = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
+    assert sorted(re.findall(r"`(\w+)`", " ".join(rows))) == hudi.eval_(PROCEDURES)
