@@ -138,7 +138,7 @@ def _single_result(connection: DuckDBPyConnection, query: str) -> str | None:
         ValidationError: it returns no value, or several.
     """
     with _runnable(query, Validator.SINGLE_RESULT):
-        result = pa.table(connection.sql(_in_duckdb(query, _AFTER)))
+        result = connection.sql(_in_duckdb(query, _AFTER)).to_arrow_table()
     if (result.num_rows, result.num_columns) != (1, 1):
         found = f"{result.num_rows} rows of {result.num_columns} columns"
         raise ValidationError(f"{Validator.SINGLE_RESULT.option}: {query!r}: expected a single value, found {found}")

@@ -73,6 +73,12 @@ def test_only_partitions_that_the_write_changes_are_looked_at(tmp_path: Path) ->
     assert len(content(table)) == 3
 
 
+def test_a_write_that_changes_no_partition_is_not_validated(tmp_path: Path) -> None:
+    table = validated(tmp_path / "t", "COPY_ON_WRITE", SINGLE_RESULT=f"{ALWAYS}#5")
+    table.delete(where="k = 'none'")
+    assert len(content(table)) == 2
+
+
 def test_the_first_write_has_no_rows_before_it(tmp_path: Path) -> None:
     options = options_of(EQUALITY="select k from <TABLE_NAME>", SINGLE_RESULT=f"{ALWAYS}#1")
     table = new_table(tmp_path / "t", options=options)
