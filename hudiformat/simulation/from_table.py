@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -107,7 +107,7 @@ def workload_from(state: TableState, *, commits: int, history: History | None = 
             feature="a workload from a table without commits of rows",
         )
     row_bytes, file_bytes = _sizes(history.base, state.options.sizing.record_size_estimate)
-    return Workload(
+    workload = Workload(
         commits=commits,
         rows=round(total / len(history.rows)),
         trace=tuple(history.rows),
@@ -118,6 +118,8 @@ def workload_from(state: TableState, *, commits: int, history: History | None = 
         updates=history.updates / total,
         deletes=history.deletes / total,
     )
+    # The measured bytes of a row in log files have those of their blocks in them.
+    return replace(workload, block_bytes=0) if history.logged_rows else workload
 
 
 def _sizes(files: Sequence[tuple[int, int]], estimate: int) -> tuple[float, int]:

@@ -16,6 +16,8 @@ import hudiformat as hf
 from tests.advice.support import LIMITS, Faulty, bytes_written_since, make, measure, rows_of, rows_with, take
 
 MOR = "MERGE_ON_READ"
+UNARCHIVED = {"hoodie.keep.min.commits": "90", "hoodie.keep.max.commits": "100"}
+"""All commits stay on the timeline, so that the bytes that they have written can be added."""
 FEW = 20
 """For how many more commits effects are computed here."""
 
@@ -216,7 +218,7 @@ def test_a_planned_clustering_that_nobody_runs(tmp_path: Path) -> None:
 
 def test_file_groups_that_are_rewritten_for_a_few_rows(tmp_path: Path) -> None:
     options = {"hoodie.parquet.max.file.size": "60000", "hoodie.parquet.small.file.limit": "50000"}
-    options["hoodie.copyonwrite.record.size.estimate"] = "60"
+    options |= {"hoodie.copyonwrite.record.size.estimate": "60", **UNARCHIVED}
 
     def write(table: hf.Table, number: int) -> None:
         if number == 0:
@@ -236,7 +238,7 @@ def test_file_groups_that_are_rewritten_for_a_few_rows(tmp_path: Path) -> None:
 
 
 def test_compactions_after_each_commit(tmp_path: Path) -> None:
-    options = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "1", **LIMITS}
+    options = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "1", **LIMITS, **UNARCHIVED}
     options["hoodie.copyonwrite.record.size.estimate"] = "60"
 
     def write(table: hf.Table, number: int) -> None:
