@@ -81,8 +81,8 @@ def copy_into_new(
 ) -> Copy | None:
     """Return the commands that copy the table into a new one with another partitioning, type or *options*.
 
-    None for a table that the command line does not make anew: without record keys, with paths of times, change data or a
-    merger of its own.
+    None for a table that the command line does not make anew: without record keys, with paths of times, change data
+    or a merger of its own.
     """
     state = facts.state
     config, root = state.config, state.storage.root

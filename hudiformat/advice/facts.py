@@ -28,7 +28,7 @@ of daily loads."""
 
 
 FIRST_LOAD = 5
-"""How many times the rows of the commits after it the first commit of a table has, if it loads what was there before."""
+"""How many times the rows of later commits the first commit of a table has, if it loads what was there before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,8 @@ class Facts:
         """Return the bytes of the rows of each slice, as base files hold them: without what files have besides rows."""
         columns, sizing = self.columns, self.state.options.sizing
         fixed = self.workload.file_bytes if self.workload is not None else 0
-        found = np.maximum(columns.base_bytes - fixed, 0) + (columns.log_bytes * sizing.log_ratio).astype(np.int64)
+        merged = (columns.log_bytes * sizing.log_ratio).astype(np.int64)
+        found: Numbers = np.maximum(columns.base_bytes - fixed, 0) + merged
         return found
 
     def payload_to_come(self) -> Numbers:

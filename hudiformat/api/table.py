@@ -404,7 +404,7 @@ class Table(OperableTable):
         return report_table(self._context, path, verify=verify)
 
     def advise(self, *, commits: int = NEXT_COMMITS) -> AdviceList:
-        """Return what should be changed about the table or the settings of its writers: at most five, the gravest first.
+        """Return what to change about the table or its writers' settings: at most five changes, the gravest first.
 
         Each advice has its effect in numbers, some of them after *commits* further commits like those on the active
         timeline.  The settings are those that this table was opened with: give ``open_table`` the options of the

@@ -6,7 +6,7 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import partial
 from types import FrameType
@@ -14,10 +14,11 @@ from types import FrameType
 import click
 
 from hudiformat.api.reading import context_of
+from hudiformat.api.table import Table as HudiTable
 from hudiformat.api.table import open_table
-from hudiformat.cli.printing import Column, Table, print_json, print_line, print_warnings, warn
+from hudiformat.cli.printing import Column, Table, print_json, print_line, print_warnings, printable, warn
 from hudiformat.cli.source import json_option, key_and_value
-from hudiformat.errors import LockError, StorageError
+from hudiformat.errors import HudiFormatError, LockError, StorageError
 from hudiformat.services.deciding import Service
 from hudiformat.services.running import maintain as run_maintenance
 from hudiformat.services.running import parse_services
@@ -82,27 +83,42 @@ def maintain(
     """Run the services of a TABLE that are due, and say what was done and why.
 
     Beside writers, the options of concurrency have to be theirs.  SIGTERM and Ctrl-C end it after the service that is
-    running.
+    running.  The first line is that of advise.
     """
     chosen = parse_services([name.strip() for name in (only or "").split(",") if name.strip()])
     opened = open_table(table, options=dict(map(key_and_value, options)))
+    headline = "" if as_json else _headline(opened)
     with _catch_stop_signals() as is_stopped:
         run = partial(run_maintenance, context_of(opened), only=chosen, dry_run=dry_run, is_stopped=is_stopped)
         if every is None:
-            return _run(run, as_json=as_json)
-        return _repeat(run, every, is_stopped, as_json=as_json)
+            return _run(run, headline, as_json=as_json)
+        return _repeat(run, every, is_stopped, headline, as_json=as_json)
 
 
-def _run(run: Callable[[], MaintenanceReport], *, as_json: bool) -> int:
-    """Run the services once and print the report; return 1 if a service failed, else 0."""
+def _headline(table: HudiTable) -> str:
+    """Return the headline of ``advise``; none of a table that cannot be read: the services say why."""
+    with print_warnings(), suppress(HudiFormatError):
+        return table.advise().headline
+    return ""
+
+
+def _run(run: Callable[[], MaintenanceReport], headline: str = "", *, as_json: bool) -> int:
+    """Run the services once and print the report below the *headline*; return 1 if a service failed, else 0."""
     with print_warnings():
         report = run()
+    if headline:
+        print_line(printable(headline), bold=True)
     print_report(report, as_json=as_json)
     return 1 if report.failed else 0
 
 
 def _repeat(
-    run: Callable[[], MaintenanceReport], every: float, is_stopped: Callable[[], bool], *, as_json: bool
+    run: Callable[[], MaintenanceReport],
+    every: float,
+    is_stopped: Callable[[], bool],
+    headline: str,
+    *,
+    as_json: bool,
 ) -> int:
     """Run the services every *every* seconds until *is_stopped* is true; return the code of the last run.
 
@@ -112,7 +128,8 @@ def _repeat(
     while not is_stopped():
         began = time.monotonic()
         try:
-            code = _run(run, as_json=as_json)
+            code = _run(run, headline, as_json=as_json)
+            headline = ""
         except (LockError, StorageError) as error:
             warn(str(error))
             code = 1

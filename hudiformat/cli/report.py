@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from hudiformat.advice.advice import NOTHING_TO_DO
 from hudiformat.api.reading import context_of
 from hudiformat.api.table import open_table
 from hudiformat.cli.files import is_device
@@ -78,8 +79,7 @@ def report(table: str, *, output: str, force: bool, verify: bool, options: tuple
 
 def _print_advice(facts: TableFacts, output: str) -> None:
     """Print what to do next, and where the page is."""
-    first = facts.advice[0]
-    print_line(printable(first.headline), bold=True)
-    if first.command:
-        print_line(f"  {printable(first.command)}")
+    print_line(printable(facts.advice[0].headline if facts.advice else NOTHING_TO_DO), bold=True)
+    if facts.advice and facts.advice[0].command:
+        print_line(f"  {printable(facts.advice[0].command)}")
     print_line(f"written: {printable(output)}")

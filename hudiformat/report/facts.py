@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hudiformat.advice.advice import NOTHING_TO_DO, Advice
 from hudiformat.file_group.slices import SliceTotals
 
 Numbers = npt.NDArray[np.int64]
@@ -203,20 +204,6 @@ class Findings:
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
-    """What to do, why, and the command that does it; without a command there is nothing to do."""
-
-    verb: str
-    text: str
-    command: str = ""
-
-    @property
-    def headline(self) -> str:
-        """The verb and the text in one line."""
-        return f"{self.verb}: {self.text}" if self.text else self.verb
-
-
-@dataclass(frozen=True, slots=True)
 class TableFacts:
     """All facts of a report about a table.
 
@@ -241,9 +228,10 @@ class TableFacts:
     advice: tuple[Advice, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Return the facts as JSON values: arrays become lists, and each advice gets its headline."""
+        """Return the facts as JSON values: arrays become lists; without advice, there is one that says so."""
         found: dict[str, Any] = _plain(asdict(self))
-        found["advice"] = [{**asdict(one), "headline": one.headline} for one in self.advice]
+        nothing = {"headline": NOTHING_TO_DO, "command": ""}
+        found["advice"] = [one.as_json() for one in self.advice] or [nothing]
         return found
 
 

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
+from hudiformat.advice.advice import Advice, AdviceList
+from hudiformat.advice.advising import advise_on
+from hudiformat.advice.facts import gather_facts
 from hudiformat.check.verify.verification import verify_table
 from hudiformat.errors import HudiFormatError
 from hudiformat.file_group.slices import FileSlice, build_slices, latest_slices
@@ -56,7 +59,7 @@ def gather(context: TableContext, *, verify: bool = True, bar: Bar = _no_bar) ->
     if verify:
         findings, problems = _verify(context, facts.layout, bar)
         facts = replace(facts, findings=findings, problems=(*facts.problems, *problems))
-    return replace(facts, advice=advice_on(facts))
+    return replace(facts, advice=advice_on(facts, look.advised))
 
 
 @dataclass(eq=False)
@@ -65,6 +68,7 @@ class _FactReader:
 
     state: TableState
     problems: list[str] = field(default_factory=list)
+    advised: Sequence[Advice] = ()
 
     def facts(self) -> TableFacts:
         state = self.state
@@ -72,6 +76,7 @@ class _FactReader:
         dead = self.attempt(partial(dead_writes, state)) or []
         operations, growth = self.commits(slices)
         events = self.attempt(partial(events_of, state, operations, dead)) or []
+        self.advised = self.attempt(partial(_advise, state, slices, sum(stored))) or ()
         options = self.attempt(lambda: state.options) or state.context.options
         limits = Limits(options.sizing.max_file_size, options.sizing.small_file_limit)
         return TableFacts(
@@ -112,6 +117,10 @@ class _FactReader:
                 operations[done.time] = (metadata.operation_type or "").lower()
                 counter.add(done, metadata)
         return operations, counter
+
+
+def _advise(state: TableState, slices: Sequence[FileSlice], stored_bytes: int) -> AdviceList:
+    return advise_on(gather_facts(state, listed=(slices, stored_bytes)))
 
 
 def _list_slices(state: TableState) -> tuple[list[FileSlice], list[int]]:

@@ -99,8 +99,8 @@ def report_table(context: TableContext, path: str | os.PathLike[str] | None = No
 
 def report_of(facts: TableFacts, path: str | os.PathLike[str] | None) -> TableReport:
     """Return *facts* as the public report."""
-    first = facts.advice[0]
-    return TableReport(first.headline, first.command, facts.as_json(), None if path is None else os.fspath(path))
+    first = facts.as_json()["advice"][0]
+    return TableReport(first["headline"], first["command"], facts.as_json(), None if path is None else os.fspath(path))
 
 
 def write_page(page: str, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:

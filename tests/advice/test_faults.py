@@ -29,7 +29,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def first_advice(faulty: Faulty, finding: str, *, commits: int = FEW) -> hf.Advice:
     found = faulty.table().advise(commits=commits)
-    assert [one.finding for one in found][:1] == [finding]
+    assert [one.finding for one in found][:1] == [finding], (found, found.not_examined)
     return found[0]
 
 

@@ -1,4 +1,4 @@
-"""What to do next, and in which order."""
+"""What to do next, and in which order: repairs, what ``advise`` says, and files that belong to no commit."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from hudiformat import Table
+from hudiformat import Advice, Severity, Table
 from hudiformat.report.advice import advice_on, is_damaged
-from hudiformat.report.facts import Event, Findings, Prospect, ServiceState, TableFacts
-from tests.report.support import empty_facts, facts_of, layout, slice_of
+from hudiformat.report.facts import Findings, TableFacts
+from tests.report.support import empty_facts, facts_of
+from tests.tables import new_table, rows
 
-LOGS = layout([slice_of("a", "a-0", 1000, 400), slice_of("a", "b-0", 1000)])
-FEW_LOGS = layout([slice_of("a", "a-0", 1000, 100), slice_of("a", "b-0", 1000)])
-COMPACTABLE = Prospect("compaction", 1, 1, 2, 1, 1400, 1000)
+ADVISED = (Advice(severity=Severity.LOW, finding="clean-due", verb="Clean", found="so many commits", reason="x"),)
 
 
 @pytest.fixture
@@ -24,27 +23,22 @@ def facts(tmp_path: Path) -> TableFacts:
     return empty_facts(tmp_path)
 
 
-def headlines(facts: TableFacts, **changes: Any) -> list[str]:
-    return [one.headline for one in advice_on(replace(facts, **changes))]
+def headlines(facts: TableFacts, advised: tuple[Advice, ...] = (), **changes: Any) -> list[str]:
+    return [one.headline for one in advice_on(replace(facts, **changes), advised)]
 
 
 def found(**counts: int) -> Findings:
     return Findings(counts)
 
 
-def due(service: str) -> tuple[ServiceState, ...]:
-    return (ServiceState(service, is_due=True, why="so many commits"),)
-
-
-def test_nothing_to_do_has_no_command(facts: TableFacts) -> None:
-    (one,) = advice_on(facts)
-    assert (one.headline, one.command) == ("Nothing to do", "")
-    assert headlines(facts, findings=None) == ["Nothing to do: files were not verified"]
+def test_without_anything_to_do_there_is_no_advice(facts: TableFacts) -> None:
+    assert facts.advice == ()
+    assert facts.as_json()["advice"] == [{"headline": "Nothing to do", "command": ""}]
 
 
 def test_damage_comes_first(facts: TableFacts) -> None:
     counts = found(DAMAGED=2, MISSING=1, DUPLICATE=3, UNCOMMITTED=4)
-    assert headlines(facts, findings=counts, services=due("clean")) == [
+    assert headlines(facts, ADVISED, findings=counts) == [
         "Repair: 2 damaged files, 1 missing file, 3 duplicates",
         "Clean: so many commits",
     ]
@@ -61,71 +55,21 @@ def test_damage_is_what_readers_do_not_skip(facts: TableFacts) -> None:
     assert not is_damaged(replace(facts, findings=None))
 
 
-def test_dead_writes_are_rolled_back(facts: TableFacts) -> None:
-    events = (Event("1", "commit", "failed"), Event("2", "commit", "completed"), Event("3", "commit", "failed"))
-    (one,) = advice_on(replace(facts, events=events, services=due("rollback")))
-    assert one.headline == "Roll back: 2 writes show no sign of life, the newest of 3; if nobody is writing"
-    assert one.command == f"hudiformat rollback {facts.identity.path} 3"
-
-
-def test_a_compaction_that_is_due_says_how_much_there_is(facts: TableFacts) -> None:
-    assert headlines(facts, layout=FEW_LOGS, services=due("compaction")) == [
-        "Compact: 1 of 2 file groups carries log files, 100 B of logs against 2.0 kB of base files"
-    ]
-
-
-def test_large_logs_are_compacted_before_it_is_due(facts: TableFacts) -> None:
-    prospects = {"services": (ServiceState("compaction", is_due=False, why=""),), "prospects": (COMPACTABLE,)}
-    many = layout([slice_of("a", "a-0", 1000, 400), slice_of("a", "b-0", 1000, 400)])
-    assert headlines(facts, layout=many, **prospects) == [
-        "Compact: 2 of 2 file groups carry log files, 800 B of logs against 2.0 kB of base files"
-    ]
-    assert headlines(facts, layout=FEW_LOGS, **prospects) == ["Nothing to do"]
-    nothing = (Prospect("compaction", why_not="all planned"),)
-    assert headlines(facts, layout=many, **{**prospects, "prospects": nothing}) == ["Nothing to do"]
-
-
-def test_without_log_files_there_is_nothing_to_compact(facts: TableFacts) -> None:
-    assert headlines(facts, services=due("compaction")) == ["Nothing to do"]
-
-
-@pytest.mark.parametrize(
-    ("service", "headline"),
-    [
-        ("metadata", "Serve the metadata table: so many commits"),
-        ("ttl", "Expire partitions: so many commits"),
-        ("log-compaction", "Compact log files: so many commits"),
-        ("clean", "Clean: so many commits"),
-        ("archive", "Archive: so many commits"),
-    ],
-)
-def test_each_service_that_is_due_has_its_command(facts: TableFacts, service: str, headline: str) -> None:
-    (one,) = advice_on(replace(facts, services=due(service)))
-    assert (one.headline, one.command.split()[:4]) == (headline, ["hudiformat", "maintain", "--only", service])
-
-
-def test_a_service_that_cannot_say_is_not_advised(facts: TableFacts) -> None:
-    unknown = (ServiceState("clean", is_due=False, why="damaged", error=True),)
-    assert headlines(facts, services=unknown) == ["Nothing to do"]
-
-
-def test_clustering_is_advised_when_due_or_where_it_leaves_far_fewer_groups(facts: TableFacts) -> None:
-    assert headlines(facts, services=due("clustering")) == ["Cluster: so many commits"]
-    off = (ServiceState("clustering", is_due=False, why="it is off"),)
-    many, few = Prospect("clustering", 20, 10), Prospect("clustering", 20, 11)
-    (headline,) = headlines(facts, services=off, prospects=(many,))
-    assert headline == "Cluster: 20 small file groups would become about 10, of 0 file groups in all"
-    assert headlines(facts, services=off, prospects=(few,)) == ["Nothing to do"]
-    assert headlines(facts, services=off, prospects=(Prospect("clustering", 7, 1),)) == ["Nothing to do"]
-    assert headlines(facts, services=off, prospects=()) == ["Nothing to do"]
-
-
 def test_loose_files_come_last(facts: TableFacts) -> None:
     assert headlines(facts, findings=found(ORPHAN=1)) == ["Tidy up: a file that belongs to no commit"]
-    assert headlines(facts, findings=found(ORPHAN=1, LEFTOVER=2), services=due("clean")) == [
+    assert headlines(facts, ADVISED, findings=found(ORPHAN=1, LEFTOVER=2)) == [
         "Clean: so many commits",
         "Tidy up: 3 files that belong to no commit",
     ]
+
+
+def test_the_report_says_what_advise_says(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t")
+    for step in range(6):
+        table.upsert(rows(("a", step, "x", step)))
+    advised = table.advise()
+    assert table.report().headline == table.report(verify=False).headline == advised.headline != "Nothing to do"
+    assert facts_of(table).advice == tuple(advised)
 
 
 def test_paths_are_quoted_for_a_shell(hostile: Table) -> None:

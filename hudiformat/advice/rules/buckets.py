@@ -49,8 +49,8 @@ def _many(facts: Facts) -> Advice | None:
         severity=Severity.HIGH if groups >= FAR_MORE_STILL * after else Severity.MEDIUM,
         finding="too-many-buckets",
         verb="Make fewer buckets",
-        found=f"{format_count(buckets, 'bucket')} in each partition; {needed} hold the {size_text(most)} that the largest "
-        f"has in {format_count(facts.commits, 'more commit')}",
+        found=f"{format_count(buckets, 'bucket')} in each partition; {needed} hold the {size_text(most)} that the "
+        f"largest has in {format_count(facts.commits, 'more commit')}",
         reason="Each bucket of each partition is a file group, however few rows it has.",
         effects=(Effect("file_groups", groups, after),),
         options={_COUNT: str(needed)},
@@ -71,8 +71,8 @@ def _few(facts: Facts) -> Advice | None:
         severity=Severity.HIGH if largest >= FAR_MORE * facts.target else Severity.MEDIUM,
         finding="too-few-buckets",
         verb="Make more buckets",
-        found=f"the rows of the largest bucket are {size_text(largest)}, more than the {size_text(facts.target)} of a file; "
-        f"each partition has {format_count(buckets, 'bucket')}",
+        found=f"the rows of the largest bucket are {size_text(largest)}, more than the {size_text(facts.target)} of a "
+        f"file; each partition has {format_count(buckets, 'bucket')}",
         reason="A bucket is one file, which is read and rewritten as a whole.",
         effects=(Effect("median_file_bytes", before, after),),
         options={_COUNT: str(needed)},
@@ -95,8 +95,8 @@ def _skewed(facts: Facts) -> Advice | None:
         severity=Severity.HIGH if largest > facts.target else Severity.MEDIUM,
         finding="skewed-buckets",
         verb="Hash the whole record key",
-        found=f"the largest bucket has {size_text(largest)} of rows, {largest / max(mean, 1):.0f} times the mean; keys are "
-        f"hashed by {', '.join(hashed)}",
+        found=f"the largest bucket has {size_text(largest)} of rows, {largest / max(mean, 1):.0f} times the mean; "
+        f"keys are hashed by {', '.join(hashed)}",
         reason="Rows with one value of the hashed fields go to one bucket, which is read and rewritten as a whole.",
         effects=(
             Effect(

@@ -46,10 +46,11 @@ def advise_partitions(facts: Facts) -> Advice | None:
         severity=Severity.HIGH if groups >= FAR_FEWER * after else Severity.MEDIUM,
         finding="micro-partitions",
         verb=f"Partition {by}",
-        found=f"{count_text(micro)} of {format_count(len(paths), 'partition')} have less than {size_text(largest + 1)} of "
-        f"rows in {format_count(facts.commits, 'more commit')}, and a file holds {size_text(facts.target)}",
-        reason="Each partition has files of its own, however few rows it has. Queries that name a partition read more files "
-        "of others then.",
+        found=f"{count_text(micro)} of {format_count(len(paths), 'partition')} have less than "
+        f"{size_text(largest + 1)} of rows in {format_count(facts.commits, 'more commit')}, and a file holds "
+        f"{size_text(facts.target)}",
+        reason="Each partition has files of its own, however few rows it has. Queries that name a partition read more "
+        "files of others then.",
         effects=(Effect("file_groups", groups, after),),
         command="" if copied is None else copied.command,
         into="" if copied is None else copied.into,

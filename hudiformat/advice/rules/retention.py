@@ -69,7 +69,7 @@ def advise_limits(facts: Facts) -> Advice | None:
 
 
 def commits_after(now: int, least: int, most: int, further: int) -> int:
-    """Return how many commits are on the active timeline after so many *further* ones, each followed by an archiving."""
+    """Return how many commits are on the active timeline after so many *further* ones, with an archiving after each."""
     count = now
     for _ in range(further):
         count = least if count + 1 > most else count + 1

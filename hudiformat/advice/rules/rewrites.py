@@ -18,8 +18,8 @@ from hudiformat.simulation.workload import Workload
 from hudiformat.timeline.table_config import TableType
 
 REWRITES = 10
-"""Bytes written for each byte that came.  With merge-on-read and Hudi's default of a compaction each five commits, it is
-about a fifth of that, and the bytes of the log files."""
+"""Bytes written for each byte that came.  With merge-on-read and Hudi's default of a compaction each five commits, it
+is about a fifth of that, and the bytes of the log files."""
 MOST_UPDATES = 0.5
 """The share of updates from which on the commits are updates in the main; new rows fill small files in either type."""
 LARGE = 2
@@ -53,8 +53,8 @@ def advise_merge_on_read(facts: Facts) -> Advice | None:
         verb="Make the table merge-on-read",
         found=f"a commit of {format_count(workload.rows, 'row')} rewrites {size_text(each)}, "
         f"{written / max(came, 1):.0f} bytes for each byte that came",
-        reason="A copy-on-write table rewrites each file in which a row changes; a merge-on-read table writes the changes to "
-        "log files, and rewrites files in compactions.",
+        reason="A copy-on-write table rewrites each file in which a row changes; a merge-on-read table writes the changes "
+        "to log files, and rewrites files in compactions.",
         effects=(effect, Effect("files_read", facts.columns.files_read, int(after["read_files"]), facts.commits)),
         properties=compacting,
         command="" if copied is None else copied.command,

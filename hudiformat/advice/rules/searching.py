@@ -18,8 +18,8 @@ from hudiformat.table.options.values import ServiceOptions
 from hudiformat.timeline.timeline import Action
 
 HALF, TWICE, SAME = 0.5, 2.0, 1.25
-"""A change is advised if it halves the files that queries read, and at most doubles the bytes written; or if it halves the
-bytes written, and queries read at most a quarter more files, which nobody notices, nor few."""
+"""A change is advised if it halves the files that queries read, and at most doubles the bytes written; or if it halves
+the bytes written, and queries read at most a quarter more files, which nobody notices, nor few."""
 NEARLY = 1.25
 """Of settings that are nearly as good as the best, those are advised that change the fewest keys."""
 LEAST_FILES = 20
@@ -117,9 +117,8 @@ def grid(facts: Facts) -> Iterator[dict[str, str]]:
     limits: list[Mapping[str, str]] = [{}]
     targets: list[Mapping[str, str]] = [{}]
     if not facts.has_buckets:
-        for limit in (0, facts.default_small):
-            if limit != options.sizing.small_file_limit:
-                limits.append({_LIMIT: str(limit)})
+        others = (limit for limit in (0, facts.default_small) if limit != options.sizing.small_file_limit)
+        limits += ({_LIMIT: str(limit)} for limit in others)
         if facts.target < hudi.max_file_size:
             targets.append({_TARGET: str(hudi.max_file_size), _LIMIT: str(hudi.small_file_limit)})
     services: list[Mapping[str, str]] = [{}]

@@ -1,4 +1,4 @@
-"""Rules about services: writes that died, plans that nobody runs, compactions that do not come, services that are due."""
+"""Rules about services: writes that died, plans that nobody runs, compactions that do not run, services due."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def advise_rollback(facts: Facts) -> Advice | None:
         severity=Severity.HIGH,
         finding="dead-writes",
         verb="Roll back",
-        found=f"{format_count(len(dead), 'write')} {show} no sign of life, the newest of {dead[-1]}; if nobody is writing",
+        found=f"{format_count(len(dead), 'write')} {show} no sign of life, the newest of {dead[-1]}; "
+        "if nobody is writing",
         reason="Their files are no part of the table, and hold back archiving.",
         effects=(Effect("pending_writes", len(dead), 0),),
         command=" && ".join(f"hudiformat rollback {facts.table} {time}" for time in reversed(dead)),
@@ -70,8 +71,8 @@ def advise_pending_compaction(facts: Facts) -> Advice | None:
         severity=_severity(waited),
         finding="pending-compaction",
         verb="Compact",
-        found=f"the compaction {waiting[0].time} of {format_count(len(planned), 'file group')} was planned, and has not "
-        f"run in the {format_count(waited, 'commit')} since",
+        found=f"the compaction {waiting[0].time} of {format_count(len(planned), 'file group')} was planned, and has "
+        f"not run in the {format_count(waited, 'commit')} since",
         reason="Until it runs, queries merge its log files, and its commits stay on the active timeline.",
         effects=(
             Effect("log_files", logs, logs - merged),
@@ -98,8 +99,8 @@ def advise_pending_clustering(facts: Facts) -> Advice | None:
         severity=_severity(waited),
         finding="pending-clustering",
         verb="Cluster",
-        found=f"the clustering {waiting[0].time} of {format_count(taken, 'file group')} was planned, and has not run in "
-        f"the {format_count(waited, 'commit')} since",
+        found=f"the clustering {waiting[0].time} of {format_count(taken, 'file group')} was planned, and has not run "
+        f"in the {format_count(waited, 'commit')} since",
         reason="Until it runs, its file groups take no new rows, updates of them are refused, and its commits stay on "
         "the active timeline.",
         effects=(Effect("file_groups", len(facts.slices), len(facts.slices) - taken + made),),

@@ -58,12 +58,9 @@ def advise_clustering(facts: Facts) -> Advice | None:
     if "hoodie.clustering.inline" in properties:
         properties = {**properties, **options}
     effect = Effect("file_groups", groups, groups - found.taken + found.files)
-    if not cause:
-        severity = Severity.LOW
-    else:
-        severity = Severity.HIGH if effect.factor >= VERY_LARGE else Severity.MEDIUM
+    severity = Severity.HIGH if effect.factor >= VERY_LARGE else Severity.MEDIUM
     return Advice(
-        severity=severity,
+        severity=severity if cause else Severity.LOW,
         finding="unfilled-small-files" if cause else "small-files",
         verb="Cluster",
         found=f"{count_text(small)} of {format_count(groups, 'file group')} are below {size_text(facts.small)}"
@@ -121,19 +118,16 @@ def _cause(facts: Facts) -> tuple[str, dict[str, str]]:
         return f"{_LIMIT}={options.sizing.small_file_limit}", {_LIMIT: str(facts.default_small)}
     bulk = sum(one == "BULK_INSERT" for one in operations)
     if LARGE * bulk >= max(len(operations), 1):
-        return (
-            f"{count_text(bulk)} of {format_count(len(operations), 'commit')} are bulk inserts, which open new file groups",
-            {"hoodie.clustering.inline": "true"},
-        )
+        commits = format_count(len(operations), "commit")
+        text = f"{count_text(bulk)} of {commits} are bulk inserts, which open new file groups"
+        return text, {"hoodie.clustering.inline": "true"}
     columns = facts.columns
     is_small = columns.base_bytes < facts.small
     hidden = int((is_small & (columns.log_files > 0)).sum())
     profile = sizing_profile(facts.state, Operation.UPSERT)
     if profile.kind is Kind.MOR_BLIND and LARGE * hidden >= int(is_small.sum()):
-        return (
-            f"{count_text(hidden)} of them have log files, in which the index {options.index_type.value} finds no records",
-            {} if options.services.compact_inline else {"hoodie.compact.inline": "true"},
-        )
+        text = f"{count_text(hidden)} have log files, in which the index {options.index_type.value} finds no records"
+        return text, {} if options.services.compact_inline else {"hoodie.compact.inline": "true"}
     return "", {}
 
 
