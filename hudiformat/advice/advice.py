@@ -116,6 +116,7 @@ class Advice:
             "severity": self.severity.value,
             "finding": self.finding,
             "headline": self.headline,
+            "verb": self.verb,
             "found": self.found,
             "reason": self.reason,
             "properties": dict(self.properties),

@@ -30,14 +30,15 @@ def table(tmp_path: Path) -> Table:
 def test_for_people(command: Command, table: Table) -> None:
     result = command("maintain", table.path)
     assert (result.code, result.err) == (0, "")
-    assert result.lines[0].split() == ["service", "seconds", "files", "bytes", "why"]
-    states = {line.split()[0]: line.split()[1] for line in result.lines[1:]}
+    assert result.lines[0].startswith("Compact: 2 of 2 file groups carry log files")
+    assert result.lines[1].split() == ["service", "seconds", "files", "bytes", "why"]
+    states = {line.split()[0]: line.split()[1] for line in result.lines[2:]}
     assert states == {
         "rollback": "no", "metadata": "no", "compaction": "done", "log-compaction": "no",
         "clustering": "no", "ttl": "no", "clean": "no", "archive": "no",
     }  # fmt: skip
-    assert "10 > 2" in result.lines[4]
-    assert result.lines[4].endswith("5 are enough (hoodie.compact.inline.max.delta.commits): 2 files written")
+    assert "10 > 2" in result.lines[5]
+    assert result.lines[5].endswith("5 are enough (hoodie.compact.inline.max.delta.commits): 2 files written")
     assert content(table) == [("a", 5, "x", 5), ("b", 5, "y", 5)]
 
 
@@ -52,7 +53,7 @@ def test_for_programs(command: Command, table: Table) -> None:
 
 def test_a_dry_run_says_what_is_due(command: Command, table: Table) -> None:
     result = command("maintain", "--dry-run", "--only", "compaction, clustering", table.path)
-    assert [line.split()[:2] for line in result.lines[1:]] == [["compaction", "due"], ["clustering", "due"]]
+    assert [line.split()[:2] for line in result.lines[2:]] == [["compaction", "due"], ["clustering", "due"]]
     assert len(table.timeline.instants) == 5
 
 
@@ -62,9 +63,9 @@ def test_a_service_that_fails_is_a_finding(command: Command, table: Table, monke
     monkeypatch.setattr(module, "run_maintenance", lambda *_, **__: report)
     result = command("maintain", table.path)
     assert result.code == 1
-    assert result.lines[1].split()[:2] == ["clean", "failed"]
-    assert result.lines[1].endswith("it is time: the disk is gone")
-    assert result.lines[2] == "1 of 1 services failed"
+    assert result.lines[2].split()[:2] == ["clean", "failed"]
+    assert result.lines[2].endswith("it is time: the disk is gone")
+    assert result.lines[3] == "1 of 1 services failed"
 
 
 def test_a_single_writer_at_work_is_no_finding(command: Command, table: Table) -> None:

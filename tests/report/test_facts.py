@@ -7,20 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from hudiformat.report.facts import Advice, Histogram
+from hudiformat.report.facts import Histogram
 from tests.report.support import empty_facts
-
-
-def test_a_headline_is_the_verb_and_the_text() -> None:
-    assert Advice("Compact", "3 of 6", "hudiformat compact t").headline == "Compact: 3 of 6"
-    assert Advice("Nothing to do", "").headline == "Nothing to do"
 
 
 def test_facts_are_plain_json(tmp_path: Path) -> None:
     facts = empty_facts(tmp_path)
     found = json.loads(json.dumps(facts.as_json(), allow_nan=False))
     assert found["identity"]["record_key"] == ["k"]
-    assert found["advice"] == [{"verb": "Nothing to do", "text": "", "command": "", "headline": "Nothing to do"}]
+    assert found["advice"] == [{"headline": "Nothing to do", "command": ""}]
     assert found["layout"]["partitions"]["paths"] == found["layout"]["groups"]["file_ids"] == []
     assert found["findings"] == {"counts": {}, "first": []}
 

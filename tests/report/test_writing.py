@@ -14,7 +14,8 @@ from tests.tables import new_table, rows
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
     table = new_table(tmp_path / "t", options={"hoodie.index.type": "INMEMORY"})
-    table.upsert(rows(("a", 1, "x", 1)))
+    for step in range(5):
+        table.upsert(rows(("a", step, "x", step)))
     return table
 
 
@@ -23,7 +24,7 @@ def test_a_report_says_what_to_do_and_where_its_page_is(table: Table, tmp_path: 
     found = table.report(path)
     assert isinstance(found, TableReport)
     assert found.headline.startswith("Compact: 1 of 1 file group carries log files")
-    assert found.command == f"hudiformat compact {table.path}"
+    assert found.command == f"hudiformat compact -o hudiformat.sync=false {table.path}"
     assert found.path == str(path)
     assert found.facts["layout"]["totals"]["file_groups"] == 1
     assert path.read_text("utf-8").startswith("<!doctype html>")

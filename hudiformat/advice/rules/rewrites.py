@@ -53,7 +53,7 @@ def advise_merge_on_read(facts: Facts) -> Advice | None:
         verb="Make the table merge-on-read",
         found=f"a commit of {format_count(workload.rows, 'row')} rewrites {size_text(each)}, "
         f"{written / max(came, 1):.0f} bytes for each byte that came",
-        reason="A copy-on-write table rewrites each file in which a row changes; a merge-on-read table writes the changes "
+        reason="A copy-on-write table rewrites each file in which a row changes; a merge-on-read table writes changes "
         "to log files, and rewrites files in compactions.",
         effects=(effect, Effect("files_read", facts.columns.files_read, int(after["read_files"]), facts.commits)),
         properties=compacting,
