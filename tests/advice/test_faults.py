@@ -6,6 +6,7 @@ promised is reached within a tenth.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +47,7 @@ def check_at_once(faulty: Faulty, advice: hf.Advice) -> hf.Table:
     return table
 
 
-def inserts(count: int, *, partitions: int = 1):  # noqa: ANN201 - a function of a test
+def inserts(count: int, *, partitions: int = 1) -> Callable[[hf.Table, int], object]:
     return lambda table, number: table.insert(rows_of(number * count, count, partitions=partitions))
 
 
