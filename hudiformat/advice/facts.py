@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +22,10 @@ from hudiformat.table.state import TableState
 from hudiformat.timeline.table_config import TableType
 
 Numbers = npt.NDArray[np.int64]
+
+_BUCKET = re.compile("000[0-9]{5}-")
+"""The beginning of a file id of a bucket, which has eight digits; no table has 100,000 buckets, and a random file id
+hardly ever begins like that."""
 
 NEXT_COMMITS = 200
 """For how many further commits effects are computed, if nothing else is said: some hours of a stream, or half a year
@@ -113,7 +118,7 @@ class Facts:
         Flink's writer does not put the index into the properties of tables below version 8.
         """
         is_named = self.state.options.index_type is IndexType.BUCKET
-        return not is_named and bool(self.slices) and all(one.file_id[:8].isdigit() for one in self.slices)
+        return not is_named and bool(self.slices) and all(_BUCKET.match(one.file_id) for one in self.slices)
 
     @property
     def target(self) -> int:

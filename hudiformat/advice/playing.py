@@ -13,8 +13,8 @@ from hudiformat.simulation.start import Start
 from hudiformat.simulation.workload import Workload
 from hudiformat.timeline.table_config import TableType
 
-MOST_GROUPS = 20_000
-"""Tables with more file groups are not played: a run would take seconds, and a search takes dozens."""
+MOST_GROUPS = 4_000
+"""Tables with more file groups are not played: a run takes half a second for so many, and a search a dozen runs."""
 _SAMPLES = 50
 
 
@@ -29,26 +29,34 @@ class Player:
     def _has_no_new_rows(self) -> bool:
         return self.workload.rows * (1 - self.workload.updates) < 1
 
-    def play(self, options: Mapping[str, str] | None = None, *, table_type: TableType | None = None) -> Simulation:
-        """Return what comes of the further commits if the settings are changed by *options*.
+    def settings(self, options: Mapping[str, str] | None = None, *, table_type: TableType | None = None) -> Settings:
+        """Return the settings that are played if those of the table are changed by *options*.
 
         Raises:
             UnsupportedFeatureError: a setting is not simulated.
         """
         facts = self._facts
-        state, operations = facts.state, facts.history.operations
+        operations = facts.history.operations
         bulk = sum(one == "BULK_INSERT" for one in operations)
-        writing = Writing.BULK_INSERT if 2 * bulk > len(operations) else Writing.UPSERT
         # Without inline compactions, somebody else runs them when they are due; else compaction-not-run is found.
         compacting = {"hoodie.compact.inline": "true"} if facts.is_mor else {}
         # A simulation expects that the file group which is to be filled next is rewritten by each commit.
         nothing_new = {"hoodie.parquet.small.file.limit": "0"} if self._has_no_new_rows else {}
-        settings = Settings.of(
+        return Settings.of(
             {**compacting, **(options or {}), **nothing_new},
-            table_type=(table_type or state.config.table_type).value,
-            writing=writing.value,
-            onto=state.options,
+            table_type=(table_type or facts.state.config.table_type).value,
+            writing=(Writing.BULK_INSERT if 2 * bulk > len(operations) else Writing.UPSERT).value,
+            onto=facts.state.options,
         )
+
+    def play(self, options: Mapping[str, str] | None = None, *, table_type: TableType | None = None) -> Simulation:
+        """Return what comes of the further commits if the settings are changed by *options*.
+
+        Raises:
+            UnsupportedFeatureError: a setting is not simulated, or a state is reached that is not.
+        """
+        facts = self._facts
         if self._start is None:
-            self._start = start_from(state, self.workload, history=facts.history, slices=facts.slices)
+            self._start = start_from(facts.state, self.workload, history=facts.history, slices=facts.slices)
+        settings = self.settings(options, table_type=table_type)
         return simulate_workload(self.workload, settings, samples=_SAMPLES, start=self._start)

@@ -267,3 +267,14 @@ def test_a_table_that_nobody_archives(tmp_path: Path) -> None:
     faulty = make(tmp_path / "t", inserts(2), commits=26, options=options)
     advice = first_advice(faulty, "archiving-off")
     check_at_once(faulty, advice)
+
+
+def test_a_partitioned_table_that_the_command_line_copies_keeps_its_rows(tmp_path: Path) -> None:
+    options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "24"}
+    write = lambda table, number: table.upsert(rows_of(number * 90, 90, partitions=2))  # noqa: E731
+    faulty = make(tmp_path / "t", write, commits=5, options=options, partition_by=("p",))
+    advice = first_advice(faulty, "too-many-buckets")
+    before = sorted(faulty.table().snapshot(columns=["k", "p"]).to_pylist(), key=str)
+    table = check_at_once(faulty, advice)
+    assert table.partitions() == faulty.table().partitions()
+    assert sorted(table.snapshot(columns=["k", "p"]).to_pylist(), key=str) == before

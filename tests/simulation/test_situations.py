@@ -16,7 +16,7 @@ from hudiformat.simulation.from_table import start_from, workload_from
 from hudiformat.simulation.lanes import new_board
 from hudiformat.simulation.settings import Settings
 from hudiformat.sink.packing import Packing, pack
-from tests.simulation.support import rows_of, written_table
+from tests.simulation.support import SCHEMA, SMALL, rows_of, written_table
 
 MB = 1_000_000
 LIMITS = {"hoodie.parquet.max.file.size": str(120 * MB), "hoodie.parquet.small.file.limit": str(100 * MB)}
@@ -174,3 +174,33 @@ def test_a_table_without_rows_has_no_workload(tmp_path: Path) -> None:
     with pytest.raises(hf.UnsupportedFeatureError, match="cannot take a workload from the table"):
         table.simulate()
     assert table.simulate(Workload(commits=3, rows=10)).summary["rows"] == 30
+
+
+def advised(table: hf.Table, options: dict[str, str]) -> list[str]:
+    return [one.finding for one in hf.open_table(table.path, options={**SMALL, **options}).advise(commits=20)]
+
+
+def test_advise_on_small_files_of_appends(tmp_path: Path) -> None:
+    """apache/hudi 10622, 8651: appended files are clustered, as no writer fills them."""
+    table = written_table(tmp_path / "t", commits=0, rows=0)
+    for number in range(10):
+        table.bulk_insert(rows_of(number, 50))
+    assert advised(table, {"hoodie.copyonwrite.record.size.estimate": "50"})[0] == "unfilled-small-files"
+
+
+def test_advise_on_a_tail_file_that_is_rewritten_for_ever(tmp_path: Path) -> None:
+    """apache/hudi 14086: a few rows a commit rewrite the tail file; written and clustered apart they cost half."""
+    options = {"hoodie.copyonwrite.record.size.estimate": "50"}
+    table = written_table(tmp_path / "t", commits=0, rows=0)
+    for number in range(9):
+        hf.open_table(table.path, options={**SMALL, **options}).insert(rows_of(number, 5 if number else 1200))
+    assert advised(table, options)[0] == "better-settings"
+
+
+def test_advise_on_small_files_that_no_writer_fills_without_compaction(tmp_path: Path) -> None:
+    """apache/hudi 19629: log files that are never compacted are found, whatever the small files."""
+    options = {**SMALL, "hoodie.index.type": "INMEMORY"}
+    table = hf.create_table(tmp_path / "t", name="t", schema=SCHEMA, record_key="k", table_type=MOR, options=options)
+    for number in range(10):
+        table.upsert(rows_of(number % 2, 50))
+    assert advised(table, {})[0] == "compaction-not-run"

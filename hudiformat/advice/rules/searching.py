@@ -66,7 +66,7 @@ def why_not_searched(facts: Facts) -> str:
     if len(facts.slices) > MOST_GROUPS:
         return f"other settings: more than {count_text(MOST_GROUPS)} file groups; hudiformat simulate --vary tries some"
     try:
-        Player(facts, facts.workload).play()
+        Player(facts, facts.workload).settings()
     except UnsupportedFeatureError as error:
         return f"other settings: {error}"
     return ""
@@ -76,8 +76,11 @@ def advise_settings(facts: Facts) -> Advice | None:
     """Advise the settings of the grid that are best, if they are far better than those of the table."""
     assert facts.workload is not None  # noqa: S101 - why_not_searched has said so
     player = Player(facts, facts.workload)
-    now = _Costs.of(player.play())
-    played = [(options, _Costs.of(player.play(options))) for options in grid(facts)]
+    try:
+        now = _Costs.of(player.play())
+        played = [(options, _Costs.of(player.play(options))) for options in grid(facts)]
+    except UnsupportedFeatureError:  # a clustering of too many equal file groups
+        return None
     better = [(options, costs) for options, costs in played if costs.is_far_better_than(now, file_size=facts.target)]
     if not better:
         return None
