@@ -17,6 +17,7 @@ from hudiformat.sizing.flink import FlinkTasks
 from hudiformat.sizing.small_files import GroupVerdict, Kind, Verdict
 from hudiformat.sizing.spark import PartitionPlan
 from hudiformat.write.commit.plan import SizingProfile, WritePlan
+from hudiformat.write.reporting.plans import log_plan
 from hudiformat.write.index.tagging import PartitionIndex
 from hudiformat.write.rows import NOT_IN_BASE_FILE, Integers, LocatedRows, group_by_code
 
@@ -81,6 +82,7 @@ class NewRows:
         if self._plan.sizing is None:
             return Assignment((FIRST_NEW,), self._rewritten, (replace(part, groups=(FIRST_NEW,)) for part in parts))
         plan = self._plan_for(self._plan.sizing, parts, gets_log)
+        log_plan(self._plan.root, self._plan.instant, plan)
         self._rewritten |= plan.candidates
         names = self._name_groups(plan)
         if plan.parallelism is not None:

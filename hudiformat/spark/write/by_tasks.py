@@ -58,6 +58,7 @@ from hudiformat.spark.write.workers import in_task
 from hudiformat.table.options.values import DuplicatePolicy, Operation, SortMode
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.reporting.plans import log_plan
 from hudiformat.write.index.tagging import key_exists
 from hudiformat.write.new_rows import groups_of_new
 from hudiformat.write.rows import group_by_value
@@ -245,7 +246,10 @@ def _plan_inserts(plan: WritePlan, counts: Counts, slices: Sequence[FileSlice]) 
             return sizing.plan(path, sum(counts[path].values()), small)
         return sizing.tasks(plan.instant, path, lambda: small).plan(counts[path])
 
-    return replace(plan, planned_inserts={path: planned(path) for path in counts})
+    inserts = {path: planned(path) for path in counts}
+    for one in inserts.values():
+        log_plan(plan.root, plan.instant, one)
+    return replace(plan, planned_inserts=inserts)
 
 
 def _sort_bulk_insert(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:

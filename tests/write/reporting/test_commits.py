@@ -33,3 +33,15 @@ def test_nothing_is_logged_unless_somebody_listens(tmp_path: Path, caplog: pytes
     new_table(tmp_path / "t").insert(rows(("a", 1, "x", 1)))
     assert caplog.records == []
     assert any(isinstance(one, logging.NullHandler) for one in logging.getLogger("hudiformat").handlers)
+
+
+def test_a_write_says_why_file_groups_take_new_rows_or_none(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    table = new_table(tmp_path / "t", table_type="COPY_ON_WRITE", options={"hoodie.parquet.small.file.limit": "0"})
+    (first,) = table.insert(rows(("a", 1, "x", 1))).stats
+    caplog.set_level(logging.DEBUG, "hudiformat")
+    commit = table.insert(rows(("b", 1, "x", 1), ("c", 1, "x", 1)))
+    (line,) = [one.getMessage() for one in caplog.records if one.levelno == logging.DEBUG]
+    assert line.startswith(
+        f"{table.path} {commit.instant} x: 2 new rows: {first.file_id} takes none: small files are turned"
+    )
+    assert "hoodie.parquet.small.file.limit would have to be above 0; a new file group takes 2 records: " in line
