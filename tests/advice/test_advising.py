@@ -18,6 +18,7 @@ from hudiformat.advice.rules import searching, services
 from hudiformat.advice.rules.searching import grid, why_not_searched
 from hudiformat.api.reading import context_of
 from hudiformat.cli.app import run
+from hudiformat.services.deciding import Decision, Service
 from tests.advice.support import LIMITS, SMALL, make, rows_of
 from tests.tables import NAMES, GoldenTable, new_table, rows
 
@@ -207,3 +208,51 @@ def test_the_command_says_that_there_is_nothing_to_do(tmp_path: Path, capsys: py
     new_table(tmp_path / "t")
     assert run(["advise", str(tmp_path / "t"), "--fail-on", "low"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "Nothing to do"
+
+
+def test_writes_that_died_are_rolled_back_the_newest_first(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", table_type="COPY_ON_WRITE")
+    table.insert(rows(("a", 1, "x", 1)))
+    timeline = tmp_path / "t" / table.config.timeline_folder
+    times = [str(int(table.timeline.latest_instant_time or "0") + step) for step in (1000, 2000)]
+    for time in times:
+        for suffix in ("commit.requested", "inflight"):
+            (timeline / f"{time}.{suffix}").touch()
+    (first,) = hf.open_table(tmp_path / "t").advise()
+    assert (first.finding, first.severity) == ("dead-writes", hf.Severity.HIGH)
+    assert [command.split()[-1] for command in first.command.split(" && ")] == times[::-1]
+    for command in first.command.split(" && "):
+        assert run(shlex.split(command)[1:]) == 0
+    assert table.advise() == []
+
+
+def test_a_service_that_cannot_be_decided_does_not_hold_up_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def decide(_state: object, service: Service) -> Decision:
+        if service is Service.CLEANING:
+            raise hf.CorruptTableError("a plan is damaged")
+        return Decision(service is Service.ARCHIVING, "so many commits")
+
+    monkeypatch.setattr("hudiformat.advice.facts.decide", decide)
+    assert [one.finding for one in new_table(tmp_path / "t").advise()] == ["archive-due"]
+
+
+def test_what_a_clean_would_not_halve_is_not_advised(tmp_path: Path) -> None:
+    options = {"hoodie.clean.automatic": "false", "hoodie.clean.commits.retained": "9"}
+    faulty = make(tmp_path / "t", lambda t, n: t.upsert(rows_of(0, 300, seed=n)), commits=8, options=options)
+    assert faulty.table().advise() == []
+
+
+def test_few_updates_of_files_that_cannot_be_read_are_taken_as_assumed(tmp_path: Path) -> None:
+    options = {"hoodie.copyonwrite.record.size.estimate": "60"}
+
+    def write(table: hf.Table, number: int) -> None:
+        table.upsert(rows_of(0, 2000 if number == 0 else 20, seed=number))
+
+    faulty = make(tmp_path / "t", write, commits=7, options=options)
+    assert [one.finding for one in faulty.table().advise()] == ["rewrites-for-few-rows"]
+    (base,) = [one.base_file for one in faulty.table().file_slices()]
+    assert base is not None
+    (tmp_path / "t" / str(base.name)).write_bytes(b"PAR1" + bytes(base.size - 8) + b"PAR1")
+    assert [one.finding for one in faulty.table().advise()] == ["rewrites-for-few-rows"]

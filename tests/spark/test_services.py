@@ -183,6 +183,7 @@ def test_a_table_is_looked_after_on_spark(spark: SparkSession, tmp_path: Path) -
         hudi_spark.schedule_clustering(spark, table.path)
     assert not hudi_spark.repair(spark, table.path)
     assert hudi_spark.report(spark, table.path, tmp_path / "page.html").path == str(tmp_path / "page.html")
+    assert hudi_spark.advise(spark, table.path) == hf.open_table(table.path).advise()
 
 
 def test_writes_are_undone_and_kept_on_spark(spark: SparkSession, tmp_path: Path) -> None:
