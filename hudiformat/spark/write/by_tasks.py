@@ -247,8 +247,8 @@ def _plan_inserts(plan: WritePlan, counts: Counts, slices: Sequence[FileSlice]) 
         return sizing.tasks(plan.instant, path, lambda: small).plan(counts[path])
 
     inserts = {path: planned(path) for path in counts}
-    for one in inserts.values():
-        log_plan(plan.root, plan.instant, one)
+    for partition in inserts.values():
+        log_plan(plan.root, plan.instant, partition)
     return replace(plan, planned_inserts=inserts)
 
 
