@@ -17,6 +17,8 @@ LAYERS = (
     "errors",
     "wire",
     "arguments",
+    "numbers",
+    "notebook",
     "storage",
     "naming",
     "conditions",
@@ -48,6 +50,8 @@ LAYERS = (
 PURE = (
     "wire",
     "arguments",
+    "numbers",
+    "notebook",
     "naming",
     "conditions",
     "codec/avro",

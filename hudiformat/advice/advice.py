@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 
-from hudiformat.advice.numbers import count_text, size_text
+from hudiformat.numbers import count_text, size_text
 
 
 class Severity(str, Enum):

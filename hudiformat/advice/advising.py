@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 from hudiformat.advice.advice import Advice, AdviceList
 from hudiformat.advice.facts import NEXT_COMMITS, Facts, gather_facts
-from hudiformat.advice.numbers import format_count
 from hudiformat.advice.rules.buckets import advise_buckets
 from hudiformat.advice.rules.partitions import advise_partitions
 from hudiformat.advice.rules.retention import advise_archiving, advise_cleaning, advise_limits, advise_savepoints
@@ -21,6 +20,7 @@ from hudiformat.advice.rules.services import (
 )
 from hudiformat.advice.rules.small_files import advise_clustering, advise_record_size
 from hudiformat.errors import ArgumentError
+from hudiformat.numbers import format_count
 from hudiformat.table.state import TableContext
 
 MOST_ADVICE = 5

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudiformat.api.history import history
+from hudiformat.api.html import html_of_table
 from hudiformat.api.packages import import_package
 from hudiformat.api.stats import SMALL_FILE_LIMIT, slice_stats
 from hudiformat.arguments import check_arguments
@@ -61,6 +62,9 @@ class ReadableTable:
     def __repr__(self) -> str:
         config = self.config
         return f"<Table {config.name!r}: {config.table_type.value}, version {config.version}, at {self.path}>"
+
+    def _repr_html_(self) -> str:
+        return run_on_stable_state(self._context, html_of_table)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the newest rows as an Arrow C stream, for ``pa.table(table)``, DuckDB, Polars and pandas."""

@@ -24,7 +24,7 @@ from hudiformat.catalogs.opening import catalog_of, find_table, is_catalog, open
 from hudiformat.catalogs.sync import SyncReport
 from hudiformat.check.repair.planning import DEAD_AFTER, repair_context
 from hudiformat.check.repair.steps import Repair
-from hudiformat.check.verify.finding import TableFinding
+from hudiformat.check.verify.finding import TableFinding, TableFindings
 from hudiformat.check.verify.verification import verify_table
 from hudiformat.conditions.clauses import Delete, Insert, Update
 from hudiformat.conditions.filters import Filter
@@ -361,7 +361,7 @@ class Table(OperableTable):
 
         Source: spec/services.md.
         """
-        return list(verify_table(self._context, contents=contents, keys=keys, labels=labels))
+        return TableFindings(verify_table(self._context, contents=contents, keys=keys, labels=labels))
 
     def repair(
         self,

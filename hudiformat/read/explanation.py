@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hudiformat.file_group.slices import FileSlice
+from hudiformat.notebook import Bar, Rows, show
 
 PARTITION_PATH = "partition path"
 FOOTER = "footer"
@@ -58,6 +59,22 @@ class ScanExplanation:
     def left_out(self) -> dict[str, int]:
         """The number of file slices that are left out, by the reason."""
         return dict(Counter(one.left_out_by for one in self.slices if one.left_out_by is not None))
+
+    def _repr_html_(self) -> str:
+        every = [one.file_slice for one in self.slices]
+        facts = {"reads": f"{len(self.read)} of {len(every)} file slices, {_size(self.read)} of {_size(every)}"}
+        most = max((one.size for one in every), default=0)
+        rows = [
+            (
+                one.file_slice.partition_path,
+                one.file_slice.file_id,
+                "read" if one.left_out_by is None else f"left out by {one.left_out_by}",
+                None if one.row_groups is None else f"{one.row_groups} of {one.row_groups_in}",
+                Bar((one.file_slice.size - one.file_slice.log_bytes, one.file_slice.log_bytes), most),
+            )
+            for one in self.slices
+        ]
+        return show("Scan", facts, Rows(("partition", "file group", "", "row groups", "base file and logs"), rows))
 
     def __str__(self) -> str:
         every = [one.file_slice for one in self.slices]

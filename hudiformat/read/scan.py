@@ -15,6 +15,7 @@ from hudiformat.conditions.filters import columns_of
 from hudiformat.file_group.damage import DamageMode
 from hudiformat.file_group.reader import SliceReader, SliceScan
 from hudiformat.file_group.slices import FileSlice
+from hudiformat.notebook import Rows, show
 from hudiformat.read.ahead import Bounds, Part, read_in_order
 from hudiformat.read.explanation import ScanExplanation
 from hudiformat.read.skipping import filter_batch
@@ -62,6 +63,10 @@ class Scan:
         names = self.schema.names
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         return f"<Scan of {', '.join(names[:_SHOWN])}{more}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(field.name, str(field.type)) for field in self.schema]
+        return show("Scan", {"columns": len(rows)}, Rows(("column", "type"), rows))
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return self.batches()

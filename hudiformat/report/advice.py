@@ -11,8 +11,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from hudiformat.advice.advice import Advice, Severity
-from hudiformat.advice.numbers import format_count
 from hudiformat.check.verify.finding import TableFindingKind
+from hudiformat.numbers import format_count
 from hudiformat.report.facts import TableFacts
 
 _HARMLESS = (TableFindingKind.UNCOMMITTED.name, TableFindingKind.ORPHAN.name, TableFindingKind.LEFTOVER.name)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import TypeVar, overload
 
 from hudiformat.errors import TableError
+from hudiformat.notebook import Rows, show
 from hudiformat.timeline.timeline import Action, Instant, State
 from hudiformat.write.commit.transaction import Commit
 
@@ -110,6 +111,15 @@ class ServiceResult(Sequence[T_co]):
     def __hash__(self) -> int:
         return hash(self.items[0]) if len(self.items) == 1 else hash(self.items or None)
 
+    def _repr_html_(self) -> str:
+        counts = {commit.instant: (commit.num_writes, commit.num_deletes, len(commit.stats)) for commit in self.commits}
+        rows = [
+            (one.time, one.action.value, one.state.value, *counts.get(one.time, (None, None, None)))
+            for one in _instants_of(self.items)
+        ]
+        columns = ("instant", "action", "state", "records written", "deleted", "files")
+        return show(f"Result of {self.service}", {"done": self.done or "nothing to do"}, Rows(columns, rows))
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.service}: {self.done or 'nothing to do'}>"
 
@@ -198,6 +208,11 @@ class MaintenanceReport(ServiceResult[ServiceReport]):
         """
         done = "; ".join(f"{one.service}: {one.done}" for one in services if one.done)
         return cls("maintain", done, tuple(services), path=path, is_dry_run=is_dry_run)
+
+    def _repr_html_(self) -> str:
+        rows = [(one.service, "yes" if one.is_due else "no", one.why, one.done, one.error) for one in self.items]
+        title = "What maintain would do" if self.is_dry_run else "What maintain did"
+        return show(title, {"table": self.path}, Rows(("service", "due", "why", "done", "error"), rows))
 
     @property
     def services(self) -> tuple[ServiceReport, ...]:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudiformat.notebook import Rows, show
 from hudiformat.sizing.explaining import GroupReason, reasons_of
 from hudiformat.sizing.key_groups import Parallelism
 from hudiformat.sizing.key_hash import md5_hashes
@@ -57,6 +58,12 @@ class PartitionPlan:
     buckets: tuple[InsertBucket, ...]
     in_order: bool = False
     parallelism: Parallelism | None = None
+
+    def _repr_html_(self) -> str:
+        facts = {"new records": self.inserts, "records of a new file group": self.records_per_group}
+        rows = [(one.file_id or "a new file group", one.records, one.why, one.to_change) for one in self.explain()]
+        columns = ("file group", "records", "why", "to take more")
+        return show(f"Plan of partition {self.partition_path or '.'}", facts, Rows(columns, rows))
 
     @property
     def candidates(self) -> frozenset[str]:

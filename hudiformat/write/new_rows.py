@@ -17,8 +17,8 @@ from hudiformat.sizing.flink import FlinkTasks
 from hudiformat.sizing.small_files import GroupVerdict, Kind, Verdict
 from hudiformat.sizing.spark import PartitionPlan
 from hudiformat.write.commit.plan import SizingProfile, WritePlan
-from hudiformat.write.reporting.plans import log_plan
 from hudiformat.write.index.tagging import PartitionIndex
+from hudiformat.write.reporting.plans import log_plan
 from hudiformat.write.rows import NOT_IN_BASE_FILE, Integers, LocatedRows, group_by_code
 
 _NEW = "+"

@@ -9,7 +9,7 @@ import numpy as np
 from hudiformat.advice.advice import Advice, Effect, Severity
 from hudiformat.advice.commands import copy_into_new
 from hudiformat.advice.facts import Facts
-from hudiformat.advice.numbers import format_count, size_text
+from hudiformat.numbers import format_count, size_text
 from hudiformat.table.options.buckets import BucketEngine
 from hudiformat.table.options.values import IndexType
 

@@ -7,8 +7,8 @@ import numpy as np
 from hudiformat.advice.advice import Advice, Effect, Severity
 from hudiformat.advice.commands import copy_into_new
 from hudiformat.advice.facts import Facts
-from hudiformat.advice.numbers import count_text, format_count, size_text
 from hudiformat.advice.rules.buckets import LEAST_COMMITS
+from hudiformat.numbers import count_text, format_count, size_text
 
 LEAST_PARTITIONS = 10
 """A table with fewer partitions has few files, however small they are."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hudiformat.advice.advice import Advice, Effect, Severity
 from hudiformat.advice.commands import run
 from hudiformat.advice.facts import Facts
-from hudiformat.advice.numbers import format_count, size_text
 from hudiformat.naming.file_names import base_name
+from hudiformat.numbers import format_count, size_text
 from hudiformat.services.cleaning import plan_clean
 from hudiformat.table.options.values import CleanPolicy
 from hudiformat.table.state import TableState

@@ -7,13 +7,13 @@ from dataclasses import replace
 from hudiformat.advice.advice import Advice, Effect, Severity
 from hudiformat.advice.commands import copy_into_new
 from hudiformat.advice.facts import Facts
-from hudiformat.advice.numbers import format_count, size_text
 from hudiformat.advice.playing import MOST_GROUPS, Player
 from hudiformat.advice.rules.buckets import LEAST_COMMITS
 from hudiformat.codec.avro.encode import encode_records
 from hudiformat.errors import HudiFormatError, UnsupportedFeatureError
 from hudiformat.file_group.base_file.read import scan_base_file
 from hudiformat.naming.file_names import join_path
+from hudiformat.numbers import format_count, size_text
 from hudiformat.simulation.workload import Workload
 from hudiformat.timeline.table_config import TableType
 

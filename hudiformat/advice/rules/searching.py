@@ -8,10 +8,10 @@ from itertools import product
 
 from hudiformat.advice.advice import Advice, Effect, Severity
 from hudiformat.advice.facts import Facts
-from hudiformat.advice.numbers import count_text, size_text
 from hudiformat.advice.playing import MOST_GROUPS, Player
 from hudiformat.advice.rules.buckets import LEAST_COMMITS
 from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.numbers import count_text, size_text
 from hudiformat.simulation.result import Simulation
 from hudiformat.sizing.record_size import SizingOptions
 from hudiformat.table.options.values import ServiceOptions

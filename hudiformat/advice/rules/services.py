@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from hudiformat.advice.advice import Advice, Effect, Severity
 from hudiformat.advice.commands import run
 from hudiformat.advice.facts import Facts
-from hudiformat.advice.numbers import count_text, format_count, size_text
 from hudiformat.naming.file_names import base_name
+from hudiformat.numbers import count_text, format_count, size_text
 from hudiformat.services.compaction import plan_compaction
 from hudiformat.services.deciding import Service, since_compaction
 from hudiformat.services.execution import is_running

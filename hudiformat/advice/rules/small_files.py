@@ -10,8 +10,8 @@ import numpy as np
 from hudiformat.advice.advice import Advice, Effect, Severity
 from hudiformat.advice.commands import run
 from hudiformat.advice.facts import Facts
-from hudiformat.advice.numbers import count_text, format_count, size_text
 from hudiformat.file_group.slices import FileSlice
+from hudiformat.numbers import count_text, format_count, size_text
 from hudiformat.services.clustering_plan import eligible_slices, group_slices
 from hudiformat.sizing.record_size import RecordSize
 from hudiformat.sizing.small_files import Kind

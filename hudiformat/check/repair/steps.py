@@ -9,6 +9,7 @@ from enum import Enum
 
 from hudiformat.check.repair.repair_folder import RepairFolder
 from hudiformat.errors import HudiFormatError, without_warnings
+from hudiformat.notebook import Rows, show
 from hudiformat.services.service_result import ServiceResult
 
 
@@ -113,6 +114,12 @@ class Repair(ServiceResult[RepairStep]):
     def __repr__(self) -> str:
         where = f"; files in {self.taken_away}" if self.taken_away else ""
         return f"<Repair of {self.path}: steps: {self.done or 'none'}{where}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(one.state.value, one.kind.value, one.path, one.what, one.lost, one.reason) for one in self.items]
+        facts = {"table": self.path, "steps": self.done or "none", "files taken away to": self.taken_away}
+        title = "Repair" if self.applied else "Plan of a repair"
+        return show(title, facts, Rows(("state", "kind", "path", "what is done", "lost", "reason"), rows))
 
     @property
     def steps(self) -> tuple[RepairStep, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from hudiformat.notebook import Rows, show
+
 
 class TableFindingKind(Enum):
     """What can be wrong with a part of a table.
@@ -51,3 +53,12 @@ class TableFinding:
     path: str
     message: str
     instants: tuple[str, ...] = ()
+
+
+class TableFindings(list[TableFinding]):
+    """The findings about a table, in a list that notebooks show as a table."""
+
+    def _repr_html_(self) -> str:
+        rows = [(one.kind.value, one.path, one.message, ", ".join(one.instants)) for one in self]
+        facts = {"findings": len(self) if self else "none"}
+        return show("What is wrong with the table", facts, Rows(("kind", "path", "what is wrong", "instants"), rows))

@@ -6,10 +6,10 @@ import click
 
 from hudiformat.advice.advice import NOTHING_TO_DO, Advice, Severity
 from hudiformat.advice.facts import NEXT_COMMITS
-from hudiformat.advice.numbers import size_text
 from hudiformat.api.table import open_table
 from hudiformat.cli.printing import print_json, print_line, print_warnings, printable
 from hudiformat.cli.source import json_option, key_and_value
+from hudiformat.numbers import size_text
 
 _COLOURS = {Severity.HIGH: "red", Severity.MEDIUM: "yellow", Severity.LOW: None}
 _EPILOG = """\b

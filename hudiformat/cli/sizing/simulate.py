@@ -10,12 +10,12 @@ from typing import Any
 
 import click
 
-from hudiformat.advice.numbers import count_text, size_text
 from hudiformat.api.simulate import simulate as simulate_empty
 from hudiformat.api.table import open_table
 from hudiformat.cli.printing import Column, Table, print_json, print_line, progress_bar
 from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.errors import ArgumentError, StorageError
+from hudiformat.numbers import count_text, size_text
 from hudiformat.report.page import write_page
 from hudiformat.report.simulated import page_of_simulations
 from hudiformat.simulation.result import Simulation

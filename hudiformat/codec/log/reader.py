@@ -20,7 +20,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import takewhile
+from itertools import islice, takewhile
 from types import TracebackType
 from typing import Any
 
@@ -53,6 +53,7 @@ from hudiformat.errors import (
     TruncatedBlockError,
     format_value,
 )
+from hudiformat.notebook import Rows, Size, show
 from hudiformat.storage.mapping import PageReleaser
 from hudiformat.storage.opening import open_parent
 from hudiformat.storage.protocol import Storage
@@ -61,6 +62,7 @@ from hudiformat.wire import INT32_MAX, Cursor
 
 _NEXT_MAGIC = re.compile(re.escape(MAGIC))
 _HEAD = 1 << 16
+_SHOWN = 20  # blocks in a notebook
 """Bytes at the beginning of a log file that hold the header of its first block."""
 _OVERLAP = len(MAGIC) - 1  # two magics can share a "#"
 
@@ -126,6 +128,16 @@ class LogReader:
 
     def __repr__(self) -> str:
         return f"<LogReader of {self.path or 'a buffer'}>"
+
+    def _repr_html_(self) -> str:
+        first = list(islice(self, _SHOWN + 1))
+        rows = [
+            (one.offset, one.type.name.lower(), one.header.get(HeaderKey.INSTANT_TIME), Size(one.size or 0))
+            for one in first
+        ]
+        more = f"the first {_SHOWN} are shown" if len(first) > _SHOWN else None
+        facts = {"size": Size(self.size), "blocks": more}
+        return show(repr(self).strip("<>"), facts, Rows(("offset", "type", "instant", "size"), rows[:_SHOWN]))
 
     def __reversed__(self) -> Iterator[LogBlock]:
         return scan_blocks_reversed(self._bytes())

@@ -25,6 +25,8 @@ from hudiformat.errors import (
 )
 from hudiformat.file_group.deleted_files import is_of_any_write
 from hudiformat.metadata_table.kinds.files import FILES
+from hudiformat.naming.file_names import base_name
+from hudiformat.notebook import Bar, Rows, Size, show
 from hudiformat.schema.internal_schema import InternalSchema
 from hudiformat.schema.table_schema import SchemaChange, TableSchema
 from hudiformat.table.options.values import OVERWRITING, ConcurrencyMode, Operation
@@ -74,6 +76,24 @@ class Commit:
     def __repr__(self) -> str:
         counts = f"{len(self.stats)} files, {self.num_writes} records written, {self.num_deletes} deleted"
         return f"<Commit {self.instant} {self.action}: {counts}>"
+
+    def _repr_html_(self) -> str:
+        most = max((stat.file_size_in_bytes for stat in self.stats), default=0)
+        facts = {"action": self.action, "records written": self.num_writes, "records deleted": self.num_deletes}
+        rows = [
+            (
+                stat.partition_path,
+                base_name(stat.path or ""),
+                stat.num_inserts,
+                stat.num_update_writes,
+                stat.num_deletes,
+                Size(stat.file_size_in_bytes),
+                Bar((stat.file_size_in_bytes,), most),
+            )
+            for stat in self.stats
+        ]
+        columns = ("partition", "file", "inserted", "updated", "deleted", "size", "")
+        return show(f"Commit {self.instant}", {**facts, "files": len(self.stats)}, Rows(columns, rows))
 
     @property
     def num_writes(self) -> int:
