@@ -42,6 +42,21 @@ class LazyRows(Protocol):
 
 ArrowRows: TypeAlias = "ArrowStream | LazyRows | Iterable[pa.RecordBatch]"
 """What can be written: rows in Arrow's C stream, a lazy frame, or batches one after the other."""
+
+
+class ArrowColumns(Protocol):
+    """What has columns in Arrow's C schema: schemas of pyarrow and of Polars.
+
+    Source: the Arrow PyCapsule interface.
+    """
+
+    def __arrow_c_schema__(self) -> object:
+        """Return a capsule with the schema."""
+        ...
+
+
+ArrowSchema: TypeAlias = "ArrowColumns | ArrowStream | LazyRows"
+"""What says the columns of a table: a schema, or a data frame or a lazy frame, whose columns are taken."""
 _Check = tuple[str, Callable[[object], bool]]
 
 
@@ -166,8 +181,14 @@ _CHECKS: dict[str, _Check] = {
     "Mapping[str, pa.DataType] | None": _or_none(("a dict with a type for each column", _is_mapping)),
     "Workload | None": _or_none(("a Workload", _has("file_bytes", "row_bytes"))),
     "Prices | None": _or_none(("Prices", _has("put", "get"))),
-    "pa.Schema": _SCHEMA,
     "pa.Schema | None": _or_none(_SCHEMA),
+    "ArrowSchema": (
+        "a pyarrow.Schema or a data frame",
+        lambda value: (
+            any(hasattr(value, f"__arrow_c_{name}__") for name in ("schema", "stream"))
+            or hasattr(value, "collect_schema")
+        ),
+    ),
     "str | os.PathLike[str]": ("a path", lambda value: value == "" or _is_path(value)),
     "Location": ("a path, a URI, or what open_storage returns", lambda value: _is_path(value) or _has("root")(value)),
     "Source": ("a path, a URI, or the bytes of a log file", lambda value: _is_path(value) or _is_buffer(value)),

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-<<<<<<<< HEAD:tests/advice/test_numbers.py
 from hudiformat.numbers import count_text, format_count, size_text
-========
-from hudiformat.numbers import count_text, format_count, size_text
->>>>>>>> 8cd15a92 (Notebooks: tables, commits, scans, results, plans, findings and log readers show themselves as small tables without scripts):tests/test_numbers.py
 
 
 @pytest.mark.parametrize(

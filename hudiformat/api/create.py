@@ -9,11 +9,19 @@ from datetime import datetime, timezone
 import pyarrow as pa
 
 from hudiformat.api.table import Table, open_table
-from hudiformat.arguments import as_name_list, check_arguments
-from hudiformat.errors import OptionError, SchemaError, TableExistsError, UnsupportedFeatureError, unknown_column_error
+from hudiformat.arguments import ArrowSchema, as_name_list, check_arguments
+from hudiformat.errors import (
+    OptionError,
+    SchemaError,
+    TableExistsError,
+    UnsupportedFeatureError,
+    unknown_column_error,
+    warn,
+)
 from hudiformat.file_group.base_file.format import WRITABLE_FORMATS
 from hudiformat.naming.file_names import BASE_FILE_EXTENSIONS
 from hudiformat.naming.timed_partitions import timed_options
+from hudiformat.schema.given_schema import schema_of
 from hudiformat.schema.meta_fields import check_delete_column
 from hudiformat.schema.table_schema import RowKeys, TableSchema, field_type
 from hudiformat.storage.opening import Location, open_storage
@@ -49,7 +57,7 @@ def create_table(
     path: Location,
     *,
     name: str,
-    schema: pa.Schema,
+    schema: ArrowSchema,
     record_key: str | Sequence[str],
     ordering: str | Sequence[str] = (),
     partition_by: str | Sequence[str] = (),
@@ -62,11 +70,13 @@ def create_table(
     """Create an empty table at *path* and return it.
 
     *path* is a local path, a URI such as ``s3://bucket/table``, or a storage that ``open_storage`` returned.  The
-    columns *record_key* identify a record.  If two records have the same key, the record with the higher values in the
-    columns *ordering* wins; without *ordering*, the newer record wins.  With ``record_key=[]`` every inserted row gets
-    a generated key in the meta field ``_hoodie_record_key``.  The values of the columns *partition_by* name the
-    partition folders.  *version* is 9, 8 (written by Hudi 1.0) or 6 (written by Hudi 0.14 and 0.15); below 9 a table
-    has at most one ordering column, and with several partition columns it needs several record key columns.
+    columns *record_key* identify a record.  If two records have the same key, the record with the higher values in
+    the columns *ordering* wins; without *ordering*, the newer record wins.  With ``record_key=[]`` every inserted
+    row gets a generated key in the meta field ``_hoodie_record_key``.  The values of the columns *partition_by*
+    name the partition folders.  *schema* is a schema of pyarrow, or a data frame of pandas or Polars, or anything
+    else that exports Arrow: its columns are taken as they would be written, times of nanoseconds as microseconds.
+    *version* is 9, 8 (written by Hudi 1.0) or 6 (written by Hudi 0.14 and 0.15); below 9 a table has at most one
+    ordering column, and with several partition columns it needs several record key columns.
 
     *options* are Hudi's keys.  The options that all writers of the table must share, such as the index and the number
     of buckets, are saved in the table's properties, where Hudi reads them too.  With ``hoodie.metadata.enable`` true
@@ -89,7 +99,7 @@ def create_table(
     refuse_existing(storage)
     new = describe_table(
         name=name,
-        schema=schema,
+        schema=schema_of(schema),
         record_key=as_name_list(record_key),
         ordering=as_name_list(ordering),
         partition_by=as_name_list(partition_by),
@@ -97,7 +107,34 @@ def create_table(
         version=version,
         options=options,
     )
-    return make_table(storage, new, clock)
+    table = make_table(storage, new, clock)
+    if forgotten := _forgotten_options(new):
+        named = ", ".join(f"{key!r}: {new.options[key]!r}" for key in forgotten)
+        warn(
+            f"{storage.root}: the table does not keep {', '.join(forgotten)}, which only the table object that "
+            f"create_table returns goes by; from then on write hf.open_table(path, options={{{named}}})"
+        )
+    return table
+
+
+def _forgotten_options(new: NewTable) -> list[str]:
+    """Return the options that have an effect on writes, and that the properties of the table do not keep.
+
+    Those of the metadata table are kept by the metadata table that is there.
+    """
+    kept = options_of(new.config, {})
+    return [
+        key
+        for key, value in new.options.items()
+        if not key.startswith("hoodie.metadata.") and _changes(new.config, key, value, kept)
+    ]
+
+
+def _changes(config: TableConfig, key: str, value: str, kept: WriteOptions) -> bool:
+    try:
+        return options_of(config, {key: value}) != kept
+    except OptionError:  # it goes with others alone
+        return True
 
 
 def make_table(storage: Storage, new: NewTable, clock: Clock | None) -> Table:
