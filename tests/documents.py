@@ -28,7 +28,13 @@ SHOWN = ("text", "json", "properties")
 PAGES = {
     path.relative_to(ROOT).as_posix(): path for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 }
-NEEDS = {"spark": "pyspark|hudiformat.spark", "s3": "s3://", "hudi": r'format\("hudi"\)'}
+NEEDS = {
+    "spark": "pyspark|hudiformat.spark",
+    "s3": "s3://",
+    "hudi": r'format\("hudi"\)',
+    "daft": r"hudiformat\.daft",
+    "ray": r"hudiformat\.ray",
+}
 """What an example needs by what stands in it."""
 BUCKET = "s3://my-bucket"
 """The bucket of the examples; the tests' own takes its place."""

@@ -41,6 +41,8 @@ LAYERS = (
     "api",
     "polars",
     "duckdb",
+    "daft",
+    "ray",
     "spark",
     "testing",
     "the face of the package",
