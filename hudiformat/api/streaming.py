@@ -61,7 +61,7 @@ def write_stream(
     size = 0
     for batch in reader:
         head.append(batch)
-        size += batch.nbytes
+        size += _size_of(batch)
         if size > limits.most_at_once:
             break
     is_sorted = operation is Operation.BULK_INSERT and state.options.bulk_insert_sort is not SortMode.NONE
@@ -70,6 +70,14 @@ def write_stream(
         return write_rows(state, operation=operation, data=whole)
     every = chain(_drain(head), reader)
     return _write_large(state, operation, pa.RecordBatchReader.from_batches(reader.schema, every), limits)
+
+
+def _size_of(batch: pa.RecordBatch) -> int:
+    """Return the bytes of *batch*; pyarrow up to 21 cannot say them of views of texts, which Polars exports."""
+    try:
+        return batch.nbytes
+    except pa.ArrowTypeError:
+        return batch.get_total_buffer_size()
 
 
 def _drain(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -132,7 +140,7 @@ def _pieces(reader: pa.RecordBatchReader, least: int) -> Iterator[pa.Table]:
     waiting: list[pa.RecordBatch] = []
     for batch in reader:
         waiting.append(batch)
-        if sum(one.nbytes for one in waiting) >= least:
+        if sum(map(_size_of, waiting)) >= least:
             yield pa.Table.from_batches(waiting)
             waiting = []
     if waiting:

@@ -25,9 +25,10 @@ def schema_of(given: ArrowSchema) -> pa.Schema:
     if isinstance(given, pa.Schema):
         return given
     if not hasattr(given, "__arrow_c_stream__"):
-        columns: Any = given.collect_schema() if hasattr(given, "collect_schema") else given
-        found = pa.schema(columns)
-        return adapt_to_schema(found.empty_table().to_reader(), pa.schema([])).schema
+        if hasattr(given, "collect_schema"):  # a lazy frame of Polars, whose schema is none of Arrow's in old releases
+            return schema_of(given.collect_schema().to_frame())
+        columns: Any = given
+        return adapt_to_schema(pa.schema(columns).empty_table().to_reader(), pa.schema([])).schema
     reader = as_reader(given)
     schema = adapt_to_schema(pa.RecordBatchReader.from_batches(reader.schema, []), pa.schema([])).schema
     finer = [field.name for field in reader.schema if str(field.type).startswith(("timestamp[ns", "time64[ns"))]

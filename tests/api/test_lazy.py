@@ -140,7 +140,7 @@ predicates = st.recursive(leaves(), joined, max_leaves=4)
 
 
 @given(predicate=predicates)
-@settings(max_examples=examples(2000), suppress_health_check=BUSY, deadline=None)
+@settings(max_examples=examples(1000), suppress_health_check=BUSY, deadline=None)
 def test_a_lazy_frame_finds_what_polars_finds_in_the_rows(predicate: pl.Expr) -> None:
     lazy = lazy_frame(Rows(SOME))
     try:
