@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
     import duckdb
     from sqlglot.expressions import Expression
 
-CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE")
-"""The words with which a statement begins that changes a table."""
+_FIRST_WORD = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(\w*)", re.DOTALL)
 _Query = Callable[[str], "duckdb.DuckDBPyRelation"]
 _PARTS: Mapping[str, Sequence[str]] = {
     "Insert": ("this", "expression", "by_name", "with_", "with", "is_function"),
@@ -85,6 +85,19 @@ def execute(
     table = open_table(target.name, options=options, storage_options=storage_options)
     ask = partial(query, connection=connection, options=options, storage_options=storage_options)
     return _RUN[kinds[0]](table, tree, ask)
+
+
+def is_change(sql: str) -> bool:
+    """Return whether *sql* is a statement for :func:`execute`, by its first word, or after WITH by sqlglot."""
+    found = _FIRST_WORD.match(sql)
+    word = found[1].capitalize() if found else ""
+    if word != "With":
+        return word in _RUN
+    sqlglot = import_package("sqlglot", extra="duckdb")
+    try:
+        return type(sqlglot.parse_one(sql, dialect="duckdb")).__name__ in _RUN
+    except sqlglot.errors.SqlglotError:
+        return False
 
 
 def _refuse_parts(tree: Expression) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.duckdb import execute
+from hudiformat.duckdb.statements import is_change
 from tests.tables import create
 
 SCHEMA = pa.schema(
@@ -190,6 +191,16 @@ def test_what_is_wrong_is_said(table: hf.Table) -> None:
 def test_a_merge_needs_on(table: hf.Table) -> None:
     with pytest.raises(hf.HudiFormatError):  # older releases of sqlglot cannot parse it
         execute("merge into './t' t using './t' s using (k, p) when matched then delete")
+
+
+def test_what_changes_a_table_is_known_by_its_first_word() -> None:
+    changes = [
+        "delete from x",
+        " -- a\n/* b */ update x set a = 1",
+        "with a as (select 1) insert into x select * from a",
+    ]
+    assert [is_change(sql) for sql in changes] == [True] * 3
+    assert [is_change(sql) for sql in ("", "from x", "with a as (select 1) from a", "with a", "updates")] == [False] * 5
 
 
 def test_an_overflow_is_an_error(table: hf.Table) -> None:

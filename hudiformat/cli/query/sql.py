@@ -10,7 +10,7 @@ from hudiformat.cli.query.output import show_rows
 from hudiformat.cli.results import print_commit
 from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.duckdb.queries import query, rows_of
-from hudiformat.duckdb.statements import CHANGES, execute
+from hudiformat.duckdb.statements import execute, is_change
 
 _EPILOG = """\b
 Examples:
@@ -45,7 +45,7 @@ def sql(
     """
     chosen = dict(map(key_and_value, options))
     with print_warnings():
-        if statement.lstrip(" \t\n(").partition(" ")[0].upper() in CHANGES:
+        if is_change(statement):
             if as_of is not None or output is not None:
                 raise click.UsageError("--as-of and -o go with a query")
             print_commit(execute(statement, options=chosen), as_json=as_json)
