@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test long fast conformance lint types format docs package changelog oldest pages bench clean java
+.PHONY: help demo test long fast conformance lint types format docs package changelog oldest engines pages bench clean java
 
 BIN := .venv/bin
 CODE := hudiformat tests tools $(wildcard examples/*/*.py benchmarks/*.py benchmarks/*/*.py)
@@ -47,6 +47,9 @@ format: .venv/.dev ## rewrite the code in the project's style
 
 docs: .venv/.dev ## build the site of the documentation into build/site; every warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+engines: .venv/.made ## run the tests of Daft and Ray, in an environment of their own
+	$(BIN)/python -m tools.engines
 
 pages: .venv/.dev ## write the generated pages and pictures of the documentation anew
 	$(BIN)/python -m tools.options_page

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.effort import only_long
-from tools import oldest, package
+from tools import engines, oldest, package
 
 pytestmark = pytest.mark.unmeasured
 
@@ -118,3 +118,8 @@ def test_each_file_of_changes_has_a_kind_that_the_change_log_knows() -> None:
     kinds = re.findall(r'^directory = "(\w+)"$', PROJECT.partition("[[tool.towncrier.type]]")[2], re.MULTILINE)
     named = re.compile(rf"(\+[\w-]+|\d+)\.({'|'.join(kinds)})\.md|README\.md")
     assert [path.name for path in (package.ROOT / "changes").iterdir() if not named.fullmatch(path.name)] == []
+
+
+@pytest.mark.slow
+def test_daft_and_ray_read_and_write_tables_in_an_environment_of_their_own() -> None:
+    assert engines.main() == 0
