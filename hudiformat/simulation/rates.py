@@ -135,9 +135,10 @@ class Updates:
             others = float(np.log(last / first))
         else:
             others = float((last ** (1 - skew) - first ** (1 - skew)) / (1 - skew))
-        # Items of several file groups come in another order when many commits are played at once.
-        equal = np.where(groups["count"] > 1, rows // groups["count"], 0)
-        order = np.lexsort((np.arange(len(rows)), equal, groups["lane"]))
+        # Items of file groups without ids come in another order when many commits are played at once.
+        place = np.zeros(len(rows), np.int64)
+        place[list(groups.ids)] = list(groups.ids)
+        order = np.lexsort((groups["count"], rows, place, groups["lane"]))
         home = np.searchsorted(np.cumsum(rows[order]), self._places[: len(ranks)] * total, side="right")
         hot = np.bincount(order[np.minimum(home, len(rows) - 1)], weights, len(rows))
         found: Floats = (hot + others * rows / total) / (weights.sum() + others)

@@ -6,6 +6,7 @@ that the plan has chosen, or ``+`` and its number in its partition.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,13 +19,22 @@ from hudiformat.sizing.small_files import GroupVerdict, Kind, Verdict
 from hudiformat.sizing.spark import PartitionPlan
 from hudiformat.write.commit.plan import SizingProfile, WritePlan
 from hudiformat.write.index.tagging import PartitionIndex
-from hudiformat.write.reporting.plans import log_plan
 from hudiformat.write.rows import NOT_IN_BASE_FILE, Integers, LocatedRows, group_by_code
 
 _NEW = "+"
 _SPARE_BITS = np.uint64(64 - 53)  # of a hash, beyond what a float holds
 FIRST_NEW = f"{_NEW}0"
 """The first file group that a write is going to open in a partition."""
+
+
+LOG = logging.getLogger("hudiformat")
+
+
+def log_plan(root: str, instant: str, plan: PartitionPlan) -> None:
+    """Log at DEBUG why each file group of a partition takes new rows of a write or none; else nothing is computed."""
+    if LOG.isEnabledFor(logging.DEBUG):
+        path, reasons = plan.partition_path or ".", "; ".join(map(str, plan.explain()))
+        LOG.debug("%s %s %s: %d new rows: %s", root, instant, path, plan.inserts, reasons)
 
 
 def groups_of_new(plan: PartitionPlan, record_keys: pa.Array) -> pa.Array:

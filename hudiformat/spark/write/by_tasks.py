@@ -59,8 +59,7 @@ from hudiformat.table.options.values import DuplicatePolicy, Operation, SortMode
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.index.tagging import key_exists
-from hudiformat.write.new_rows import groups_of_new
-from hudiformat.write.reporting.plans import log_plan
+from hudiformat.write.new_rows import groups_of_new, log_plan
 from hudiformat.write.rows import group_by_value
 
 ROWS_OF_A_PATH, BYTES_OF_A_PATH = 5_000_000, 512 * 1024 * 1024
