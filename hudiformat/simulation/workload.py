@@ -191,7 +191,8 @@ class Workload:
 
     def deletes_by_commit(self, rows: Numbers) -> Numbers:
         """Return how many of the *rows* of each commit delete rows that exist; none before there are any."""
-        return np.minimum(_share_of(rows, self.deletes), rows - self.updates_by_commit(rows))
+        found: Numbers = np.minimum(_share_of(rows, self.deletes), rows - self.updates_by_commit(rows))
+        return found
 
     def row_factors(self) -> npt.NDArray[np.float64]:
         """Return how many times the bytes of ``row_bytes`` a new row of each commit takes, in steps of a sixteenth."""
