@@ -26,7 +26,7 @@ def main() -> int:
             print(error, file=sys.stderr)
             return 1
         environ = {**os.environ, "PYTHONPYCACHEPREFIX": str(Path(scratch, "bytecode"))}
-        command = [python, "-m", "pytest", "-q", "-n", "0", "-m", "", "-p", "no:cacheprovider", "tests/engines"]
+        command = [str(python), "-m", "pytest", "-q", "-n", "0", "-m", "", "-p", "no:cacheprovider", "tests/engines"]
         return subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode
 
 
