@@ -83,7 +83,7 @@ class _Translator:
     def _binary(self, content: Mapping[str, Any], *, negated: bool) -> pc.Expression | None:
         left, operator, right = content["left"], content["op"], content["right"]
         if operator in _JOINED:
-            return self._joined([left, right], all_of=(_JOINED[operator] == "and") != negated, negated=negated)
+            return self._join([left, right], all_of=(_JOINED[operator] == "and") != negated, negated=negated)
         column, literal, is_mirrored = (right, left, True) if _is_literal(left) else (left, right, False)
         if operator in ("EqValidity", "NotEqValidity"):
             return self._equality_of_nulls(column, _scalar(literal), equal=(operator == "EqValidity") != negated)
@@ -91,7 +91,7 @@ class _Translator:
         sign = _MIRRORED[sign] if is_mirrored else sign
         return self._compared(column, _NEGATED[sign] if negated else sign, _scalar(literal))
 
-    def _joined(self, nodes: Sequence[Any], *, all_of: bool, negated: bool) -> pc.Expression | None:
+    def _join(self, nodes: Sequence[Any], *, all_of: bool, negated: bool) -> pc.Expression | None:
         """Join *nodes*: a part that may be anything is left out of a conjunction, and makes a disjunction unknown."""
         parts = [self.of(one, negated=negated) for one in nodes]
         known = [part for part in parts if part is not None]
@@ -112,7 +112,7 @@ class _Translator:
         if name == "Not":
             return self.of(inputs[0], negated=not negated)
         if name in ("AllHorizontal", "AnyHorizontal"):
-            return self._joined(inputs, all_of=(name == "AllHorizontal") != negated, negated=negated)
+            return self._join(inputs, all_of=(name == "AllHorizontal") != negated, negated=negated)
         return self._of_values(name, inputs, options, negated=negated)
 
     def _of_values(

@@ -168,7 +168,7 @@ def _run_insert(table: Table, tree: Expression, ask: _Query) -> Commit:
         if len(named) != len(rows.schema):
             raise DataError(f"SQL: expected values of the columns {', '.join(named)}, found {len(rows.schema)} values")
         rows = _renamed(rows, named)
-    return table.insert(_fitted(rows, schema))
+    return table.insert(_fit(rows, schema))
 
 
 def _rows(relation: duckdb.DuckDBPyRelation) -> pa.RecordBatchReader:
@@ -186,7 +186,7 @@ def _renamed(rows: pa.RecordBatchReader, names: Sequence[str]) -> pa.RecordBatch
     )
 
 
-def _fitted(rows: pa.RecordBatchReader, schema: pa.Schema) -> pa.RecordBatchReader:
+def _fit(rows: pa.RecordBatchReader, schema: pa.Schema) -> pa.RecordBatchReader:
     """Return *rows* with the columns of *schema*; a column that they lack is null, and no value changes.
 
     Raises:
