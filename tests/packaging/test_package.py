@@ -120,6 +120,7 @@ def test_each_file_of_changes_has_a_kind_that_the_change_log_knows() -> None:
     assert [path.name for path in (package.ROOT / "changes").iterdir() if not named.fullmatch(path.name)] == []
 
 
+@only_long  # half a minute, most of it to install 350 MB
 @pytest.mark.slow
 def test_daft_and_ray_read_and_write_tables_in_an_environment_of_their_own() -> None:
     assert engines.main() == 0
