@@ -44,7 +44,6 @@ def as_filter(given: Filter | None, schema: pa.Schema) -> pc.Expression | None:
     Raises:
         FilterError: it has none of the forms, or names a column by its number.
         SchemaError: it names a column that *schema* does not have.
-        UnsupportedFeatureError: it is text, and sqlglot is not installed.
     """
     if isinstance(given, pc.Expression):
         _refuse_positions(given, schema)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.api.packages import import_package
 from hudiformat.api.reading import context_of
 from hudiformat.api.table import Table, open_table
 from hudiformat.arguments import check_arguments
@@ -55,13 +54,14 @@ def execute(
 
     Raises:
         ArgumentError: *sql* is no such statement.
-        UnsupportedFeatureError: the statement, or a part of it, is none that these methods do exactly; or DuckDB or
-            sqlglot is not installed.
+        UnsupportedFeatureError: the statement, or a part of it, is none that these methods do exactly; or DuckDB is
+            not installed.
         FilterError, SchemaError, DataError, CommitError: as for the method.
 
     Source: sqlglot.parse; the statements of DuckDB.
     """
-    sqlglot = import_package("sqlglot", extra="duckdb")
+    import sqlglot  # noqa: PLC0415 - it takes a third of a second, for statements alone
+
     try:
         trees = [tree for tree in sqlglot.parse(sql, dialect="duckdb") if tree is not None]
     except sqlglot.errors.SqlglotError as error:
@@ -93,7 +93,8 @@ def is_change(sql: str) -> bool:
     word = found[1].capitalize() if found else ""
     if word != "With":
         return word in _RUN
-    sqlglot = import_package("sqlglot", extra="duckdb")
+    import sqlglot  # noqa: PLC0415 - as above
+
     try:
         return type(sqlglot.parse_one(sql, dialect="duckdb")).__name__ in _RUN
     except sqlglot.errors.SqlglotError:

@@ -43,17 +43,16 @@ def refuse_without_duckdb(options: WriteOptions) -> None:
     """Check that the validators of *options*, if there are some, can run here.
 
     Raises:
-        UnsupportedFeatureError: DuckDB or sqlglot is not installed.
+        UnsupportedFeatureError: DuckDB is not installed.
     """
     if not options.validation.validators:
         return
     try:
         import duckdb  # noqa: F401, PLC0415 - only those who validate need it
-        import sqlglot  # noqa: F401, PLC0415 - the same
     except ImportError as error:
         raise UnsupportedFeatureError(
-            "pre-commit validators: expected the packages duckdb and sqlglot to be installed, found no "
-            f"{error.name}; install them: pip install 'hudiformat[duckdb]'",
+            "pre-commit validators: expected the package duckdb to be installed, found none; install it: pip install "
+            "'hudiformat[duckdb]'",
             feature="pre-commit validators",
         ) from error
 

@@ -184,6 +184,6 @@ def test_without_duckdb_nothing_begins(tmp_path: Path, monkeypatch: pytest.Monke
 
     table = new_table(tmp_path / "t", options=options_of(EQUALITY=ALWAYS))
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(UnsupportedFeatureError, match="found no duckdb"):
+    with pytest.raises(UnsupportedFeatureError, match="package duckdb to be installed"):
         table.insert(rows(("a", 1, "x", 1)))
     assert table.timeline.instants == ()
