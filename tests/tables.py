@@ -92,6 +92,14 @@ def new_table(path: Path, *, clock: Clock | None = None, sync: bool = False, **c
     return open_table(path, options=chosen, clock=clock or Clock())
 
 
+def table_to_merge(path: Path) -> Table:
+    """A merge-on-read table with log files alone: the keys a (changed to 10), b and c, in two partitions."""
+    made = new_table(path, options={"hoodie.index.type": "INMEMORY"})
+    made.upsert(rows(("a", 1, "x", 1), ("b", 1, "y", 2)))
+    made.upsert(rows(("c", 2, "y", 3), ("a", 2, "x", 10)))
+    return made
+
+
 def rows(*values: Row, schema: pa.Schema = SCHEMA) -> pa.Table:
     """Rows of *schema*; columns that a tuple is too short for are null."""
     width = len(schema.names)

@@ -23,7 +23,7 @@ from hudiformat.conditions.polars_predicates import implied_by_predicate
 from hudiformat.polars import scan_hudi
 from tests.effort import BUSY, examples
 from tests.requests import RecordingStorage, data_files
-from tests.tables import new_table, rows
+from tests.tables import rows, table_to_merge
 
 UTC = dt.timezone.utc
 NOON = dt.datetime(2024, 1, 31, 12)
@@ -231,10 +231,7 @@ def test_a_predicate_that_is_too_deep_is_left_to_polars() -> None:
 
 @pytest.fixture
 def table(tmp_path: Path) -> hf.Table:
-    made = new_table(tmp_path / "t", options={"hoodie.index.type": "INMEMORY"})
-    made.upsert(rows(("a", 1, "x", 1), ("b", 1, "y", 2)))
-    made.upsert(rows(("c", 2, "y", 3), ("a", 2, "x", 10)))
-    return made
+    return table_to_merge(tmp_path / "t")
 
 
 def test_a_filter_on_a_partition_opens_the_files_of_that_partition_alone(table: hf.Table) -> None:

@@ -12,15 +12,12 @@ import pytest
 import hudiformat as hf
 from hudiformat.api.tasks import ScanTask, scan_tasks
 from hudiformat.api.writing import write_by
-from tests.tables import SCHEMA, content, new_table, rows
+from tests.tables import SCHEMA, content, rows, table_to_merge
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> hf.Table:
-    made = new_table(tmp_path / "t", options={"hoodie.index.type": "INMEMORY"})
-    made.upsert(rows(("a", 1, "x", 1), ("b", 1, "y", 2)))
-    made.upsert(rows(("c", 2, "y", 3), ("a", 2, "x", 10)))
-    return made
+    return table_to_merge(tmp_path / "t")
 
 
 def values(tasks: list[ScanTask], column: str) -> list[object]:

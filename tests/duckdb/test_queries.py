@@ -11,15 +11,12 @@ import hudiformat as hf
 from hudiformat.duckdb import query
 from hudiformat.duckdb.queries import is_path
 from tests.requests import RecordingStorage, data_files
-from tests.tables import new_table, rows
+from tests.tables import table_to_merge
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> hf.Table:
-    made = new_table(tmp_path / "t", options={"hoodie.index.type": "INMEMORY"})
-    made.upsert(rows(("a", 1, "x", 1), ("b", 1, "y", 2)))
-    made.upsert(rows(("c", 2, "y", 3), ("a", 2, "x", 10)))
-    return made
+    return table_to_merge(tmp_path / "t")
 
 
 def test_a_table_is_named_by_its_path(table: hf.Table) -> None:

@@ -9,17 +9,14 @@ import pytest
 import hudiformat as hf
 from tests.documents import pages_that_need, run_page
 from tests.requests import RecordingStorage, data_files
-from tests.tables import content, new_table, rows
+from tests.tables import content, table_to_merge
 
 daft = pytest.importorskip("daft", reason="pip install daft", exc_type=ImportError)
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> hf.Table:
-    made = new_table(tmp_path / "t", options={"hoodie.index.type": "INMEMORY"})
-    made.upsert(rows(("a", 1, "x", 1), ("b", 1, "y", 2)))
-    made.upsert(rows(("c", 2, "y", 3), ("a", 2, "x", 10)))
-    return made
+    return table_to_merge(tmp_path / "t")
 
 
 def test_merged_rows_are_read_and_columns_filters_and_limits_pushed_down(table: hf.Table) -> None:
