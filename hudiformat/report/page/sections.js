@@ -19,10 +19,10 @@ function copied(command) {
 
 function showAdvice(facts) {
   const [first, ...others] = facts.advice;
-  byId("next").classList.add(first.command ? "due" : "fine");
+  byId("next").classList.add(first.severity ? "due" : "fine");
   byId("headline").textContent = first.headline;
   fill(byId("command"), first.command ? copied(first.command) : null);
-  const items = others.map((one) => element("li", {}, one.headline, copied(one.command)));
+  const items = others.map((one) => element("li", {}, one.headline, ...(one.command ? [copied(one.command)] : [])));
   fill(byId("more-advice"), items.length ? element("details", {}, element("summary", {}, `Then: ${counted(items.length, "other thing")} to do`), element("ol", {}, items)) : null);
 }
 
