@@ -110,7 +110,7 @@ CASES = {
 BY_HUDI = {
     "insert only": 240,
     "insert only, merge-on-read": 120,
-    "upserts, copy-on-write": 100,
+    "upserts, copy-on-write": 80,
     "upserts, merge-on-read": 100,
     "late rows": 120,
     "no small files": 100,
