@@ -253,7 +253,8 @@ def _check_completion(instant: Instant, metadata: CommitMetadata, current: Table
         ValidationError: a pre-commit validator refuses it, as in Hudi.
     """
     _refuse_overtaken(instant, current)
-    validate(current, instant, metadata)
+    if current.options.validation.validators:
+        validate(current, instant, metadata)
 
 
 def _refuse_overtaken(instant: Instant, current: TableState) -> None:

@@ -196,7 +196,8 @@ class Transaction:
             given = metadata.extra_metadata
             repeated = streamer_checkpoint(state, self.instant, given)
             metadata = replace(metadata, extra_metadata={"schema": stored, **ids, **repeated, **given})
-            validate(state, self.instant, metadata)
+            if state.options.validation.validators:
+                validate(state, self.instant, metadata)
             # 3. The last checks before the commit: another writer may have deleted the metadata file of a partition;
             #    without a lock, another writer may have begun.
             if has_others:
@@ -415,7 +416,8 @@ def begin_write(
     seen = context.state() if seen is None else seen
     refuse_unwritable(seen)
     refuse_operation(seen, operation)
-    refuse_without_duckdb(context.options)
+    if context.options.validation.validators:
+        refuse_without_duckdb()
     options = context.options.concurrency
     with ExitStack() as turns, ExitStack() as undo:
         if not options.has_other_writers:

@@ -26,7 +26,6 @@ from hudiformat.read.explain import explain
 from hudiformat.read.plan import slice_reader
 from hudiformat.read.scan import Scan, SliceQuery
 from hudiformat.table.options.validation import FailurePolicy, ValidationOptions, Validator
-from hudiformat.table.options.values import WriteOptions
 from hudiformat.table.state import Parsed, TableState
 from hudiformat.timeline.commit_metadata import CommitMetadata
 from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES
@@ -39,14 +38,12 @@ _TABLE = "<TABLE_NAME>"
 _BEFORE, _AFTER = "table_before", "table_after"
 
 
-def refuse_without_duckdb(options: WriteOptions) -> None:
-    """Check that the validators of *options*, if there are some, can run here.
+def refuse_without_duckdb() -> None:
+    """Check that validators can run here.
 
     Raises:
         UnsupportedFeatureError: DuckDB is not installed.
     """
-    if not options.validation.validators:
-        return
     try:
         import duckdb  # noqa: F401, PLC0415 - only those who validate need it
     except ImportError as error:
@@ -64,9 +61,7 @@ def validate(state: TableState, instant: Instant, metadata: CommitMetadata) -> N
         ValidationError: a validator refuses the write, and the policy is FAIL; or a query cannot be run.
     """
     options, root = state.options.validation, state.storage.root
-    if not options.validators:
-        return
-    refuse_without_duckdb(state.options)
+    refuse_without_duckdb()
     paths = {stat.partition_path or "" for stat in metadata.write_stats}
     paths.update(metadata.partition_to_replace_file_ids or ())
     if not paths:
