@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 import hudiformat as hf
+from benchmarks.simulated_sink import SINK_CASES, calibrated_sink, write_sink
 from hudiformat.api.reading import context_of
 from hudiformat.simulation.from_table import workload_from
 from hudiformat.simulation.result import Simulation, quantile
@@ -279,14 +280,20 @@ def _numbers(files: int, sizes: list[int], written: float) -> dict[str, float]:
 def simulated(case: Case, load: hf.Workload) -> tuple[dict[str, float], Simulation]:
     """Play a case, and return what is to be compared."""
     found = hf.simulate(load, options=case.all_options, table_type=case.table_type, writing=case.writing)
+    return _numbers_of(found), found
+
+
+def _numbers_of(found: Simulation) -> dict[str, float]:
     numbers = {"files": float(found.summary["base_files"]), "written": float(found.summary["written_bytes"])}
     for name, share in (("p25", 0.25), ("p50", 0.5), ("p75", 0.75)):
         numbers[name] = float(quantile(found.sizes, share))
-    return numbers, found
+    return numbers
 
 
 def compare(name: str, begin: Begin, commits: int | None = None) -> dict[str, object]:
     """Run one case both ways, with its *commits* or others, and return its numbers and the largest difference."""
+    if name in SINK_CASES:
+        return _compare_sink(name)
     case = CASES[name]
     if commits is not None:
         case = replace(case, workload=replace(case.workload, commits=commits))
@@ -297,6 +304,21 @@ def compare(name: str, begin: Begin, commits: int | None = None) -> dict[str, ob
         played, _ = simulated(case, load)
         seconds = time.monotonic() - began
         found = real(replace(case, options=options), Path(folder) / "real", begin)
+    return _compared(name, played, found, seconds)
+
+
+def _compare_sink(name: str) -> dict[str, object]:
+    case = SINK_CASES[name]
+    with tempfile.TemporaryDirectory() as folder:
+        load = calibrated_sink(case, Path(folder) / "probe")
+        began = time.monotonic()
+        played = _numbers_of(case.play(load))
+        seconds = time.monotonic() - began
+        sizes, written = write_sink(case, Path(folder) / "real")
+    return _compared(name, played, _numbers(len(sizes), sizes, written), seconds)
+
+
+def _compared(name: str, played: dict[str, float], found: dict[str, float], seconds: float) -> dict[str, object]:
     differences = {key: played[key] / found[key] - 1 if found[key] else 0.0 for key in found}
     return {"name": name, "simulated": played, "real": found, "differences": differences, "seconds": seconds}
 
@@ -309,7 +331,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     if not arguments.hudi:
-        return _report(dict.fromkeys(arguments.names or CASES), by_hudiformat, arguments.json)
+        return _report(dict.fromkeys(arguments.names or [*CASES, *SINK_CASES]), by_hudiformat, arguments.json)
     names = arguments.names or BY_HUDI
     with RealHudi() as hudi:
         return _report({name: BY_HUDI.get(name) for name in names}, by_hudi(hudi), arguments.json)

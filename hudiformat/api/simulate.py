@@ -28,8 +28,9 @@ def simulate(
 
     *options* are Hudi's keys with Hudi's defaults, as for :func:`create_table`.  *engine* is whose writer is played:
     ``hudiformat``, ``spark`` or ``flink``; *tasks* are the tasks of Flink's writer or of a ``bulk_insert``, which
-    *writing* may name in place of ``upsert``.  The layout is looked at *samples* times.  The same arguments give the
-    same result, by the *seed*.
+    *writing* may name in place of ``upsert``.  With ``files`` it is the streaming file sink, which writes no table:
+    then *options* are Flink's keys, as for ``hudiformat.sink``, and a commit is a batch of its *tasks*.  The layout is
+    looked at *samples* times.  The same arguments give the same result, by the *seed*.
 
     Raises:
         OptionError: a key or an argument has a bad value.

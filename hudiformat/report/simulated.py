@@ -18,13 +18,12 @@ def page_of_simulations(points: Sequence[Point]) -> str:
 
 def _facts_of(point: Point) -> dict[str, object]:
     simulation = point.simulation
-    limits = simulation.settings.options.sizing
     return {
         "name": ", ".join(f"{key}={value}" for key, value in point.chosen.items()) or "the settings",
         "is_best": point.is_best,
         "summary": dict(simulation.summary),
-        "target": limits.max_file_size,
-        "small": limits.small_file_limit,
+        "target": simulation.settings.target_size,
+        "small": simulation.settings.small_size,
         "curves": {name: simulation.layout[name].to_pylist() for name in _CURVES},
         "sizes": _bins(simulation.sizes["bytes"].to_pylist(), simulation.sizes["files"].to_pylist()),
     }

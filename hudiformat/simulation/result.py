@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudiformat.simulation.board import Board
+from hudiformat.simulation.files import FilesRun
 from hudiformat.simulation.groups import FRACTION
 from hudiformat.simulation.samples import CLASSES
 from hudiformat.simulation.settings import Settings
@@ -22,6 +23,7 @@ Numbers = npt.NDArray[np.int64]
 
 _FILE_COUNTS = ("base_files", "log_files", "service_files", "old_files")
 _TIMELINE_FILES = 3  # requested, inflight, completed
+_JOURNAL = 3  # plan, published, done
 _THOUSAND, _GB, _MONTH, _HOUR = 1000, 10**9, 30 * 86_400, 3600
 _SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -71,29 +73,78 @@ class Simulation:
         return {"summary": dict(self.summary), "layout": self.layout.to_pylist(), "sizes": self.sizes.to_pylist()}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Played:
+    """What a run to its end has counted.
+
+    The columns have an item per commit: the bytes that a snapshot reads, and the bytes and files that it does not.
+    """
+
+    load: Workload
+    settings: Settings
+    totals: Totals
+    sizes: pa.Table
+    live_bytes: Numbers
+    kept_bytes: Numbers
+    kept_files: Numbers
+    requests: Mapping[str, int]
+
+
 def result_of(board: Board, totals: Totals, prices: Prices) -> Simulation:
     """Return the result of a workload that was played on *board* to its end."""
     kept_bytes, kept_files = _kept(board, totals)
-    sizes = _sizes(board)
-    return Simulation(
-        workload=board.load,
+    played = _Played(
+        load=board.load,
         settings=board.settings,
-        summary=_summary(board, totals, sizes, kept_bytes, prices),
-        commits=_commits(board, totals, kept_bytes, kept_files),
-        layout=_layout(board, totals, kept_bytes),
-        sizes=sizes,
+        totals=totals,
+        sizes=_sizes(board),
+        live_bytes=_live_by_commit(totals),
+        kept_bytes=kept_bytes,
+        kept_files=kept_files,
+        requests=_requests(board, totals),
+    )
+    return _simulation(played, prices)
+
+
+def result_of_files(run: FilesRun, prices: Prices) -> Simulation:
+    """Return the result of batches of the file sink that were played to their end; files that wait count as kept."""
+    sizes = sorted(run.sizes.items())
+    columns = {"bytes": [size for size, _ in sizes], "files": [files for _, files in sizes]}
+    played = _Played(
+        load=run.load,
+        settings=run.settings,
+        totals=run.totals,
+        sizes=pa.table({name: pa.array(values, pa.int64()) for name, values in columns.items()}),
+        live_bytes=_live_by_commit(run.totals, hidden=run.waiting_bytes),
+        kept_bytes=run.waiting_bytes,
+        kept_files=run.waiting_files,
+        requests=_requests_of_files(run),
+    )
+    return _simulation(played, prices)
+
+
+def _simulation(played: _Played, prices: Prices) -> Simulation:
+    return Simulation(
+        workload=played.load,
+        settings=played.settings,
+        summary=_summary(played, prices),
+        commits=_commits(played),
+        layout=_layout(played),
+        sizes=played.sizes,
     )
 
 
-def _commits(board: Board, totals: Totals, kept_bytes: Numbers, kept_files: Numbers) -> pa.Table:
+def _commits(played: _Played) -> pa.Table:
+    load = played.load
     columns: dict[str, pa.Array] = {
-        "commit": pa.array(np.arange(1, board.load.commits + 1)),
-        "seconds": pa.array(np.arange(board.load.commits) * board.load.interval),
+        "commit": pa.array(np.arange(1, load.commits + 1)),
+        "seconds": pa.array(np.arange(load.commits) * load.interval),
     }
-    for name, values in totals.columns.items():
+    for name, values in played.totals.columns.items():
         is_files = name in _FILE_COUNTS
         columns[name] = pa.array(values / (1 << FRACTION) if is_files else values)
-    return pa.table({**columns, "kept_bytes": pa.array(kept_bytes), "kept_files": pa.array(kept_files)})
+    kept = {"kept_bytes": pa.array(played.kept_bytes), "kept_files": pa.array(played.kept_files)}
+    return pa.table({**columns, **kept})
 
 
 def _kept(board: Board, totals: Totals) -> tuple[Numbers, Numbers]:
@@ -126,12 +177,12 @@ def _kept(board: Board, totals: Totals) -> tuple[Numbers, Numbers]:
     return found[0], found[1] >> FRACTION
 
 
-def _layout(board: Board, totals: Totals, kept_bytes: Numbers) -> pa.Table:
-    samples = totals.samples
+def _layout(played: _Played) -> pa.Table:
+    samples, kept_bytes = played.totals.samples, played.kept_bytes
     names = ("groups", "small_groups", "base_files", "base_bytes", "log_files", "log_bytes", "rows", "partitions")
     columns: dict[str, pa.Array] = {
         "commit": pa.array([one.commit + 1 for one in samples], pa.int64()),
-        "seconds": pa.array([one.commit * board.load.interval for one in samples], pa.float64()),
+        "seconds": pa.array([one.commit * played.load.interval for one in samples], pa.float64()),
         **{name: pa.array([getattr(one, name) for one in samples], pa.int64()) for name in names},
         "kept_bytes": pa.array([int(kept_bytes[one.commit]) for one in samples], pa.int64()),
     }
@@ -165,25 +216,25 @@ def quantile(sizes: pa.Table, share: float) -> int:
     return int(sizes["bytes"][min(at, sizes.num_rows - 1)].as_py())
 
 
-def _summary(board: Board, totals: Totals, sizes: pa.Table, kept: Numbers, prices: Prices) -> dict[str, float | int]:
-    load, last = board.load, totals.samples[-1]
+def _summary(played: _Played, prices: Prices) -> dict[str, float | int]:
+    load, totals, sizes = played.load, played.totals, played.sizes
+    requests, last = played.requests, totals.samples[-1]
     rows = int(totals["rows"].sum())
     came = float((totals["rows"] - totals["deletes"]) @ load.row_factors()) * load.row_bytes
     causes = {name: int(totals[f"{name}_bytes"].sum()) for name in ("written", "compacted", "clustered")}
     written = sum(causes.values())
     live = last.base_bytes + last.log_bytes
     read_files = last.base_files + last.log_files
-    merged = last.base_bytes + last.log_bytes * board.sizing.log_ratio
-    needed = max(-(-int(merged) // board.sizing.max_file_size), 1)
-    requests = _requests(board, totals)
-    stored = float((_live_by_commit(totals) + kept).mean()) if load.commits else 0.0
+    merged = last.base_bytes + last.log_bytes * played.settings.options.sizing.log_ratio
+    needed = max(-(-int(merged) // played.settings.target_size), 1)
+    stored = played.live_bytes + played.kept_bytes
     months = max(load.seconds, load.interval) / _MONTH
     cost = {
         "request_cost": (
             requests["puts"] * prices.put + requests["gets"] * prices.get + requests["lists"] * prices.list
         )
         / _THOUSAND,
-        "storage_cost": stored / _GB * prices.storage * months,
+        "storage_cost": float(stored.mean()) / _GB * prices.storage * months,
     }
     return {
         "commits": load.commits,
@@ -204,8 +255,8 @@ def _summary(board: Board, totals: Totals, sizes: pa.Table, kept: Numbers, price
         "read_files": read_files,
         "read_file_amplification": read_files / needed,
         "read_byte_amplification": live / merged if merged else 0.0,
-        "stored_bytes_most": int((_live_by_commit(totals) + kept).max()),
-        "kept_bytes": int(kept[-1]),
+        "stored_bytes_most": int(stored.max()),
+        "kept_bytes": int(played.kept_bytes[-1]),
         "compactions": int(totals["compactions"].sum()),
         "clusterings": int(totals["clusterings"].sum()),
         "service_seconds": (causes["compacted"] + causes["clustered"]) / prices.rewrite_speed,
@@ -215,10 +266,12 @@ def _summary(board: Board, totals: Totals, sizes: pa.Table, kept: Numbers, price
     }
 
 
-def _live_by_commit(totals: Totals) -> Numbers:
-    """Return the bytes of the newest file slices after each commit: what was written and is not old."""
+def _live_by_commit(totals: Totals, *, hidden: Numbers | None = None) -> Numbers:
+    """Return the bytes that a snapshot reads after each commit: what was written and is neither old nor *hidden*."""
     written = totals["written_bytes"] + totals["compacted_bytes"] + totals["clustered_bytes"] - totals["old_bytes"]
     live: Numbers = np.cumsum(written)
+    if hidden is not None:
+        live -= hidden
     last = totals.samples[-1]
     return live + (last.base_bytes + last.log_bytes - int(live[-1]))
 
@@ -234,4 +287,14 @@ def _requests(board: Board, totals: Totals) -> dict[str, int]:
         "puts": files + _TIMELINE_FILES * instants,
         "gets": reads + instants,
         "lists": board.load.commits * (1 + lanes),
+    }
+
+
+def _requests_of_files(run: FilesRun) -> dict[str, int]:
+    """Return the requests of the tasks and of the coordinator; a rename of a file is a put, as stores copy it."""
+    counts = {name: int(run.totals[name].sum()) >> FRACTION for name in ("base_files", "service_files", "old_files")}
+    return {
+        "puts": counts["base_files"] + counts["service_files"] + sum(run.sizes.values()) + _JOURNAL * run.load.commits,
+        "gets": counts["old_files"],
+        "lists": 2 * run.load.commits,
     }

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from hudiformat.simulation.board import Board
 from hudiformat.simulation.groups import FRACTION
 from hudiformat.simulation.rates import FAR
 from hudiformat.simulation.totals import Sample
 from hudiformat.sizing.small_files import Kind
+
+Numbers = npt.NDArray[np.int64]
 
 CLASSES = tuple(1 << (20 + power) for power in range(11))
 """The upper bounds of the size classes of base files, in bytes: 1 MiB to 1 GiB."""
@@ -19,7 +22,7 @@ class Samples:
 
     def __init__(self, board: Board, count: int) -> None:
         self._board = board
-        self._moments = np.unique(np.linspace(0, board.load.commits - 1, count).astype(np.int64))
+        self._moments = moments_of(board.load.commits, count)
 
     def next_from(self, commit: int) -> int:
         """Return the first commit from *commit* on after which the file groups are looked at."""
@@ -30,6 +33,12 @@ class Samples:
         """Look at the file groups after *commit*, if it is one of the moments."""
         if self.next_from(commit) == commit:
             self._board.totals.samples.append(_sample(self._board, commit))
+
+
+def moments_of(commits: int, count: int) -> Numbers:
+    """Return after which of so many commits the files are looked at: the first, the last, and some between them."""
+    found: Numbers = np.unique(np.linspace(0, commits - 1, count).astype(np.int64))
+    return found
 
 
 def _sample(board: Board, commit: int) -> Sample:

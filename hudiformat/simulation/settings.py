@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeVar
 
 from hudiformat.errors import ArgumentError, UnsupportedFeatureError
+from hudiformat.sink.options import SinkOptions, parse_sink_options
 from hudiformat.sizing.key_groups import Parallelism
 from hudiformat.sizing.small_files import Kind
 from hudiformat.table.options.buckets import BucketEngine
@@ -28,6 +29,8 @@ class Engine(str, Enum):
     HUDIFORMAT = "hudiformat"
     SPARK = "spark"
     FLINK = "flink"
+    FILES = "files"
+    """The streaming file sink, which adds files to a folder that is no table."""
 
 
 class Writing(str, Enum):
@@ -46,7 +49,8 @@ class Writing(str, Enum):
 class Settings:
     """The settings of a simulation, checked.
 
-    ``tasks`` are the tasks of Flink's writer, or those of a bulk insert.
+    ``tasks`` are the tasks of Flink's writer or of the file sink, or those of a bulk insert.  The file sink has the
+    options ``sink`` and no others.
     """
 
     engine: Engine
@@ -54,6 +58,7 @@ class Settings:
     options: WriteOptions
     writing: Writing = Writing.UPSERT
     tasks: int = 1
+    sink: SinkOptions = field(default_factory=SinkOptions)
 
     @classmethod
     def of(
@@ -68,6 +73,8 @@ class Settings:
     ) -> Settings:
         """Return settings from Hudi's keys; a key that is not given has its value in *onto*, or Hudi's default.
 
+        The keys of the file sink are Flink's.
+
         Raises:
             OptionError: a key is unknown, or does not accept its value.
             ArgumentError: there is no such engine, table type or way of writing, or no task.
@@ -75,7 +82,8 @@ class Settings:
         """
         chosen = _member(Engine, "engine", engine)
         kind = _member(TableType, "table_type", table_type)
-        parsed = parse_write_options(options, onto)
+        of_sink = chosen is Engine.FILES
+        parsed = parse_write_options(None if of_sink else options, onto)
         if chosen is Engine.FLINK:
             parsed = _of_flink(parsed, options or {})
         if tasks < 1:
@@ -88,6 +96,7 @@ class Settings:
             options=parsed,
             writing=_member(Writing, "writing", writing),
             tasks=tasks,
+            sink=parse_sink_options(options if of_sink else None),
         )
         settings.refuse_unsupported()
         return settings
@@ -114,6 +123,21 @@ class Settings:
                     f"cannot simulate: expected settings without {what}, found it; leave it out",
                     feature=f"simulation of {what}",
                 )
+
+    @property
+    def target_size(self) -> int:
+        """The bytes that a file is to have."""
+        if self.engine is not Engine.FILES:
+            return self.options.sizing.max_file_size
+        merges = self.sink.auto_compaction or self.sink.holds
+        return self.sink.compaction_target if merges else self.sink.file_size
+
+    @property
+    def small_size(self) -> int:
+        """The bytes below which a file is small; of the file sink, what Hudi's default is of the target."""
+        if self.engine is not Engine.FILES:
+            return self.options.sizing.small_file_limit
+        return self.target_size * 5 // 6
 
     @property
     def has_buckets(self) -> bool:

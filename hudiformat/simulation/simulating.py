@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from hudiformat.errors import ArgumentError
+from hudiformat.errors import ArgumentError, UnsupportedFeatureError
+from hudiformat.simulation.files import FilesRun
 from hudiformat.simulation.lanes import new_board
 from hudiformat.simulation.playing import play
-from hudiformat.simulation.result import Prices, Simulation, result_of
-from hudiformat.simulation.settings import Settings
+from hudiformat.simulation.result import Prices, Simulation, result_of, result_of_files
+from hudiformat.simulation.settings import Engine, Settings
 from hudiformat.simulation.start import Start
 from hudiformat.simulation.workload import Workload
 
@@ -38,6 +39,16 @@ def simulate_workload(
     """
     if not 2 <= samples <= 100_000:  # noqa: PLR2004 - the first and the last commit
         raise ArgumentError(f"samples: expected 2 to 100,000, found {samples}", argument="samples")
+    if settings.engine is Engine.FILES:
+        if start is not None:
+            raise UnsupportedFeatureError(
+                "cannot simulate the file sink: expected a folder without files to begin with, found a table; use "
+                "hudiformat.simulate",
+                feature="simulation of the file sink on a table",
+            )
+        run = FilesRun(workload, settings, seed=seed)
+        run.play(samples=samples, progress=progress)
+        return result_of_files(run, prices or Prices())
     most = settings.options.sizing.max_file_size
     if not settings.has_buckets and workload.file_bytes + workload.row_bytes > most:
         raise ArgumentError(

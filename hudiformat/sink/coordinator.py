@@ -40,9 +40,9 @@ from hudiformat.sink.partition_commit import (
     Extractor,
     Metastore,
     PolicyContext,
-    ProcessTimeTrigger,
     commit_policies,
     commit_trigger,
+    due_partitions,
 )
 from hudiformat.sink.plan import BatchPlan, MergeGroup, Progress, missing_tasks, plan_batch, plan_end
 from hudiformat.sink.rolling import Clock, now_milliseconds
@@ -268,12 +268,7 @@ class FileSink:
         now = self._clock()
         watermark = _latest(before.watermark, plan.watermark)
         pending = self._pending_partitions(plan, before, now)
-        named = {name: since for name, since in pending.items() if name}
-        due = self._trigger.committable(named, now=now, watermark=watermark)
-        if "" in pending:  # an output without partitions has no time, only a delay
-            whole = {"": pending[""]}
-            due += ProcessTimeTrigger(self._options.delay).committable(whole, now=now, watermark=watermark)
-        return [name for name in due if now >= pending[name] + self._options.merge_wait]
+        return due_partitions(self._options, self._trigger, pending, now=now, watermark=watermark)
 
     def _hidden_files(self, plan: BatchPlan) -> tuple[StagedFile, ...]:
         """Return the files that wait after *plan*; files that it has merged get their actual sizes."""

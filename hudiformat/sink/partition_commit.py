@@ -111,6 +111,21 @@ def commit_trigger(options: SinkOptions, extractor: Extractor | None = None) -> 
     return PartitionTimeTrigger(extractor or by_pattern, options.delay, parse_time_zone(options.watermark_time_zone))
 
 
+def due_partitions(
+    options: SinkOptions, trigger: CommitTrigger, pending: Mapping[str, int], *, now: int, watermark: int | None
+) -> list[str]:
+    """Return the *pending* partitions whose files become visible now, with the policy ``merge``.
+
+    An output without partitions has no time, only a delay.  Times are in milliseconds since 1970.
+    """
+    named = {name: since for name, since in pending.items() if name}
+    due = list(trigger.committable(named, now=now, watermark=watermark))
+    if "" in pending:
+        whole = {"": pending[""]}
+        due += ProcessTimeTrigger(options.delay).committable(whole, now=now, watermark=watermark)
+    return [name for name in due if now >= pending[name] + options.merge_wait]
+
+
 class Metastore(Protocol):
     """The part of a metastore that the policy ``metastore`` uses."""
 

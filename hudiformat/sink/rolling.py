@@ -22,7 +22,7 @@ from hudiformat.storage.protocol import OutputFile, Storage
 
 MAX_BYTES_IN_MEMORY = 256 << 20
 """The limit of the bytes that the rows of all open files of a task have in Arrow's memory together."""
-_PIECE = 10_000
+PIECE_ROWS = 10_000
 """The number of rows after which the size of a file is checked."""
 _MEASURED = 100_000
 """The compression ratio is measured once a file has this many bytes of rows: a smaller file is mostly footer."""
@@ -100,8 +100,8 @@ class TaskWriter:
         if not batch.schema.equals(self._schema):
             raise SchemaError(f"expected rows of the schema\n{self._schema}\nfound\n{batch.schema}")
         for partition, rows in self._by_partition(batch):
-            for start in range(0, rows.num_rows, _PIECE):
-                self._append(partition, rows.slice(start, _PIECE))
+            for start in range(0, rows.num_rows, PIECE_ROWS):
+                self._append(partition, rows.slice(start, PIECE_ROWS))
         self._roll_by_time()
 
     def finish(self, watermark: int | None = None) -> TaskCommit:

@@ -171,7 +171,7 @@ def test_settings_that_are_not_simulated_are_refused_by_name() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"engine": "storm"}, "engine: expected hudiformat or spark or flink, found 'storm'"),
+        ({"engine": "storm"}, "engine: expected hudiformat or spark or flink or files, found 'storm'"),
         ({"table_type": "HEAP"}, "table_type: expected COPY_ON_WRITE or MERGE_ON_READ, found 'HEAP'"),
         ({"writing": "merge"}, "writing: expected upsert or bulk_insert, found 'merge'"),
         ({"tasks": 0}, "tasks: expected at least 1, found 0"),

@@ -29,6 +29,7 @@ Examples:
   hudiformat simulate -w commits=10000 -w rows=5000 -w row_bytes=200
   hudiformat simulate -w updates=0.4 -w partitions.count=20 --table-type MERGE_ON_READ \\
       --vary hoodie.parquet.small.file.limit=0,50MB,100MB -o page.html
+  hudiformat simulate --engine files --tasks 8 --vary auto-compaction=false,true
   hudiformat simulate TABLE --commits 5000 --compare a.properties --compare b.properties
 
 \b
@@ -77,9 +78,17 @@ _UNITS = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
     show_default=True,
     help="How new rows are written.",
 )
-@click.option("--tasks", type=click.IntRange(1), default=1, show_default=True, help="Tasks of Flink or a bulk insert.")
+@click.option(
+    "--tasks",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Tasks of Flink, the file sink or a bulk insert.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same result.")
-@click.option("--option", "options", metavar="KEY=VALUE", multiple=True, help="One of Hudi's keys.")
+@click.option(
+    "--option", "options", metavar="KEY=VALUE", multiple=True, help="One of Hudi's keys; of the file sink, Flink's."
+)
 @click.option(
     "--compare", metavar="FILE", type=click.Path(), multiple=True, help="A properties file of Hudi's keys; repeat it."
 )
