@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -78,6 +79,23 @@ class Board:
     def row(self) -> RowBytes:
         """The bytes of new rows."""
         return self.groups.row
+
+    @cached_property
+    def most_compacted(self) -> int:
+        """The bytes that a compaction reads and writes at most, if each takes all log files.
+
+        It does not change while commits are played, so it does not matter how many are played at once.
+        """
+        commits, settings = self.load.commits, self.settings
+        largest = self._row_of(commits - 1)
+        every = min(settings.options.services.compact_delta_commits, commits)
+        came = np.concatenate([[0], np.cumsum(self.totals["rows"])])
+        logged = int((came[every:] - came[:-every]).max())
+        files = (int(self.days[-1]) + 1 if self.days is not None else len(self.paths)) * settings.lanes
+        files *= settings.buckets if settings.has_buckets else 1
+        there = int(self.groups.base_bytes().sum() + self.groups.log_bytes().sum()) + files * largest.file
+        new = (self.new[-1] * largest.base + logged * largest.log) >> FRACTION
+        return 2 * (there + int(new))
 
     def _row_of(self, commit: int) -> RowBytes:
         factor = float(self._row_factors[commit])

@@ -19,9 +19,7 @@ def _compactions_are_chosen(board: Board) -> bool:
         return False
     if services.compaction_log_size or services.compaction_log_files > 1:
         return True
-    total = int(board.groups.base_bytes().sum() + board.groups.log_bytes().sum())
-    most = 2 * (total + int(board.row.of_base(board.new[-1:])[0] + board.row.of_log(board.new[-1:])[0]))
-    return most >= services.compaction_target_io_mb << 20
+    return board.most_compacted >= services.compaction_target_io_mb << 20
 
 
 def compactions_end_windows(board: Board) -> bool:

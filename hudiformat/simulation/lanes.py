@@ -91,9 +91,11 @@ def assigner(board: Board, lane: int, found: tuple[GroupVerdict, ...], average: 
 
 def choose_target(board: Board, lane: int, average: int) -> None:
     """Find the file group of a lane that takes the next new rows, and what could come before it."""
+    if board.settings.has_buckets:
+        return
     lanes = board.lanes
     lanes["target"][lane], lanes["spare"][lane], lanes["following"][lane] = NOBODY, 0, FAR
-    if board.settings.opens_always or board.settings.has_buckets:
+    if board.settings.opens_always:
         return
     found = verdicts(board, lane)
     lanes["hidden"][lane] = sum(one.verdict is Verdict.HAS_LOGS for one in found)

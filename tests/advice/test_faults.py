@@ -112,6 +112,28 @@ def test_bulk_inserts_that_nobody_clusters(tmp_path: Path) -> None:
     assert len(table.file_slices()) < 8
 
 
+@pytest.mark.parametrize(
+    ("narrow", "advised"),
+    [
+        ({"hoodie.clustering.plan.strategy.max.num.groups": "1"}, "8"),
+        ({"hoodie.clustering.plan.partition.filter.mode": "RECENT_DAYS"}, "NONE"),
+        ({"hoodie.clustering.plan.strategy.partition.selected": "d000"}, ""),
+    ],
+)
+def test_a_clustering_that_reaches_one_partition_of_eight(tmp_path: Path, narrow: dict[str, str], advised: str) -> None:
+    """apache/hudi 13475: the small files of all other partitions stay."""
+    sizes = {"small.file.limit": "100000", "target.file.max.bytes": "120000", "daybased.lookback.partitions": "1"}
+    plan = {f"hoodie.clustering.plan.strategy.{name}": value for name, value in sizes.items()}
+    options = {**LIMITS, **plan, **narrow, "hoodie.clustering.inline": "true"}
+    write = lambda table, number: table.bulk_insert(rows_of(number * 160, 160, partitions=8))  # noqa: E731
+    faulty = make(tmp_path / "t", write, commits=6, options=options, partition_by=("p",))
+    advice = first_advice(faulty, "unfilled-small-files")
+    assert "a clustering takes 1 of 8 groups of small files" in advice.found
+    (key,) = narrow
+    assert advice.properties == {key: advised}
+    check_at_once(faulty, advice)
+
+
 def test_small_files_whose_log_files_the_index_does_not_see(tmp_path: Path) -> None:
     def write(table: hf.Table, number: int) -> None:
         if number % 2:

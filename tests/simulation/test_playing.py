@@ -75,9 +75,20 @@ def test_commits_at_once_leave_what_they_leave_one_by_one(
         options = {**options, "hoodie.clustering.inline": "true"}
     settings = Settings.of(options, table_type=table_type, engine=engine, tasks=2)
     at_once, one_by_one = (totals(load, settings, one_by_one=way) for way in (False, True))
+    if not load.deletes:  # each lane rounds its share
+        new = int((at_once["rows"] - at_once["updates"]).sum())
+        assert at_once.samples[-1].rows == pytest.approx(new, abs=2 * settings.lanes * len(at_once.samples) * 5)
     assert at_once.samples == one_by_one.samples
     for name, column in at_once.columns.items():
         np.testing.assert_array_equal(column, one_by_one[name], name)
+
+
+def test_buckets_get_rows_after_a_compaction_that_is_planned_by_itself() -> None:
+    keys = {**SMALL, "hoodie.index.type": "BUCKET", "hoodie.compact.inline": "true", "hoodie.compaction.target.io": "1"}
+    load = Workload(commits=60, rows=900, updates=0.3, row_bytes=250.0)
+    found = totals(load, Settings.of(keys, table_type=MOR), one_by_one=False)
+    assert found["compactions"].sum() > 1
+    assert found.samples[-1].rows == (found["rows"] - found["updates"]).sum()
 
 
 def test_flinks_assigner_goes_on_with_a_file_group_that_one_commit_has_filled() -> None:

@@ -204,3 +204,68 @@ def test_advise_on_small_files_that_no_writer_fills_without_compaction(tmp_path:
     for number in range(10):
         table.upsert(rows_of(number % 2, 50))
     assert advised(table, {})[0] == "compaction-not-run"
+
+
+def table_with_files(path: Path, *sizes: int, options: dict[str, str]) -> hf.Table:
+    """A table with base files of about so many bytes, each of one bulk insert; its footers have 2 kB."""
+    plain = {**SMALL, "hoodie.parquet.bloom.filter.enabled": "false", **options}
+    table = hf.create_table(path, name="t", schema=SCHEMA, record_key="k", table_type="COPY_ON_WRITE", options=plain)
+    for number, size in enumerate(sizes):
+        table.bulk_insert(rows_of(number, (size - 2000) // 34))
+    found = [one.base_file.size for one in table.file_slices() if one.base_file is not None]
+    assert sorted(found) == pytest.approx(sorted(sizes), rel=0.15)
+    return hf.open_table(path, options=plain)
+
+
+def test_advise_on_files_of_40_80_90_130_and_105_kb_with_a_limit_of_100(tmp_path: Path) -> None:
+    """Three are filled by the next rows; five files are no reason to do anything."""
+    sizes = [one * 1000 for one in (40, 80, 90, 130, 105)]
+    table = table_with_files(tmp_path / "t", *sizes, options={"hoodie.copyonwrite.record.size.estimate": "40"})
+    found = table.advise(commits=5)
+    assert found == []
+    assert found.headline == "Nothing to do"
+    (plan,) = table.plan_inserts({"": 1500})
+    assert sum(one.file_id is not None for one in plan.buckets) >= 2
+
+
+@pytest.mark.parametrize(("estimate", "finding"), [("40", []), ("1024", ["record-size-estimate"])])
+def test_advise_on_rows_that_are_left_over(tmp_path: Path, estimate: str, finding: list[str]) -> None:
+    """300 rows are left over, 120 of which fill a file; by a wrong estimate each file takes 117 of 3,000."""
+    options = {**SMALL, "hoodie.copyonwrite.record.size.estimate": estimate}
+    options["hoodie.record.size.estimation.threshold"] = "100"
+    table = written_table(tmp_path / "t", commits=0, rows=0)
+    for number in range(2):
+        hf.open_table(table.path, options=options).insert(rows_of(number, 3000))
+    found = hf.open_table(table.path, options=options).advise(commits=2)
+    assert [one.finding for one in found][:1] == finding
+
+
+def test_advise_on_files_of_5_4_7_11_2_3_and_4_packed_to_10(tmp_path: Path) -> None:
+    """Packing makes four or five of seven files: nothing that anybody would notice.  Of seventy, it is advised."""
+    sizes = [one * 10_000 for one in (5, 4, 7, 11, 2, 3, 4)]
+    limits = {"hoodie.parquet.max.file.size": "100000", "hoodie.copyonwrite.record.size.estimate": "40"}
+    assert table_with_files(tmp_path / "few", *sizes, options=limits).advise(commits=5) == []
+    many = table_with_files(tmp_path / "many", *(sizes * 3), options=limits)
+    assert [one.finding for one in many.advise(commits=5)][:1] == ["unfilled-small-files"]
+
+
+@pytest.mark.parametrize(("limit", "finding"), [("0", ["unfilled-small-files"]), ("100000", [])])
+def test_advise_on_late_rows(tmp_path: Path, limit: str, finding: list[str]) -> None:
+    """Late rows open small files in old partitions where these are not filled; else there is nothing to do."""
+    options = {**SMALL, "hoodie.parquet.small.file.limit": limit, "hoodie.copyonwrite.record.size.estimate": "50"}
+    schema = SCHEMA.append(pa.field("day", pa.string()))
+    table = hf.create_table(
+        tmp_path / "t",
+        name="t",
+        schema=schema,
+        record_key="k",
+        partition_by="day",
+        table_type="COPY_ON_WRITE",
+        options=options,
+    )
+    for number in range(16):
+        rows = rows_of(number, 2400)
+        days = pa.array([f"d{number // 4 - (at % 10 == 0 and number >= 4)}" for at in range(len(rows))])
+        table.insert(rows.append_column("day", days))
+    found = hf.open_table(table.path, options=options).advise(commits=4)
+    assert [one.finding for one in found][:1] == finding

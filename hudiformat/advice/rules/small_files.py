@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,10 +12,11 @@ from hudiformat.advice.commands import run
 from hudiformat.advice.facts import Facts
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.numbers import count_text, format_count, size_text
-from hudiformat.services.clustering_plan import eligible_slices, group_slices
+from hudiformat.services.clustering_plan import chosen_partitions, eligible_slices, group_slices
 from hudiformat.sizing.record_size import RecordSize
 from hudiformat.sizing.small_files import Kind
 from hudiformat.sizing.spark import plan_partition
+from hudiformat.table.options.clustering import ClusteringOptions, PartitionFilter
 from hudiformat.table.options.values import Operation, SizingEngine
 from hudiformat.write.commit.plan import SizingProfile, sizing_profile
 
@@ -25,6 +26,10 @@ LARGE, VERY_LARGE = 2, 8
 """An effect is worth a change if a number halves; it is grave if it falls to an eighth."""
 _LIMIT = "hoodie.parquet.small.file.limit"
 _CLUSTERING = "hoodie.clustering.plan.strategy."
+_MOST_GROUPS = f"{_CLUSTERING}max.num.groups"
+_SELECTED, _FILTER = f"{_CLUSTERING}partition.selected", "hoodie.clustering.plan.partition.filter.mode"
+_REACH = frozenset({_MOST_GROUPS, _SELECTED, _FILTER})
+"""The options by which a clustering does not reach all small files."""
 _MOST_PLANNED = 1000
 """For how many partitions the files that a commit writes are planned, those with the most new rows."""
 
@@ -48,13 +53,14 @@ def advise_clustering(facts: Facts) -> Advice | None:
     found = _regrouping(facts)
     if found.taken < LEAST_GROUPS or found.taken < LARGE * found.files:
         return None
-    cause, properties = _cause(facts)
+    cause, properties = _cause(facts, found)
     groups = len(facts.slices)
     options = {
         f"{_CLUSTERING}small.file.limit": str(facts.small),
         f"{_CLUSTERING}target.file.max.bytes": str(facts.target),
-        **({f"{_CLUSTERING}max.num.groups": str(found.groups)} if found.groups > _default_groups(facts) else {}),
+        **({_MOST_GROUPS: str(found.groups)} if found.groups > _default_groups(facts) else {}),
     }
+    options |= {key: value for key, value in properties.items() if key in _REACH}
     if "hoodie.clustering.inline" in properties:
         properties = {**properties, **options}
     effect = Effect("file_groups", groups, groups - found.taken + found.files)
@@ -80,20 +86,23 @@ def _default_groups(facts: Facts) -> int:
     return facts.state.options.clustering.most_groups
 
 
-def _regrouping(facts: Facts) -> _Regrouping:
-    """Return what a clustering of all small file groups, into files of the target size, would do."""
-    options = replace(
-        facts.state.options.clustering,
-        small_file_limit=facts.small,
-        target_size=facts.target,
-        most_groups=len(facts.slices),
-    )
-    busy = facts.state.busy_groups
+def _regrouping(facts: Facts, *, of_next_plan: bool = False) -> _Regrouping:
+    """Return what a clustering of all small file groups, into files of the target size, would do.
+
+    With *of_next_plan*, only the groups count that the next plan takes by the options of the writers.
+    """
+    own = facts.state.options.clustering
+    options = replace(own, small_file_limit=facts.small, target_size=facts.target, most_groups=len(facts.slices))
+    slices_of, busy = dict(_by_partition(facts.slices)), facts.state.busy_groups
+    paths = sorted(slices_of)
+    if of_next_plan:
+        paths = sorted(chosen_partitions(own.selected or paths, own, facts.state.context.clock()))
     plans = [
         one
-        for own in _by_partition(facts.slices)
-        for one in group_slices(eligible_slices(own, busy, options), options, facts.target)
+        for path in paths
+        for one in group_slices(eligible_slices(slices_of.get(path, ()), busy, options), options, facts.target)
     ]
+    plans = plans[: own.most_groups] if of_next_plan else plans
     taken = [one for slices, _ in plans for one in slices]
     return _Regrouping(
         taken=len(taken),
@@ -104,16 +113,30 @@ def _regrouping(facts: Facts) -> _Regrouping:
     )
 
 
-def _by_partition(slices: Sequence[FileSlice]) -> Iterator[list[FileSlice]]:
+def _by_partition(slices: Sequence[FileSlice]) -> dict[str, list[FileSlice]]:
     found: dict[str, list[FileSlice]] = {}
     for one in slices:
         found.setdefault(one.partition_path, []).append(one)
-    yield from found.values()
+    return found
 
 
-def _cause(facts: Facts) -> tuple[str, dict[str, str]]:
-    """Return why no writer fills the small files, and the properties that change it; an empty text if one does."""
+def _why_out_of_reach(options: ClusteringOptions, reached: int, groups: int) -> tuple[str, dict[str, str]]:
+    """Return why the clusterings of the writers do not reach most small files, and the properties that change it."""
+    text = f"a clustering takes {count_text(reached)} of {format_count(groups, 'group')} of small files"
+    if reached == options.most_groups:
+        return f"{text}, {_MOST_GROUPS}={options.most_groups}", {_MOST_GROUPS: str(groups)}
+    if options.selected:
+        return f"{text}, as {_SELECTED} names partitions", {_SELECTED: ""}
+    return f"{text}, by {_FILTER}={options.partition_filter.value}", {_FILTER: PartitionFilter.NONE.value}
+
+
+def _cause(facts: Facts, found: _Regrouping) -> tuple[str, dict[str, str]]:
+    """Return why small files stay, and the properties that change it; an empty text if a writer fills them."""
     options, operations = facts.state.options, facts.history.operations
+    if options.clustering.inline:
+        reached = _regrouping(facts, of_next_plan=True).groups
+        if LARGE * reached < found.groups:
+            return _why_out_of_reach(options.clustering, reached, found.groups)
     if options.sizing.small_file_limit <= 0:
         return f"{_LIMIT}={options.sizing.small_file_limit}", {_LIMIT: str(facts.default_small)}
     bulk = sum(one == "BULK_INSERT" for one in operations)
@@ -177,7 +200,7 @@ def _files_written(facts: Facts, profile: SizingProfile, rows: int, size: Record
     total = sum(shares.values()) or 1
     assert facts.workload is not None  # noqa: S101 - the caller has checked
     fits = max(int(options.largest_new_file / facts.workload.row_bytes), 1)
-    known = {own[0].partition_path: own for own in _by_partition(facts.slices)}
+    known = _by_partition(facts.slices)
     found = 0
     for path, count in shares.most_common(_MOST_PLANNED):
         groups = profile.small_files(path, known.get(path, []))
