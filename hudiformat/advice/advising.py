@@ -77,5 +77,7 @@ def advise_on(facts: Facts) -> AdviceList:
 def _not_examined(facts: Facts) -> Iterator[str]:
     yield "the contents of files: hudiformat verify reads them"
     state = facts.state
+    if facts.has_buckets and state.options.bucketing.rules:
+        yield "the numbers of buckets: a rule gives each partition its own"
     if state.storage.list(state.config.history_folder):
         yield f"archived commits, before {state.timeline.first_active or 'now'}"

@@ -92,7 +92,8 @@ class Board:
         came = np.concatenate([[0], np.cumsum(self.totals["rows"])])
         logged = int((came[every:] - came[:-every]).max())
         files = (int(self.days[-1]) + 1 if self.days is not None else len(self.paths)) * settings.lanes
-        files *= settings.buckets if settings.has_buckets else 1
+        if settings.has_buckets:
+            files *= max(settings.options.num_buckets, *(one.count for one in settings.options.bucketing.rules), 1)
         there = int(self.groups.base_bytes().sum() + self.groups.log_bytes().sum()) + files * largest.file
         new = (self.new[-1] * largest.base + logged * largest.log) >> FRACTION
         return 2 * (there + int(new))
@@ -143,9 +144,9 @@ class Board:
         }
         self.paths += paths
         if self.settings.has_buckets:
-            buckets = self.settings.buckets
+            is_cow = self.kind is Kind.COW
             for lane in range(first, first + count):
-                is_cow = self.kind is Kind.COW
+                buckets = self.settings.buckets_in(self.path_of(lane))
                 self.lanes["target"][lane] = self.groups.add(
                     None, lane=lane, count=buckets, fixed=buckets * self.row.file * int(is_cow)
                 )

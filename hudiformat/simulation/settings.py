@@ -179,10 +179,9 @@ class Settings:
         """Whether new rows go to new file groups, whatever there is."""
         return not self.has_buckets and not self.fills_small_files
 
-    @property
-    def buckets(self) -> int:
-        """The buckets of a partition."""
-        return self.options.num_buckets
+    def buckets_in(self, path: str) -> int:
+        """Return the buckets of a partition."""
+        return self.options.bucketing.count_in(path, self.options.num_buckets)
 
     @property
     def compacts(self) -> bool:

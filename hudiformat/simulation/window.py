@@ -118,12 +118,16 @@ class Window:
             return sizes + board.updates.rates.rewritten_bytes, records + board.updates.rates.rewritten_rows
         return sizes, records
 
+    def _buckets(self) -> Numbers:
+        """Return the buckets of each lane, as a column."""
+        return _column(self._board.groups["count"], np.maximum(self._target, 0))
+
     def _touched(self, columns: slice) -> Numbers:
         """Return how probable it is that a commit rewrites the target, times ``2 ** HITS``."""
         board, rows = self._board, self.rows[:, columns]
         if board.settings.has_buckets:
             own = board.updates.rates.in_bucket(self._target)[:, None]
-            return np.where(self._has_target[:, None], expected(rows / board.settings.buckets + own), 0)
+            return np.where(self._has_target[:, None], expected(rows / self._buckets() + own), 0)
         idle = np.zeros_like(rows)
         if board.kind is Kind.COW and len(board.updates.rates.share):
             idle = idle + np.where(self._has_target, board.updates.rates.share[np.maximum(self._target, 0)], 0)[:, None]
@@ -175,7 +179,7 @@ class Window:
                 board.updates.rates.in_bucket(self._target)[:, None]
                 * board.settings.options.services.compact_delta_commits
             )
-            share = expected(since / board.settings.buckets + own)
+            share = expected(since / count + own)
         share = np.where(self._has_target[:, None], share, 0)
         before = self._base[:, due]
         rate = _column(board.updates.rates.updated, at)
@@ -291,8 +295,9 @@ class Window:
     def _keep_logs(self, columns: slice) -> None:
         """Count the log files of new rows."""
         board, commit, totals = self._board, self._commit, self._board.totals
-        rows, buckets = self.rows[:, columns], board.settings.buckets
+        rows = self.rows[:, columns]
         if board.settings.has_buckets:
+            buckets = self._buckets()
             own = board.updates.rates.in_bucket(self._target)[:, None]
             share = np.where(self._has_target[:, None], expected(rows / buckets + own), 0)
             files = (share * buckets >> (HITS - FRACTION)).sum(axis=0)
@@ -305,7 +310,7 @@ class Window:
         """Count the base files that new rows are written to, and the versions that these replace."""
         board, commit, totals = self._board, self._commit, self._board.totals
         touched = self._touched(columns)
-        count = board.settings.buckets if board.settings.has_buckets else 1
+        count = self._buckets() if board.settings.has_buckets else np.ones(1, np.int64)
         files = (touched * count >> (HITS - FRACTION)).sum(axis=0)
         existed = np.where(self._existed()[:, None] | (self._counted[:, columns] > 0), touched, 0)
         old = (existed * self._base[:, columns] >> HITS).sum(axis=0)

@@ -50,6 +50,7 @@ keys = st.fixed_dictionaries(
     {
         "hoodie.index.type": indexes,
         "hoodie.bucket.index.num.buckets": st.just("4"),
+        "hoodie.bucket.index.partition.expressions": st.sampled_from(["", "p=00001,7", "day=0000[02],1"]),
         "hoodie.parquet.small.file.limit": st.sampled_from(["0", "100000", "199000"]),
         "hoodie.parquet.max.file.size": st.just("200000"),
         "hoodie.compact.inline": st.sampled_from(["true", "false"]),
@@ -89,6 +90,18 @@ def test_buckets_get_rows_after_a_compaction_that_is_planned_by_itself() -> None
     found = totals(load, Settings.of(keys, table_type=MOR), one_by_one=False)
     assert found["compactions"].sum() > 1
     assert found.samples[-1].rows == (found["rows"] - found["updates"]).sum()
+
+
+def test_partitions_have_the_buckets_of_their_rule() -> None:
+    keys = {
+        **SMALL,
+        "hoodie.index.type": "BUCKET",
+        "hoodie.bucket.index.num.buckets": "2",
+        "hoodie.bucket.index.partition.expressions": "p=0000[01],6",
+    }
+    load = Workload(commits=3, rows=30_000, row_bytes=10.0, file_bytes=0, partitions=Partitions(count=3))
+    found = simulate(load, options=keys)
+    assert found.sizes.to_pydict() == {"bytes": [50_000, 150_000], "files": [12, 2]}
 
 
 def test_flinks_assigner_goes_on_with_a_file_group_that_one_commit_has_filled() -> None:

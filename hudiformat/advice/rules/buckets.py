@@ -30,7 +30,13 @@ def advise_buckets(facts: Facts) -> Advice | None:
     """Advise another number of buckets, or another field to hash, for a table with simple buckets."""
     options = facts.state.options
     is_simple = options.index_type is IndexType.BUCKET and options.bucket_engine is BucketEngine.SIMPLE
-    if not is_simple or not facts.knows_sizes or len(facts.history.rows) < LEAST_COMMITS or not facts.slices:
+    if (
+        not is_simple
+        or options.bucketing.rules
+        or not facts.knows_sizes
+        or len(facts.history.rows) < LEAST_COMMITS
+        or not facts.slices
+    ):
         return None
     return next(filter(None, (_skewed(facts), _few(facts), _many(facts))), None)
 

@@ -50,6 +50,13 @@ class BucketingOptions:
     split: float = 2.0
     merge: float = 0.2
 
+    def count_in(self, path: str, default: int) -> int:
+        """Return how many buckets a partition has at first, if the table's number is *default*.
+
+        Source: NumBucketsFunction, RegexRuleEngine, Hudi 1.2.0.
+        """
+        return next((rule.count for rule in self.rules if re.search(rule.pattern, path)), default)
+
 
 def parse_bucket_rules(key: str, value: str) -> tuple[BucketRule, ...]:
     """Parse rules ``pattern,count;pattern,count``; a pattern must mean the same in Java and in Python.

@@ -6,7 +6,6 @@ spec/bucket-index.md.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -55,12 +54,8 @@ def buckets_of(storage: Storage, plan: WritePlan, path: str) -> Buckets:
 
 
 def buckets_in(plan: WritePlan, path: str) -> int:
-    """Return how many buckets a partition has at first.
-
-    Source: NumBucketsFunction, RegexRuleEngine, Hudi 1.2.0.
-    """
-    rules = plan.options.bucketing.rules
-    return next((rule.count for rule in rules if re.search(rule.pattern, path)), plan.options.num_buckets)
+    """Return how many buckets a partition has at first."""
+    return plan.options.bucketing.count_in(path, plan.options.num_buckets)
 
 
 @dataclass(frozen=True, slots=True)
