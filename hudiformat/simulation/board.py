@@ -81,12 +81,13 @@ class Board:
         return self.groups.row
 
     @cached_property
-    def most_compacted(self) -> int:
-        """The bytes that a compaction reads and writes at most, if each takes all log files.
+    def first_limited(self) -> int:
+        """The first commit after which a compaction may be too large to take all log files; before, each takes all.
 
         It does not change while commits are played, so it does not matter how many are played at once.
         """
         commits, settings = self.load.commits, self.settings
+        most = settings.options.services.compaction_target_io_mb << 20
         largest = self._row_of(commits - 1)
         every = min(settings.options.services.compact_delta_commits, commits)
         came = np.concatenate([[0], np.cumsum(self.totals["rows"])])
@@ -95,8 +96,9 @@ class Board:
         if settings.has_buckets:
             files *= max(settings.options.num_buckets, *(one.count for one in settings.options.bucketing.rules), 1)
         there = int(self.groups.base_bytes().sum() + self.groups.log_bytes().sum()) + files * largest.file
-        new = (self.new[-1] * largest.base + logged * largest.log) >> FRACTION
-        return 2 * (there + int(new))
+        there += logged * largest.log >> FRACTION
+        rows = max(((most // 2 - there) << FRACTION) // max(largest.base, 1), 0)  # each byte is read and written
+        return int(np.searchsorted(self.new[1:], rows, side="left"))
 
     def _row_of(self, commit: int) -> RowBytes:
         factor = float(self._row_factors[commit])

@@ -12,23 +12,21 @@ from hudiformat.sizing.small_files import Kind
 Flags = npt.NDArray[np.bool_]
 
 
-def _compactions_are_chosen(board: Board) -> bool:
-    """Return whether a compaction may leave file groups out, so that each has to be planned."""
+def _first_planned(board: Board) -> int:
+    """Return the first commit whose compaction is planned by itself, as it may leave file groups out."""
     services = board.settings.options.services
     if not board.settings.compacts:
-        return False
-    if services.compaction_log_size or services.compaction_log_files > 1:
-        return True
-    return board.most_compacted >= services.compaction_target_io_mb << 20
+        return FAR
+    if services.compaction_log_size or services.compaction_log_files > 1 or board.settings.opens_always:
+        return 0
+    return board.first_limited
 
 
-def compactions_end_windows(board: Board) -> bool:
-    """Return whether no commit is played at once with one before a compaction."""
-    return _compactions_are_chosen(board) or (board.settings.opens_always and board.settings.compacts)
-
-
-def until_compaction(board: Board) -> int:
-    """Return how many commits it takes until a compaction is due."""
+def until_compaction(board: Board, commit: int) -> int:
+    """Return how many commits from *commit* on may be played at once with regard to compactions."""
+    first = _first_planned(board)
+    if commit < first:
+        return first - commit
     return max(board.settings.options.services.compact_delta_commits - board.deltas, 1)
 
 
@@ -55,9 +53,9 @@ def _has_groups_to_cluster(board: Board) -> bool:
     return bool((np.bincount(partition[is_small], groups["count"][is_small]) > 1).any())
 
 
-def compactions_due(board: Board, width: int) -> Flags:
-    """Return after which of the next *width* commits a compaction of all log files runs."""
-    if not board.settings.compacts or compactions_end_windows(board):
+def compactions_due(board: Board, commit: int, width: int) -> Flags:
+    """Return after which of *width* commits from *commit* on a compaction of all log files runs."""
+    if not board.settings.compacts or commit >= _first_planned(board):
         return np.zeros(width, bool)
     every = board.settings.options.services.compact_delta_commits
     found: Flags = (board.deltas + 1 + np.arange(width)) % every == 0

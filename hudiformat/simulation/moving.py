@@ -63,9 +63,11 @@ def compact_now(board: Board, commit: int) -> None:
     board.since_clustering += 1
     board.updates.end_epoch()
     average = board.recent.average()
-    for lane in board.active.tolist():
-        if board.lanes["hidden"][lane] or board.settings.logs_new_rows:
-            choose_target(board, lane, average)
+    active = board.active
+    if not board.settings.logs_new_rows:
+        active = active[board.lanes["hidden"][active] > 0]
+    for lane in active.tolist():
+        choose_target(board, lane, average)
 
 
 def cluster_now(board: Board, commit: int) -> None:

@@ -21,7 +21,6 @@ from hudiformat.simulation.by_rules import play_by_rules
 from hudiformat.simulation.due import (
     clustering_is_due,
     compaction_is_due,
-    compactions_end_windows,
     until_clustering,
     until_compaction,
 )
@@ -85,8 +84,7 @@ def _width(board: Board, commit: int, wanted: int) -> int:
     end = commit + max(min(wanted, _MOST_CELLS // lanes), 1)
     end = min(end, board.load.commits, board.end_of_day(commit), board.end_of_row_size(commit))
     end = min(end, board.updates.end_of_epoch)
-    if compactions_end_windows(board):
-        end = min(end, commit + until_compaction(board))
+    end = min(end, commit + until_compaction(board, commit))
     return max(min(end, commit + until_clustering(board)) - commit, 1)
 
 

@@ -43,7 +43,7 @@ class Window:
         self._counted = counted - counted[:, :1]
         self._target = lanes["target"][at]
         self._has_target = self._target != NOBODY
-        self._is_due = compactions_due(board, width)
+        self._is_due = compactions_due(board, commit, width)
         self._size(width)
         self.averages = self._averages(width)
 
@@ -67,7 +67,7 @@ class Window:
             in_base = np.where(last < 0, rows, rows + logged + self._counted[:, last + 1])
             in_logs = np.where(last < 0, logged + self._before, self._before - self._counted[:, last + 1])
             no_base, count = _column(groups["has_base"], at) == 0, _column(groups["count"], at)
-            fixed = fixed + np.where(no_base & (last >= 0), count * row.file, 0)
+            fixed = fixed + np.where(no_base & (last >= 0) & (in_base > 0), count * row.file, 0)
             self._base = np.where(is_target, fixed + row.of_base(in_base), 0)
             updated, rate = _column(groups["updated"], at), _column(board.updates.rates.updated, at)
             steps = np.where(last < 0, np.arange(width), np.arange(width) - last - 1)
@@ -337,9 +337,12 @@ class Window:
             totals.add("written_bytes", commit, self._opened(columns)[0])
             totals.add("base_files", commit, files.sum(axis=0) << FRACTION)
             totals.add("groups_opened", commit, files.sum(axis=0))
+        opened = []  # in the order in which one commit after the other opens them
         for lane, found in zip(board.active.tolist(), rows, strict=True):
-            for number, times in zip(*np.unique(found[found > 0], return_counts=True), strict=True):
-                board.add_equal(lane, int(number), int(times), min(int(number), most))
+            numbers = zip(*np.unique(found, return_index=True, return_counts=True), strict=True)
+            opened += [(int(first), lane, int(number), int(times)) for number, first, times in numbers if number]
+        for _, lane, number, times in sorted(opened):
+            board.add_equal(lane, number, times, min(number, most))
 
     def _keep_others(self, width: int) -> None:
         """Count what the updates write to file groups that are no targets."""
