@@ -10,6 +10,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
+from hudiformat.codec.log.block import LogBlock
 from hudiformat.errors import CorruptTableError, FilesGoneError, HudiFormatError, StorageError, warn
 from hudiformat.file_group.damage import DamageMode
 from hudiformat.file_group.slices import FileSlice, ListedFiles, Visibility, newest_files
@@ -238,6 +239,41 @@ def _writes_to_read(state: ListedTable, *, by_folders: bool) -> Sequence[Instant
     return writes if by_folders and not state.storage.capabilities.lists_all else writes[-1:]
 
 
+def refuse_lost_base_file(
+    storage: Storage, config: TableConfig, file_slice: FileSlice, blocks: Iterable[LogBlock], *, damage: DamageMode
+) -> None:
+    """Refuse a slice without base file whose log *blocks* have record positions in one.
+
+    From table version 8 on, neither names of log files nor their commits have to show that there was a base file.
+
+    Raises:
+        StorageError: the base file is lost; with damage skipped, a warning.
+    """
+    instant = next((found for block in blocks if (found := block.base_instant_of_positions) is not None), None)
+    if instant is None:
+        return
+    name = f"{file_slice.file_id}_*_{instant}"
+    for done in load_timeline(storage, config).completed_writes:
+        content = _content(storage, config, done) if done.time == instant else None
+        for stat in content.write_stats if isinstance(content, CommitMetadata) else ():
+            if stat.file_id == file_slice.file_id and isinstance(
+                parse_data_file(base_name(stat.path or "")), BaseFileName
+            ):
+                name = base_name(stat.path or "")
+    _report_lost(storage, join_path(file_slice.partition_path, name), "base file", "a log file", damage=damage)
+
+
+def _report_lost(storage: Storage, file: str, kind: str, namer: str, *, damage: DamageMode) -> None:
+    named = f"{storage.root}: the {kind} {file}, which {namer} names,"
+    if damage is DamageMode.SKIP:
+        warn(f"{named} is not there: lost to damage: its rows, or their newest versions")
+        return
+    raise StorageError(
+        f"{named} is not there; hudiformat repair goes back to what is left, hudiformat.damage=skip reads it",
+        path=f"{storage.root}/{file}",
+    )
+
+
 def refuse_missing(
     storage: Storage,
     config: TableConfig,
@@ -273,10 +309,5 @@ def refuse_missing(
         if describe_deletion(storage, config, [file]) is not None:
             if seen is not None:
                 seen.note_deletion()
-        elif damage is not DamageMode.SKIP:
-            raise StorageError(
-                f"{named} is not there; hudiformat repair goes back to what is left, hudiformat.damage=skip reads it",
-                path=f"{storage.root}/{file}",
-            )
         else:
-            warn(f"{named} is not there: lost to damage: its rows, or their newest versions")
+            _report_lost(storage, file, kind, "a commit", damage=damage)

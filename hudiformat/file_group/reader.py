@@ -42,7 +42,7 @@ from hudiformat.file_group.base_file.read import (
     to_base_rows,
 )
 from hudiformat.file_group.damage import DamageMode, sound_blocks, sound_rows, warn_of_loss
-from hudiformat.file_group.deleted_files import explain_missing_files, files_of
+from hudiformat.file_group.deleted_files import explain_missing_files, files_of, refuse_lost_base_file
 from hudiformat.file_group.finer_times import StoredTimes
 from hudiformat.file_group.key_filter import key_filter, plain_comparisons
 from hudiformat.file_group.merging.candidates import blocks_to_merge, memory_of, read_candidates
@@ -345,6 +345,8 @@ class SliceReader:
         rule = self.merge_rule()
         needed = self._schema_to_read(shown, rule)
         blocks = blocks_to_merge(self._blocks(storage, file_slice, needed), counts=self._counted)
+        if file_slice.base_file is None:
+            refuse_lost_base_file(storage, self.config, file_slice, blocks, damage=self.damage)
         if self.damage is DamageMode.SKIP:
             blocks = sound_blocks(blocks, storage, join_path(file_slice.partition_path, file_slice.file_id))
         if rule.operation_column is None and rule.merger is None and _have_operations(blocks):

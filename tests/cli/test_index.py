@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -69,7 +69,7 @@ def test_a_bar_for_each_index(command: Command, table: Table, monkeypatch: pytes
         shown.append(title)
         yield lambda done: shown.append(done == size)
 
-    monkeypatch.setattr(sys.modules["hudiformat.cli.index"], "progress_bar", bar)
+    monkeypatch.setattr(import_module("hudiformat.cli.index"), "progress_bar", bar)
     command("index", table.path, "--create", "column_stats")
     command("index", table.path, "--create", "record_index")
     assert shown == ["building column_stats", True, "building record_index", True]

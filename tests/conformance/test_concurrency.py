@@ -44,6 +44,7 @@ HUDI = {
     "hoodie.datasource.write.partitionpath.field": "p",
     "hoodie.datasource.write.operation": "upsert",
     "hoodie.clean.failed.writes.policy": "LAZY",
+    "hoodie.rollback.avoid.duplicate.plan": "true",  # else two writers roll back the same failed write, and one fails
     "hoodie.metadata.enable": "false",
     **SHARED,
 }

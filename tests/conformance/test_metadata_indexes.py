@@ -176,10 +176,9 @@ class Turns:
 
     def _table(self, *, often: bool = True) -> Table:
         has_index = "record_index" in open_table(self._path).config.metadata_partitions
+        own = self.options.get("hoodie.index.type", "RECORD_INDEX")
         options = {
-            "hoodie.index.type": self._random.choice(
-                ["RECORD_INDEX" if has_index else "GLOBAL_SIMPLE", "GLOBAL_SIMPLE"]
-            ),
+            "hoodie.index.type": self._random.choice([own if has_index else "GLOBAL_SIMPLE", "GLOBAL_SIMPLE"]),
             "hoodie.record.index.update.partition.path": "true",
             "hoodie.clean.commits.retained": "2",
             "hoodie.metadata.compact.max.delta.commits": "3" if often else "100",

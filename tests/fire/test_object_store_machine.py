@@ -91,7 +91,7 @@ def test_a_full_disk_at_any_write_leaves_the_table_as_it_was(
             continue
         assert content(open_table(path)) == BEFORE, moment
         check_next_write(path, BEFORE)
-    assert moment > 3
+    assert moment >= 3  # a rollback writes three files
 
 
 def run_with(path: Path, kind: str, amount: int) -> int:

@@ -127,7 +127,7 @@ def test_an_option_that_a_uri_does_not_take_is_an_error() -> None:
 
 
 def test_hdfs_without_its_library_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "hdfs_native.fsspec", None)
+    monkeypatch.setitem(sys.modules, "hudiformat.storage.hdfs", None)  # it may have been imported before
     monkeypatch.setenv("ARROW_LIBHDFS_DIR", "/nowhere")
     monkeypatch.delenv("HADOOP_HOME", raising=False)
     with pytest.raises(StorageError, match=r"(?s)cannot open hdfs://127.0.0.1:1/table: .*hudiformat\[hdfs\]") as caught:

@@ -11,7 +11,7 @@ from tests.faults import READS
 T = TypeVar("T")
 
 
-class Killed(BaseException):
+class Killed(SystemExit):  # which ends a thread, such as one with a heartbeat, without a word
     """The process is no more; nothing that it does counts after that."""
 
 
