@@ -336,7 +336,7 @@ def test_they_take_turns_with_a_partitioned_record_index(
     random = Random(version)
     turns = Turns(hudi, path, table_type=table_type, version=version, random=random, options=PARTITIONED)
     hudi.write(rows([1, 4, 7], 0), path, {**turns.options, "hoodie.datasource.write.operation": "insert"})
-    partitions = ALWAYS
+    partitions = tuple(one for one in ALWAYS if version > 6 or one != "partition_stats")  # as Hudi makes it
     done = []
     for number in range(steps(long=6, short=2)):
         done.append(turns.by_us() if number % 2 == 0 else turns.by_hudi())
