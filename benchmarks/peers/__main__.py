@@ -7,86 +7,42 @@ in this folder.
 from __future__ import annotations
 
 import argparse
-import inspect
 import platform
 import re
 import sys
-import tempfile
-import time
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
+from benchmarks.peers.apart import NAME, outcomes_apart, paimon_environment
 from benchmarks.peers.delta import DeltaLake
-from benchmarks.peers.features import CHANGED, FEATURES, ROWS, Feature, Peer
+from benchmarks.peers.features import CHANGED, FEATURES, ROWS, Peer
 from benchmarks.peers.iceberg import Iceberg
 from benchmarks.peers.ours import HudiFormat
 from benchmarks.peers.rs import HudiRs
+from benchmarks.peers.running import Outcome, outcome
 
 PEERS: tuple[type[Peer], ...] = (HudiFormat, DeltaLake, Iceberg, HudiRs)
 PAGE = Path(__file__).with_name("README.md")
 README, COMPARISON = PAGE.parents[2] / "README.md", PAGE.parents[2] / "docs" / "comparison.md"
 MARK, MARK_END = "<!-- made by python -m benchmarks.peers -->", "<!-- end -->"
-EMPTY_FOLDER = ("create", "adopt")
+
+Outcomes = dict[str, dict[str, Outcome | None]]
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What came of a feature: seconds and lines, or why not."""
-
-    seconds: float
-    lines: int
-    problem: str = ""
-
-    def __str__(self) -> str:
-        return f"**{self.problem}**" if self.problem else f"yes: {self.seconds:.2f} s, {self.lines} lines"
-
-
-def lines_of(action: Any) -> int:
-    """The lines of a method's body."""
-    source = [line for line in inspect.getsource(action).splitlines() if line.strip()]
-    return len(source) - 1
-
-
-def outcome(peer: type[Peer], feature: Feature) -> Outcome | None:
-    """Do it twice, and compare what comes of it: the faster run; None where the library has no method for it."""
-    if not hasattr(peer, feature.name):
-        return None
-    return min((run(peer, feature) for _ in range(2)), key=lambda what: (bool(what.problem), what.seconds))
-
-
-def run(peer: type[Peer], feature: Feature) -> Outcome:
-    """Do it once, to a new table."""
-    action = getattr(peer, feature.name)
-    with tempfile.TemporaryDirectory() as scratch:
-        folder, library = Path(scratch, "t"), peer()
-        given = folder if feature.name in EMPTY_FOLDER else library.prepare(folder, feature.name)
-        began = time.perf_counter()
-        try:
-            found = action(library, given)
-        except Exception as error:  # noqa: BLE001 - whatever a library raises is its answer
-            return Outcome(0, 0, f"{type(error).__name__}: {str(error).splitlines()[0][:100]}")
-        seconds = time.perf_counter() - began
-    if found != feature.expected:
-        return Outcome(0, 0, f"expected {feature.expected}, found {found}")
-    return Outcome(seconds, lines_of(action))
-
-
-def table(outcomes: dict[str, dict[str, Outcome | None]]) -> str:
-    """The outcomes as Markdown."""
-    head = [f"{peer.name} {version(peer.package)}" for peer in PEERS]
+def table(outcomes: Outcomes, versions: Mapping[str, str]) -> str:
+    """The outcomes as Markdown; a column for each library."""
+    head = [f"{name} {of}" for name, of in versions.items()]
     lines = [f"| | {' | '.join(head)} |", "|---" * (len(head) + 1) + "|"]
     for feature in FEATURES:
-        cells = (outcomes[feature.name][peer.name] for peer in PEERS)
+        cells = (outcomes[feature.name][name] for name in versions)
         lines.append(f"| {feature.title} | {' | '.join(str(cell) if cell else 'no' for cell in cells)} |")
     return "\n".join(lines) + "\n"
 
 
-def page(outcomes: dict[str, dict[str, Outcome | None]], today: str) -> str:
+def page(outcomes: Outcomes, versions: Mapping[str, str], today: str) -> str:
     """The page with the table."""
     return f"""# Compared with peers
 
@@ -96,10 +52,12 @@ compared: on a table of {ROWS:,} rows in ten partitions, with changes of {CHANGE
 the faster of two runs; take them as an order of size. Lines are those of the method in this folder. "no" means that the
 library has no call for it; a way around it may exist.
 
-{table(outcomes)}
+{table(outcomes, versions)}
 - **hudi-rs** reads; its tables are made by hudiformat here, which also looks up the time of their commits.
 - **deltalake** writes deletes and updates by rewriting files, **pyiceberg** too; hudiformat does so in copy-on-write
   tables, and writes log files in merge-on-read ones.
+- **pypaimon** works with pyarrow below 20 alone, and ran in an environment of its own. Tables with primary keys are
+  merge-on-read; updates, merges and single columns are for tables without, whose rows have numbers.
 - **hudiformat**'s upsert by key needs no join: an index finds the file groups.
 - An Iceberg table has a catalog, which gives branches, tags and commits over several tables; a Hudi or Delta table is
   a folder.
@@ -138,12 +96,8 @@ def short_table(text: str, names: Sequence[str]) -> str:
     lines = [line for line in text.splitlines() if line.startswith("| ")]
     by_title = {line.split(" | ")[0].removeprefix("| "): line for line in lines}
     chosen = [by_title[feature.title] for feature in FEATURES if feature.name in names]
-    return (
-        "\n".join(
-            [lines[0], "|---" * (len(PEERS) + 1) + "|", *(re.sub(r"yes: [^|]* \|", "yes |", line) for line in chosen)]
-        )
-        + "\n"
-    )
+    rule = "|---" * (lines[0].count("|") - 1) + "|"
+    return "\n".join([lines[0], rule, *(re.sub(r"yes: [^|]* \|", "yes |", line) for line in chosen)]) + "\n"
 
 
 def replace_tables(text: str) -> None:
@@ -160,17 +114,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("features", nargs="*", help="only these, and no page")
     only = parser.parse_args(arguments).features
     warnings.simplefilter("ignore")
-    outcomes: dict[str, dict[str, Outcome | None]] = {}
-    for feature in FEATURES:
-        if not only or feature.name in only:
-            outcomes[feature.name] = {peer.name: outcome(peer, feature) for peer in PEERS}
-            print(
-                f"{feature.title}: "
-                + "; ".join(f"{name} {what or 'no'}" for name, what in outcomes[feature.name].items()),
-                flush=True,
-            )
+    chosen = [feature for feature in FEATURES if not only or feature.name in only]
+    versions = {peer.name: version(peer.package) for peer in PEERS}
+    with paimon_environment() as python:
+        versions[NAME], apart = outcomes_apart(python, [feature.name for feature in chosen])
+    outcomes: Outcomes = {}
+    for feature in chosen:
+        found = {peer.name: outcome(peer, feature) for peer in PEERS} | {NAME: apart[feature.name]}
+        outcomes[feature.name] = found
+        print(f"{feature.title}: " + "; ".join(f"{name} {what or 'no'}" for name, what in found.items()), flush=True)
     if not only:
-        text = page(outcomes, f"{datetime.now(timezone.utc):%Y-%m-%d}")
+        text = page(outcomes, versions, f"{datetime.now(timezone.utc):%Y-%m-%d}")
         PAGE.write_text(text, "utf-8")
         replace_tables(text)
     return int(any(what and what.problem for row in outcomes.values() for what in row.values()))

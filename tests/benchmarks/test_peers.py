@@ -14,6 +14,7 @@ pytest.importorskip("pyiceberg")
 from benchmarks.peers import __main__ as peers
 from benchmarks.peers.features import FEATURES
 from benchmarks.peers.ours import HudiFormat
+from benchmarks.peers.running import run
 
 pytestmark = pytest.mark.unmeasured
 
@@ -51,6 +52,6 @@ def test_a_feature_that_gives_something_else_says_so(monkeypatch: pytest.MonkeyP
     read = next(feature for feature in FEATURES if feature.name == "read")
     monkeypatch.setattr(HudiFormat, "prepare", lambda *_: None)
     monkeypatch.setattr(HudiFormat, "read", lambda *_: 3)
-    assert "found 3" in peers.run(HudiFormat, read).problem
+    assert "found 3" in run(HudiFormat, read).problem
     monkeypatch.setattr(HudiFormat, "read", lambda *_: 1 // 0)
-    assert "ZeroDivisionError" in peers.run(HudiFormat, read).problem
+    assert "ZeroDivisionError" in run(HudiFormat, read).problem
