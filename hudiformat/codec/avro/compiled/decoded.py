@@ -106,10 +106,11 @@ class _Memory:
         """Decode all records; return False if numpy has to decode them."""
         starts, ends, filled = (np.ascontiguousarray(places.starts), np.ascontiguousarray(places.ends), places.filled)
         base, room, last = data.ctypes.data, len(data), min(_FIRST_ROWS, self._rows)
-        tables = (self._table.ctypes.data, len(self._table), self._frames.ctypes.data)
+        heads = np.empty(4, np.int64)
+        tables = (self._table.ctypes.data, len(self._table), self._frames.ctypes.data, heads.ctypes.data)
         whole, first = int(self._program.whole), places.first
         while True:
-            found = walk(base, room, filled, first, starts, ends, last, whole, *tables)
+            found = walk(base, room, filled, first, starts.ctypes.data, ends.ctypes.data, last, whole, *tables)
             row = int(self._frames[0, 0])
             if found == layout.NEAR_END:
                 tail = _with_padding(data[int(starts[row]) : places.last])

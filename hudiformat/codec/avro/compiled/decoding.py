@@ -12,13 +12,14 @@ from hudiformat.codec.avro.compiled.memory import load8, load32, load64, low_zer
 from hudiformat.codec.avro.compiled.texts import copy_text, is_utf8, view_text
 
 CHAIN = "int64(int64, int64, int64[::1])"
-WALK = "int64(int64, int64, int64, int64, int64[::1], int64[::1], int64, int64, int64, int64, int64)"
+WALK = f"int64({', '.join(12 * ['int64'])})"
 
 _LENGTH_SIZE = 4
 _INT32 = 1 << 31
 _MORE = -2
 _DECIMAL_SIZE = 16
 _HIGH_BITS = -0x7F7F7F7F7F7F7F80  # of each of eight bytes
+_LONG_OR_NEGATIVE = 0x81  # bits that a length of a single byte does not have
 
 
 def chain(data: int, size: int, offsets: Longs) -> int:
@@ -41,13 +42,14 @@ def walk(
     room: int,
     filled: int,
     origin: int,
-    starts: Longs,
-    ends: Longs,
+    starts: int,
+    ends: int,
     last: int,
     whole: int,
     program: int,
     stop: int,
     frames: int,
+    heads: int,
 ) -> int:
     """Decode the records from number ``COUNT`` of the first frame up to *last*.
 
@@ -59,22 +61,26 @@ def walk(
     up to position *filled*, each behind its length.  Then only the first item of *starts* is set: the position of a
     length.  This function stores the end of each record in *ends*, and *starts* and *ends* are parts of one array,
     shifted by one item, so that the end of a record is the start of the next one.
+
+    If the program begins with values that are skipped, that is done for four records at a time; *heads* is the address
+    of room for four positions.
     """
-    behind = program + stop * layout.SIZE
+    behind, body, located = program + stop * layout.SIZE, program, 0
+    head = _LENGTH_SIZE if filled else 0
+    skips = load64(program + layout.KIND) == layout.SKIP_RUN
+    if skips:
+        body += layout.SIZE * load64(program + layout.NEXT)
     for index in range(load64(frames + layout.COUNT), last):
-        pos, end = int(starts[index]), int(ends[index])
-        if filled:
-            if pos + _LENGTH_SIZE > filled:
+        if index == located or not located:
+            located = min(index + 4, last) if skips else index + 1
+            located = _locate(data, room, filled, starts, ends, index, located)
+            if located < 0:
+                return located
+            group = (starts, ends, index, located - 1)
+            if skips and not _skip_ahead(data, program + layout.SIZE, body, head, heads, *group):
                 return layout.BAD
-            end = pos + _LENGTH_SIZE + _big_endian(data + pos)
-            if end > filled:
-                return layout.BAD
-            ends[index] = end
-        if end + layout.PADDING > room:
-            return layout.NEAR_END
-        if filled:
-            pos += _LENGTH_SIZE
-        op = program
+        pos = load64(heads + 8 * (index & 3)) if skips else load64(starts + 8 * index) + head
+        end, op = load64(ends + 8 * index), body
         while op < behind:
             kind, null = load64(op + layout.KIND), load64(op + layout.NULL)
             if kind == layout.END:  # an item is complete: count it, then read the next item, or the next block
@@ -94,12 +100,14 @@ def walk(
                     if branch != null or pos > end:
                         return layout.BAD
                     after = program + layout.SIZE * load64(op + layout.NEXT)
-                    if kind < layout.SKIP_VARINT:  # skipped values have no column to put a null into
+                    if kind < layout.SKIP_RUN:  # skipped values have no column to put a null into
                         _put_nulls(op, after, program, frames)
                     op = after
                     continue
-            if kind >= layout.SKIP_VARINT:
-                pos = _skip(kind, load64(op + layout.ARGUMENT), data, pos, end)
+            if kind == layout.SKIP_RUN:
+                after = program + layout.SIZE * load64(op + layout.NEXT)
+                pos = _skip_run(op + layout.SIZE, after, data, pos, end)
+                op = after - layout.SIZE
             elif kind == layout.LIST:
                 count, pos = _read_varint(data, pos)
                 if count < 0 or pos < 0 or count > end - pos:
@@ -135,16 +143,125 @@ def _big_endian(at: int) -> int:
     return load8(at) << 24 | load8(at + 1) << 16 | load8(at + 2) << 8 | load8(at + 3)
 
 
-def _skip(kind: int, width: int, data: int, pos: int, end: int) -> int:
-    """Return the position behind a value that is not decoded; -1 if it is bad."""
-    if kind == layout.SKIP_FIXED:
-        return pos + width
-    if kind == layout.SKIP_VARINT:
-        stops = ~load64(data + pos) & _HIGH_BITS
-        if stops:
-            return pos + 1 + (low_zeros(stops) >> 3)
-        _, pos = _read_varint(data, pos)
-        return pos
+def _locate(data: int, room: int, filled: int, starts: int, ends: int, first: int, behind: int) -> int:
+    """Store in *ends*, if *filled* is not 0, the ends of the records from number *first* up to *behind*.
+
+    The result is the number behind the last record that can be read, or ``BAD`` or ``NEAR_END``.
+    """
+    end = load64(starts + 8 * first)
+    for index in range(first, behind):
+        if filled:
+            if end + _LENGTH_SIZE > filled:
+                return layout.BAD
+            end += _LENGTH_SIZE + _big_endian(data + end)
+            if end > filled:
+                return layout.BAD
+            store64(ends + 8 * index, end)
+        else:
+            end = load64(ends + 8 * index)
+        if end + layout.PADDING > room:
+            return index if index > first else layout.NEAR_END
+    return behind
+
+
+def _skip_ahead(
+    data: int, op: int, after: int, head: int, heads: int, starts: int, ends: int, first: int, last: int
+) -> bool:
+    """Skip the values of the operations from *op* up to *after* in at most four records, numbers *first* to *last*.
+
+    The positions behind them are stored in *heads*, that of a record at its number modulo four.  Values begin *head*
+    bytes behind the start of a record.  The records are read side by side: the position of a value follows from the
+    value in front, and while the processor waits for one record it works on the others.
+    """
+    one, two, three = min(first + 1, last), min(first + 2, last), min(first + 3, last)
+    a, b = load64(starts + 8 * first) + head, load64(starts + 8 * one) + head
+    c, d = load64(starts + 8 * two) + head, load64(starts + 8 * three) + head
+    end_a, end_b = load64(ends + 8 * first), load64(ends + 8 * one)
+    end_c, end_d = load64(ends + 8 * two), load64(ends + 8 * three)
+    at = op
+    while at < after:
+        kind, null, width = load64(at + layout.KIND), load64(at + layout.NULL), load64(at + layout.ARGUMENT)
+        if kind == layout.SKIP_TEXT:
+            a, b = _skip_text(null, data, a, end_a), _skip_text(null, data, b, end_b)
+            c, d = _skip_text(null, data, c, end_c), _skip_text(null, data, d, end_d)
+        elif kind == layout.SKIP_VARINT:
+            a, b = _skip_varint(null, data, a, end_a), _skip_varint(null, data, b, end_b)
+            c, d = _skip_varint(null, data, c, end_c), _skip_varint(null, data, d, end_d)
+        else:
+            a, b = _skip_fixed(null, width, data, a, end_a), _skip_fixed(null, width, data, b, end_b)
+            c, d = _skip_fixed(null, width, data, c, end_c), _skip_fixed(null, width, data, d, end_d)
+        if (a | b | c | d) < 0:
+            return False
+        at += layout.SIZE
+    store64(heads + 8 * (first & 3), a)
+    store64(heads + 8 * (one & 3), b)
+    store64(heads + 8 * (two & 3), c)
+    store64(heads + 8 * (three & 3), d)
+    return True
+
+
+def _skip_run(op: int, after: int, data: int, pos: int, end: int) -> int:
+    """Return the position behind the values of the operations from *op* up to *after*; -1 if one is bad."""
+    while op < after and pos >= 0:
+        kind, null = load64(op + layout.KIND), load64(op + layout.NULL)
+        if kind == layout.SKIP_TEXT:
+            pos = _skip_text(null, data, pos, end)
+        elif kind == layout.SKIP_VARINT:
+            pos = _skip_varint(null, data, pos, end)
+        else:
+            pos = _skip_fixed(null, load64(op + layout.ARGUMENT), data, pos, end)
+        op += layout.SIZE
+    return pos
+
+
+def _skip_fixed(null: int, width: int, data: int, pos: int, end: int) -> int:
+    """Return the position behind a value of *width* bytes; -1 if it is bad."""
+    if null >= 0:
+        branch = load8(data + pos)
+        if branch & ~2:
+            return -1
+        pos += 1
+        if branch == null:
+            width = 0
+    return pos + width if width <= end - pos else -1
+
+
+def _skip_varint(null: int, data: int, pos: int, end: int) -> int:
+    """Return the position behind a variable-length integer; -1 if it is bad.
+
+    The last byte of an integer, and a branch in front of it, have no high bit.  Behind a branch of null the lowest such
+    byte is the last one, behind the other branch it is the second lowest; that is no branch of the code, because the
+    processor could not predict it.
+    """
+    word = load64(data + pos)
+    stops = ~word & _HIGH_BITS
+    if null >= 0:
+        if word & 0xFD:
+            return -1
+        if word & 2 != null:
+            stops &= stops - 1
+    if stops:
+        pos += 1 + (low_zeros(stops) >> 3)
+    else:
+        _, pos = _read_varint(data, pos + (1 if null >= 0 else 0))
+        if pos < 0:
+            return -1
+    return pos if pos <= end else -1
+
+
+def _skip_text(null: int, data: int, pos: int, end: int) -> int:
+    """Return the position behind a text; -1 if it is bad."""
+    if null >= 0:
+        branch = load8(data + pos)
+        pos += 1
+        if branch == null:
+            return pos if pos <= end else -1
+        if branch != 2 - null:
+            return -1
+    length = load8(data + pos)
+    if length & _LONG_OR_NEGATIVE == 0:
+        pos += 1 + (length >> 1)
+        return pos if pos <= end else -1
     length, pos = _read_varint(data, pos)
     return pos + length if pos >= 0 and 0 <= length <= end - pos else -1
 
@@ -211,7 +328,7 @@ def _read_text(op: int, kind: int, row: int, data: int, pos: int, end: int, orig
         high = copy_text(load64(op + layout.BYTES) + used, source, length)
         store64(op + layout.USED, used + length)
         store32(target + 4 * row + 4, used + length)
-    if high & _HIGH_BITS and load64(op + layout.ARGUMENT) and not is_utf8(source, length):
+    if high and load64(op + layout.ARGUMENT) and not is_utf8(source, length):
         return -1
     return pos + length
 

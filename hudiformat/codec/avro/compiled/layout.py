@@ -34,9 +34,10 @@ DECIMAL = 9  # the number of bytes; 0 if it stands in front of them
 ENUM = 10  # the number of symbols
 LIST = 11  # the frame of the items, whose operations follow, with END behind them
 END = 12  # the number of the list's operation
-SKIP_VARINT = 13
-SKIP_TEXT = 14
-SKIP_FIXED = 15  # the number of bytes
+SKIP_RUN = 13  # skipped values, one of the three kinds below each, are the operations up to NEXT; no argument
+SKIP_VARINT = 14
+SKIP_TEXT = 15
+SKIP_FIXED = 16  # the number of bytes
 
 # A frame is the rows of the records, or of the items of a list.  A row of this table has two numbers.
 COUNT = 0  # rows so far

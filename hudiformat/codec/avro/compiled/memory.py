@@ -44,6 +44,11 @@ def copy16(target: int, source: int) -> None:
     ctypes.memmove(target, source, 16)
 
 
+def high_bits32(address: int) -> int:
+    """Return the highest bit of each of 32 bytes; that of the first byte is the lowest bit of the result."""
+    return sum((byte >> 7) << at for at, byte in enumerate(ctypes.string_at(address, 32)))
+
+
 def wrap64(value: int) -> int:
     """Return the lowest 64 bits of *value* as a signed number; in compiled code every number is one already."""
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)

@@ -18,7 +18,7 @@ from hudiformat.codec.avro.compiled import memory
 
 _LOADS = {memory.load8: 8, memory.load32: 32, memory.load64: 64}
 _STORES = {memory.store8: 8, memory.store32: 32, memory.store64: 64}
-_registered: set[Any] = {*_LOADS, *_STORES, memory.copy16, memory.wrap64, memory.low_zeros}
+_registered: set[Any] = {*_LOADS, *_STORES, memory.copy16, memory.high_bits32, memory.wrap64, memory.low_zeros}
 
 
 def compile_kernel(function: Callable[..., Any], signature: str) -> Callable[..., Any]:
@@ -107,6 +107,16 @@ def _copy16(_context: Any, target: Any, source: Any) -> Any:
     return types.void(target, source), generate
 
 
+def _high_bits32(_context: Any, address: Any) -> Any:
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        kind = ir.VectorType(ir.IntType(8), 32)
+        every = builder.load(builder.inttoptr(arguments[0], kind.as_pointer()), align=1)
+        negative = builder.icmp_signed("<", every, ir.Constant(kind, None))  # one instruction with AVX2
+        return builder.zext(builder.bitcast(negative, ir.IntType(32)), ir.IntType(64))
+
+    return types.int64(address), generate
+
+
 def _low_zeros(_context: Any, value: Any) -> Any:
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.IntType(1)(1))
@@ -135,5 +145,6 @@ for _function, _bits in _LOADS.items():
 for _place, _bits in _STORES.items():
     _overload(_place, _store(_bits))
 _overload(memory.copy16, intrinsic(_copy16))
+_overload(memory.high_bits32, intrinsic(_high_bits32))
 _overload(memory.low_zeros, intrinsic(_low_zeros))
 overload(memory.wrap64, inline="always", strict=False)(lambda value: lambda value: value)  # noqa: ARG005 - numba matches parameters by their names

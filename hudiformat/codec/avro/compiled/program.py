@@ -95,6 +95,7 @@ class _Builder:
         self.frames = 1
         self._views = views
         self._rows: list[dict[int, int]] = []
+        self._run: int | None = None  # the number of the SKIP_RUN that may be continued
 
     def table(self) -> npt.NDArray[np.int64]:
         """Return the operations as a table; addresses are still 0."""
@@ -129,11 +130,11 @@ class _Builder:
             self.skip(_items(inner), items)
             self._close_list(at, items)
         elif width is not None:
-            self._append(layout.SKIP_FIXED, null, frame, width)
+            self._append_skipped(layout.SKIP_FIXED, null, frame, width)
         elif isinstance(inner, Primitive) and inner.kind in ("string", "bytes"):
-            self._append(layout.SKIP_TEXT, null, frame, 0)
+            self._append_skipped(layout.SKIP_TEXT, null, frame, 0)
         elif isinstance(inner, (Primitive, Enum)):
-            self._append(layout.SKIP_VARINT, null, frame, 0)
+            self._append_skipped(layout.SKIP_VARINT, null, frame, 0)
         else:
             raise _UnknownError
 
@@ -159,7 +160,20 @@ class _Builder:
         )
         return at
 
+    def _append_skipped(self, kind: int, null: int, frame: int, argument: int) -> None:
+        """Append an operation that skips a value to the run of such operations at the end, or to a new one."""
+        behind = len(self._rows)
+        if self._run is None or self._rows[self._run][layout.NEXT] != behind:
+            self._run = self._append(layout.SKIP_RUN, _NO_UNION, frame, 0)
+        last = self._rows[-1]
+        if last[layout.KIND] == kind == layout.SKIP_FIXED and null == last[layout.NULL] == _NO_UNION:
+            last[layout.ARGUMENT] += argument  # widths are one width together
+        else:
+            self._append(kind, null, frame, argument)
+        self._rows[self._run][layout.NEXT] = len(self._rows)
+
     def _close(self, at: int) -> None:
+        self._run = None  # the operation behind is where others go on
         self._rows[at][layout.NEXT] = len(self._rows)
 
     def _record(self, node: Record, frame: int, null: int, *, can_be_null: bool) -> Slot:

@@ -1,31 +1,32 @@
-"""Process single texts in kernels: copy a text, make a view of it, check that it is UTF-8; eight bytes at a time.
+"""Process single texts in kernels: copy a text, make a view of it, check that it is UTF-8; eight or 32 bytes at a time.
 
-Up to sixteen bytes behind a text are read, and as many behind its copy are overwritten.
+Up to 32 bytes behind a text are read, and as many behind its copy are overwritten.
 """
 
 from __future__ import annotations
 
-from hudiformat.codec.avro.compiled.memory import copy16, load64, store64, wrap64
+from hudiformat.codec.avro.compiled.memory import copy16, high_bits32, load64, store64, wrap64
 
 _HIGH = -0x7F7F7F7F7F7F7F80  # the highest bit of each of eight bytes
 _FOUR_BYTES = 0xFFFFFFFF
+_COPIED = 32  # bytes at a time
 _INLINE = 12  # the longest text that Arrow keeps in the view itself
 
 
 def copy_text(target: int, source: int, length: int) -> int:
-    """Copy a text; return all of its eight-byte words combined by OR, whose high bits show bytes that are not ASCII."""
-    if length <= 16:  # one branch for all short lengths, which the processor predicts well
-        first, second = load64(source), load64(source + 8)
-        store64(target, first)
-        store64(target + 8, second)
-        return (first & _below(length)) | (second & _below(length - 8))
-    every = load64(source + length - 8)
-    for done in range(0, length - 8, 16):
+    """Copy a text; return a number that is not 0 if a byte of it is not ASCII."""
+    if length <= _COPIED:  # one branch for all short lengths, which the processor predicts well
+        copy16(target, source)
+        copy16(target + 16, source + 16)
+        return high_bits32(source) & ((1 << length) - 1)
+    last = length - _COPIED
+    every = high_bits32(source + last)
+    for done in range(0, last, _COPIED):
         copy16(target + done, source + done)
-        every |= load64(source + done)
-        if done + 16 < length:
-            every |= load64(source + done + 8)
-    store64(target + length - 8, load64(source + length - 8))
+        copy16(target + done + 16, source + done + 16)
+        every |= high_bits32(source + done)
+    copy16(target + last, source + last)
+    copy16(target + last + 16, source + last + 16)
     return every
 
 
@@ -34,11 +35,13 @@ def _below(count: int) -> int:
     return (-1 if count >= 8 else (1 << 8 * count) - 1) if count > 0 else 0
 
 
-def or_of_text(source: int, length: int) -> int:
-    """Return what :func:`copy_text` returns, without a copy, for a text of at least eight bytes."""
-    every = load64(source + length - 8)
-    for done in range(0, length - 8, 8):
-        every |= load64(source + done)
+def high_bits_of_text(source: int, length: int) -> int:
+    """Return what :func:`copy_text` returns, without a copy."""
+    if length <= _COPIED:
+        return high_bits32(source) & ((1 << length) - 1)
+    every = high_bits32(source + length - _COPIED)
+    for done in range(0, length - _COPIED, _COPIED):
+        every |= high_bits32(source + done)
     return every
 
 
@@ -52,12 +55,12 @@ def view_text(target: int, source: int, length: int, offset: int) -> int:
     if length > _INLINE:
         store64(target, length | first << 32)
         store64(target + 8, offset << 32)
-        return or_of_text(source, length)
+        return high_bits_of_text(source, length)
     first &= _below(length)
     second = load64(source + 4) & _below(length - 4)
     store64(target, length | first << 32)
     store64(target + 8, second)
-    return first | second
+    return (first | second) & _HIGH
 
 
 def is_utf8(source: int, length: int) -> bool:

@@ -120,6 +120,26 @@ def test_edges_and_damage_come_out_as_from_numpy(kind: Any, record: str) -> None
     assert_same(framed(record + "02"), 1, record_schema(("c", kind), ("d", "int")), columns=["d"])
 
 
+@pytest.mark.parametrize("count", [*range(1, 10), 41])
+def test_any_number_of_records_is_skipped_side_by_side(count: int) -> None:
+    kinds: list[Any] = ["string", ["null", "long"], ["double", "null"], ["null", "string"], "int", "boolean", "bytes"]
+    schema = record_schema(*((name, kind) for name, kind in zip("abcdefg", kinds, strict=True)))
+    every = [
+        "02 61 | 02 ff ff ff ff ff ff ff ff ff 01 | 00 0102030405060708 | 02 04 6263 | 7e | 01 | 00",
+        "00 | 00 | 02 | 00 | 80 01 | 00 | 02 ff",
+        "80 01 "
+        + "63" * 64
+        + " | 02 80 80 80 80 80 80 01 | 00 1112131415161718 | 02 80 01 "
+        + "64" * 64
+        + " | 01 | 01 | 00",
+        "04 6566 | 02 07 | 02 | 02 00 | ff ff ff ff 0f | 00 | 04 0102",
+    ]
+    data = framed(*(every[index * 7 % 4].replace("|", "") for index in range(count)))
+    for name in "abcdefg":
+        assert len(assert_same(data, count, schema, columns=[name])) == count
+        assert_same(data[:-1] + b"\xff", count, schema, columns=[name])
+
+
 def test_many_nulls_at_the_end_of_a_record_do_not_run_past_the_padding() -> None:
     schema = record_schema(*((f"c{index}", ["null", "int"]) for index in range(300)))
     assert_same(framed("00"), 1, schema)
@@ -162,9 +182,11 @@ def test_damaged_bytes_come_out_as_from_numpy(batch: pa.RecordBatch, data: st.Da
     schema = arrow_to_avro(batch.schema, name="r", namespace="n")
     damaged = damage(data, encode_records(batch, schema))
     assert_same(damaged, len(batch), schema, views=views)
+    assert_same(damaged, len(batch), schema, columns=batch.schema.names[-1:], views=views)
     # with lengths that are right, what is inside is read
     records = framed_records([len(damaged)], damaged or b"x")
     assert_same(records, 1, schema, views=views)
+    assert_same(records, 1, schema, columns=batch.schema.names[-1:], views=views)
 
 
 @pytest.mark.parametrize("path", KERNELS)

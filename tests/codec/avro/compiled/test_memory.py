@@ -30,6 +30,13 @@ def test_sixteen_bytes_are_copied() -> None:
     assert target.tolist() == [*BYTES.tolist(), 0]
 
 
+def test_the_highest_bit_of_each_byte_is_found() -> None:
+    data = np.zeros(33, np.uint8)
+    data[[0, 9, 31, 32]] = 0x80, 0xFF, 0x91, 0x80
+    data[3] = 0x7F
+    assert memory.high_bits32(data.ctypes.data) == 1 | 1 << 9 | 1 << 31
+
+
 def test_the_lowest_bit_is_found() -> None:
     assert [memory.low_zeros(number) for number in (1, 6, 0x80, -(1 << 63))] == [0, 1, 7, 63]
 

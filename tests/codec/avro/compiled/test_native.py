@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hudiformat.codec.avro.compiled.memory import copy16, load8, load32, load64, store8, store32, store64
+from hudiformat.codec.avro.compiled.memory import copy16, high_bits32, load8, load32, load64, store8, store32, store64
 
 numba = pytest.importorskip("numba")
 from hudiformat.codec.avro.compiled import native
@@ -24,6 +24,7 @@ def everything(source: int, target: int) -> int:
     store64(target + 17, _sum(source + 3))
     store32(target + 25, -1)
     store8(target + 29, 300)
+    store64(target + 30, high_bits32(source + 5))
     return _sum(source)
 
 

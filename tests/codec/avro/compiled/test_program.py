@@ -39,15 +39,15 @@ def test_a_nullable_string_and_a_list_of_nullable_ints() -> None:
     assert (found.frames, found.whole) == (2, True)
 
 
-def test_values_are_skipped_by_what_tells_their_size() -> None:
+def test_values_are_skipped_in_runs_by_what_tells_their_size() -> None:
     found = program("double", _FIXED, ["null", "float"], "long", "bytes", "int", wanted="f")
-    assert rows(found, layout.KIND, layout.NULL, layout.ARGUMENT) == [
-        [layout.SKIP_FIXED, -1, 8],
-        [layout.SKIP_FIXED, -1, 3],
-        [layout.SKIP_FIXED, 0, 4],
-        [layout.SKIP_VARINT, -1, 0],
-        [layout.SKIP_TEXT, -1, 0],
-        [layout.INT, -1, 0],
+    assert rows(found, layout.KIND, layout.NULL, layout.NEXT, layout.ARGUMENT) == [
+        [layout.SKIP_RUN, -1, 5, 0],
+        [layout.SKIP_FIXED, -1, 2, 11],
+        [layout.SKIP_FIXED, 0, 3, 4],
+        [layout.SKIP_VARINT, -1, 4, 0],
+        [layout.SKIP_TEXT, -1, 5, 0],
+        [layout.INT, -1, 6, 0],
     ]
 
 
@@ -55,20 +55,38 @@ def test_records_that_can_be_null_are_skipped_as_a_whole() -> None:
     inner = {"type": "record", "name": "i", "fields": [{"name": "x", "type": "int"}, {"name": "y", "type": "string"}]}
     found = program(["null", inner], {"type": "array", "items": {**inner, "name": "j"}}, "int", wanted="c")
     assert rows(found, layout.KIND, layout.NEXT, layout.FRAME) == [
-        [layout.RECORD, 3, 0],
-        [layout.SKIP_VARINT, 2, 0],
-        [layout.SKIP_TEXT, 3, 0],
-        [layout.LIST, 7, 0],
-        [layout.SKIP_VARINT, 5, 1],
-        [layout.SKIP_TEXT, 6, 1],
-        [layout.END, 7, 1],
-        [layout.INT, 8, 0],
+        [layout.RECORD, 4, 0],
+        [layout.SKIP_RUN, 4, 0],
+        [layout.SKIP_VARINT, 3, 0],
+        [layout.SKIP_TEXT, 4, 0],
+        [layout.LIST, 9, 0],
+        [layout.SKIP_RUN, 8, 1],
+        [layout.SKIP_VARINT, 7, 1],
+        [layout.SKIP_TEXT, 8, 1],
+        [layout.END, 9, 1],
+        [layout.INT, 10, 0],
+    ]
+
+
+def test_a_run_ends_where_a_record_that_can_be_null_ends() -> None:
+    inner = {"type": "record", "name": "i", "fields": [{"name": "x", "type": "int"}]}
+    found = program(["null", inner], "int", "string", "int", "int", wanted="ce")
+    assert rows(found, layout.KIND, layout.NEXT) == [
+        [layout.RECORD, 3],
+        [layout.SKIP_RUN, 3],
+        [layout.SKIP_VARINT, 3],
+        [layout.SKIP_RUN, 5],
+        [layout.SKIP_VARINT, 5],
+        [layout.TEXT, 6],
+        [layout.SKIP_RUN, 8],
+        [layout.SKIP_VARINT, 8],
+        [layout.INT, 9],
     ]
 
 
 def test_fields_behind_the_last_wanted_one_are_not_read() -> None:
     found = program("int", "int", "int", wanted="b")
-    assert rows(found, layout.KIND) == [[layout.SKIP_VARINT], [layout.INT]]
+    assert rows(found, layout.KIND) == [[layout.SKIP_RUN], [layout.SKIP_VARINT], [layout.INT]]
     assert not found.whole
     assert len(program("int", wanted="").table) == 0
 
