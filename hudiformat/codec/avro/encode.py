@@ -57,6 +57,7 @@ from hudiformat.codec.avro.cells import (
 )
 from hudiformat.codec.avro.compiled import LOAD_AFTER, bytes_handled, jit_setting
 from hudiformat.codec.avro.compiled.record_writer import record_writer
+from hudiformat.codec.avro.few_rows import encode_few
 from hudiformat.codec.avro.nodes import Array, Enum, Fixed, Map, Node, Nullable, Primitive, Record, Union, parse_schema
 from hudiformat.codec.avro.schema import avro_to_arrow, has_vectors
 from hudiformat.codec.conversion import convert_to_schema
@@ -65,6 +66,7 @@ from hudiformat.errors import DataError, EncodeError, SchemaError
 from hudiformat.wire import INT32_MAX
 
 _BYTES_OF_A_VALUE = 16  # an estimate, for the decision when kernels are loaded
+_FEW_BYTES = 1 << 16  # of a batch that is encoded without numpy
 _SPARE_BYTES = 64  # per row, for lengths, branches and varints that are longer than the Arrow values
 
 _Rows = TypeVar("_Rows", pa.RecordBatch, pa.Table, pa.RecordBatch | pa.Table)
@@ -76,10 +78,14 @@ _SIZES = {"float": 4, "double": 8}
 
 @dataclass(frozen=True, slots=True)
 class ChunkLimits:
-    """How many rows are encoded at a time: about *rows*, of at most *most_bytes* in Arrow's memory, or one row."""
+    """How many rows are encoded at a time: about *rows*, of at most *most_bytes* in Arrow's memory, or one row.
+
+    Without kernels, a batch of at most *few* rows is encoded without numpy, if its types are simple ones.
+    """
 
     rows: int = 16384
     most_bytes: int = 1 << 28
+    few: int = 64
 
 
 CHUNK_LIMITS = ChunkLimits()
@@ -152,12 +158,16 @@ def _encode_chunks(
     writer = record_writer(schema_json, jit_setting(), is_late=bytes_handled[0] >= LOAD_AFTER)
     total = 0 if writer is not None and batch.num_rows <= limits.rows else estimate_nbytes(batch)
     output = Output(total + batch.num_rows * _SPARE_BYTES if total else 0, head)
+    is_few = writer is None and batch.num_rows <= limits.few and total <= _FEW_BYTES and not len(parts.firsts)
     chunks = _chunks(batch, schema_json, total=total, limits=limits)
     for rows in map(store_vectors, chunks) if has_vectors(schema_json) else chunks:
         here = parts.in_rows(first, first + len(rows))
         first += len(rows)
         if writer is not None and (begun := writer.append(rows, output, here, framed=framed)) is not None:
             starts.append(begun)
+            continue
+        if is_few and (records := encode_few(rows, schema_json, framed=framed)) is not None:
+            output.append(content(records))
             continue
         cells: list[Cell] = []
         for index, (name, node) in enumerate(record.fields):

@@ -46,7 +46,7 @@ def test_text_of_over_two_gigabytes_in_one_chunk_is_refused(monkeypatch: pytest.
     batch = pa.RecordBatch.from_pydict({"a": ["x" * 13, "y" * 14]})
     monkeypatch.setattr(cells, "INT32_MAX", 26)
     with pytest.raises(EncodeError, match="27 bytes of one column"):
-        encode_records(batch, arrow_to_avro(batch.schema, name="r", namespace="n"))
+        encode_datums(batch, arrow_to_avro(batch.schema, name="r", namespace="n"))
 
 
 @pytest.mark.parametrize("text", [["ab", "c"], ["a", "a longer text", "bc"], ["a" * 9, "b" * 10], ["x" * 13, "y" * 14]])
