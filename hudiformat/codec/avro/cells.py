@@ -110,6 +110,45 @@ def constant_byte(value: int, present: Mask | None) -> Cell:
     return Word(present * U64(value), present.astype(np.int64), 1)
 
 
+def length_prefix(lengths: Longs) -> Word:
+    """Return the cell of the length in front of each record.
+
+    Raises:
+        EncodeError: a record of 2 GiB or more.
+    """
+    return fixed_word(_big_endian_lengths(lengths).astype(np.uint64), _LENGTH_SIZE, None)
+
+
+def head_and_length(lengths: Longs, firsts: Longs, heads: Words) -> Reference:
+    """Return the cell of the length in front of each record, and before the length a head in the rows *firsts*.
+
+    For the lengths 1, 2 and 3, and heads of the rows 0 and 2, the bytes are
+
+        head 0     00 00 00 01     all twelve of them in row 0
+        ........   00 00 00 02     the last four in row 1
+        head 2     00 00 00 03     all twelve in row 2
+
+    Raises:
+        EncodeError: a record of 2 GiB or more.
+    """
+    table = np.empty(len(lengths), [("head", np.uint64), ("length", np.uint32)])
+    table["head"][firsts] = heads
+    table["length"] = _big_endian_lengths(lengths)
+    sizes = np.full(len(lengths), _LENGTH_SIZE, np.int64)
+    sizes[firsts] = table.itemsize
+    ends = np.arange(1, len(lengths) + 1, dtype=np.int64) * table.itemsize
+    return Reference(table.view(np.uint8), ends - sizes, sizes)
+
+
+def _big_endian_lengths(lengths: Longs) -> npt.NDArray[np.uint32]:
+    if int(lengths.max(initial=0)) > INT32_MAX:
+        raise EncodeError(
+            f"a record of {lengths.max()} bytes: expected less than 2 GiB, because Hudi's lengths are 32-bit"
+        )
+    swapped: npt.NDArray[np.uint32] = lengths.astype(np.uint32).byteswap()
+    return swapped
+
+
 def equal_texts(data: Bytes, length: int) -> list[Cell]:
     """Return the cells of strings that all have one length; often, as in Hudi's own columns, they are equal too."""
     [(words, size, _)] = encode_varints(zigzag(np.array([length])))

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pat
@@ -50,8 +49,10 @@ from hudiformat.codec.avro.cells import (
     constant_byte,
     equal_texts,
     fixed_word,
+    head_and_length,
     integers,
     join,
+    length_prefix,
     row_sizes,
     text_words,
 )
@@ -62,15 +63,12 @@ from hudiformat.codec.avro.nodes import Array, Enum, Fixed, Map, Node, Nullable,
 from hudiformat.codec.avro.schema import avro_to_arrow, has_vectors
 from hudiformat.codec.conversion import convert_to_schema
 from hudiformat.codec.custom_types import store_vectors
-from hudiformat.errors import DataError, EncodeError, SchemaError
-from hudiformat.wire import INT32_MAX
+from hudiformat.errors import DataError, SchemaError
 
 _BYTES_OF_A_VALUE = 16  # an estimate, for the decision when kernels are loaded
-_FEW_BYTES = 1 << 16  # of a batch that is encoded without numpy
 _SPARE_BYTES = 64  # per row, for lengths, branches and varints that are longer than the Arrow values
 
 _Rows = TypeVar("_Rows", pa.RecordBatch, pa.Table, pa.RecordBatch | pa.Table)
-_LENGTH_SIZE = 4
 _DECIMAL_SIZE = 16
 _DTYPES = {"int": np.int32, "long": np.int64, "float": np.uint32, "double": np.uint64}
 _SIZES = {"float": 4, "double": 8}
@@ -80,7 +78,8 @@ _SIZES = {"float": 4, "double": 8}
 class ChunkLimits:
     """How many rows are encoded at a time: about *rows*, of at most *most_bytes* in Arrow's memory, or one row.
 
-    Without kernels, a batch of at most *few* rows is encoded without numpy, if its types are simple ones.
+    Without kernels, a batch of at most *few* rows is encoded without numpy, if it has exactly the schema's types, and
+    these are simple ones.
     """
 
     rows: int = 16384
@@ -156,18 +155,23 @@ def _encode_chunks(
     record, first, starts = parse_schema(schema_json), 0, []
     bytes_handled[0] += batch.num_rows * batch.num_columns * _BYTES_OF_A_VALUE
     writer = record_writer(schema_json, jit_setting(), is_late=bytes_handled[0] >= LOAD_AFTER)
+    if (
+        writer is None
+        and not len(parts.firsts)
+        and (records := _few_records(batch, schema_json, limits, framed=framed))
+    ):
+        return Output(0, head + records), np.array([len(head) + len(records)])
     total = 0 if writer is not None and batch.num_rows <= limits.rows else estimate_nbytes(batch)
     output = Output(total + batch.num_rows * _SPARE_BYTES if total else 0, head)
-    is_few = writer is None and batch.num_rows <= limits.few and total <= _FEW_BYTES and not len(parts.firsts)
     chunks = _chunks(batch, schema_json, total=total, limits=limits)
     for rows in map(store_vectors, chunks) if has_vectors(schema_json) else chunks:
         here = parts.in_rows(first, first + len(rows))
         first += len(rows)
-        if writer is not None and (begun := writer.append(rows, output, here, framed=framed)) is not None:
+        if (
+            writer is not None
+            and (begun := writer.append(rows, output, here, framed=framed, may_share=rows is not batch)) is not None
+        ):
             starts.append(begun)
-            continue
-        if is_few and (records := encode_few(rows, schema_json, framed=framed)) is not None:
-            output.append(content(records))
             continue
         cells: list[Cell] = []
         for index, (name, node) in enumerate(record.fields):
@@ -181,6 +185,15 @@ def _encode_chunks(
         starts.append(ends[here.firsts] + output.used)
         output.append(data)
     return output, np.concatenate([*starts, [output.used]])
+
+
+def _few_records(
+    batch: pa.RecordBatch | pa.Table, schema_json: str, limits: ChunkLimits, *, framed: bool
+) -> bytes | None:
+    """Return the records of a batch of few rows with exactly the schema's types; None if numpy has to encode them."""
+    if not 0 < batch.num_rows <= limits.few or not isinstance(batch, pa.RecordBatch):
+        return None
+    return encode_few(batch, schema_json, framed=framed) if batch.schema.equals(avro_to_arrow(schema_json)) else None
 
 
 def _chunks(
@@ -197,6 +210,9 @@ def _chunks(
     """
     target = avro_to_arrow(schema_json)
     if batch.schema.equals(target):  # then there is nothing to resolve
+        if 0 < batch.num_rows <= limits.rows and total <= limits.most_bytes and isinstance(batch, pa.RecordBatch):
+            yield batch
+            return
         for piece in _pieces(batch, limits.rows):
             yield from _split_large(piece, limits.most_bytes) if total > limits.most_bytes else (piece,)
         return
@@ -247,45 +263,6 @@ def _split_large(rows: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBat
             part = part.slice(0, part.num_rows // 2)
         yield part
         rows = rows.slice(part.num_rows)
-
-
-def length_prefix(lengths: Longs) -> Word:
-    """Return the cell of the length in front of each record.
-
-    Raises:
-        EncodeError: a record of 2 GiB or more.
-    """
-    return fixed_word(_big_endian_lengths(lengths).astype(np.uint64), _LENGTH_SIZE, None)
-
-
-def head_and_length(lengths: Longs, firsts: Longs, heads: Words) -> Reference:
-    """Return the cell of the length in front of each record, and before the length a head in the rows *firsts*.
-
-    For the lengths 1, 2 and 3, and heads of the rows 0 and 2, the bytes are
-
-        head 0     00 00 00 01     all twelve of them in row 0
-        ........   00 00 00 02     the last four in row 1
-        head 2     00 00 00 03     all twelve in row 2
-
-    Raises:
-        EncodeError: a record of 2 GiB or more.
-    """
-    table = np.empty(len(lengths), [("head", np.uint64), ("length", np.uint32)])
-    table["head"][firsts] = heads
-    table["length"] = _big_endian_lengths(lengths)
-    sizes = np.full(len(lengths), _LENGTH_SIZE, np.int64)
-    sizes[firsts] = table.itemsize
-    ends = np.arange(1, len(lengths) + 1, dtype=np.int64) * table.itemsize
-    return Reference(table.view(np.uint8), ends - sizes, sizes)
-
-
-def _big_endian_lengths(lengths: Longs) -> npt.NDArray[np.uint32]:
-    if int(lengths.max(initial=0)) > INT32_MAX:
-        raise EncodeError(
-            f"a record of {lengths.max()} bytes: expected less than 2 GiB, because Hudi's lengths are 32-bit"
-        )
-    swapped: npt.NDArray[np.uint32] = lengths.astype(np.uint32).byteswap()
-    return swapped
 
 
 def column_cells(node: Node, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:

@@ -1,7 +1,7 @@
 """Encode a few rows as Avro records without numpy, of which each call takes as long as some twenty values here.
 
-This is for rows of numbers, booleans, strings and bytes, nullable or not.  Whatever is unusual is left to the module
-encode, whose bytes these are.
+This is for rows of numbers, booleans, strings and bytes, nullable or not, whose types are exactly those of the schema.
+All else is left to the module encode, whose bytes these are.
 
 Two rows of a nullable string and an int, ("a", 1) and (null, 300):
 
@@ -24,8 +24,11 @@ import pyarrow.types as pat
 from hudiformat.codec.avro.nodes import Node, Nullable, Primitive, parse_schema
 from hudiformat.wire import int32
 
-_Values: TypeAlias = Callable[[list[Any], int, int], list[bytes]]
-"""From the buffers of an array, its offset and its length to the bytes of each value; those of a null do not count."""
+_Values: TypeAlias = Callable[[list[Any], int, int], list[bytes] | None]
+"""From the buffers of an array, its offset and its length to the bytes of each value; those of a null do not count.
+
+None stands for long texts.
+"""
 _Column: TypeAlias = tuple[_Values, bytes | None, bytes]
 """How values are encoded, and the bytes in front of a value and in place of null; None if no value may be null."""
 
@@ -38,9 +41,9 @@ def encode_few(rows: pa.RecordBatch, schema_json: str, *, framed: bool) -> bytes
     cells = []
     for array, (encode, full, empty) in zip(rows.columns, columns, strict=True):
         buffers, first, count = array.buffers(), array.offset, len(array)
-        if isinstance(array, pa.DictionaryArray):
-            return None  # one text that all rows share
         values = encode(buffers, first, count)
+        if values is None:
+            return None
         if array.null_count:
             if full is None:
                 return None  # encode raises the error
@@ -67,6 +70,9 @@ def _column_of(node: Node) -> _Column | None:
     if not isinstance(node, Primitive) or pat.is_decimal(node.arrow) or node.kind not in _ENCODERS:
         return None
     return _ENCODERS[node.kind], full, empty
+
+
+_MOST_TEXT = 1 << 16  # bytes of a column
 
 
 def _varint(value: int) -> bytes:
@@ -111,9 +117,11 @@ def _booleans(buffers: list[Any], first: int, count: int) -> list[bytes]:
     return [_SHORT[bits >> row & 1] for row in range(count)]
 
 
-def _texts(buffers: list[Any], first: int, count: int) -> list[bytes]:
+def _texts(buffers: list[Any], first: int, count: int) -> list[bytes] | None:
     offsets = unpack_from(f"<{count + 1}i", buffers[1], 4 * first)
     start = offsets[0]
+    if offsets[-1] - start > _MOST_TEXT:
+        return None
     data = b"" if buffers[2] is None else bytes(memoryview(buffers[2])[start : offsets[-1]])
     return [_varint(end - at << 1) + data[at - start : end - start] for at, end in pairwise(offsets)]
 

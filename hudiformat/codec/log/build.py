@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise, repeat
 
 import numpy as np
@@ -193,7 +194,18 @@ def _block_type(format: str, compression: str | None) -> tuple[BlockType, dict[s
 def _header(
     instant: str, schema: str, positions: Iterable[int] | None, base_instant: str | None, *, is_partial: bool
 ) -> BlockHeader:
+    if positions is None and base_instant is None:
+        return _plain_header(instant, schema, is_partial=is_partial)
     entries = {HeaderKey.INSTANT_TIME: instant, HeaderKey.SCHEMA: schema, **_positions(positions, base_instant)}
+    if is_partial:
+        entries[HeaderKey.IS_PARTIAL] = "true"
+    return BlockHeader(entries)
+
+
+@lru_cache(maxsize=16)
+def _plain_header(instant: str, schema: str, *, is_partial: bool) -> BlockHeader:
+    """Return the header of blocks without positions; the blocks of a writer share one, and its bytes."""
+    entries = {HeaderKey.INSTANT_TIME: instant, HeaderKey.SCHEMA: schema}
     if is_partial:
         entries[HeaderKey.IS_PARTIAL] = "true"
     return BlockHeader(entries)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudiformat.codec.avro import encode
-from hudiformat.codec.avro.cells import Constant, Reference, Word, join, row_sizes
+from hudiformat.codec.avro.cells import Constant, Reference, Word, head_and_length, join, length_prefix, row_sizes
 from hudiformat.codec.avro.decode import decode_records
 from hudiformat.codec.avro.encode import (
     CHUNK_LIMITS,
@@ -21,8 +21,6 @@ from hudiformat.codec.avro.encode import (
     encode_datums,
     encode_parts,
     encode_records,
-    head_and_length,
-    length_prefix,
 )
 from hudiformat.codec.avro.nodes import parse_schema
 from hudiformat.codec.avro.schema import arrow_to_avro, avro_to_arrow

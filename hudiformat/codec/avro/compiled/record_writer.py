@@ -30,13 +30,17 @@ class RecordWriter:
     prepare: Function
     write: Function
 
-    def append(self, rows: pa.RecordBatch, output: Output, parts: Parts, *, framed: bool) -> Longs | None:
+    def append(
+        self, rows: pa.RecordBatch, output: Output, parts: Parts, *, framed: bool, may_share: bool = True
+    ) -> Longs | None:
         """Append the records of *rows*, which have the schema's types, to *output*; return where the parts begin.
 
-        A column of texts may be a dictionary with one text.  If the result is None, nothing was appended, and the numpy
-        path has to encode the rows.
+        With *may_share* a column of texts may be a dictionary with one text.  If the result is None, nothing was
+        appended, and the numpy path has to encode the rows.
         """
-        shared = tuple(index for index, kind in enumerate(rows.schema.types) if pat.is_dictionary(kind))
+        shared: tuple[int, ...] = ()
+        if may_share:
+            shared = tuple(index for index, kind in enumerate(rows.schema.types) if pat.is_dictionary(kind))
         nodes = np.array(table_of(self.schema, shared))
         _, array = rows.__arrow_c_array__()  # keeps the buffers
         heads = _NONE if parts.heads is None else parts.heads.view(np.int64)
