@@ -191,9 +191,9 @@ def _few_records(
     batch: pa.RecordBatch | pa.Table, schema_json: str, limits: ChunkLimits, *, framed: bool
 ) -> bytes | None:
     """Return the records of a batch of few rows with exactly the schema's types; None if numpy has to encode them."""
-    if not 0 < batch.num_rows <= limits.few or not isinstance(batch, pa.RecordBatch):
+    if not 0 < batch.num_rows <= limits.few or not batch.schema.equals(avro_to_arrow(schema_json)):
         return None
-    return encode_few(batch, schema_json, framed=framed) if batch.schema.equals(avro_to_arrow(schema_json)) else None
+    return encode_few(one_batch(batch), schema_json, framed=framed)
 
 
 def _chunks(

@@ -49,6 +49,11 @@ def test_the_rows_of_a_slice_are_encoded(first: int) -> None:
     assert encode_few(part, SCHEMA, framed=True) == bytes(encode_records(part, SCHEMA, limits=BY_NUMPY))
 
 
+def test_the_rows_of_a_table_of_several_chunks_are_encoded() -> None:
+    table = pa.Table.from_batches([rows(), rows()])
+    assert encode_records(table, SCHEMA) == encode_records(table, SCHEMA, limits=BY_NUMPY)
+
+
 @pytest.mark.parametrize(
     "kind",
     [
