@@ -9,7 +9,7 @@ from hudiformat.codec.avro.compiled.memory import copy16, high_bits32, load64, s
 
 _HIGH = -0x7F7F7F7F7F7F7F80  # the highest bit of each of eight bytes
 _FOUR_BYTES = 0xFFFFFFFF
-_COPIED = 32  # bytes at a time
+_COPIED = 32  # the longest text that is copied without a loop
 _INLINE = 12  # the longest text that Arrow keeps in the view itself
 
 
@@ -19,15 +19,14 @@ def copy_text(target: int, source: int, length: int) -> int:
         copy16(target, source)
         copy16(target + 16, source + 16)
         return high_bits32(source) & ((1 << length) - 1)
-    last = length - _COPIED
-    every = high_bits32(source + last)
-    for done in range(0, last, _COPIED):
+    every = load64(source + length - 8)
+    for done in range(0, length - 8, 16):
         copy16(target + done, source + done)
-        copy16(target + done + 16, source + done + 16)
-        every |= high_bits32(source + done)
-    copy16(target + last, source + last)
-    copy16(target + last + 16, source + last + 16)
-    return every
+        every |= load64(source + done)
+        if done + 16 < length:
+            every |= load64(source + done + 8)
+    store64(target + length - 8, load64(source + length - 8))
+    return every & _HIGH
 
 
 def _below(count: int) -> int:
