@@ -29,6 +29,7 @@ from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import join_path
 from hudiformat.read.plan import SlicePlan
 from hudiformat.schema.partition_columns import PartitionColumns
+from hudiformat.spark.write.batches import list_files_by_few_tasks
 from hudiformat.spark.write.lookup.tagging import quote
 from hudiformat.spark.write.schema import has_time_of_day, spark_schema
 from hudiformat.storage.protocol import Storage
@@ -198,7 +199,8 @@ def read_files(spark: SparkSession, root: str, slices: Sequence[FileSlice], sche
         path = join_path(one.partition_path, str(_name(one)))
         by_reader.setdefault(_READERS[format_of(path)], []).append(start + path)
     reader = spark.read.schema(schema)
-    parts = [reader.format(name).options(**_OPTIONS.get(name, {})).load(paths) for name, paths in by_reader.items()]
+    with list_files_by_few_tasks(spark):
+        parts = [reader.format(name).options(**_OPTIONS.get(name, {})).load(paths) for name, paths in by_reader.items()]
     rows = reduce(DataFrame.unionByName, parts)
     floats = {one.name: _with_nan(quote(one.name), one.dataType) for one in schema if _has_floats(one.dataType)}
     return rows.withColumns(floats) if floats else rows

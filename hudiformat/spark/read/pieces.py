@@ -1,4 +1,4 @@
-"""The pieces of a query that are sent to tasks: one per file slice, or for change data one per write."""
+"""The pieces of a query that are sent to tasks: one file slice, or for change data one write."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ from hudiformat.read.scan import SliceQuery
 from hudiformat.spark.options import AS_OF, BEGIN, CDC, END, FILTER, INCREMENTAL, QUERY, SNAPSHOT, SourceOptions
 from hudiformat.storage.opening import open_storage
 
+_SIZE_OF_A_WRITE = 4 * 1024 * 1024
+"""Bytes that a write counts as when pieces are shared out to tasks; the sizes of its files are not known."""
+
 
 @dataclass(frozen=True)
 class SlicePiece:
@@ -28,6 +31,11 @@ class SlicePiece:
     path: str
     query: SliceQuery
     file_slice: FileSlice
+
+    @property
+    def size(self) -> int:
+        """Bytes of the files of the slice."""
+        return self.file_slice.size
 
     def read(self) -> Iterator[pa.RecordBatch]:
         """Read the rows in this process."""
@@ -43,6 +51,11 @@ class ChangePiece:
     write: Write
     columns: Sequence[str]
     filter: pc.Expression | None
+
+    @property
+    def size(self) -> int:
+        """Bytes that the write counts as; the sizes of its files are not known."""
+        return _SIZE_OF_A_WRITE
 
     def read(self) -> Iterator[pa.RecordBatch]:
         """Read the changes in this process."""
@@ -144,15 +157,13 @@ def _pieces(path: str, plan: SlicePlan) -> list[Piece]:
     return [SlicePiece(path, plan.query, one) for one in plan.slices]
 
 
-def read_piece(piece: object, target: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a piece in the schema that was declared to Spark.
-
-    If a query has no pieces, Spark runs one task with a partition that is no piece; it has no rows.
+def read_pieces(found: Sequence[Piece], target: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of the pieces of a task, one after the other, in the schema that was declared to Spark.
 
     Raises:
         DataError: a value does not fit the declared type.
     """
-    if isinstance(piece, SlicePiece | ChangePiece):
+    for piece in found:
         for batch in piece.read():
             yield _as_declared(batch.select(target.names), target)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
@@ -18,14 +19,12 @@ from hudiformat.spark.errors import reraise_task_errors
 from hudiformat.spark.options import AS_OF, COLUMNS, FILTER, QUERY, READ_OPTIMIZED, SNAPSHOT, SourceOptions
 from hudiformat.spark.read.by_name import find_by_name
 from hudiformat.spark.read.native import native_slices, prune_slices, pruning, read_files
-from hudiformat.spark.read.pieces import Piece, SlicePiece, every_column, pieces, read_piece
+from hudiformat.spark.read.pieces import Piece, SlicePiece, every_column, pieces, read_pieces
+from hudiformat.spark.read.tasks import share_out
 from hudiformat.spark.write.batches import tasks_at_once
 from hudiformat.spark.write.lookup.tagging import quote
 from hudiformat.spark.write.schema import arrow_schema, spark_schema
 from hudiformat.spark.write.workers import in_task
-
-_LARGEST_TASK, _SMALLEST_TASK = 128 * 1024 * 1024, 4 * 1024 * 1024
-"""Bytes of files: spark.sql.files.maxPartitionBytes and openCostInBytes."""
 
 
 @check_arguments
@@ -121,33 +120,12 @@ def _rows(spark: SparkSession, asked: SourceOptions, columns: list[str], conditi
 def _in_python(spark: SparkSession, found: Sequence[Piece], every: pa.Schema, columns: list[str]) -> DataFrame:
     """Return a data frame of the pieces *found*, which tasks read in Python."""
     kind = spark_schema(pa.schema([every.field(name) for name in columns]))
-    bins = _bins(found, tasks_at_once(spark))
-    numbers = spark.range(0, len(bins), 1, max(len(bins), 1))
-    return numbers.mapInArrow(in_task(_read, bins, arrow_schema(kind)), kind)
+    tasks = [pickle.dumps(one) for one in share_out(found, tasks_at_once(spark))]
+    numbers = spark.range(0, len(tasks), 1, max(len(tasks), 1))
+    return numbers.mapInArrow(in_task(_read, tasks, arrow_schema(kind)), kind)
 
 
-def _read(
-    bins: Sequence[Sequence[Piece]], target: pa.Schema, batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the pieces in the bins whose numbers are in *batches*."""
+def _read(tasks: Sequence[bytes], target: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of the pieces of the tasks whose numbers are in *batches*; only these are unpickled."""
     for number in (number for batch in batches for number in batch.column(0).to_pylist()):
-        for piece in bins[number]:
-            yield from read_piece(piece, target)
-
-
-def _bins(found: Sequence[Piece], tasks: int) -> list[list[Piece]]:
-    """Distribute the pieces over about *tasks* tasks, or over more if a task would read more than 128 MiB.
-
-    Source: org.apache.spark.sql.execution.datasources.FilePartition.maxSplitBytes.
-    """
-    sizes = [piece.file_slice.size if isinstance(piece, SlicePiece) else _SMALLEST_TASK for piece in found]
-    most = min(_LARGEST_TASK, max(_SMALLEST_TASK, sum(sizes) // max(tasks, 1)))
-    bins: list[list[Piece]] = []
-    room = 0
-    for piece, size in zip(found, sizes, strict=True):
-        if not bins or size > room:
-            bins.append([])
-            room = most
-        bins[-1].append(piece)
-        room -= size
-    return bins
+        yield from read_pieces(pickle.loads(tasks[number]), target)  # noqa: S301 - pickled by our own driver

@@ -31,7 +31,8 @@ from hudiformat.schema.table_schema import RowKeys, TableSchema
 from hudiformat.services.inline import before_write
 from hudiformat.spark.errors import hide_frames, hide_iterator_frames
 from hudiformat.spark.options import SourceOptions
-from hudiformat.spark.read.pieces import Piece, output_schema, pieces, read_piece
+from hudiformat.spark.read.pieces import Piece, output_schema, pieces, read_pieces
+from hudiformat.spark.read.tasks import UNKNOWN_TASKS, share_out
 from hudiformat.spark.source.messages import fit_batches, results_of
 from hudiformat.spark.source.partition_deleter import PartitionDeleter
 from hudiformat.spark.write.by_driver import key_cache
@@ -143,7 +144,7 @@ def _needs(version: str, feature: str) -> UnsupportedFeatureError:
 
 
 class HudiReader(PreparesWorker, DataSourceReader):
-    """The reader of a table, with one task for each piece of the query.
+    """The reader of a table; a task reads a large piece of the query, or several small ones.
 
     The pieces are planned before Spark calls ``partitions``: if that raises a NotImplementedError, and our
     UnsupportedFeatureError is one, Spark hides the error and reads one empty partition.
@@ -158,11 +159,12 @@ class HudiReader(PreparesWorker, DataSourceReader):
         return {"_target": self._target}
 
     def partitions(self) -> Sequence[InputPartition]:
-        return [InputPartition(piece) for piece in self._pieces]
+        return [InputPartition(one) for one in share_out(self._pieces, UNKNOWN_TASKS)]
 
     @hide_iterator_frames
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_piece(partition.value, self._target)
+        # A query without pieces has one task, whose partition Spark makes, with None as its value.
+        return read_pieces(partition.value or [], self._target)
 
 
 @dataclass

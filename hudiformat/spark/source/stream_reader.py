@@ -17,7 +17,8 @@ from hudiformat.errors import OptionError
 from hudiformat.read.incremental import Span, completion_times
 from hudiformat.spark.errors import hide_frames, hide_iterator_frames
 from hudiformat.spark.options import QUERY, START, SourceOptions
-from hudiformat.spark.read.pieces import pieces_within, read_piece
+from hudiformat.spark.read.pieces import pieces_within, read_pieces
+from hudiformat.spark.read.tasks import UNKNOWN_TASKS, share_out
 from hudiformat.spark.write.workers import PreparesWorker
 
 _STREAMED = ("incremental", "cdc")
@@ -73,11 +74,11 @@ class HudiStreamReader(PreparesWorker, DataSourceStreamReader, SupportsTriggerAv
         if start == end:
             return []
         found = pieces_within(self._options, Span(start[_OFFSET], end[_OFFSET]), self._target.names)
-        return [InputPartition(piece) for piece in found]
+        return [InputPartition(one) for one in share_out(found, UNKNOWN_TASKS)]
 
     @hide_iterator_frames
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_piece(partition.value, self._target)
+        return read_pieces(partition.value or [], self._target)
 
     def _newest(self) -> str | None:
         return max(completion_times(context_of(self._options.table()).state(), after=_BEFORE_ALL), default=None)

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 _LIMIT = "spark.sql.execution.arrow.maxBytesPerBatch"
 _NO_LIMIT = str(2**31 - 1)
 
+_LISTING_TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 _TASKS_PER_CORE, _ROWS_OF_A_TASK = 4, 250_000
 GATHERED_AT_ONCE = 4 * 1024 * 1024
 """Bytes of rows that one call works on; larger batches need fewer calls."""
@@ -115,6 +116,17 @@ def plan_shuffles_once(spark: SparkSession, rows: int) -> Iterator[None]:
     most = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     tasks = max(_TASKS_PER_CORE * tasks_at_once(spark), min(most, rows // _ROWS_OF_A_TASK))
     with _change_settings(spark, {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": str(tasks)}):
+        yield
+
+
+@contextmanager
+def list_files_by_few_tasks(spark: SparkSession) -> Iterator[None]:
+    """Make Spark look at the files of a data frame by some tasks for each core; without this, by a task for each file.
+
+    Source: org.apache.spark.util.HadoopFSUtils.parallelListLeafFiles, which runs a job for more than 32 paths.
+    """
+    tasks = min(int(spark.conf.get(_LISTING_TASKS) or 1), _TASKS_PER_CORE * tasks_at_once(spark))
+    with _change_settings(spark, {_LISTING_TASKS: str(tasks)}):
         yield
 
 
