@@ -61,7 +61,8 @@ def write_rows(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.Record
     """Write the rows of a task and yield the statistics of its files.
 
     If tasks open their own file groups, *batches* have the columns of *schema*, and rows with the same key follow each
-    other in the order in which they are combined.  Otherwise *batches* are packed, and sorted by file group.
+    other in the order in which they are combined.  Otherwise *batches* are packed, and sorted by file group; the values
+    of a file group are joined, since all that is done with a batch costs more than the rows of a small one.
     """
     with WriteTask(plan, write_token()) as task:
         if opens_groups(plan):
@@ -70,7 +71,7 @@ def write_rows(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.Record
         else:
             keyed = partial(_with_keys, RowKeys.of(plan.config), schema)
             for path, group, rows in unpack(batches):
-                for batch in _combine(map(keyed, rows), plan):
+                for batch in _combine(map(keyed, regroup_batches(rows)), plan):
                     kept = (
                         _delete_moved(task, path, batch) if batch.schema.get_field_index(DELETED_FROM) >= 0 else batch
                     )
@@ -91,7 +92,7 @@ def write_partitions(
     keyed = partial(_with_keys, keys, schema)
     with WriteTask(plan, write_token()) as task:
         for path, _, rows in unpack(batches):
-            for batch in _combine(regroup_batches(map(keyed, rows)), plan):
+            for batch in _combine(map(keyed, regroup_batches(rows)), plan):
                 stored = keys.drop_key_fields(batch.select(schema.arrow.names))
                 for located in task.tagger.locate(KeyedRows(stored, batch[KEY], pa.repeat(path, len(batch)))):
                     task.write(located)
