@@ -5,6 +5,7 @@
     python -m benchmarks.pages run.json ...                             # accepts them: benchmarks/results.json
     python -m benchmarks.shapes --memory --json memory.json             # and without --memory
     python -m benchmarks.pages --memory memory.json --disk disk.json    # accepts them: benchmarks/shapes.json
+    python -m benchmarks.lake_loader --json benchmarks/lake_loader.json # accepts it
     python -m benchmarks.pages                                          # draws the accepted ones again
 
 Needs matplotlib, the extra ``bench``.
@@ -21,13 +22,14 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.java import BEST
+from benchmarks.lake_results import draw_rounds, section
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ROOT = Path(__file__).parents[1]
 ACCEPTED, SIZES = ROOT / "benchmarks" / "results.json", ROOT / "benchmarks" / "sizes.json"
-TABLES = ROOT / "benchmarks" / "shapes.json"
+TABLES, LAKE = ROOT / "benchmarks" / "shapes.json", ROOT / "benchmarks" / "lake_loader.json"
 PAGE, IMAGES = ROOT / "docs" / "performance.md", ROOT / "docs" / "images"
 
 SHAPES = ("mixed", "narrow", "wide", "very wide", "strings", "nested", "nullable")
@@ -135,7 +137,7 @@ def growth(sizes: Sequence[Data]) -> list[str]:
     return lines
 
 
-def page(results: Data, sizes: Sequence[Data], shapes_of_tables: Data) -> str:
+def page(results: Data, sizes: Sequence[Data], shapes_of_tables: Data, lake: Data | None) -> str:
     """The page in Markdown."""
     return f"""# Performance
 
@@ -186,7 +188,7 @@ What the defaults cost: seconds of one insert of the shape `rows`, the best of s
 `gzip` is Hudi's default codec; `hoodie.parquet.compression.codec=zstd` chooses another one, which Hudi reads, too.
 A commit syncs its files to the disk before it completes; deltalake syncs none.
 
-## Commits
+{section(lake)}## Commits
 
 Upserts in one process, the table's age on the horizontal axis. hudiformat syncs each file, deltalake does not.
 
@@ -205,8 +207,13 @@ Each work in a process of its own; memory is above that of the interpreter and i
 """
 
 
-def draw(results: Data, sizes: Sequence[Data]) -> None:
-    """Draw the three plots.
+def loads() -> Data | None:
+    """The accepted results of the loads on Spark; None if there are none."""
+    return json.loads(LAKE.read_text("utf-8")) if LAKE.exists() else None
+
+
+def draw(results: Data, sizes: Sequence[Data], lake: Data | None) -> None:
+    """Draw the plots; that of *lake* if there are such results.
 
     Raises:
         ImportError: matplotlib is not installed; it is the extra ``bench``.
@@ -220,6 +227,7 @@ def draw(results: Data, sizes: Sequence[Data]) -> None:
         ("shapes", _shapes, results, 3.4),
         ("commits", _commits, results, 3.4),
         ("growth", _growth, sizes, 4.2),
+        *((("lake-loader", draw_rounds, lake, 3.4),) if lake is not None else ()),
     )
     with mpl.rc_context(plain):
         for name, plot, data, height in plots:
@@ -284,8 +292,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         of_tables |= {place: json.loads(path.read_text("utf-8")) for place, path in runs.items()}
         TABLES.write_text(json.dumps(of_tables, indent=1) + "\n", "utf-8")
     results, sizes = (json.loads(path.read_text("utf-8")) for path in (ACCEPTED, SIZES))
-    PAGE.write_text(page(results, sizes["sizes"], of_tables), "utf-8")
-    draw(results, sizes["sizes"])
+    lake = loads()
+    PAGE.write_text(page(results, sizes["sizes"], of_tables, lake), "utf-8")
+    draw(results, sizes["sizes"], lake)
     return 0
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -24,8 +22,8 @@ import pyarrow.parquet as pq
 import hudiformat as hf
 from benchmarks import pipeline_job
 from benchmarks.pipeline_job import FEW, FIRST, INSERT, QUERIES, ROWS, SMALL, SPREAD, TABLES, UPSERT
-from tests.conformance.hudi import ROOMY, ROOT, NoHudiError, RealHudi
-from tools.java import java_home
+from benchmarks.spark_tables import run_here
+from tests.conformance.hudi import NoHudiError, RealHudi
 
 ENGINES = {
     "functions": "hudiformat, functions",
@@ -92,12 +90,8 @@ def measured(engine: str, folder: Path, rounds: int) -> dict[str, Found]:
         finally:
             hudi.stop()
     else:
-        environ = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
-        environ |= {"JAVA_HOME": str(java_home()), "SPARK_SUBMIT_OPTS": ROOMY, "SPARK_LOCAL_IP": "127.0.0.1"}
-        words = [sys.executable, pipeline_job.__file__, *arguments]
-        printed = subprocess.run(
-            words, env=environ, capture_output=True, text=True, check=True, timeout=_LONGEST
-        ).stdout
+        here: dict[str, Found] = run_here(Path(pipeline_job.__file__), *arguments, timeout=_LONGEST)
+        return here
     found: dict[str, Found] = json.loads(printed.splitlines()[-1])
     return found
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -44,11 +45,16 @@ def prepare(folder: Path, count: int) -> None:
 
 def by_hudiformat(folder: Path, rounds: int, engine: str = "hudiformat") -> Found:
     """What hudiformat's layer takes, on the PySpark that is installed."""
+    return run_here(Path(spark_job.__file__), engine, str(folder), str(rounds), timeout=_LONGEST)
+
+
+def run_here(script: Path, *arguments: str, timeout: float) -> Any:
+    """Run a job on the PySpark that is installed; what it prints last, as JSON."""
     environ = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     environ |= {"JAVA_HOME": str(java_home()), "SPARK_SUBMIT_OPTS": ROOMY}
-    words = [sys.executable, spark_job.__file__, engine, str(folder), str(rounds)]
-    run = subprocess.run(words, env=environ, capture_output=True, text=True, check=True, timeout=_LONGEST)
-    return _last_line(run.stdout)
+    words = [sys.executable, str(script), *arguments]
+    run = subprocess.run(words, env=environ, capture_output=True, text=True, check=True, timeout=timeout)
+    return json.loads(run.stdout.splitlines()[-1])
 
 
 def by_hudi(folder: Path, rounds: int, engine: str = "hudi") -> Found:

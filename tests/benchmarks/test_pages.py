@@ -33,7 +33,7 @@ def run(
 
 def test_the_pages_are_those_of_the_accepted_results() -> None:
     results, sizes, tables = (json.loads(path.read_text()) for path in (pages.ACCEPTED, pages.SIZES, pages.TABLES))
-    assert pages.PAGE.read_text() == pages.page(results, sizes["sizes"], tables)
+    assert pages.PAGE.read_text() == pages.page(results, sizes["sizes"], tables, pages.loads())
     assert scale.PAGE.read_text() == scale.page(scale.Shape(), scale.Constants.of(sizes["sizes"]))
 
 
@@ -57,7 +57,7 @@ def test_a_later_run_replaces_the_cases_that_it_has(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_run_is_accepted_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
-    for name, path in {"ACCEPTED": "results.json", "PAGE": "performance.md", "IMAGES": "."}.items():
+    for name, path in {"ACCEPTED": "results.json", "PAGE": "performance.md", "IMAGES": ".", "LAKE": "none"}.items():
         monkeypatch.setattr(pages, name, tmp_path / path)
     given = tmp_path / "run.json"
     given.write_text(
