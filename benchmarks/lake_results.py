@@ -14,8 +14,8 @@ _COLOURS = {"hudiformat": "#1f6feb", "hudi": "#9aa4ae", "delta": "#8250df"}
 
 def markdown(found: dict[str, Any]) -> list[str]:
     """Return a row for each load and engine: seconds of rounds and queries, files, bytes and memory at the end."""
-    names = ("load", "engine", "first round, s", "later rounds, median, s", "all rounds, s", "files", "MB")
-    names = (*names, "memory, GB", "count, s", "sum, s")
+    of_rounds = ["first round, s", "later rounds, median, s", "all rounds, s", "files", "MB", "memory, GB"]
+    names = ["load", "engine", *of_rounds, "count, s", "sum, s"]
     lines = [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
     for load, engines in found["loads"].items():
         for engine, taken in engines.items():
