@@ -150,10 +150,11 @@ def measured(engine: str, folder: Path, load: Load) -> dict[str, Any]:
     jars = ":".join(map(str, delta_jars())) if engine == "delta" else ""
     script, arguments = Path(lake_loader_job.__file__), [engine, str(folder), load.operation, load.partition, jars]
     if engine == "hudiformat":
-        return run_here(script, *arguments, timeout=_LONGEST)
+        found: dict[str, Any] = run_here(script, *arguments, timeout=_LONGEST)
+        return found
     hudi = RealHudi()  # whose own session is not started
     try:
-        found: dict[str, Any] = json.loads(hudi.run_script(script, *arguments, timeout=_LONGEST).splitlines()[-1])
+        found = json.loads(hudi.run_script(script, *arguments, timeout=_LONGEST).splitlines()[-1])
     finally:
         hudi.stop()
     return found

@@ -76,7 +76,8 @@ def _read(engine: str, spark: SparkSession, path: str, query: str) -> DataFrame:
 
 def load(spark: SparkSession, engine: str, folder: Path, operation: str, partition: str) -> dict[str, Any]:
     """Write all rounds into a new table, then query it; the table is deleted."""
-    target, rounds = folder / engine, []
+    target = folder / engine
+    rounds: list[dict[str, float]] = []
     with Peak() as peak:
         for inputs in sorted(folder.glob("round-*")):
             # The first round fills the table: Hudi and hudiformat look no keys up for an insert.

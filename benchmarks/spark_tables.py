@@ -45,7 +45,8 @@ def prepare(folder: Path, count: int) -> None:
 
 def by_hudiformat(folder: Path, rounds: int, engine: str = "hudiformat") -> Found:
     """What hudiformat's layer takes, on the PySpark that is installed."""
-    return run_here(Path(spark_job.__file__), engine, str(folder), str(rounds), timeout=_LONGEST)
+    found: Found = run_here(Path(spark_job.__file__), engine, str(folder), str(rounds), timeout=_LONGEST)
+    return found
 
 
 def run_here(script: Path, *arguments: str, timeout: float) -> Any:

@@ -96,13 +96,17 @@ def test_spark_looks_at_many_files_by_few_tasks(spark: SparkSession, tmp_path: P
     table.insert(pa.table({"id": names, "ts": [1] * count, "p": names}, schema))
     setting = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
     before = spark.conf.get(setting)
-    spark.sparkContext.setJobGroup("listing", "a read of many files")
+    context: Any = spark.sparkContext
+    group = "spark.jobGroup.id"
+    group_before = context.getLocalProperty(group)
+    context.setJobGroup("listing", "a read of many files")
     try:
         rows = hudi_spark.read(spark, table.path)
     finally:
-        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
-    tracker = spark.sparkContext.statusTracker()
-    stages = [stage for job in tracker.getJobIdsForGroup("listing") for stage in tracker.getJobInfo(job).stageIds]
-    assert [tracker.getStageInfo(stage).numTasks for stage in stages] == [4 * spark.sparkContext.defaultParallelism]
+        context.setLocalProperty(group, group_before)
+    tracker = context.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup("listing")]
+    stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
+    assert [stage.numTasks for stage in stages if stage is not None] == [4 * context.defaultParallelism]
     assert spark.conf.get(setting) == before
     assert rows.count() == count
