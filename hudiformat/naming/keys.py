@@ -192,8 +192,7 @@ def paths_of_texts(texts: Sequence[pa.Array], fields: Sequence[str], *, hive_sty
     Raises:
         DataError: as for :func:`partition_paths`.
     """
-    first_rows, codes = _distinct_rows(texts)
-    distinct = zip(*(text.take(first_rows).to_pylist() for text in texts), strict=True)
+    distinct, codes = _distinct_rows(texts)
     paths = []
     for row in distinct:
         _refuse_placeholder(row, fields)
@@ -201,27 +200,25 @@ def paths_of_texts(texts: Sequence[pa.Array], fields: Sequence[str], *, hive_sty
     return pa.array(paths, pa.string()).take(codes)
 
 
-def _distinct_rows(texts: Sequence[pa.Array]) -> tuple[pa.Array, pa.Array]:
-    """Return the first row of each distinct combination of values, and for each row the index of its combination.
+def _distinct_rows(texts: Sequence[pa.Array]) -> tuple[list[tuple[str | None, ...]], pa.Array]:
+    """Return the distinct combinations of values in the order of their first rows, and the index of each row's.
 
     For the columns ["a", "b", "a"] and ["x", "x", "y"]:
 
         first column     codes [0, 1, 0]
         second column    codes * 2 + [0, 0, 1] = [0, 2, 1], numbered anew in the order of their first rows: [0, 1, 2]
-        result           first_rows [0, 1, 2], codes [0, 1, 2]
+        result           combinations [("a", "x"), ("b", "x"), ("a", "y")], codes [0, 1, 2]
     """
-    codes = _number(texts[0])
-    for text in texts[1:]:
-        more = _number(text)
-        # Codes stay below the number of rows, so that their product with another column's fits.
-        codes = _number(pa.array(codes * (int(more.max(initial=0)) + 1) + more))
-    first_rows = np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
-    return pa.array(first_rows), pa.array(codes)
-
-
-def _number(values: pa.Array) -> npt.NDArray[np.int64]:
-    """Return the number of each value, in the order in which the values first occur; null has one too."""
-    return np.asarray(values.dictionary_encode(null_encoding="encode").indices).astype(np.int64)
+    first, *others = (text.dictionary_encode(null_encoding="encode") for text in texts)
+    if not others:
+        return [(value,) for value in first.dictionary.to_pylist()], first.indices
+    codes = np.asarray(first.indices).astype(np.int64)
+    for other in others:
+        # Codes stay below the number of rows, so that their product with the number of another column's values fits.
+        both = pa.array(codes * len(other.dictionary) + np.asarray(other.indices)).dictionary_encode()
+        codes = np.asarray(both.indices).astype(np.int64)
+    first_rows = pa.array(np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1)))
+    return list(zip(*(text.take(first_rows).to_pylist() for text in texts), strict=True)), pa.array(codes)
 
 
 def escape_path_name(text: str) -> str:
