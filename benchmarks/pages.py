@@ -86,11 +86,16 @@ def shapes(results: Data) -> list[str]:
 
 
 def tables(found: Data) -> list[str]:
-    """A line for each step of each shape of tables: how many times faster than deltalake, and both peaks of memory."""
+    """A line for each step of each shape of tables: how many times faster than deltalake, and both peaks of memory.
+
+    With other contenders, how many times faster than each of these it is in memory.
+    """
     kinds = ("COPY_ON_WRITE", "MERGE_ON_READ")
+    others = list(dict.fromkeys(name for one in found["memory"] for name in one.get("others", {})))
+    titles = ["zstd, in memory: copy-on-write / merge-on-read", *(f"than {name}" for name in others)]
     lines = [
-        "| shape | step | zstd, in memory: copy-on-write / merge-on-read | defaults, on disk | MB | deltalake, MB |",
-        "|---|---|---|---|---|---|",
+        f"| shape | step | {' | '.join(titles)} | defaults, on disk | MB | deltalake, MB |",
+        "|---" * (5 + len(titles)) + "|",
     ]
     ratios = {
         place: {(one["shape"], one["step"], one["kind"]): one["ratio"] for one in found[place]} for place in _PLACES
@@ -100,6 +105,13 @@ def tables(found: Data) -> list[str]:
         cells = [
             " / ".join(f"{known[shape, step, kind]:.2f}" for kind in kinds if (shape, step, kind) in known)
             for known in ratios.values()
+        ]
+        of_step = [one for one in found["memory"] if (one["shape"], one["step"]) == (shape, step)]
+        cells[1:1] = [
+            " / ".join(
+                f"{one['others'][name] / one['seconds']:.2f}" for one in of_step if name in one.get("others", {})
+            )
+            for name in others
         ]
         own = " / ".join(_megabytes(peaks[shape, step, kind][0]) for kind in kinds if (shape, step, kind) in peaks)
         peer = next(peaks[shape, step, kind][1] for kind in kinds if (shape, step, kind) in peaks)
@@ -160,12 +172,14 @@ Hudi's own Java classes with their best flags; with numpy alone, and with the co
 
 ## Tables in one process
 
-What a Python user without Spark would pick instead is deltalake. Both play the same steps by turns; a number is how
-many times faster hudiformat is, so deltalake is the faster one where it is below 1. {shapes_of_tables["conditions"]}
+What a Python user without Spark would pick instead is deltalake. All play the same steps by turns; a number is how
+many times faster hudiformat is, so the other one is faster where it is below 1. pyiceberg finds the rows of an upsert or a
+delete by a condition that names each key. hudi-rs only reads: hudiformat has written its table, copy-on-write.
+{shapes_of_tables["conditions"]}
 
 ```text
-python -m benchmarks.shapes --memory     # with zstd, in memory: neither gzip nor fsync is in it
-python -m benchmarks.shapes              # by defaults, on disk
+python -m benchmarks.shapes --memory --with pyiceberg hudi-rs   # with zstd: neither gzip nor fsync is in it
+python -m benchmarks.shapes                                     # by defaults, on disk
 ```
 
 {chr(10).join(tables(shapes_of_tables))}

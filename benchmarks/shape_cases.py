@@ -21,6 +21,13 @@ Condition = tuple[str, str, Any]
 class ShapeTable(Protocol):
     """A table by any of the contenders; each call opens it anew."""
 
+    @property
+    def writes(self) -> bool:
+        """Whether the contender writes it; otherwise hudiformat does, and the time of writes does not count."""
+
+    def create(self) -> None:
+        """Create the table without rows."""
+
     def insert(self, rows: pa.Table) -> None:
         """Write rows whose keys are new, which is not checked."""
 

@@ -3,6 +3,7 @@
     python -m benchmarks.shapes                                    # six shapes, three rounds: ten minutes
     python -m benchmarks.shapes --memory --shape rows --json rows.json
     python -m benchmarks.shapes --shape merge refresh files --size 0.1   # LHBench's, at a tenth of their size
+    python -m benchmarks.shapes --with pyiceberg hudi-rs --size 0.1
     python -m benchmarks.shapes --option hoodie.parquet.compression.codec=snappy --kind COPY_ON_WRITE
 
 The contenders play the steps of a shape by turns in one process, and the best round of each counts.  In a last round,
@@ -10,6 +11,9 @@ which is not timed, each step runs in a process of its own that has the librarie
 above these is its peak.  Answers are compared.
 
 deltalake syncs no file, and keeps no record keys, bloom filters or row ids: what hudiformat does more is in its time.
+pyiceberg finds the rows of an upsert or a delete by a condition that names each key: the time grows
+faster than the number of keys.  hudi-rs only reads: hudiformat writes its table, copy-on-write, and its writes have no
+time.
 """
 
 from __future__ import annotations
@@ -28,17 +32,17 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-import deltalake
 import pyarrow as pa
-import pyarrow.compute as pc
 from rich.console import Console
 from rich.table import Table
 
-import hudiformat as hf
-from benchmarks.shape_cases import PUBLISHED, SHAPES, Condition, Shape, ShapeTable
+from benchmarks.shape_cases import PUBLISHED, SHAPES, Shape, ShapeTable
+from benchmarks.shape_tables import Delta, HudiRs, Iceberg, Ours
 from benchmarks.timing import peak_mb
 
 PEER = "deltalake"
+OTHERS = ("pyiceberg", "hudi-rs")
+"""Contenders that play if they are asked for."""
 KINDS = ("COPY_ON_WRITE", "MERGE_ON_READ")
 IN_MEMORY = Path("/dev/shm")
 CODEC, ZSTD = "hoodie.parquet.compression.codec", "zstd"
@@ -48,105 +52,11 @@ _WIDTH = 130
 
 
 @dataclass(frozen=True, slots=True)
-class Ours:
-    """A table of hudiformat at *path*, with the table type *kind*."""
-
-    path: Path
-    shape: Shape
-    kind: str
-    options: Mapping[str, str] = field(default_factory=dict)
-
-    def create(self) -> None:
-        """Create the table without rows."""
-        hf.create_table(
-            self.path,
-            name="shape",
-            schema=self.shape.schema,
-            record_key=["id"],
-            ordering=["ts"],
-            partition_by=self.shape.partition_by,
-            table_type=self.kind,
-            options=self.options,
-        )
-
-    def _open(self) -> hf.Table:
-        return hf.open_table(self.path, options=self.options)
-
-    def insert(self, rows: pa.Table) -> None:
-        """Write rows whose keys are new."""
-        self._open().insert(rows)
-
-    def upsert(self, rows: pa.Table) -> None:
-        """Write rows whose keys may be there."""
-        self._open().upsert(rows)
-
-    def delete(self, rows: pa.Table) -> None:
-        """Delete the keys of *rows*."""
-        self._open().delete(rows)
-
-    def count(self) -> int:
-        """Count all rows."""
-        return self._open().count()
-
-    def files(self) -> int:
-        """Plan a read of all rows; return how many base files and log files it has."""
-        return sum(len(one.file_names) for one in self._open().file_slices())
-
-    def read(self, columns: Sequence[str] | None = None, condition: Condition | None = None) -> pa.Table:
-        """Read the rows for which *condition* is true."""
-        names = self.shape.schema.names if columns is None else columns
-        return self._open().snapshot(columns=names, filter=None if condition is None else [condition])
-
-
-@dataclass(frozen=True, slots=True)
-class Delta:
-    """A table of deltalake at *path*, read by the Arrow dataset that it makes of a table."""
-
-    path: Path
-    shape: Shape
-
-    def create(self) -> None:
-        """Create the table without rows."""
-        schema = deltalake.Schema.from_arrow(self.shape.schema)
-        deltalake.DeltaTable.create(self.path, schema, partition_by=list(self.shape.partition_by))
-
-    def _open(self) -> deltalake.DeltaTable:
-        return deltalake.DeltaTable(self.path)
-
-    def insert(self, rows: pa.Table) -> None:
-        """Write rows whose keys are new."""
-        deltalake.write_deltalake(self.path, rows, mode="append")
-
-    def _merge(self, rows: pa.Table) -> deltalake.table.TableMerger:
-        same = " AND ".join(f"t.{name} = s.{name}" for name in ("id", *self.shape.partition_by))
-        return self._open().merge(rows, same, source_alias="s", target_alias="t")
-
-    def upsert(self, rows: pa.Table) -> None:
-        """Write rows whose keys may be there."""
-        self._merge(rows).when_matched_update_all().when_not_matched_insert_all().execute()
-
-    def delete(self, rows: pa.Table) -> None:
-        """Delete the keys of *rows*."""
-        self._merge(rows).when_matched_delete().execute()
-
-    def count(self) -> int:
-        """Count all rows."""
-        return int(self._open().to_pyarrow_dataset().count_rows())
-
-    def files(self) -> int:
-        """Plan a read of all rows; return how many data files it has."""
-        return len(self._open().file_uris())
-
-    def read(self, columns: Sequence[str] | None = None, condition: Condition | None = None) -> pa.Table:
-        """Read the rows for which *condition* is true."""
-        where = None if condition is None else pc.field(condition[0]) == condition[2]
-        names = None if columns is None else list(columns)
-        return self._open().to_pyarrow_dataset().to_table(columns=names, filter=where)
-
-
-@dataclass(frozen=True, slots=True)
 class ShapeRow:
-    """What a step took by hudiformat, in a table of type *kind*, and by deltalake: seconds, and MB at the peak."""
+    """What a step took by hudiformat, in a table of type *kind*, and by deltalake: seconds, and MB at the peak.
+
+    ``others`` are the seconds of the other contenders that did the step, by their names.
+    """
 
     shape: str
     step: str
@@ -155,6 +65,7 @@ class ShapeRow:
     peer_seconds: float
     peak_mb: float | None
     peer_peak_mb: float | None
+    others: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def ratio(self) -> float:
@@ -164,25 +75,36 @@ class ShapeRow:
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """Who plays the shape *shape*: deltalake, or hudiformat, which is named by the type of its table."""
+    """Who plays the shape *shape*: hudiformat is named by the type of its table."""
 
     shape: str
     size: float
     name: str
     options: Mapping[str, str] = field(default_factory=dict)
 
-    def table(self, folder: Path, shape: Shape) -> Ours | Delta:
+    def table(self, folder: Path, shape: Shape) -> ShapeTable:
         """Return its table in *folder*."""
         path = folder / self.name.lower()
+        if self.name == "hudi-rs":
+            return HudiRs(path, shape, self.options)
+        if self.name == "pyiceberg":
+            return Iceberg(path, shape)
         return Delta(path, shape) if self.name == PEER else Ours(path, shape, self.name, self.options)
 
 
 def compare(
-    name: str, size: float, *, kinds: Sequence[str], rounds: int, options: Mapping[str, str], place: Path | None
+    name: str,
+    size: float,
+    *,
+    kinds: Sequence[str],
+    rounds: int,
+    options: Mapping[str, str],
+    place: Path | None,
+    others: Sequence[str] = (),
 ) -> list[ShapeRow]:
     """Play the shape *name* by all contenders; tables are in a new folder of *place*, which is deleted."""
     shape = SHAPES[name](size)
-    contenders = [Contender(name, size, one, options) for one in (PEER, *kinds)]
+    contenders = [Contender(name, size, one, options) for one in (PEER, *kinds, *others)]
     best: dict[tuple[str, str], float] = {}
     for _ in range(rounds):
         answers: dict[str, list[pa.Table | int | None]] = {}
@@ -193,11 +115,11 @@ def compare(
                 taken, answers[one.name] = _play(table, shape)
             for done, seconds in taken.items():
                 best[one.name, done] = min(best.get((one.name, done), seconds), seconds)
-        for kind in kinds:
-            for step, found, expected in zip(shape.steps, answers[kind], answers[PEER], strict=True):
-                _check(f"{name}, {kind}, {step.name}", found, expected, shape.schema)
+        for one in contenders:
+            for step, found, expected in zip(shape.steps, answers[one.name], answers[PEER], strict=True):
+                _check(f"{name}, {one.name}, {step.name}", found, expected, shape.schema)
     peaks: dict[tuple[str, str], float | None] = {}
-    for one in contenders:
+    for one in contenders[: 1 + len(kinds)]:
         with _folder(place) as folder:
             one.table(folder, shape).create()
             for number, step in enumerate(shape.steps):
@@ -211,6 +133,7 @@ def compare(
             best[PEER, step.name],
             peaks[kind, step.name],
             peaks[PEER, step.name],
+            {one: best[one, step.name] for one in others if (one, step.name) in best},
         )
         for step in shape.steps
         for kind in kinds
@@ -227,13 +150,15 @@ def _folder(place: Path | None) -> Iterator[Path]:
 
 
 def _play(table: ShapeTable, shape: Shape) -> tuple[dict[str, float], list[pa.Table | int | None]]:
-    """Return the seconds of each step, and what it returned."""
+    """Return the seconds of each step, but of writes that another contender does, and what each step returned."""
     taken, answers = {}, []
     for step in shape.steps:
         gc.collect()
         start = time.perf_counter()
         answers.append(step.run(table))
-        taken[step.name] = time.perf_counter() - start
+        seconds = time.perf_counter() - start
+        if table.writes or answers[-1] is not None:
+            taken[step.name] = seconds
     return taken, answers
 
 
@@ -282,12 +207,15 @@ def peak_of(contender: Contender, step: int, folder: Path) -> float | None:
 def show(found: Sequence[ShapeRow], console: Console) -> None:
     """Print a row for each step and type of table."""
     table = Table()
-    for heading in ("shape", "step", "table", "s", f"{PEER}, s", "times faster", "MB", f"{PEER}, MB"):
+    others = list(dict.fromkeys(name for one in found for name in one.others))
+    headings = ("shape", "step", "table", "s", f"{PEER}, s", "times faster", "MB", f"{PEER}, MB")
+    for heading in (*headings, *(f"{name}, s" for name in others)):
         table.add_column(heading, justify="left" if heading in ("shape", "step", "table") else "right", no_wrap=True)
     for one in found:
         peaks = ("" if peak is None else f"{peak:,.0f}" for peak in (one.peak_mb, one.peer_peak_mb))
         times = f"{one.seconds:.3f}", f"{one.peer_seconds:.3f}", f"{one.ratio:.2f} x"
-        table.add_row(one.shape, one.step, one.kind.replace("_", "-").lower(), *times, *peaks)
+        rest = (f"{one.others[name]:.3f}" if name in one.others else "" for name in others)
+        table.add_row(one.shape, one.step, one.kind.replace("_", "-").lower(), *times, *peaks, *rest)
     console.print(table)
 
 
@@ -306,6 +234,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--size", type=float, default=1.0, help="all numbers of rows times this (%(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="the best of so many counts (%(default)s)")
+    parser.add_argument("--with", nargs="*", choices=OTHERS, default=[], dest="others", help="further contenders")
     parser.add_argument("--kind", nargs="*", choices=KINDS, default=list(KINDS))
     parser.add_argument("--option", nargs="*", type=_option, default=[], help="of the tables, as KEY=VALUE")
     parser.add_argument("--memory", action="store_true", help=f"tables in {IN_MEMORY}, base files with {ZSTD}")
@@ -320,7 +249,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console, found = Console(width=None if sys.stdout.isatty() else _WIDTH), []
     for name in asked.shape:
         place = IN_MEMORY if asked.memory else None
-        rows = compare(name, asked.size, kinds=asked.kind, rounds=asked.rounds, options=options, place=place)
+        how = {"kinds": asked.kind, "others": asked.others, "rounds": asked.rounds, "options": options}
+        rows = compare(name, asked.size, **how, place=place)
         show(rows, console)
         found += rows
     if asked.json is not None:

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from datetime import date
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 

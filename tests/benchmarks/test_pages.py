@@ -53,6 +53,22 @@ def test_a_later_run_replaces_the_cases_that_it_has(tmp_path: Path) -> None:
     assert pages.conditions(merged) == ["- `mixed`: machine: another", "- `wide`: machine: a fast one"]
 
 
+def test_tables_are_compared_with_the_other_contenders() -> None:
+    row = {"shape": "rows", "step": "all", "seconds": 2.0, "ratio": 0.5, "peak_mb": 10.0, "peer_peak_mb": None}
+    written = {"step": "insert", "others": {"pyiceberg": 4.0}}
+    memory = [
+        {**row, "kind": "COPY_ON_WRITE", "others": {"pyiceberg": 3.0, "hudi-rs": 1.0}},
+        {**row, "kind": "MERGE_ON_READ", "others": {"pyiceberg": 3.0, "hudi-rs": 1.0}},
+        {**row, "kind": "COPY_ON_WRITE", **written},
+    ]
+    lines = pages.tables({"memory": memory, "disk": []})
+    assert "| than pyiceberg | than hudi-rs |" in lines[0]
+    assert lines[2:] == [
+        "| rows | all | 0.50 / 0.50 | 1.50 / 1.50 | 0.50 / 0.50 |  | 10 / 10 |  |",
+        "| rows | insert | 0.50 | 2.00 |  |  | 10 |  |",
+    ]
+
+
 @only_long
 @pytest.mark.slow
 def test_a_run_is_accepted_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
