@@ -173,8 +173,8 @@ Hudi's own Java classes with their best flags; with numpy alone, and with the co
 ## Tables in one process
 
 What a Python user without Spark would pick instead is deltalake. All play the same steps by turns; a number is how
-many times faster hudiformat is, so the other one is faster where it is below 1. pyiceberg finds the rows of an upsert or a
-delete by a condition that names each key. hudi-rs only reads: hudiformat has written its table, copy-on-write.
+many times faster hudiformat is, so the other one is faster where it is below 1. pyiceberg finds the rows of an upsert
+or a delete by a condition that names each key. hudi-rs only reads: hudiformat has written its table, copy-on-write.
 {shapes_of_tables["conditions"]}
 
 ```text

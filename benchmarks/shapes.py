@@ -11,9 +11,8 @@ which is not timed, each step runs in a process of its own that has the librarie
 above these is its peak.  Answers are compared.
 
 deltalake syncs no file, and keeps no record keys, bloom filters or row ids: what hudiformat does more is in its time.
-pyiceberg finds the rows of an upsert or a delete by a condition that names each key: the time grows
-faster than the number of keys.  hudi-rs only reads: hudiformat writes its table, copy-on-write, and its writes have no
-time.
+pyiceberg finds the rows of an upsert or a delete by a condition that names each key.  hudi-rs only reads:
+hudiformat writes its table, copy-on-write, and its writes have no time.
 """
 
 from __future__ import annotations
