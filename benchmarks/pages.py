@@ -172,14 +172,12 @@ Hudi's own Java classes with their best flags; with numpy alone, and with the co
 
 ## Tables in one process
 
-What a Python user without Spark would pick instead is deltalake. All play the same steps by turns; a number is how
-many times faster hudiformat is, so the other one is faster where it is below 1. pyiceberg finds the rows of an upsert
-or a delete by a condition that names each key. hudi-rs only reads: hudiformat has written its table, copy-on-write.
-{shapes_of_tables["conditions"]}
+What a Python user without Spark would pick instead is deltalake. Both play the same steps by turns; a number is how
+many times faster hudiformat is, so deltalake is the faster one where it is below 1. {shapes_of_tables["conditions"]}
 
 ```text
-python -m benchmarks.shapes --memory --with pyiceberg hudi-rs   # with zstd: neither gzip nor fsync is in it
-python -m benchmarks.shapes                                     # by defaults, on disk
+python -m benchmarks.shapes --memory     # with zstd, in memory: neither gzip nor fsync is in it
+python -m benchmarks.shapes              # by defaults, on disk
 ```
 
 {chr(10).join(tables(shapes_of_tables))}
