@@ -64,6 +64,8 @@ UPDATED = 0.05
 """The share of the rows that are in log files of a merge-on-read table."""
 _CODEC = "zstd"
 _TIMEOUT = 1800
+_WIDTH = 180
+"""Characters of a line where the output is no terminal."""
 _DIGITS = 6
 """Digits of a float that are compared: engines add numbers up in any order."""
 
@@ -279,7 +281,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, help="write the results here")
     asked = parser.parse_args(arguments)
     found = compare(asked.scale, rounds=asked.rounds, numbers=asked.query, place=asked.place)
-    show(found, Console(width=None if sys.stdout.isatty() else 160))
+    show(found, Console(width=None if sys.stdout.isatty() else _WIDTH))
     if asked.json is not None:
         rows = [{**asdict(one), "ratio": one.ratio, "cpu_ratio": one.cpu_ratio} for one in found]
         asked.json.write_text(json.dumps(rows, indent=1) + "\n")
