@@ -250,17 +250,26 @@ def refuse_lost_base_file(
         StorageError: the base file is lost; with damage skipped, a warning.
     """
     instant = next((found for block in blocks if (found := block.base_instant_of_positions) is not None), None)
-    if instant is None:
-        return
-    name = f"{file_slice.file_id}_*_{instant}"
-    for done in load_timeline(storage, config).completed_writes:
+    name = None if instant is None else _name_of_base_file(storage, config, file_slice.file_id, instant)
+    if name is not None:
+        _report_lost(storage, join_path(file_slice.partition_path, name), "base file", "a log file", damage=damage)
+
+
+def _name_of_base_file(storage: Storage, config: TableConfig, file_id: str, instant: str) -> str | None:
+    """Return the name of the base file of a completed write; a pattern if its commit has been archived.
+
+    None if the active timeline has no such write, or another kind of file of it.
+    """
+    timeline = load_timeline(storage, config)
+    if timeline.first_active is None or instant < timeline.first_active:
+        return f"{file_id}_*_{instant}"
+    for done in timeline.completed_writes:
         content = _content(storage, config, done) if done.time == instant else None
         for stat in content.write_stats if isinstance(content, CommitMetadata) else ():
-            if stat.file_id == file_slice.file_id and isinstance(
-                parse_data_file(base_name(stat.path or "")), BaseFileName
-            ):
-                name = base_name(stat.path or "")
-    _report_lost(storage, join_path(file_slice.partition_path, name), "base file", "a log file", damage=damage)
+            name = base_name(stat.path or "")
+            if stat.file_id == file_id and isinstance(parse_data_file(name), BaseFileName):
+                return name
+    return None
 
 
 def _report_lost(storage: Storage, file: str, kind: str, namer: str, *, damage: DamageMode) -> None:

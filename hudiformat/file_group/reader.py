@@ -345,7 +345,7 @@ class SliceReader:
         rule = self.merge_rule()
         needed = self._schema_to_read(shown, rule)
         blocks = blocks_to_merge(self._blocks(storage, file_slice, needed), counts=self._counted)
-        if file_slice.base_file is None:
+        if file_slice.base_file is None and not self.incremental:  # whose slices have the files of some writes alone
             refuse_lost_base_file(storage, self.config, file_slice, blocks, damage=self.damage)
         if self.damage is DamageMode.SKIP:
             blocks = sound_blocks(blocks, storage, join_path(file_slice.partition_path, file_slice.file_id))
