@@ -146,7 +146,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
     },
     "A simulation would say something else": {
         f"simulation of {ANY}": "its rules are not played, so files and bytes would be wrong",
-        f"simulation of the file sink with {ANY}": "it has no rule for that, or each batch would need a plan of its own",
+        f"simulation of the file sink with {ANY}": "it has no rule for that, or needs a plan for each batch",
         "simulation of the file sink on a table": "it writes into a folder, and knows no tables",
         "simulation of a clustering of so many file groups": "a plan for each of them would take minutes and gigabytes",
         "a workload from a table without commits of rows": "there is nothing to take it from; a workload can be passed",

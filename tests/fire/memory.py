@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace, TracebackType
 
 import pyarrow as pa
@@ -66,11 +66,15 @@ def in_time_of(time: FakeTime) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file: its bytes, how many of them would survive a power cut, and when it was last written, in seconds."""
+    """A file: its bytes, how many of them would survive a power cut, and when it was last written, in seconds.
+
+    What is written to an open file goes to the one with its *inode*, whatever was synced meanwhile.
+    """
 
     data: bytes
     durable: int
     modified: float
+    inode: object = field(default_factory=object, compare=False, repr=False)
 
 
 class MemoryStorage:
@@ -80,6 +84,7 @@ class MemoryStorage:
         self.files = files
         self.time = time
         self.appends = appends
+        self.changing = threading.Lock()
         self.tears = False
         """Whether the next write is cut off half-way."""
         self.deleted: dict[str, File] = {}
@@ -167,8 +172,9 @@ class MemoryStorage:
     def sync_together(self, files: Sequence[OutputFile]) -> None:
         for file in files:
             file.sync()
-        for path, known in self.files.items():
-            self.files[path] = replace(known, durable=len(known.data))
+        with self.changing:  # threads write to other files meanwhile
+            for path, known in list(self.files.items()):
+                self.files[path] = replace(known, durable=len(known.data))
 
     def sync_deletions(self, path: str) -> None:
         self.deleted = {name: file for name, file in self.deleted.items() if name.rpartition("/")[0] != path}
@@ -197,7 +203,8 @@ class OpenFile:
         self._storage = storage
         self._path = path
         self._data = bytearray()
-        self._shown = storage.files.get(path)
+        known = storage.files.get(path)
+        self._inode = None if known is None else known.inode
         self._durable = 0
         self._closed = False
 
@@ -213,7 +220,8 @@ class OpenFile:
 
     def sync(self) -> None:
         self._durable = len(self._data)
-        self._show()
+        if self._storage.appends:
+            self._show()
 
     def close(self) -> None:
         if not self._closed and not self._storage.appends:
@@ -228,9 +236,13 @@ class OpenFile:
 
     def _show(self) -> None:
         """Show what has been written, unless the file has lost its name."""
-        if self._storage.files.get(self._path) is self._shown:
-            self._shown = File(bytes(self._data), self._durable, self._storage.time.now)
-            self._storage.files[self._path] = self._shown
+        storage = self._storage
+        with storage.changing:
+            known = storage.files.get(self._path)
+            if known is not None and known.inode is self._inode:
+                storage.files[self._path] = replace(
+                    known, data=bytes(self._data), durable=self._durable, modified=storage.time.now
+                )
 
     def __enter__(self) -> OpenFile:
         return self
