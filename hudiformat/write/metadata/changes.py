@@ -208,15 +208,20 @@ class MetadataChanges:
 def kept_files(rollbacks: Iterable[RollbackMetadata]) -> dict[str, list[WriteStat]]:
     """Return the log files of rolled-back writes that version 6 keeps, and the log files with blocks that hide theirs.
 
+    Those of one of the *rollbacks* are gone if a later one deletes their slice, as in a restore.
+
     Source: HoodieTableMetadataUtil.convertMetadataToRecords of a rollback, Hudi 1.2.0.
     """
-    found: defaultdict[str, list[WriteStat]] = defaultdict(list)
+    found: defaultdict[str, dict[str, WriteStat]] = defaultdict(dict)
     for rollback in rollbacks:
         for folder, partition in rollback.partition_metadata.items():
+            for path in partition.success_delete_files:
+                found[folder].pop(base_name(path), None)
             for files in (partition.rollback_log_files, partition.log_files_from_failed_commit):
                 for path, size in (files or {}).items():
-                    found[folder].append(WriteStat(path=join_path(folder, base_name(path)), file_size_in_bytes=size))
-    return dict(found)
+                    name = base_name(path)
+                    found[folder][name] = WriteStat(path=join_path(folder, name), file_size_in_bytes=size)
+    return {folder: list(stats.values()) for folder, stats in found.items() if stats}
 
 
 def _replaces_nothing(stat: WriteStat) -> bool:

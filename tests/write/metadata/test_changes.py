@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from hudiformat import Table
 from hudiformat.timeline.commit_metadata import CommitMetadata
 from hudiformat.timeline.rollbacks import RollbackMetadata, RollbackPartitionMetadata
-from hudiformat.write.metadata.changes import MetadataChanges
+from hudiformat.write.metadata.changes import MetadataChanges, kept_files
 from hudiformat.write.metadata.indexes import indexed_columns
 from hudiformat.write.metadata.metadata_table import MetadataTable
 from tests.metadata_tables import indexed_table
@@ -54,3 +55,22 @@ def test_files_of_rolled_back_writes_are_not_needed_either(tmp_path: Path) -> No
     assert changes(table).of_rollbacks([rollback], [], {}).deleted == {}
     listed = {second.instant: {"x": [gone, "other"]}}
     assert changes(table).of_rollbacks([rollback], [second.instant], listed).deleted == {"x": [gone, "other"]}
+
+
+def test_log_files_of_a_rollback_are_not_kept_if_the_same_restore_deletes_their_slice() -> None:
+    """In version 6 a rollback adds a log file to a slice, which the next rollback of the restore deletes."""
+    first = RollbackMetadata(
+        start_rollback_time="99",
+        time_taken_in_millis=1,
+        total_files_deleted=0,
+        commits_rollback=("3",),
+        partition_metadata={
+            "x": RollbackPartitionMetadata("x", (), rollback_log_files={"x/.g_2.log.2": 105, "x/.h_1.log.2": 105})
+        },
+    )
+    second = replace(
+        first, commits_rollback=("2",), partition_metadata={"x": RollbackPartitionMetadata("x", ("/t/x/.g_2.log.2",))}
+    )
+    kept = kept_files([first, second])
+    assert [stat.path for stat in kept["x"]] == ["x/.h_1.log.2"]
+    assert kept_files([second]) == {}
