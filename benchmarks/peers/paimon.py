@@ -116,7 +116,7 @@ class Paimon(Peer):
 
     def merge(self, table: Any) -> tuple[int, int]:
         half = WhenMatched.update({"v": "s.v"}, condition=f"s.id < '{CHANGED // 2:09d}'")
-        source, new = rows(0, CHANGED, v=1), WhenNotMatched.insert_all()
+        source, new = rows(0, CHANGED, v=1), WhenNotMatched(insert="*")
         merged = {"on": ["id"], "when_matched": [half], "when_not_matched": [new]}
         change(table, lambda update, _: update.merge_into(source, **merged))
         return read(table, ["id"]).num_rows, read(table, v=1).num_rows
