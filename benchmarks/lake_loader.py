@@ -35,7 +35,7 @@ from benchmarks.lake_loader_job import CODEC, KEY, ORDERING, PARTITION, SUMMED
 from benchmarks.lake_results import ENGINES, markdown
 from benchmarks.spark_tables import run_here
 from tests.conformance.hudi import RealHudi
-from tools.delta import delta_jars
+from tools.jars import DELTA
 
 ROUNDS = 19
 _AT_ONCE = 50_000
@@ -147,7 +147,7 @@ def measured(engine: str, folder: Path, load: Load) -> dict[str, Any]:
         NoHudiError: there is no PySpark 3.5 here.
         NoArtifactError: Delta's jars cannot be fetched.
     """
-    jars = ":".join(map(str, delta_jars())) if engine == "delta" else ""
+    jars = ":".join(map(str, DELTA.fetch())) if engine == "delta" else ""
     script, arguments = Path(lake_loader_job.__file__), [engine, str(folder), load.operation, load.partition, jars]
     if engine == "hudiformat":
         found: dict[str, Any] = run_here(script, *arguments, timeout=_LONGEST)

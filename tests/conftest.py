@@ -36,7 +36,7 @@ from tests.tables import Clock, GoldenTable, new_table, unpack
 from tools.browser import Browser
 from tools.chromium import NoChromiumError, installed_chromium
 from tools.environments import EnvironmentBuildError
-from tools.flink import flink_jars
+from tools.jars import FLINK
 from tools.hive_metastore import HiveMetastore, NoMetastoreError, hive_metastore
 from tools.java import java_home
 from tools.maven import NoArtifactError
@@ -323,7 +323,7 @@ def hudi(java: Path) -> Iterator[RealHudi]:
 def flink(hudi: RealHudi) -> JavaClass:
     """The classes of Flink's file sink, in the JVM of real Hudi; the jars are fetched on the first use."""
     try:
-        jars = flink_jars()
+        jars = FLINK.fetch()
     except NoArtifactError as error:
         missing_part(f"no Flink: {error}")
     return JavaClass(hudi, "FlinkSink", ROOT / "tests" / "conformance" / "flink_sink.java", jars)

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from hudiformat.cli.app import app
-from tools import chromium, environments, flink, install, java, maven, package, s3_server, venv
+from tools import chromium, environments, install, jars, java, maven, package, s3_server, venv
 
 pytestmark = pytest.mark.unmeasured
 ROOT = Path(__file__).parents[1]
@@ -265,38 +265,41 @@ def test_an_s3_server_that_does_not_answer_is_stopped(monkeypatch: pytest.Monkey
     assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
 
 
-def flink_central(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A Maven Central of one jar, with what is in it."""
+def jars_of_central(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[jars.Jars, Path]:
+    """Jars of which there is one, and a Maven Central that has it."""
     monkeypatch.setenv("HUDIFORMAT_CACHE", str(tmp_path / "cache"))
-    jar = tmp_path / "central" / "org" / "apache" / "flink" / "flink-a" / flink.VERSION / f"flink-a-{flink.VERSION}.jar"
+    some = jars.Jars("some", "org/some", "1.0", {"some-a": hashlib.sha256(b"classes").hexdigest()})
+    jar = tmp_path / "central" / "org" / "some" / "some-a" / "1.0" / "some-a-1.0.jar"
     jar.parent.mkdir(parents=True)
     jar.write_bytes(b"classes")
     monkeypatch.setattr(maven, "CENTRAL", (tmp_path / "central").as_uri())
-    monkeypatch.setattr(flink, "JARS", {"flink-a": hashlib.sha256(b"classes").hexdigest()})
-    return jar
+    return some, jar
 
 
-def test_flink_s_jars_are_fetched_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    central = flink_central(monkeypatch, tmp_path)
-    (jar,) = flink.flink_jars()
+def test_jars_are_fetched_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    some, central = jars_of_central(monkeypatch, tmp_path)
+    (jar,) = some.fetch()
     assert jar.read_bytes() == b"classes"
     central.unlink()
-    assert flink.flink_jars() == [jar]
+    assert some.fetch() == [jar]
     assert [path.name for path in jar.parent.iterdir()] == [jar.name]
 
 
 def test_a_jar_that_is_not_the_one_expected_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    flink_central(monkeypatch, tmp_path).write_bytes(b"others")
+    some, central = jars_of_central(monkeypatch, tmp_path)
+    central.write_bytes(b"others")
     with pytest.raises(maven.NoArtifactError, match="expected a file with SHA-256"):
-        flink.flink_jars()
+        some.fetch()
 
 
 def test_jars_that_cannot_be_fetched_say_why(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    flink_central(monkeypatch, tmp_path).unlink()
-    assert flink.main() == 1
+    jars_of_central(monkeypatch, tmp_path)[1].unlink()
+    assert jars.main(["flink"]) == 1
     assert "cannot fetch file://" in capsys.readouterr().err
+    assert jars.main(["other"]) == 1
+    assert capsys.readouterr().err == "expected one of flink, delta\n"
 
 
 _COMMANDS = """\
