@@ -36,8 +36,8 @@ from tests.tables import Clock, GoldenTable, new_table, unpack
 from tools.browser import Browser
 from tools.chromium import NoChromiumError, installed_chromium
 from tools.environments import EnvironmentBuildError
-from tools.jars import FLINK
 from tools.hive_metastore import HiveMetastore, NoMetastoreError, hive_metastore
+from tools.jars import FLINK
 from tools.java import java_home
 from tools.maven import NoArtifactError
 from tools.s3_server import NoS3ServerError, S3Server, s3_server
