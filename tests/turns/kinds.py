@@ -120,11 +120,14 @@ LAYOUTS = {
             "hoodie.datasource.write.partitionpath.field": "st.p",
         },
         has_structs=True,
+        # These procedures take the name of a table in the catalog alone, which cannot have such a table.
+        hudi_cannot=frozenset({"clean", "roll_back", "savepoint", "delete_savepoint", "restore"}),
     ),
     "orc": Layout(
-        # Hudi 1.2.0 on Spark fails in a compaction: "Not support write to Orc file".
+        # Hudi 1.2.0 on Spark fails in a compaction, "Not support write to Orc file", and in a clustering, ".orc format
+        # not supported yet".
         hudis={"hoodie.table.base.file.format": "ORC", "hoodie.compact.inline": "false"},
-        hudi_cannot=frozenset({"compact"}),
+        hudi_cannot=frozenset({"compact", "cluster"}),
         settings={"spark.sql.orc.enableVectorizedReader": "false"},
         has_dates=False,
         has_statistics=False,

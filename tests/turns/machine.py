@@ -230,10 +230,16 @@ class Machine:
         own = load_timeline(storage, load_table_config(storage))
         compacted = max((one.time for one in own.completed if one.action is Action.COMMIT), default="")
         by = self.but_hudi(side, can=(newest.completion_time or newest.time) > compacted)
-        if self.allowed(lambda: by.roll_back(newest.time)):
+        if self.allowed(lambda: by.roll_back(newest.time)) or self.was_begun(newest.time):
             self.forget([newest.time])
         if self.table()._context.state().in_clustering:  # the plan of a clustering stays, and both refuse updates then
             self.ours.cluster()
+
+    def was_begun(self, time: str) -> bool:
+        """Whether Hudi had begun to roll back this write before it failed: whoever comes next finishes it."""
+        if any(one.action in (Action.ROLLBACK, Action.RESTORE) for one in self.table().timeline.pending):
+            self.ours.clean()
+        return time not in self.instants()
 
     def savepoint(self, side: Side) -> None:
         newest = max(self.instants())
@@ -247,7 +253,8 @@ class Machine:
         target = self.chance.choice(self.savepoints())
         # Hudi 1.2.0 sets the metadata table up again, of some indexes only, and then finds no records of some keys.
         by = self.but_hudi(side, can=not self.kind.has_records)
-        if self.allowed(lambda: by.restore(target)):
+        later = [time for time in self.instants() if time > target]
+        if self.allowed(lambda: by.restore(target)) or (later and self.was_begun(max(later))):
             self.forget([time for time in self.expected.changes if time > target])
             self.theirs.may_archive = False
             if by is self.theirs:
