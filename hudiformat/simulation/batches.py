@@ -85,14 +85,13 @@ class Batches:
         Each task gets the same share of them.  It closes a file with the *piece* of so many rows after which the file
         is larger than the option says, or when it has been open for too long.
         """
-        row_bytes, seconds = self.row_bytes(batch), self.load.interval
-        full = -(-(int(options.file_size / row_bytes) + 1) // piece) * piece
+        row_bytes = self.row_bytes(batch)
+        by_size = -(-(int(options.file_size / row_bytes) + 1) // piece) * piece
+        share_open = min(options.rollover_interval / (self.load.interval * _SECOND), 1.0)
         found: list[StagedFile] = []
         for task in range(tasks):
-            left = (task + 1) * rows // tasks - task * rows // tasks
-            if options.rollover_interval < seconds * _SECOND:
-                full = min(full, max(int(left * options.rollover_interval / (seconds * _SECOND)), 1))
-            count = 0
+            left, count = (task + 1) * rows // tasks - task * rows // tasks, 0
+            full = min(by_size, max(int(left * share_open), 1))
             while left:
                 own = min(left, full)
                 name = f"{task:05d}-{count:05d}.{options.format.value}"

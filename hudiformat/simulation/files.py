@@ -212,7 +212,7 @@ def _refuse_unsupported(load: Workload, settings: Settings) -> None:
         "updates and deletes, as the file sink adds rows alone": load.updates > 0 or load.deletes > 0,
         "the trigger partition-time unless partitions are days": options.trigger is Trigger.PARTITION_TIME
         and not batches.is_by_day,
-        f"more than {_MOST_WAITING:,} files of tasks, of which files wait": options.holds and waiting > _MOST_WAITING,
+        f"more than {_MOST_WAITING:,} files of tasks, with the policy merge": options.holds and waiting > _MOST_WAITING,
     }
     for what, is_there in found.items():
         if is_there:

@@ -41,6 +41,13 @@ def test_files_roll_over_by_size_and_by_time() -> None:
     assert by_time.sizes.to_pydict() == {"bytes": [5_000_000], "files": [2]}
 
 
+def test_each_task_rolls_over_by_its_own_rows() -> None:
+    """Of five rows the first task gets two and the second three; nine tenths of these are one row and two."""
+    load = Workload(commits=1, rows=5, row_bytes=1.0, file_bytes=0, interval=600.0)
+    found = simulate(load, engine="files", tasks=2, options={"sink.rolling-policy.rollover-interval": "9 min"})
+    assert found.sizes.to_pydict() == {"bytes": [1, 2], "files": [3, 1]}
+
+
 def test_the_files_of_a_batch_are_merged() -> None:
     """The sizes of ten files of 3 bytes, packed to 10: three, three, three and one."""
     load = Workload(commits=2, rows=30, row_bytes=1.0, file_bytes=0)
@@ -148,7 +155,7 @@ def test_the_sink_itself_leaves_the_same_files(tmp_path: Path, options: dict[str
     [
         (Workload(updates=0.1), {}, "without updates and deletes"),
         (Workload(), {"sink.partition-commit.trigger": "partition-time"}, "unless partitions are days"),
-        (Workload(commits=6_000_000), MERGE, "of which files wait"),
+        (Workload(commits=6_000_000), MERGE, "files of tasks, with the policy merge"),
     ],
 )
 def test_what_the_sink_cannot_do_is_refused(load: Workload, options: dict[str, str], message: str) -> None:

@@ -93,7 +93,7 @@ def _regrouping(facts: Facts, *, of_next_plan: bool = False) -> _Regrouping:
     """
     own = facts.state.options.clustering
     options = replace(own, small_file_limit=facts.small, target_size=facts.target, most_groups=len(facts.slices))
-    slices_of, busy = dict(_by_partition(facts.slices)), facts.state.busy_groups
+    slices_of, busy = _by_partition(facts.slices), facts.state.busy_groups
     paths = sorted(slices_of)
     if of_next_plan:
         paths = sorted(chosen_partitions(own.selected or paths, own, facts.state.context.clock()))
