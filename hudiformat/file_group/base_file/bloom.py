@@ -30,6 +30,10 @@ _VERSION = -1
 _MURMUR = 1
 _M = np.uint32(0x5BD1E995)
 _SHARE_OF_HASHES = 0.53
+_MOST_KEYS = 120_000
+"""The largest filter is one of so many keys, as by Hudi's defaults: two filters of 60,000 keys each."""
+_POWER_OF_RATE = 8 / 9
+"""A filter still serves if its rate is at most this power of the rate of a new one: 1e-8 for 1e-9, 8 % for 6 %."""
 _MAX_HASHES = 1_000  # enough for a false positive rate of 1e-300
 _MASK = 0xFFFFFFFF
 _FEW, _LONG = 16, 1 << 9  # up to _FEW keys of more than _LONG bytes are hashed without arrays
@@ -107,13 +111,13 @@ class BloomFilter:
         return matches
 
     def fits(self, count: int, *, false_positive_rate: float = 1e-9) -> bool:
-        """Return whether this filter serves *count* keys: the rate may be ten times as high.
+        """Return whether this filter serves *count* keys: its rate of false positives may be a little higher.
 
         It may be a quarter larger than a filter of these keys alone.
         """
-        rate = (-math.expm1(-self.num_hashes * count / self.num_bits)) ** self.num_hashes
-        _, num_bits = _size(count, false_positive_rate)
-        return rate <= 10 * false_positive_rate and self.num_bits <= 1.25 * num_bits
+        num_hashes, num_bits = _size(count, false_positive_rate)
+        rate = _rate(count, num_hashes, num_bits) ** _POWER_OF_RATE
+        return _rate(count, self.num_hashes, self.num_bits) <= rate and self.num_bits <= 1.25 * num_bits
 
     def with_keys(self, keys: pa.Array) -> BloomFilter:
         """Return a filter of the same size with further keys."""
@@ -179,11 +183,28 @@ def _size(count: int, false_positive_rate: float) -> tuple[int, int]:
         30      43.1              the smallest filter, as Hudi sizes it
         16      50.0
         10      74.4
+
+    Of more than 120,000 keys the filter gets no larger, as whoever opens the file reads the text of the whole filter
+    with the footer: for a million keys that would be 8 MB.  The keys share the bits, by the number of hashes with the
+    fewest false positives::
+
+        keys       hashes  rate
+        120,000    16      1e-9
+        300,000    14      7e-5
+        1,000,000   4      6 %
     """
     smallest = math.ceil(-math.log2(false_positive_rate))
     num_hashes = math.ceil(smallest * _SHARE_OF_HASHES)
     share_of_ones = false_positive_rate ** (1 / num_hashes)  # among the bits of a full filter
-    return num_hashes, math.ceil(-num_hashes * max(count, 1) / math.log1p(-share_of_ones))
+    num_bits = math.ceil(-num_hashes * min(max(count, 1), _MOST_KEYS) / math.log1p(-share_of_ones))
+    if count > _MOST_KEYS:
+        num_hashes = min(num_hashes, max(round(num_bits / count * math.log(2)), 1))
+    return num_hashes, num_bits
+
+
+def _rate(count: int, num_hashes: int, num_bits: int) -> float:
+    """Return the rate of false positives of a filter that has *count* keys."""
+    return (-math.expm1(-num_hashes * count / num_bits)) ** num_hashes
 
 
 def _decode_base64(text: str) -> bytes:

@@ -187,7 +187,7 @@ _NO_EFFECT: tuple[tuple[str, str], ...] = (
     ("hoodie.hfile.*", "base files are Parquet or ORC"),
     ("hoodie.lance.*", "base files are Parquet or ORC"),
     ("hoodie.parquet.*", "it changes how a file is laid out, not what it holds"),
-    ("hoodie.*bloom.*", "bloom filters have Hudi's default size, and only save reading"),
+    ("hoodie.*bloom.*", "filters are as large as the keys need, up to 1 MB, and only save reading"),
     ("hoodie.*parallelism*", "work is divided by files"),
     ("hoodie.*storage.level", "nothing is cached between stages"),
     ("hoodie.*index.use.caching", "nothing is cached between stages"),

@@ -7,12 +7,13 @@ import struct
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudiformat.errors import CorruptTableError
-from hudiformat.file_group.base_file.bloom import BloomFilter, parse_filters
+from hudiformat.file_group.base_file.bloom import BloomFilter, _size, parse_filters
 from tests.effort import sample
 from tests.tables import NAMES, base_files
 
@@ -113,6 +114,23 @@ def test_the_size_follows_from_the_number_of_keys() -> None:
     assert (bloom.num_bits, bloom.num_hashes, len(bloom.bits)) == (50002, 16, 6251)
     loose = BloomFilter.of(pa.array(["k"]), false_positive_rate=0.5)
     assert (loose.num_bits, loose.num_hashes) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("count", "num_hashes"), [(120_000, 16), (200_000, 16), (300_000, 14), (1_000_000, 4), (9_000_000, 1)]
+)
+def test_a_filter_of_very_many_keys_gets_no_larger(count: int, num_hashes: int) -> None:
+    assert _size(count, 1e-9) == (num_hashes, 6_000_233)
+
+
+def test_many_keys_share_the_bits_of_the_largest_filter() -> None:
+    keys = pa.array(np.arange(400_000)).cast(pa.string())
+    bloom = BloomFilter.of(keys)
+    assert len(bloom.serialize()) < 1_000_100
+    assert bloom.might_contain(keys.slice(0, 20_000)).all()
+    others = bloom.might_contain(pc.binary_join_element_wise(keys.slice(0, 20_000), pa.scalar("x"), ""))
+    assert others.sum() < 40  # 1 of 1,400 is expected
+    assert [count for count in (300_000, 500_000, 2_000_000) if bloom.fits(count)] == [300_000, 500_000]
 
 
 def test_no_key_at_all() -> None:
