@@ -2,40 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudiformat.api.packages import import_package
 from hudiformat.conditions.polars_predicates import implied_by_predicate
-from hudiformat.errors import SchemaError
-from hudiformat.read.dataset import ScannableTable
-from hudiformat.read.time_travel import Moment
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.read.plain_files import divide_plain
+from hudiformat.read.plan import SlicePlan, TableSnapshot
+from hudiformat.read.scan import Batches
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-def lazy_frame(table: ScannableTable, *, as_of: Moment | None = None) -> pl.LazyFrame:
-    """Return a lazy frame of the rows of *table*: the newest ones at the time of each query, or those as of a moment.
+class DividedRows(Protocol):
+    """Rows that a lazy frame reads in two parts: Parquet files that Polars scans, and batches."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows."""
+
+    def divide(self, columns: Sequence[str], filter: pc.Expression | None) -> tuple[Sequence[str], Batches]:
+        """Return the paths of the files, and the *columns* of the other rows.
+
+        Rows for which *filter* is not true may be left out, but need not be.
+        """
+
+
+@dataclass(frozen=True)
+class SnapshotRows:
+    """The rows of a snapshot; see :class:`DividedRows`."""
+
+    snapshot: TableSnapshot
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows."""
+        return self.snapshot.reader.output_schema
+
+    def divide(self, columns: Sequence[str], filter: pc.Expression | None) -> tuple[Sequence[str], Batches]:
+        """Return the files that Polars reads with the same types, and the rows of the other slices."""
+        plan = self.snapshot.plan(columns, filter)
+        paths, others = _divide(plan, self.snapshot)
+        return paths, plan.query.batches(self.snapshot.state.storage, others)
+
+
+def lazy_frame(snapshot: TableSnapshot) -> pl.LazyFrame:
+    """Return a lazy frame of the rows of *snapshot*.
+
+    Polars itself scans Parquet files on this machine that have the rows as they are: it plans joins by their footers.
+    Of a table with partitions it gets only the files that a query needs, when the query runs.
 
     Raises:
         UnsupportedFeatureError: Polars is not installed, or is older than 1.28.
 
-    Source: polars.io.plugins.register_io_source.
+    Source: polars.scan_parquet, polars.io.plugins.register_io_source.
     """
-    polars, plugins = (import_package(name, extra="polars") for name in ("polars", "polars.io.plugins"))
-    schema = table.scan(as_of=as_of).schema
-    found: pl.LazyFrame = plugins.register_io_source(
-        _source(table, as_of, schema), schema=polars.DataFrame(schema.empty_table()).schema
-    )
+    polars, _ = (import_package(name, extra="polars") for name in ("polars", "polars.io.plugins"))
+    if snapshot.reader.config.partition_fields:
+        return frame_of(SnapshotRows(snapshot))
+    paths, others = _divide(snapshot.plan(), snapshot)
+    plain = [_scan(paths)] if paths else []
+    rest = [frame_of(SnapshotRows(replace(snapshot, slices=others)))] if others or not paths else []
+    found: pl.LazyFrame = polars.concat([*plain, *rest])
     return found
 
 
-def _source(table: ScannableTable, as_of: Moment | None, schema: pa.Schema) -> Callable[..., Iterator[pl.DataFrame]]:
+def frame_of(rows: DividedRows) -> pl.LazyFrame:
+    """Return a lazy frame that asks *rows* for what each query needs."""
+    plugins = import_package("polars.io.plugins", extra="polars")
+    found: pl.LazyFrame = plugins.register_io_source(_source(rows), schema=_polars_schema(rows.schema))
+    return found
+
+
+def _source(rows: DividedRows) -> Callable[..., Iterator[pl.DataFrame]]:
     """Return the function that Polars calls for each query."""
+    schema = rows.schema
 
     def source(
         with_columns: list[str] | None,
@@ -48,31 +97,49 @@ def _source(table: ScannableTable, as_of: Moment | None, schema: pa.Schema) -> C
         names = list(schema.names) if with_columns is None else with_columns
         read = names if predicate is None else list(dict.fromkeys([*names, *predicate.meta.root_names()]))
         # A limit is one on the rows before the predicate: head(n) and then filter(p).
-        pushed = None if predicate is None or n_rows is not None else implied_by_predicate(predicate, schema)
-        scan = table.scan(as_of=as_of, columns=read, filter=pushed)
-        _refuse_other_columns(scan.schema, schema)
+        early = None if n_rows is not None else predicate
+        paths, others = rows.divide(read, None if early is None else implied_by_predicate(early, schema))
         left = n_rows
-        with closing(scan.batches()) as batches:
-            for batch in batches:
-                if left is not None and left <= 0:
+        with closing(others) as batches:
+            for frame in chain(_plain_frames(paths, read, early, n_rows), map(pl.DataFrame, batches)):
+                kept = frame if left is None else frame.head(left)
+                left = None if left is None else left - kept.height
+                yield (kept if predicate is None else kept.filter(predicate)).select(names)
+                if left == 0:
                     return
-                frame = pl.DataFrame(batch if left is None else batch.slice(0, left))
-                left = None if left is None else left - frame.height
-                yield (frame if predicate is None else frame.filter(predicate)).select(names)
 
     return source
 
 
-def _refuse_other_columns(found: pa.Schema, expected: pa.Schema) -> None:
-    """Refuse columns that have got another type since the frame was made, which Polars would take for the old one.
+def _plain_frames(
+    paths: Sequence[str], columns: Sequence[str], predicate: pl.Expr | None, limit: int | None
+) -> Iterator[pl.DataFrame]:
+    """Yield the *columns* of the rows of files for which *predicate* is true, at most *limit* rows."""
+    if not paths:
+        return
+    found = _scan(paths)
+    found = (found if predicate is None else found.filter(predicate)).select(columns)
+    found = found if limit is None else found.head(limit)
+    if hasattr(found, "collect_batches"):  # from Polars 1.34 on
+        yield from found.collect_batches(lazy=True)
+    else:
+        yield found.collect()
 
-    Raises:
-        SchemaError: a column has another type.
-    """
-    for field in found:
-        if field.type != (kind := expected.field(field.name).type):
-            raise SchemaError(
-                f"column {field.name}: expected {kind}, as when the lazy frame was made, found {field.type}; "
-                "make the lazy frame again",
-                column=field.name,
-            )
+
+def _divide(plan: SlicePlan, snapshot: TableSnapshot) -> tuple[list[str], Sequence[FileSlice]]:
+    """Divide the slices of *plan*: into files that Polars reads with the same types as Arrow, and others."""
+    paths, others = divide_plain(plan, snapshot.state.storage)
+    names = plan.query.schema.names
+    if paths and _scan(paths).select(names).collect_schema() != _polars_schema(plan.query.schema):
+        return [], plan.slices
+    return paths, others
+
+
+def _scan(paths: Sequence[str]) -> pl.LazyFrame:
+    import polars as pl  # noqa: PLC0415 - only for those who have it
+
+    return pl.scan_parquet(list(paths), glob=False, hive_partitioning=False)
+
+
+def _polars_schema(schema: pa.Schema) -> Any:
+    return import_package("polars", extra="polars").DataFrame(schema.empty_table()).schema

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from hudiformat.api.history import history
 from hudiformat.api.html import html_of_table
+from hudiformat.api.lazy import lazy_frame
 from hudiformat.api.packages import import_package
 from hudiformat.api.stats import SMALL_FILE_LIMIT, slice_stats
 from hudiformat.arguments import check_arguments
@@ -29,6 +30,7 @@ from hudiformat.read.plan import (
     plan_snapshot,
     read_or_plan_again,
     slice_reader,
+    take_snapshot,
 )
 from hudiformat.read.scan import Scan, first_rows
 from hudiformat.read.time_travel import Moment
@@ -167,9 +169,7 @@ class ReadableTable:
         Raises:
             UnsupportedFeatureError: Polars is not installed, or is older than 1.28.
         """
-        from hudiformat.api.lazy import lazy_frame  # noqa: PLC0415 - pyarrow.dataset imports pandas
-
-        return lazy_frame(self, as_of=as_of)
+        return lazy_frame(take_snapshot(self._context, as_of))
 
     def dataset(self, as_of: Moment | None = None) -> TableDataset:
         """Return the table as an Arrow dataset: DuckDB, Polars and others push columns and filters down to it.
@@ -190,14 +190,19 @@ class ReadableTable:
     ) -> duckdb.DuckDBPyRelation:
         """Return a DuckDB relation, in *connection* or DuckDB's default one, that pushes filters and columns down.
 
-        With *columns* or *filter*, which are as for :meth:`scan`, the relation can be read only once.
+        The rows are those of this moment, or as of an earlier one.  With *columns* or *filter*, which are as for
+        :meth:`scan`, the relation can be read only once.
 
         Raises:
             UnsupportedFeatureError: DuckDB is not installed.
         """
-        is_chosen = columns is not None or filter is not None
-        rows = self.scan(as_of=as_of, columns=columns, filter=filter).reader() if is_chosen else self.dataset(as_of)
-        return (connection or import_package("duckdb", extra="duckdb")).from_arrow(rows)
+        package = import_package("duckdb", extra="duckdb")
+        found = package.connect(":default:") if connection is None else connection
+        if columns is not None or filter is not None:
+            return found.from_arrow(self.scan(as_of=as_of, columns=columns, filter=filter).reader())
+        from hudiformat.api.relation import relation_of  # noqa: PLC0415 - pyarrow.dataset imports pandas
+
+        return relation_of(take_snapshot(self._context, as_of), found)
 
     @check_arguments
     def file_slices(self, partition: str | None = None, *, as_of: Moment | None = None) -> list[FileSlice]:

@@ -39,7 +39,8 @@ def query(
     *storage_options*: ``from './trips'``, ``from 's3://bucket/trips'``, ``from 'hive://host:9083/db.trips'``.  Names of
     files, such as ``'rows/*.parquet'``, and other names are DuckDB's.  *as_of* is for all tables of the query.
 
-    Columns and filters are pushed down.  The tables become views of *connection*, by default a new one in memory.
+    Columns and filters are pushed down, and DuckDB itself scans Parquet files on this machine that need no merging.
+    The tables become views of *connection*, by default a new one in memory, with the rows of this moment.
 
     Raises:
         ArgumentError: *sql* is not one query of DuckDB's.
@@ -53,7 +54,7 @@ def query(
     try:
         for name in sorted(filter(is_path, _tables_of(sql, package.connect()))):
             opened = open_table(name, options=options, storage_options=storage_options)
-            found.register(name, opened.dataset(as_of))
+            found.register(name, opened.to_duckdb(found, as_of=as_of))
         rows: duckdb.DuckDBPyRelation = found.sql(sql)
     except package.Error as error:
         raise ArgumentError(f"sql: expected a query of DuckDB's, found {sql!r}: {error}", argument="sql") from error

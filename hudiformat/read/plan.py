@@ -91,6 +91,48 @@ class ChangePlan:
         return self.reader.changes(self.writes, self.columns, self.filter)
 
 
+@dataclass(frozen=True, slots=True)
+class TableSnapshot:
+    """The file slices of a table at one moment, of which any number of queries are planned, now or later."""
+
+    state: TableState
+    reader: SliceReader
+    slices: Sequence[FileSlice]
+
+    def plan(self, columns: Sequence[str] | None = None, filter: Filter | None = None) -> SlicePlan:
+        """Plan a query of these slices.
+
+        Indexes that describe the newest rows alone are used while there are no newer ones.
+
+        Raises:
+            SchemaError: the table has no such column.
+        """
+        condition = None if filter is None else as_filter(filter, self.reader.output_schema)
+        query, slices = SliceQuery(self.reader, columns, condition), list(self.slices)
+        if (pruner := _pruner(self.reader, condition)) is not None:
+            paths = set(pruner.holding(list(dict.fromkeys(one.partition_path for one in slices))))
+            slices = [one for one in slices if one.partition_path in paths]
+        return _plan_slices(self.state, query, slices, is_later=True)
+
+
+def take_snapshot(context: TableContext, as_of: Moment | None = None) -> TableSnapshot:
+    """Return the snapshot of a table as of a moment or now.
+
+    Raises:
+        TableError, StorageError: as for :func:`plan_snapshot`.
+    """
+
+    def take(state: TableState, listed: ListedFiles) -> TableSnapshot:
+        refuse_unreadable(state.config)
+        reader = slice_reader(state, as_of)
+        slices = state.slices(as_of=reader.as_of, listed=listed)
+        if reader.as_of is not None:
+            refuse_cleaned(state, slices, reader.as_of, None)
+        return TableSnapshot(state, reader, slices)
+
+    return run_on_stable_state(context, take, of_the_past=as_of is not None)
+
+
 def slice_reader(state: TableState, as_of: Moment | None = None) -> SliceReader:
     """Return a reader of single file slices, as of a moment or now; it can be pickled for other processes.
 
@@ -268,11 +310,15 @@ def read_or_plan_again(
     raise AssertionError("the last attempt returns or raises")
 
 
-def _plan_slices(state: TableState, query: SliceQuery, slices: list[FileSlice]) -> SlicePlan:
-    """Return the plan of a query, without the slices that indexes and statistics rule out."""
+def _plan_slices(state: TableState, query: SliceQuery, slices: list[FileSlice], *, is_later: bool = False) -> SlicePlan:
+    """Return the plan of a query, without the slices that indexes and statistics rule out.
+
+    *is_later* says that *state* may have been overtaken since it was read.
+    """
     pruner = _pruner(query.reader, query.filter)
     if pruner is not None:
-        slices = drop_skipped(state, slices, pruner, with_logs=query.with_logs, is_newest=query.is_newest)
+        is_newest = query.is_newest and (not is_later or state.again() is state)
+        slices = drop_skipped(state, slices, pruner, with_logs=query.with_logs, is_newest=is_newest)
     require_sources(state.storage, slices)
     return SlicePlan(query, slices)
 

@@ -1,0 +1,140 @@
+"""Base files that another reader of Parquet, or of ORC, reads with the same result as a query of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudiformat.codec.conversion import has_wrong_label
+from hudiformat.file_group.base_file.format import format_of
+from hudiformat.file_group.base_file.orc import ORC
+from hudiformat.file_group.base_file.parquet import PARQUET
+from hudiformat.file_group.bootstrap.sources import find_source
+from hudiformat.file_group.damage import DamageMode
+from hudiformat.file_group.reader import SliceReader
+from hudiformat.file_group.renamed_columns import stored_schema_of
+from hudiformat.file_group.slices import FileSlice
+from hudiformat.naming.file_names import join_path
+from hudiformat.read.plan import SlicePlan
+from hudiformat.schema.partition_columns import PartitionColumns
+from hudiformat.storage.local import LocalStorage
+from hudiformat.storage.protocol import Storage
+
+FEW_FILES = 32
+_LEAST_BYTES = 1 << 20
+"""More files than few are handed over if they have so many bytes on average: each is opened here first."""
+_GLOB = frozenset("*?[]{}\\")
+
+
+def divide_plain(plan: SlicePlan, storage: Storage) -> tuple[list[str], list[FileSlice]]:
+    """Divide the slices of a plan without a filter by who reads them.
+
+    Return the absolute paths of Parquet files on this machine, which have the rows of their slices, and all columns of
+    the query with their types, and the slices that have to be read here.  Writers of base files write no bound that
+    leaves NaN out, so that a reader may skip row groups by its own order of numbers.
+
+    Raises:
+        CorruptTableError: a base file is damaged.
+        StorageError: a base file cannot be read.
+    """
+    reader, columns = plan.query.reader, plan.query.schema
+    sizes = [0 if one.base_file is None else one.base_file.size for one in plan.slices]
+    are_large = len(sizes) <= FEW_FILES or sum(sizes) >= _LEAST_BYTES * len(sizes)
+    if not isinstance(storage, LocalStorage) or not are_large or reader.times is not None:
+        return [], list(plan.slices)
+    paths: list[str] = []
+    others: list[FileSlice] = []
+    for one in plan.slices:
+        path = None if one.log_files else _path_as_shown(reader, storage, one, columns)
+        if path is None:
+            others.append(one)
+        else:
+            paths.append(path)
+    return paths, others
+
+
+def _path_as_shown(reader: SliceReader, storage: Storage, file_slice: FileSlice, columns: pa.Schema) -> str | None:
+    """Return the absolute path of the base file if any reader of Parquet finds what a query of *columns* finds."""
+    stored = stored_columns(reader, storage, file_slice, columns.names)
+    if stored is None or file_slice.base_file is None or (stored.names, stored.types) != (columns.names, columns.types):
+        return None
+    path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
+    absolute = f"{storage.root}/{path}"
+    if format_of(path) is not PARQUET or _GLOB.intersection(absolute):
+        return None
+    with PARQUET.open(storage, path) as base:
+        return absolute if base.dates.columns.isdisjoint(columns.names) else None
+
+
+def stored_columns(
+    reader: SliceReader, storage: Storage, file_slice: FileSlice, columns: Sequence[str]
+) -> pa.Schema | None:
+    """Return the stored columns of a slice's base file, if a query of *columns* returns the same names and values.
+
+    A column that the file lacks, which is null in the query, is left out; types may differ from the query's.  The
+    result is None if the file alone is not enough: columns have been renamed or have wrong labels, partition columns
+    come from the path, or the file is of another format.  Log files are ignored.
+
+    Raises:
+        CorruptTableError: the base file is damaged.
+        StorageError: the base file cannot be read.
+    """
+    if file_slice.base_file is None or reader.damage is DamageMode.SKIP:
+        return None
+    path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
+    if find_source(storage, path) is not None or format_of(path) not in (PARQUET, ORC):  # the rows are in one file
+        return None
+    shown = reader.project(columns)
+    if stored_schema_of(storage, path, shown, reader.history) is not None:
+        return None
+    found = _columns_of_parquet if format_of(path) is PARQUET else _columns_of_orc
+    return found(storage, path, shown, reader.partition_columns, file_slice.partition_path)
+
+
+def _columns_of_parquet(
+    storage: Storage, path: str, shown: pa.Schema, of_paths: PartitionColumns, partition_path: str
+) -> pa.Schema | None:
+    with PARQUET.open(storage, path) as base:
+        nulls = [name for name in of_paths.fields if of_paths.is_default(name, partition_path)]
+        hidden = of_paths.fields if of_paths.dropped else [name for name in nulls if not _is_null(base.file, name)]
+        return _same_columns(base.schema, shown, of_paths, hidden)
+
+
+def _columns_of_orc(
+    storage: Storage, path: str, shown: pa.Schema, of_paths: PartitionColumns, partition_path: str
+) -> pa.Schema | None:
+    with ORC.open(storage, path) as base:
+        plain = base.plain_schema
+        others = set(base.schema.names) - set(plain.names)
+        if not others.isdisjoint(shown.names):
+            return None
+        nulls = [name for name in of_paths.fields if of_paths.is_default(name, partition_path)]
+        return _same_columns(plain, shown, of_paths, of_paths.fields if of_paths.dropped else nulls)
+
+
+def _same_columns(
+    stored: pa.Schema, shown: pa.Schema, of_paths: PartitionColumns, hidden: Sequence[str]
+) -> pa.Schema | None:
+    """Return the columns of *shown* that a file with the columns *stored* has; None if it is not enough."""
+    there, columns = set(stored.names), shown.names
+    absent = [name for name in columns if name not in there]
+    if any(name in of_paths.fields or not shown.field(name).nullable for name in absent):
+        return None
+    mislabelled = (
+        has_wrong_label(stored.field(name).type, shown.field(name).type) for name in columns if name in there
+    )
+    if any(mislabelled) or not set(hidden).isdisjoint(columns):
+        return None
+    return pa.schema([stored.field(name) for name in columns if name in there])
+
+
+def _is_null(file: pq.ParquetFile, name: str) -> bool:
+    """Return whether a column has no value in any row, by the statistics of the row groups."""
+    metadata = file.metadata
+    columns = [number for number in range(metadata.num_columns) if metadata.schema.column(number).path == name]
+    chunks = [
+        metadata.row_group(group).column(number) for group in range(metadata.num_row_groups) for number in columns
+    ]
+    return all(one.statistics is not None and not one.statistics.num_values for one in chunks)
