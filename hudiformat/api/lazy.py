@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,13 +13,16 @@ import pyarrow.compute as pc
 
 from hudiformat.api.packages import import_package
 from hudiformat.conditions.polars_predicates import implied_by_predicate
-from hudiformat.file_group.slices import FileSlice
-from hudiformat.read.plain_files import divide_plain
-from hudiformat.read.plan import SlicePlan, TableSnapshot
+from hudiformat.read.plain_files import ChangedFile, DividedSnapshot, divide_plain
+from hudiformat.read.plan import TableSnapshot
 from hudiformat.read.scan import Batches
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+_POSITION = "position in the file"
+"""No column has this name: it has spaces, which Avro does not allow."""
 
 
 class DividedRows(Protocol):
@@ -38,7 +41,7 @@ class DividedRows(Protocol):
 
 @dataclass(frozen=True)
 class SnapshotRows:
-    """The rows of a snapshot; see :class:`DividedRows`."""
+    """The rows of a snapshot, divided when a query runs, by its filter; see :class:`DividedRows`."""
 
     snapshot: TableSnapshot
 
@@ -49,16 +52,33 @@ class SnapshotRows:
 
     def divide(self, columns: Sequence[str], filter: pc.Expression | None) -> tuple[Sequence[str], Batches]:
         """Return the files that Polars reads with the same types, and the rows of the other slices."""
-        plan = self.snapshot.plan(columns, filter)
-        paths, others = _divide(plan, self.snapshot)
-        return paths, plan.query.batches(self.snapshot.state.storage, others)
+        plan, storage = self.snapshot.plan(columns, filter), self.snapshot.state.storage
+        paths, others = divide_plain(plan, storage)
+        if not _have_types(paths, plan.query.schema):
+            paths, others = [], list(plan.slices)
+        return paths, plan.query.batches(storage, others)
+
+
+@dataclass(frozen=True)
+class _OtherRows:
+    """The rows of a divided snapshot that are not in files; see :class:`DividedRows`."""
+
+    divided: DividedSnapshot
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.divided.snapshot.reader.output_schema
+
+    def divide(self, columns: Sequence[str], filter: pc.Expression | None) -> tuple[Sequence[str], Batches]:
+        return [], self.divided.batches(columns, filter)
 
 
 def lazy_frame(snapshot: TableSnapshot) -> pl.LazyFrame:
     """Return a lazy frame of the rows of *snapshot*.
 
-    Polars itself scans Parquet files on this machine that have the rows as they are: it plans joins by their footers.
-    Of a table with partitions it gets only the files that a query needs, when the query runs.
+    Polars itself scans Parquet files on this machine: it plans joins by their footers.  Rows that log files replace are
+    left out by their positions, and come from the log files.  Of a table with partitions Polars gets the files that a
+    query needs, when the query runs.
 
     Raises:
         UnsupportedFeatureError: Polars is not installed, or is older than 1.28.
@@ -68,10 +88,14 @@ def lazy_frame(snapshot: TableSnapshot) -> pl.LazyFrame:
     polars, _ = (import_package(name, extra="polars") for name in ("polars", "polars.io.plugins"))
     if snapshot.reader.config.partition_fields:
         return frame_of(SnapshotRows(snapshot))
-    paths, others = _divide(snapshot.plan(), snapshot)
-    plain = [_scan(paths)] if paths else []
-    rest = [frame_of(SnapshotRows(replace(snapshot, slices=others)))] if others or not paths else []
-    found: pl.LazyFrame = polars.concat([*plain, *rest])
+    divided = DividedSnapshot.of(snapshot)
+    if not _have_types([*divided.whole, *(one.path for one in divided.changed)], snapshot.reader.output_schema):
+        divided = DividedSnapshot(snapshot, whole=(), others=snapshot.slices)
+    frames = [_scan(divided.whole)] if divided.whole else []
+    frames += [_scan_without(one) for one in divided.changed]
+    if not frames or not divided.is_all_files:
+        frames.append(frame_of(_OtherRows(divided)))
+    found: pl.LazyFrame = polars.concat(frames)
     return found
 
 
@@ -126,19 +150,24 @@ def _plain_frames(
         yield found.collect()
 
 
-def _divide(plan: SlicePlan, snapshot: TableSnapshot) -> tuple[list[str], Sequence[FileSlice]]:
-    """Divide the slices of *plan*: into files that Polars reads with the same types as Arrow, and others."""
-    paths, others = divide_plain(plan, snapshot.state.storage)
-    names = plan.query.schema.names
-    if paths and _scan(paths).select(names).collect_schema() != _polars_schema(plan.query.schema):
-        return [], plan.slices
-    return paths, others
+def _have_types(paths: Sequence[str], schema: pa.Schema) -> bool:
+    """Return whether Polars reads files with the types that it has for the columns *schema* of Arrow."""
+    return not paths or _scan(paths).select(schema.names).collect_schema() == _polars_schema(schema)
 
 
 def _scan(paths: Sequence[str]) -> pl.LazyFrame:
     import polars as pl  # noqa: PLC0415 - only for those who have it
 
     return pl.scan_parquet(list(paths), glob=False, hive_partitioning=False)
+
+
+def _scan_without(file: ChangedFile) -> pl.LazyFrame:
+    """Scan a file without the rows that log files replace."""
+    import polars as pl  # noqa: PLC0415 - only for those who have it
+
+    rows = pl.scan_parquet(file.path, glob=False, hive_partitioning=False, row_index_name=_POSITION)
+    gone = pl.Series(file.positions, dtype=pl.get_index_type())
+    return rows.filter(~pl.col(_POSITION).is_in(gone.implode())).drop(_POSITION)
 
 
 def _polars_schema(schema: pa.Schema) -> Any:

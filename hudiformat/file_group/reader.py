@@ -6,7 +6,7 @@ The option ``hudiformat.damage`` decides whether a damaged file is handled as in
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -47,8 +47,8 @@ from hudiformat.file_group.finer_times import StoredTimes
 from hudiformat.file_group.key_filter import key_filter, plain_comparisons
 from hudiformat.file_group.merging.candidates import blocks_to_merge, memory_of, read_candidates
 from hudiformat.file_group.merging.counting import count_by_position
-from hudiformat.file_group.merging.rule import MergeRule, RecordMerger, merge_rule
-from hudiformat.file_group.merging.slice import MergedLog, merge_log_entries, merge_slice
+from hudiformat.file_group.merging.rule import Integers, MergeRule, RecordMerger, merge_rule
+from hudiformat.file_group.merging.slice import MergedLog, log_rows, merge_log_entries, merge_slice
 from hudiformat.file_group.merging.spill import merge_on_disk
 from hudiformat.file_group.renamed_columns import block_of_query, scan_batches, scan_rows, stored_schema_of
 from hudiformat.file_group.slices import FileSlice, Visibility
@@ -417,6 +417,36 @@ class SliceReader:
             instant = str(base.name.instant)
             return count_by_position(blocks, schema, rule, base_instant=instant, rows=rows, highest=highest)
 
+    def replaced_rows(self, storage: Storage, file_slice: FileSlice, shown: pa.Schema) -> ReplacedRows | None:
+        """Return what the log files of a slice replace in its base file; None if its records have to be merged to tell.
+
+        That is known if all entries of the log files have positions, and the bounds of the base file's ordering values
+        show that each wins over its row.
+
+        Raises:
+            CorruptTableError, DecodeError, StorageError: a file of the slice is missing or damaged.
+        """
+        base, rule = file_slice.base_file, self.merge_rule()
+        is_changed = self.history is not None or self.times is not None or self._virtual_keys is not None
+        if base is None or is_changed or self.damage is DamageMode.SKIP or len(rule.ordering_fields) > 1:
+            return None
+        needed = self._schema_to_read(shown, rule)
+        without_keys = self._select_without_keys(needed, shown, rule)
+        blocks = blocks_to_merge(self._blocks(storage, file_slice, needed), counts=self._counted)
+        if without_keys is None or memory_of(blocks) > self.merge_memory or _have_operations(blocks):
+            return None
+        instant = str(base.name.instant)
+        read = read_candidates(blocks, needed, rule, base_instant=instant, by_position=without_keys)
+        logs = merge_log_entries(read, rule)
+        lowest = logs.lowest_ordering(np.ones(len(logs), np.bool_))
+        if not isinstance(logs.keys, np.ndarray) or logs.set is not None or lowest is None:
+            return None
+        ordering = self._stored_schema.field(rule.ordering_fields[0]) if logs.ordering else None
+        rows, highest = count_and_highest(storage, join_path(file_slice.partition_path, str(base.name)), ordering)
+        if int(logs.keys.max(initial=0)) >= rows or (ordering is not None and lowest < highest):
+            return None
+        return ReplacedRows(logs.keys, tuple(log_rows(logs.select(shown.names), ~logs.deleted)))
+
     @property
     def _counted(self) -> Callable[[str], bool] | None:
         """Which instants count, if their blocks have to be asked.
@@ -511,6 +541,18 @@ class SliceReader:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplacedRows:
+    """What log files do to a base file: the rows at ``positions``, which ascend, are gone, and ``batches`` are new.
+
+    Of a base file with the keys a, b and c, and a log with a newer row of b, a delete of c and a row of d that has the
+    position of a: positions [0, 1, 2], and the rows b and d.
+    """
+
+    positions: Integers
+    batches: tuple[pa.RecordBatch, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SliceScan:
     """What a query reads of each file slice, found out once: columns, filters and partition columns.
 
@@ -535,14 +577,35 @@ class SliceScan:
 
     def rows(self, storage: Storage, file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a slice; see :meth:`SliceReader.scan`, whose errors it raises."""
-        names, reader = self.shown.names, self.reader
+        reader = self.reader
         if self.is_merged(file_slice):
             batches = reader.merged_batches(storage, file_slice, self.shown, self.where, may_hold=self.pushed)
         else:
             batches = reader.base_batches(storage, file_slice, self.base_schema, self.where, may_hold=self.pushed)
-        absent: list[frozenset[str]] = []
+        return self._shown_rows(storage, file_slice, batches)
+
+    def replaced_rows(self, storage: Storage, file_slice: FileSlice) -> ReplacedRows | None:
+        """Return what log files replace in the base file of a slice; see :meth:`SliceReader.replaced_rows`."""
+        with self._explained_errors(storage, file_slice):
+            found = self.reader.replaced_rows(storage, file_slice, self.shown)
+        if found is None:
+            return None
+        return ReplacedRows(found.positions, tuple(self._shown_rows(storage, file_slice, iter(found.batches))))
+
+    @contextmanager
+    def _explained_errors(self, storage: Storage, file_slice: FileSlice) -> Iterator[None]:
+        """Say in errors of the body which log file is damaged, and why a file is missing."""
         named = add_log_file_to_errors(storage, file_slice.log_paths) if file_slice.log_files else nullcontext()
-        with explain_missing_files(storage, reader.config, partial(files_of, file_slice)), named:
+        with explain_missing_files(storage, self.reader.config, partial(files_of, file_slice)), named:
+            yield
+
+    def _shown_rows(
+        self, storage: Storage, file_slice: FileSlice, batches: Iterator[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield *batches* of rows of a slice with the columns and the values that the query shows."""
+        names = self.shown.names
+        absent: list[frozenset[str]] = []
+        with self._explained_errors(storage, file_slice):
             for batch in batches:
                 rows = batch if batch.schema.names == names else batch.select(names)
                 if self.partition_fields:

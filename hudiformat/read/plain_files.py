@@ -2,47 +2,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudiformat.codec.conversion import has_wrong_label
+from hudiformat.conditions.filters import Filter
 from hudiformat.file_group.base_file.format import format_of
 from hudiformat.file_group.base_file.orc import ORC
 from hudiformat.file_group.base_file.parquet import PARQUET
 from hudiformat.file_group.bootstrap.sources import find_source
 from hudiformat.file_group.damage import DamageMode
+from hudiformat.file_group.merging.rule import Integers
 from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.renamed_columns import stored_schema_of
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import join_path
-from hudiformat.read.plan import SlicePlan
+from hudiformat.read.plan import SlicePlan, TableSnapshot
+from hudiformat.read.scan import Batches
+from hudiformat.read.skipping import filter_batch
 from hudiformat.schema.partition_columns import PartitionColumns
 from hudiformat.storage.local import LocalStorage
 from hudiformat.storage.protocol import Storage
 
 FEW_FILES = 32
 _LEAST_BYTES = 1 << 20
-"""More files than few are handed over if they have so many bytes on average: each is opened here first."""
+"""More files than few are handed over if they have so many bytes on average."""
 _GLOB = frozenset("*?[]{}\\")
 
 
-def divide_plain(plan: SlicePlan, storage: Storage) -> tuple[list[str], list[FileSlice]]:
-    """Divide the slices of a plan without a filter by who reads them.
+@dataclass(frozen=True)
+class DividedSnapshot:
+    """The rows of a snapshot, divided by who reads them.
 
-    Return the absolute paths of Parquet files on this machine, which have the rows of their slices, and all columns of
-    the query with their types, and the slices that have to be read here.  Writers of base files write no bound that
-    leaves NaN out, so that a reader may skip row groups by its own order of numbers.
+    Parquet files on this machine, given by their absolute paths, which another reader scans: all rows of the files
+    ``whole``, and of the files ``changed`` those without the positions that log files replace.  :meth:`batches` yields
+    the other rows.  The files have all columns of the table, with their types.  Their writers leave NaN out of no
+    bound, so that a reader may skip row groups by its own order of numbers.
+    """
+
+    snapshot: TableSnapshot
+    whole: Sequence[str]
+    changed: Sequence[ChangedFile] = ()
+    others: Sequence[FileSlice] = ()
+
+    @classmethod
+    def of(cls, snapshot: TableSnapshot) -> DividedSnapshot:
+        """Divide the rows of *snapshot*.
+
+        Raises:
+            CorruptTableError, DecodeError: a file is damaged.
+            StorageError: a file cannot be read.
+        """
+        plan, storage = snapshot.plan(), snapshot.state.storage
+        paths, others = divide_plain(plan, storage)
+        merged = [one for one in others if one.base_file is not None and one.log_files]
+        changed = [] if len(merged) > FEW_FILES else list(_changed_files(plan, storage, merged))
+        known = {one.file_slice for one in changed}
+        return cls(snapshot, paths, changed, [one for one in others if one not in known])
+
+    @property
+    def is_all_files(self) -> bool:
+        """Whether all rows are in the files."""
+        return not self.changed and not self.others
+
+    def batches(self, columns: Sequence[str] | None, filter: Filter | None) -> Batches:
+        """Yield the *columns* of the rows that are not in the files, and for which *filter* is true."""
+        storage, plan = self.snapshot.state.storage, replace(self.snapshot, slices=self.others).plan(columns, filter)
+        names = plan.query.schema.names
+        read = list(names) or [plan.query.reader.column_to_count]
+        logs = self.snapshot.plan(read, filter).query.prepare()
+        for one in self.changed:
+            found = logs.replaced_rows(storage, one.file_slice)
+            assert found is not None  # noqa: S101 - it was known when the snapshot was divided
+            for rows in found.batches:
+                kept = rows if plan.query.filter is None else filter_batch(rows, plan.query.filter)
+                yield kept.select(names)
+        with closing(plan.query.batches(storage, plan.slices)) as batches:
+            yield from batches
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """A file some of whose rows are replaced by log files: those at ``positions``, which ascend."""
+
+    path: str
+    positions: Integers
+    file_slice: FileSlice
+
+
+def divide_plain(plan: SlicePlan, storage: Storage) -> tuple[list[str], list[FileSlice]]:
+    """Divide the slices of a plan: return the paths of files that are ``whole``, and the other slices.
 
     Raises:
         CorruptTableError: a base file is damaged.
         StorageError: a base file cannot be read.
     """
     reader, columns = plan.query.reader, plan.query.schema
-    sizes = [0 if one.base_file is None else one.base_file.size for one in plan.slices]
-    are_large = len(sizes) <= FEW_FILES or sum(sizes) >= _LEAST_BYTES * len(sizes)
-    if not isinstance(storage, LocalStorage) or not are_large or reader.times is not None:
+    if not _may_be_handed_over(plan, storage):
         return [], list(plan.slices)
     paths: list[str] = []
     others: list[FileSlice] = []
@@ -53,6 +113,25 @@ def divide_plain(plan: SlicePlan, storage: Storage) -> tuple[list[str], list[Fil
         else:
             paths.append(path)
     return paths, others
+
+
+def _changed_files(plan: SlicePlan, storage: Storage, slices: Sequence[FileSlice]) -> Iterator[ChangedFile]:
+    reader = plan.query.reader
+    if not _may_be_handed_over(plan, storage):
+        return
+    logs = replace(plan.query, columns=[reader.column_to_count]).prepare()
+    for one in slices:
+        path = _path_as_shown(reader, storage, one, plan.query.schema)
+        found = None if path is None else logs.replaced_rows(storage, one)
+        if path is not None and found is not None:
+            yield ChangedFile(path, found.positions, one)
+
+
+def _may_be_handed_over(plan: SlicePlan, storage: Storage) -> bool:
+    """Return whether files are on this machine, and few or large: each is opened here first."""
+    sizes = [0 if one.base_file is None else one.base_file.size for one in plan.slices]
+    are_large = len(sizes) <= FEW_FILES or sum(sizes) >= _LEAST_BYTES * len(sizes)
+    return isinstance(storage, LocalStorage) and are_large and plan.query.reader.times is None
 
 
 def _path_as_shown(reader: SliceReader, storage: Storage, file_slice: FileSlice, columns: pa.Schema) -> str | None:

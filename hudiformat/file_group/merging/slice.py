@@ -133,7 +133,7 @@ def merge_slice(
         yield from _merge_base_rows(
             part, _Matches(part.head, rows[new][first], keys), logs, rule, dropped=dropped, kept=unchanged
         )
-    yield from _log_rows(logs, ~dropped)
+    yield from log_rows(logs, ~dropped)
 
 
 def _is_counted(kind: pa.DataType) -> bool:
@@ -235,7 +235,7 @@ def _combine_rows(
     yield combine_columns(older, older_set, newer, newer_set, logs_override)
 
 
-def _log_rows(logs: MergedLog, keys: Booleans) -> Iterator[pa.RecordBatch]:
+def log_rows(logs: MergedLog, keys: Booleans) -> Iterator[pa.RecordBatch]:
     """Yield the log rows of the keys for which *keys* is true, in log order."""
     wanted = np.zeros(sum(batch.num_rows for batch in logs.records), np.bool_)
     wanted[logs.row[keys]] = True
