@@ -1,4 +1,4 @@
-"""Read what is left of damaged files if damage is skipped (``hudiformat.damage=skip``); each loss is a warning."""
+"""Read damaged files as the option ``hudiformat.damage`` says; if damage is skipped, each loss is a warning."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.frame import BlockType
+from hudiformat.codec.log.reader import LogReader
 from hudiformat.codec.log.verify import positions_error
-from hudiformat.errors import CorruptTableError, DecodeError, StorageError, warn
+from hudiformat.errors import CorruptBlockError, CorruptTableError, DecodeError, StorageError, warn
 from hudiformat.storage.protocol import Storage
 
 
@@ -23,6 +24,40 @@ class DamageMode(Enum):
     """All damage is an error."""
     SKIP = "skip"
     """Damage is skipped, and each loss is a warning."""
+
+
+def log_blocks(storage: Storage, path: str, *, damage: DamageMode) -> Iterator[LogBlock]:
+    """Yield the blocks of a log file.
+
+    Raises:
+        CorruptBlockError: a span of the file cannot be read, and *damage* is FAIL.
+        StorageError: there is no such file, and *damage* is not SKIP.
+    """
+    try:
+        reader = LogReader(path, storage=storage)
+    except StorageError as error:
+        if damage is not DamageMode.SKIP:
+            raise
+        warn_of_loss(f"all of its records, as it cannot be opened: {error}", storage, path)
+        return
+    for block in reader:
+        if block.type is not BlockType.CORRUPT or damage is DamageMode.HUDI:
+            yield block
+            continue
+        why = block.fault or block.reason or ""
+        if damage is DamageMode.FAIL:
+            raise CorruptBlockError(
+                f"{storage.root}/{path}: {block.size} bytes are no block: {why}; Hudi passes over them, and so"
+                " does reading without hudiformat.damage=fail",
+                offset=block.offset,
+                path=f"{storage.root}/{path}",
+            )
+        else:
+            warn_of_loss(
+                f"{block.size} bytes at byte {block.offset}, which are no block: {why}",
+                storage,
+                path,
+            )
 
 
 def sound_blocks(blocks: list[LogBlock], storage: Storage, group: str) -> list[LogBlock]:

@@ -26,8 +26,7 @@ from hudiformat.codec.avro.arrays import offsets
 from hudiformat.codec.log.batches import record_batches
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.frame import BlockType
-from hudiformat.file_group.damage import DamageMode
-from hudiformat.file_group.reader import log_blocks
+from hudiformat.file_group.damage import DamageMode, log_blocks
 from hudiformat.file_group.renamed_columns import rename_block_columns, scan_batches
 from hudiformat.schema.internal_schema import SchemaHistory
 from hudiformat.storage.protocol import Storage

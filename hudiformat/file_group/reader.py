@@ -19,16 +19,12 @@ from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.damaged import add_log_file_to_errors
 from hudiformat.codec.log.frame import BlockType, HeaderKey
-from hudiformat.codec.log.reader import LogReader
 from hudiformat.conditions.filters import can_evaluate
 from hudiformat.errors import (
-    CorruptBlockError,
     SchemaError,
-    StorageError,
     UnsupportedFeatureError,
     unknown_column_error,
 )
-from hudiformat.file_group.base_file.file_indexes import indexed_values
 from hudiformat.file_group.base_file.filters import FileFilter, KeyFilter
 from hudiformat.file_group.base_file.format import FORMATS
 from hudiformat.file_group.base_file.read import (
@@ -41,7 +37,7 @@ from hudiformat.file_group.base_file.read import (
     scan_base_file,
     to_base_rows,
 )
-from hudiformat.file_group.damage import DamageMode, sound_blocks, sound_rows, warn_of_loss
+from hudiformat.file_group.damage import DamageMode, log_blocks, sound_blocks, sound_rows
 from hudiformat.file_group.deleted_files import explain_missing_files, files_of, refuse_lost_base_file
 from hudiformat.file_group.finer_times import StoredTimes
 from hudiformat.file_group.key_filter import key_filter, plain_comparisons
@@ -87,40 +83,6 @@ def refuse_unknown_types(avro: str, columns: Collection[str]) -> None:
                 f"the column {path}: expected a type that hudiformat can read, found the logical type {logical!r}; "
                 "name other columns in columns=, or read it with Hudi",
                 feature=f"the logical type {logical}",
-            )
-
-
-def log_blocks(storage: Storage, path: str, *, damage: DamageMode) -> Iterator[LogBlock]:
-    """Yield the blocks of a log file.
-
-    Raises:
-        CorruptBlockError: a span of the file cannot be read, and *damage* is FAIL.
-        StorageError: there is no such file, and *damage* is not SKIP.
-    """
-    try:
-        reader = LogReader(path, storage=storage)
-    except StorageError as error:
-        if damage is not DamageMode.SKIP:
-            raise
-        warn_of_loss(f"all of its records, as it cannot be opened: {error}", storage, path)
-        return
-    for block in reader:
-        if block.type is not BlockType.CORRUPT or damage is DamageMode.HUDI:
-            yield block
-            continue
-        why = block.fault or block.reason or ""
-        if damage is DamageMode.FAIL:
-            raise CorruptBlockError(
-                f"{storage.root}/{path}: {block.size} bytes are no block: {why}; Hudi passes over them, and so"
-                " does reading without hudiformat.damage=fail",
-                offset=block.offset,
-                path=f"{storage.root}/{path}",
-            )
-        else:
-            warn_of_loss(
-                f"{block.size} bytes at byte {block.offset}, which are no block: {why}",
-                storage,
-                path,
             )
 
 
@@ -672,27 +634,3 @@ class SliceScan:
 def _have_operations(blocks: Iterable[LogBlock]) -> bool:
     """Return whether records of *blocks* have the meta field of the operation."""
     return any(f'"{OPERATION}"' in schema for schema in {block.header.get(HeaderKey.SCHEMA, "") for block in blocks})
-
-
-def keyed_rows(
-    reader: SliceReader,
-    storage: Storage,
-    file_slice: FileSlice | None,
-    columns: Sequence[str] = (),
-    *,
-    keys: pa.Array | None = None,
-) -> pa.Table:
-    """Read the record keys and *columns*, which are dotted paths, of a slice; return no rows if there is no slice.
-
-    If *keys* are given, only rows with these record keys are read.
-
-    Raises:
-        CorruptTableError, DecodeError, StorageError: a file of the slice is missing or damaged.
-        UnsupportedFeatureError: the slice has records that cannot be merged.
-    """
-    names = list(dict.fromkeys([RECORD_KEY, *(path.partition(".")[0] for path in columns)]))
-    if file_slice is None:
-        return indexed_values(reader.project(names).empty_table(), columns)
-    where = None if keys is None else pc.field(RECORD_KEY).isin(keys)
-    rows = reader.read(storage, file_slice, columns=names, may_hold=where)
-    return indexed_values(rows if where is None else rows.filter(where), columns)

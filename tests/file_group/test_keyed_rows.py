@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from hudiformat.file_group.reader import keyed_rows
+from hudiformat.file_group.keyed_rows import keyed_rows
 from hudiformat.table.options.values import Operation
 from hudiformat.write.commit.plan import write_plan
 from tests.tables import new_table, rows

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.file_group.base_file.file_indexes import FileIndexer
-from hudiformat.file_group.reader import keyed_rows
+from hudiformat.file_group.keyed_rows import keyed_rows
 from hudiformat.file_group.slices import FileSlice, LogFile
 from hudiformat.write.commit.files import GroupTarget
 from hudiformat.write.rows import Booleans

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.codec.statistics import ColumnStatistics
+from hudiformat.file_group.keyed_rows import keyed_rows
 from hudiformat.file_group.partition_metadata import is_partition
-from hudiformat.file_group.reader import SliceReader, keyed_rows
+from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.slices import FileSlice, Visibility, build_slices, latest_slices
 from hudiformat.metadata_table.changes import Change
 from hudiformat.metadata_table.column_stats import COLUMN_STATS, PARTITION_STATS

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import hudiformat as hf
-from hudiformat.spark.read.native import stored_columns
+from hudiformat.read.plain_files import stored_columns
 from tests.tables import new_table, rows, unpack
 
 NAMES = ["k", "ts", "p", "v"]
