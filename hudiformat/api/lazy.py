@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from inspect import signature
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -101,8 +102,10 @@ def lazy_frame(snapshot: TableSnapshot) -> pl.LazyFrame:
 
 def frame_of(rows: DividedRows) -> pl.LazyFrame:
     """Return a lazy frame that asks *rows* for what each query needs."""
-    plugins = import_package("polars.io.plugins", extra="polars")
-    found: pl.LazyFrame = plugins.register_io_source(_source(rows), schema=_polars_schema(rows.schema))
+    register = import_package("polars.io.plugins", extra="polars").register_io_source
+    # The rows do not change, so Polars may read what two parts of a query ask for once; older ones do not know that.
+    same = {"is_pure": True} if "is_pure" in signature(register).parameters else {}
+    found: pl.LazyFrame = register(_source(rows), schema=_polars_schema(rows.schema), **same)
     return found
 
 

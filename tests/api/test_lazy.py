@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from polars.io.plugins import register_io_source
 from polars.testing import assert_frame_equal
 
 import hudiformat as hf
@@ -332,6 +334,14 @@ def test_without_polars_what_to_install_is_said(table: hf.Table, monkeypatch: py
     monkeypatch.setitem(__import__("sys").modules, "polars.io.plugins", None)
     with pytest.raises(hf.UnsupportedFeatureError, match=r"pip install 'hudiformat\[polars\]'"):
         table.lazy()
+
+
+@pytest.mark.skipif("is_pure" not in signature(register_io_source).parameters, reason="this Polars reads twice")
+def test_a_join_of_a_frame_with_itself_reads_the_rows_once() -> None:
+    found = Rows(SOME)
+    lazy = frame_of(found).select("l", "i")
+    assert lazy.join(lazy, on="l").collect().height > SOME.num_rows
+    assert len(found.asked) == 1
 
 
 @recent
