@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from inspect import signature
@@ -22,8 +22,15 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+_MOST_BYTES = 1 << 30
+"""Of a table with more bytes Polars does not read a column of all files to find few rows."""
 _POSITION = "position in the file"
 """No column has this name: it has spaces, which Avro does not allow."""
+
+
+# By its statistics Polars leaves out row groups with matching rows: for i + 1 > 1 in 32 bits, one with the values 1 and
+# 2147483647, whose sum it takes to be below zero.
+_AS_STORED: Mapping[str, Any] = {"glob": False, "hive_partitioning": False, "use_statistics": False}
 
 
 class DividedRows(Protocol):
@@ -74,12 +81,12 @@ class _OtherRows:
         return [], self.divided.batches(columns, filter)
 
 
-def lazy_frame(snapshot: TableSnapshot) -> pl.LazyFrame:
+def lazy_frame(snapshot: TableSnapshot, *, most_bytes: int = _MOST_BYTES) -> pl.LazyFrame:
     """Return a lazy frame of the rows of *snapshot*.
 
     Polars itself scans Parquet files on this machine: it plans joins by their footers.  Rows that log files replace are
-    left out by their positions, and come from the log files.  Of a table with partitions Polars gets the files that a
-    query needs, when the query runs.
+    left out by their positions, and come from the log files.  Of a table with partitions, or with more than
+    *most_bytes*, Polars gets the files that a query needs, when the query runs.
 
     Raises:
         UnsupportedFeatureError: Polars is not installed, or is older than 1.28.
@@ -87,7 +94,8 @@ def lazy_frame(snapshot: TableSnapshot) -> pl.LazyFrame:
     Source: polars.scan_parquet, polars.io.plugins.register_io_source.
     """
     polars, _ = (import_package(name, extra="polars") for name in ("polars", "polars.io.plugins"))
-    if snapshot.reader.config.partition_fields:
+    size = sum(one.size for one in snapshot.slices)
+    if snapshot.reader.config.partition_fields or size > most_bytes:
         return frame_of(SnapshotRows(snapshot))
     divided = DividedSnapshot.of(snapshot)
     if not _have_types([*divided.whole, *(one.path for one in divided.changed)], snapshot.reader.output_schema):
@@ -161,14 +169,14 @@ def _have_types(paths: Sequence[str], schema: pa.Schema) -> bool:
 def _scan(paths: Sequence[str]) -> pl.LazyFrame:
     import polars as pl  # noqa: PLC0415 - only for those who have it
 
-    return pl.scan_parquet(list(paths), glob=False, hive_partitioning=False)
+    return pl.scan_parquet(list(paths), **_AS_STORED)
 
 
 def _scan_without(file: ChangedFile) -> pl.LazyFrame:
     """Scan a file without the rows that log files replace."""
     import polars as pl  # noqa: PLC0415 - only for those who have it
 
-    rows = pl.scan_parquet(file.path, glob=False, hive_partitioning=False, row_index_name=_POSITION)
+    rows = pl.scan_parquet(file.path, row_index_name=_POSITION, **_AS_STORED)
     gone = pl.Series(file.positions, dtype=pl.get_index_type())
     return rows.filter(~pl.col(_POSITION).is_in(gone.implode())).drop(_POSITION)
 

@@ -192,6 +192,13 @@ def test_polars_scans_the_files_that_need_no_merging(tables: list[hf.Table]) -> 
     assert [frame.height for frame in source(["k"], None, 3, None)] == [3]
 
 
+def test_a_sum_that_overflows_leaves_out_no_rows(tables: list[hf.Table]) -> None:
+    predicate = pl.col("i") + 1 > 1
+    expected = tables[0].to_polars().filter(predicate)["k"].to_list()
+    assert expected
+    assert [table.lazy().filter(predicate).sort("k").collect()["k"].to_list() for table in tables] == [expected] * 3
+
+
 @given(predicate=predicates)
 @settings(max_examples=examples(200), suppress_health_check=BUSY, deadline=None)
 def test_a_lazy_frame_finds_what_polars_finds_in_the_tables_rows(tables: list[hf.Table], predicate: pl.Expr) -> None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
+from hudiformat.api.lazy import lazy_frame
 from hudiformat.api.reading import context_of
 from hudiformat.duckdb.queries import rows_of
 from hudiformat.read.plain_files import DividedSnapshot
@@ -125,3 +126,13 @@ def test_nan_is_found_in_files_that_engines_scan(tmp_path: Path) -> None:
     relation = table.to_duckdb(duckdb.connect())
     assert relation.filter("f > 5").project("k").fetchall() == [(2,)]
     assert relation.filter("f = 'nan'::double").project("k").fetchall() == [(2,)]
+
+
+def test_a_large_table_is_asked_for_the_files_of_each_query(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", partition_by=[], table_type="COPY_ON_WRITE")
+    table.insert(rows(("a", 1, "x", 1)))
+    snapshot = take_snapshot(context_of(table))
+    assert "Parquet" in lazy_frame(snapshot).explain()
+    asked = lazy_frame(snapshot, most_bytes=1)
+    assert "Parquet" not in asked.explain()
+    assert asked.collect().equals(table.to_polars())
