@@ -73,8 +73,7 @@ class DividedSnapshot:
         """Yield the *columns* of the rows that are not in the files, and for which *filter* is true."""
         storage, plan = self.snapshot.state.storage, replace(self.snapshot, slices=self.others).plan(columns, filter)
         names = plan.query.schema.names
-        read = list(names) or [plan.query.reader.column_to_count]
-        logs = self.snapshot.plan(read, filter).query.prepare()
+        logs = replace(plan.query, columns=names or [plan.query.reader.column_to_count]).prepare()
         for one in self.changed:
             found = logs.replaced_rows(storage, one.file_slice)
             assert found is not None  # noqa: S101 - it was known when the snapshot was divided
@@ -144,7 +143,9 @@ def _path_as_shown(reader: SliceReader, storage: Storage, file_slice: FileSlice,
     if format_of(path) is not PARQUET or _GLOB.intersection(absolute):
         return None
     with PARQUET.open(storage, path) as base:
-        return absolute if base.dates.columns.isdisjoint(columns.names) else None
+        # Several files are scanned together, which takes the same columns in the same order.
+        is_same = base.schema.names == reader.output_schema.names and base.dates.columns.isdisjoint(columns.names)
+        return absolute if is_same else None
 
 
 def stored_columns(

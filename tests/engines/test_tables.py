@@ -103,6 +103,16 @@ def test_tables_of_other_kinds(changes: dict[str, Any], tmp_path: Path) -> None:
     check_engines(table)
 
 
+def test_files_with_other_columns_than_the_table_are_read_here(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", partition_by=[], table_type="COPY_ON_WRITE")
+    table.bulk_insert(rows(("a", 1, "x", 1)))
+    table.evolve(add={"more": pa.int64()})
+    table.bulk_insert(rows(("b", 1, "x", 1)).append_column("more", pa.array([7])))
+    found = divided(table)
+    assert (len(found.whole), len(found.others)) == (1, 1)
+    check_engines(table)
+
+
 def test_files_of_another_storage_are_read_here(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t", table_type="COPY_ON_WRITE")
     table.insert(rows(("a", 1, "x", 1)))
