@@ -67,7 +67,7 @@ def walks() -> dict[str, Walk]:
     found = {}
     for table_type in ("COPY_ON_WRITE", "MERGE_ON_READ"):
         with tempfile.TemporaryDirectory() as folder:
-            table = hudiformat.create_table(
+            hudiformat.create_table(
                 f"{folder}/t",
                 name="t",
                 schema=_SCHEMA,
@@ -75,8 +75,9 @@ def walks() -> dict[str, Walk]:
                 ordering=["v"],
                 partition_by=["p"],
                 table_type=table_type,
-                options={"hoodie.parquet.small.file.limit": "0"},  # new rows open a group
             )
+            # New rows open a group.
+            table = hudiformat.open_table(f"{folder}/t", options={"hoodie.parquet.small.file.limit": "0"})
             table.upsert(_rows(range(100)))
             found[f"{table_type}, upsert"] = Walk.of(partial(table.upsert, _rows(range(50, 150))))
             found[f"{table_type}, snapshot"] = Walk.of(table.snapshot)

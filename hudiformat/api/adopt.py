@@ -245,7 +245,7 @@ def _refuse_record_index(target: Storage, new: NewTable) -> None:
     if new.parsed.indexing.record_index or new.parsed.indexing.partitioned_record_index:
         raise UnsupportedFeatureError(
             f"{target.root}: expected no record index for rows that are not copied, found one in the options: it keeps "
-            "the time of each row's commit, and that of a bootstrap is none; leave it out, or set copy=True",
+            "the time of each row's commit, and the instant of a bootstrap is no time; leave it out, or set copy=True",
             feature="a record index of bootstrapped rows",
         )
 
