@@ -18,7 +18,7 @@ MOST = {  # modules that are handed rows, all modules on the calling thread, fra
     "COPY_ON_WRITE, upsert": (25, 62, 15),
     "COPY_ON_WRITE, snapshot": (6, 25, 12),
     "MERGE_ON_READ, upsert": (26, 73, 15),
-    "MERGE_ON_READ, snapshot": (10, 41, 15),
+    "MERGE_ON_READ, snapshot": (10, 42, 15),
 }
 
 
