@@ -6,6 +6,8 @@
     python -m benchmarks.shapes --memory --json memory.json             # and without --memory
     python -m benchmarks.pages --memory memory.json --disk disk.json    # accepts them: benchmarks/shapes.json
     python -m benchmarks.lake_loader --json benchmarks/lake_loader.json # accepts it
+    python -m benchmarks.tpch --json tpch.json
+    python -m benchmarks.pages --tpch tpch.json --conditions "..."      # accepts it: benchmarks/tpch.json
     python -m benchmarks.pages                                          # draws the accepted ones again
 
 Needs matplotlib, the extra ``bench``.
@@ -21,8 +23,8 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from benchmarks import lake_results, tpch_results
 from benchmarks.java import BEST
-from benchmarks.lake_results import draw_rounds, section
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 ACCEPTED, SIZES = ROOT / "benchmarks" / "results.json", ROOT / "benchmarks" / "sizes.json"
 TABLES, LAKE = ROOT / "benchmarks" / "shapes.json", ROOT / "benchmarks" / "lake_loader.json"
+TPCH = ROOT / "benchmarks" / "tpch.json"
 PAGE, IMAGES = ROOT / "docs" / "performance.md", ROOT / "docs" / "images"
 
 SHAPES = ("mixed", "narrow", "wide", "very wide", "strings", "nested", "nullable")
@@ -149,7 +152,7 @@ def growth(sizes: Sequence[Data]) -> list[str]:
     return lines
 
 
-def page(results: Data, sizes: Sequence[Data], shapes_of_tables: Data, lake: Data | None) -> str:
+def page(results: Data, sizes: Sequence[Data], shapes_of_tables: Data, lake: Data | None, tpch: Data | None) -> str:
     """The page in Markdown."""
     return f"""# Performance
 
@@ -200,7 +203,7 @@ What the defaults cost: seconds of one insert of the shape `rows`, the best of s
 `gzip` is Hudi's default codec; `hoodie.parquet.compression.codec=zstd` chooses another one, which Hudi reads, too.
 A commit syncs its files to the disk before it completes; deltalake syncs none.
 
-{section(lake)}## Commits
+{tpch_results.section(tpch)}{lake_results.section(lake)}## Commits
 
 Upserts in one process, the table's age on the horizontal axis. hudiformat syncs each file, deltalake does not.
 
@@ -219,13 +222,13 @@ Each work in a process of its own; memory is above that of the interpreter and i
 """
 
 
-def loads() -> Data | None:
-    """The accepted results of the loads on Spark; None if there are none."""
-    return json.loads(LAKE.read_text("utf-8")) if LAKE.exists() else None
+def accepted_in(path: Path) -> Data | None:
+    """The accepted results in the file *path*; None if there are none."""
+    return json.loads(path.read_text("utf-8")) if path.exists() else None
 
 
-def draw(results: Data, sizes: Sequence[Data], lake: Data | None) -> None:
-    """Draw the plots; that of *lake* if there are such results.
+def draw(results: Data, sizes: Sequence[Data], lake: Data | None, tpch: Data | None) -> None:
+    """Draw the plots; those of *lake* and *tpch* if there are such results.
 
     Raises:
         ImportError: matplotlib is not installed; it is the extra ``bench``.
@@ -239,7 +242,8 @@ def draw(results: Data, sizes: Sequence[Data], lake: Data | None) -> None:
         ("shapes", _shapes, results, 3.4),
         ("commits", _commits, results, 3.4),
         ("growth", _growth, sizes, 4.2),
-        *((("lake-loader", draw_rounds, lake, 3.4),) if lake is not None else ()),
+        *((("lake-loader", lake_results.draw_rounds, lake, 3.4),) if lake is not None else ()),
+        *((("tpch", tpch_results.draw_queries, tpch, 3.4),) if tpch is not None else ()),
     )
     with mpl.rc_context(plain):
         for name, plot, data, height in plots:
@@ -294,7 +298,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("results", nargs="*", type=Path, help="what runs saved with --json")
     for place in _PLACES:
         parser.add_argument(f"--{place}", type=Path, help=f"what benchmarks.shapes saved of tables in {place}")
+    parser.add_argument("--tpch", type=Path, help="what benchmarks.tpch saved")
+    parser.add_argument("--conditions", default="", help="of the run of --tpch: machine, versions, rounds")
     asked = parser.parse_args(arguments)
+    if asked.tpch is not None:
+        queries = [
+            {name: _rounded(value) for name, value in one.items()} for one in json.loads(asked.tpch.read_text("utf-8"))
+        ]
+        TPCH.write_text(json.dumps({"conditions": asked.conditions, "queries": queries}, indent=0) + "\n", "utf-8")
     if asked.results:
         old = [ACCEPTED] if ACCEPTED.exists() else []
         ACCEPTED.write_text(json.dumps(accepted([*old, *asked.results]), indent=0), "utf-8")
@@ -304,10 +315,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         of_tables |= {place: json.loads(path.read_text("utf-8")) for place, path in runs.items()}
         TABLES.write_text(json.dumps(of_tables, indent=1) + "\n", "utf-8")
     results, sizes = (json.loads(path.read_text("utf-8")) for path in (ACCEPTED, SIZES))
-    lake = loads()
-    PAGE.write_text(page(results, sizes["sizes"], of_tables, lake), "utf-8")
-    draw(results, sizes["sizes"], lake)
+    lake, tpch = accepted_in(LAKE), accepted_in(TPCH)
+    PAGE.write_text(page(results, sizes["sizes"], of_tables, lake, tpch), "utf-8")
+    draw(results, sizes["sizes"], lake, tpch)
     return 0
+
+
+def _rounded(value: object) -> object:
+    return round(value, 3) if isinstance(value, float) else value
 
 
 if __name__ == "__main__":

@@ -33,7 +33,9 @@ def run(
 
 def test_the_pages_are_those_of_the_accepted_results() -> None:
     results, sizes, tables = (json.loads(path.read_text()) for path in (pages.ACCEPTED, pages.SIZES, pages.TABLES))
-    assert pages.PAGE.read_text() == pages.page(results, sizes["sizes"], tables, pages.loads())
+    assert pages.PAGE.read_text() == pages.page(
+        results, sizes["sizes"], tables, pages.accepted_in(pages.LAKE), pages.accepted_in(pages.TPCH)
+    )
     assert scale.PAGE.read_text() == scale.page(scale.Shape(), scale.Constants.of(sizes["sizes"]))
 
 
@@ -73,18 +75,24 @@ def test_tables_are_compared_with_the_other_contenders() -> None:
 @pytest.mark.slow
 def test_a_run_is_accepted_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
-    for name, path in {"ACCEPTED": "results.json", "PAGE": "performance.md", "IMAGES": ".", "LAKE": "none"}.items():
+    places = {"ACCEPTED": "results.json", "PAGE": "performance.md", "IMAGES": ".", "LAKE": "none", "TPCH": "tpch"}
+    for name, path in places.items():
         monkeypatch.setattr(pages, name, tmp_path / path)
     given = tmp_path / "run.json"
     given.write_text(
         json.dumps(run(comparison("mixed", "encode, jit", 2.5), series={"100 rows, hudiformat": [3.0, 4.0]}))
     )
-    assert pages.main([str(given)]) == 0
+    queries = tmp_path / "queries.json"
+    query = {"query": 1, "engine": "duckdb", "form": "COPY_ON_WRITE", "ratio": 0.9, "cpu_ratio": 0.81234}
+    queries.write_text(json.dumps([query, {**query, "query": 2, "cpu_ratio": 1.0}]))
+    assert pages.main([str(given), "--tpch", str(queries), "--conditions", "A fast one"]) == 0
     assert pages.main([]) == 0
     text = (tmp_path / "performance.md").read_text()
     assert "| mixed |  | 2.50 x |" in text
     assert "| 100 rows, hudiformat, 2 commits | 3.0 | 3.5 | 4.0 |" in text
-    assert {path.name for path in tmp_path.glob("*.svg")} == {"shapes.svg", "commits.svg", "growth.svg"}
+    assert "| DuckDB | copy-on-write | 0.90 | 0.81 (Q1) | 1.00 (Q2) | 0.90 |" in text
+    drawn = {path.name for path in tmp_path.glob("*.svg")}
+    assert drawn == {"shapes.svg", "commits.svg", "growth.svg", "tpch.svg"}
 
 
 @pytest.mark.parametrize(
