@@ -29,6 +29,7 @@ from hudiformat.metadata_table.secondary_index import prefixes_of, secondary_key
 from hudiformat.storage.local import LocalStorage
 from hudiformat.timeline.config_files import load_table_config
 from hudiformat.timeline.timeline import load_timeline
+from tests.metadata_table.tables import instants_of_logs
 
 OWN = ".hoodie/metadata"
 Record = Mapping[str, Any]
@@ -84,10 +85,12 @@ def check_statistics(path: Path, *, own_only: bool = False) -> None:
         by_file[stats["fileName"], stats["columnName"]] = stats
     table = open_table(path, options={"hoodie.metadata.enable": "false"})
     partitions: dict[str, dict[str, pa.Table]] = {}
+    written = {one.time for one in table.timeline.completed_writes}
+    without = {name for name, instants in instants_of_logs(path).items() if not instants & written}
     for one in table.file_slices():
         names = [str(one.base_file.name)] if one.base_file else []
         for name in [*names, *(str(log.name) for log in one.log_files)]:
-            if own_only and not _is_ours(name):
+            if name in without or (own_only and not _is_ours(name)):
                 continue
             rows = rows_of(path / one.partition_path / name)
             partitions.setdefault(one.partition_path, {})[name] = rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,19 @@ from hudiformat.errors import NameFormatError
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.slices import Visibility
 from hudiformat.metadata_table.listing import Listing, listing
-from hudiformat.naming.file_names import BaseFileName, LogFileName
+from hudiformat.naming.file_names import BaseFileName, LogFileName, join_path, parse_data_file
 from hudiformat.storage.folder import FolderStorage
 from hudiformat.storage.local import LocalStorage
 from hudiformat.storage.protocol import FileInfo
 from hudiformat.timeline.commit_metadata import CommitMetadata, encode_commit_metadata
-from hudiformat.timeline.config_files import METADATA_FOLDER, load_table_config, update_table_config
+from hudiformat.timeline.config_files import (
+    METADATA_FOLDER,
+    VERSION_WITH_COMPLETION_TIMES,
+    load_table_config,
+    update_table_config,
+)
 from hudiformat.timeline.timeline import load_timeline, read_metadata
+from hudiformat.write.commit.files import log_instants
 
 ALL = "__all_partitions__"
 GONE = -1
@@ -205,14 +211,31 @@ def check_listing(path: Path) -> None:
     config, timeline = load_table_config(storage), load_timeline(storage, load_table_config(storage))
     assert "files" in config.metadata_partitions
     visibility = Visibility.of(timeline)
-    expected = {folder: data_files(files, visibility) for folder, files in list_partitions(storage)}
+    folders, pending = list(list_partitions(storage)), {one.time for one in timeline.pending}
+    hidden = {name for name, instants in instants_of_logs(path).items() if instants and instants <= pending}
+    expected = {
+        folder: [file for file in data_files(files, visibility) if file.name not in hidden] for folder, files in folders
+    }
     found = listing(storage, config, timeline)
     listed = dict(found)
     assert {folder: data_files(files, visibility) for folder, files in listed.items()} == expected
     assert {folder: found.files(folder) for folder in found.partitions()} == listed
     slices = open_table(path).file_slices()  # a warning would be an error
     direct = open_table(path, options={"hoodie.metadata.enable": "false"}).file_slices()
-    assert slices == sorted(direct, key=lambda item: (item.partition_path, item.file_id))
+    seen = [
+        replace(one, log_files=tuple(log for log in one.log_files if str(log.name) not in hidden)) for one in direct
+    ]
+    assert slices == sorted(seen, key=lambda item: (item.partition_path, item.file_id))
+
+
+def instants_of_logs(path: Path) -> dict[str, set[str]]:
+    """The instants of the blocks of each log file, in version 6, where its name has that of its slice instead."""
+    storage = LocalStorage(path)
+    if load_table_config(storage).version >= VERSION_WITH_COMPLETION_TIMES:
+        return {}
+    found = [(folder, file.name) for folder, files in list_partitions(storage) for file in files]
+    logs = [(folder, name) for folder, name in found if isinstance(parse_data_file(name), LogFileName)]
+    return {name: log_instants(storage, join_path(folder, name)) for folder, name in logs}
 
 
 def sizes(files: Sequence[FileInfo]) -> dict[str, int]:

@@ -16,6 +16,7 @@ from hudiformat.timeline.contents import read_content
 from hudiformat.timeline.rollbacks import RollbackMetadata, RollbackPlan
 from hudiformat.timeline.timeline import Action, Instant, State, instant_path
 from hudiformat.write.commit.files import create_marker
+from hudiformat.write.commit.rollback import rollback_requests, run_requests
 from hudiformat.write.commit.transaction import begin_write
 from hudiformat.write.write import WriteTask
 from tests.metadata_table.tables import check_listing
@@ -160,6 +161,31 @@ def test_a_rollback_that_was_stopped_is_finished(table: Table) -> None:
     assert rollback in table.timeline.completed
     assert dead not in {one.time for one in table.timeline.instants}
     assert content(table) == [("a", 1, "x", 1), ("b", 3, "x", 3)]
+
+
+@pytest.mark.parametrize("kind", ["rollback", "restore"])
+def test_the_metadata_table_lists_the_command_blocks_of_one_that_was_stopped(tmp_path: Path, kind: str) -> None:
+    """Hudi 1.2.0 stops so where its metadata table has no base file: the command blocks are there by then."""
+    table = new_table(
+        tmp_path / "t", version=6, options={"hoodie.index.type": "INMEMORY", "hoodie.metadata.enable": "true"}
+    )
+    kept = table.bulk_insert(rows(*FIRST))
+    table.upsert(rows(("b", 2, "x", 2)))
+    gone = table.upsert(rows(("a", 9, "x", 9)))
+    storage = table._context.storage
+    requests = list(rollback_requests(storage, gone.instant))
+    (stopped,) = run_requests(storage, requests, target=gone.instant, at="20200101000000000")["x"]
+    if kind == "rollback":
+        table.rollback(gone.instant)
+    else:
+        table.restore(kept.instant)
+    assert [blocks(table, name)[0][0] for name in logs(table)].count(BlockType.COMMAND) == {
+        "rollback": 2,
+        "restore": 3,
+    }[kind]
+    check_listing(tmp_path / "t")
+    (done,) = (one for one in table.timeline.completed if one.action in (Action.ROLLBACK, Action.RESTORE))
+    assert Path(stopped).name in str(read_content(storage, table._context.config, done))
 
 
 def test_the_newest_commit_is_rolled_back_and_restored(table: Table) -> None:

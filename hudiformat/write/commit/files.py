@@ -11,9 +11,10 @@ HoodieWriteMergeHandle.close.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.reader import LogReader
 from hudiformat.codec.log.writer import AppendResult, LogWriter
 from hudiformat.errors import StorageError, WriteConflictError
@@ -185,13 +186,23 @@ def _is_of(storage: Storage, config: TableConfig, path: str, instant: str) -> bo
 
 
 def log_instants(storage: Storage, path: str) -> set[str]:
-    """Return the instants of the blocks of a log file.
+    """Return the instants of the blocks of a log file."""
+    return _of_blocks(storage, path, lambda block: block.instant)
+
+
+def log_targets(storage: Storage, path: str) -> set[str]:
+    """Return the instants whose blocks a log file takes back."""
+    return _of_blocks(storage, path, lambda block: block.target_instant)
+
+
+def _of_blocks(storage: Storage, path: str, value: Callable[[LogBlock], str | None]) -> set[str]:
+    """Return a value of each block of a log file.
 
     There are none if its writer gave up and deleted the file after it was listed.
     """
     try:
         with LogReader(path, storage=storage) as reader:
-            return {block.instant for block in reader if block.instant is not None}
+            return {found for block in reader if (found := value(block)) is not None}
     except StorageError:
         if storage.exists(path):
             raise

@@ -46,6 +46,7 @@ from hudiformat.write.commit.files import (
     delete_traces,
     files_of,
     log_instants,
+    log_targets,
     marked_files,
 )
 from hudiformat.write.commit.heartbeats import delete_heartbeat, living_instants
@@ -78,9 +79,9 @@ def rollback_requests(storage: Storage, target: str, *, ends_slice: bool = False
 def run_requests(
     storage: Storage, requests: Iterable[RollbackRequest], *, target: str, at: str
 ) -> dict[str, dict[str, int]]:
-    """Run *requests* of the rollback at the instant *at*, and return the new log files and their sizes by partition.
+    """Run *requests* of the rollback at the instant *at*, and return their log files with their sizes by partition.
 
-    Running them twice does no harm.
+    Running them twice does no harm: the log files of the first run, which nobody may have recorded, are returned too.
     """
     added: dict[str, dict[str, int]] = defaultdict(dict)
     for request in requests:
@@ -89,12 +90,27 @@ def run_requests(
             storage.delete(join_path(folder, base_name(path)))
         if request.log_blocks_to_be_deleted:
             file_id, instant = request.file_id or "", request.latest_base_instant or ""
-            version = _newest_version(storage, folder, file_id, instant) + 1
+            logs = _logs_of(storage, folder, file_id, instant)
+            version = max((log.version for _, log in logs), default=0) + 1
             log = LogFileName(file_id, instant, version, str(WriteToken(0, 0, 0)))
             with LogWriter(folder, log, storage=storage) as writer:
                 result = writer.append(rollback_block(instant=at, target=target))
-            added[folder][result.path] = result.size
+            added[folder] |= {result.path: result.size, **_taken_back(storage, folder, logs, target)}
     return added
+
+
+def _logs_of(storage: Storage, folder: str, file_id: str, instant: str) -> list[tuple[FileInfo, LogFileName]]:
+    named = [(file, parse_data_file(file.name)) for file in storage.list(folder)]
+    logs = [(file, name) for file, name in named if isinstance(name, LogFileName)]
+    return [(file, name) for file, name in logs if (name.file_id, name.instant) == (file_id, instant)]
+
+
+def _taken_back(
+    storage: Storage, folder: str, logs: Iterable[tuple[FileInfo, LogFileName]], target: str
+) -> dict[str, int]:
+    """Return those of *logs* in which an interrupted rollback has already taken back blocks of *target*."""
+    found = {join_path(folder, file.name): file.size for file, _ in logs}
+    return {f"{storage.root}/{path}": size for path, size in found.items() if target in log_targets(storage, path)}
 
 
 def _candidates(files: Iterable[FileInfo], target: str) -> Iterator[tuple[FileInfo, LogFileName | BaseFileName]]:
@@ -108,12 +124,6 @@ def _candidates(files: Iterable[FileInfo], target: str) -> Iterator[tuple[FileIn
         is_log = isinstance(name, LogFileName)
         if name is not None and name.instant == (newest.get(name.file_id) if is_log else target):
             yield file, name
-
-
-def _newest_version(storage: Storage, folder: str, file_id: str, instant: str) -> int:
-    names = (parse_data_file(file.name) for file in storage.list(folder))
-    logs = [name for name in names if isinstance(name, LogFileName)]
-    return max((log.version for log in logs if (log.file_id, log.instant) == (file_id, instant)), default=0)
 
 
 def roll_back(state: TableState, target: Instant) -> Instant:
