@@ -49,7 +49,7 @@ class Moment(NamedTuple):
         """The year and the week of ISO 8601."""
         thursday = self.day + 4 - self.weekday
         year = _date_of(thursday)[0]
-        return year, (thursday - _day_of(year, 1, 1)) // 7 + 1
+        return year, (thursday - day_of(year, 1, 1)) // 7 + 1
 
     @property
     def weekday(self) -> int:
@@ -72,7 +72,7 @@ _NUMBERS = {
     "x": _Number(lambda at: at.week[0], DAY, 0),
     "w": _Number(lambda at: at.week[1], DAY, 0),
     "e": _Number(lambda at: at.weekday, DAY, 0),
-    "D": _Number(lambda at: at.day - _day_of(at.date[0], 1, 1) + 1, DAY, 3),
+    "D": _Number(lambda at: at.day - day_of(at.date[0], 1, 1) + 1, DAY, 3),
     "M": _Number(lambda at: at.date[1], DAY, 2),
     "d": _Number(lambda at: at.date[2], DAY, 2),
     "H": _Number(lambda at: at.time // HOUR, HOUR, 2),
@@ -140,6 +140,11 @@ class DatePattern:
         """The milliseconds for which the text stays the same."""
         units = (1 if one.letter == "S" else _NUMBERS[one.letter].unit for one in self.tokens if one.is_number)
         return min(units, default=DAY)
+
+    @property
+    def slashes(self) -> int:
+        """How many slashes are in each text."""
+        return sum(token.text.count("/") for token in self.tokens)
 
     @property
     def has_offset(self) -> bool:
@@ -330,7 +335,8 @@ def _days(year: Integers, month: Integers, day: Integers) -> Integers:
     return days
 
 
-def _day_of(year: int, month: int, day: int) -> int:
+def day_of(year: int, month: int, day: int) -> int:
+    """Return the days since 1970 of a date of the proleptic Gregorian calendar."""
     [found] = _days(*(np.array([one], np.int64) for one in (year, month, day))).tolist()
     return int(found)
 

@@ -36,8 +36,8 @@ TIMED_KEYS = (TYPE, UNIT, INPUT, DELIMITER, ZONE, INPUT_ZONE, OUTPUT, OUTPUT_ZON
 
 _PARSER_CLASS = "org.apache.hudi.keygen.parser.HoodieDateTimeParser"
 _OF_TEXTS = ("DATE_STRING", "MIXED")
-_UNITS = {"NANOSECONDS": -1_000_000, "MICROSECONDS": -1_000, "MILLISECONDS": 1, "SECONDS": 1_000, "MINUTES": 60_000}
-_UNITS |= {"HOURS": 3_600_000, "DAYS": DAY}
+UNITS = {"NANOSECONDS": -1_000_000, "MICROSECONDS": -1_000, "MILLISECONDS": 1, "SECONDS": 1_000, "MINUTES": 60_000}
+UNITS |= {"HOURS": 3_600_000, "DAYS": DAY}
 """The milliseconds of a unit; if negative, how many of it are a millisecond."""
 _UNIT_OF_TYPE = {"EPOCHMILLISECONDS": "MILLISECONDS", "EPOCHMICROSECONDS": "MICROSECONDS", "UNIX_TIMESTAMP": "SECONDS"}
 _TYPES = (*_UNIT_OF_TYPE, "SCALAR", *_OF_TEXTS)
@@ -204,8 +204,8 @@ def _parse(given: tuple[tuple[str, str | None], ...]) -> TimedPartitions:
             option=PARSER,
         )
     unit = _UNIT_OF_TYPE.get(kind, None if kind in _OF_TEXTS else (options[UNIT] or "SECONDS").upper())
-    if unit is not None and unit not in _UNITS:
-        raise OptionError(f"{UNIT}: expected one of {', '.join(_UNITS)}, found {unit!r}", option=UNIT)
+    if unit is not None and unit not in UNITS:
+        raise OptionError(f"{UNIT}: expected one of {', '.join(UNITS)}, found {unit!r}", option=UNIT)
     inputs: Sequence[DatePattern] = ()
     if unit is None:
         texts = re.split((options[DELIMITER] or "").strip() or ",", _required(options, INPUT))
@@ -257,7 +257,7 @@ def _numbers(column: pa.Array, name: str) -> Integers:
 
 def _to_milliseconds(numbers: Integers, unit: str) -> Integers:
     """Return numbers of a unit in milliseconds, cut as TimeUnit.convert cuts them: towards zero."""
-    factor = _UNITS[unit]
+    factor = UNITS[unit]
     if factor < 0:
         cut: Integers = np.sign(numbers) * (np.abs(numbers) // -factor)
         return cut

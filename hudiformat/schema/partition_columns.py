@@ -12,14 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pat
 
-from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.errors import OptionError, UnsupportedFeatureError
 from hudiformat.naming.keys import DEFAULT_PARTITION, unescape_path_name, value_of_folder
+from hudiformat.naming.timed_intervals import condition, intervals
+from hudiformat.naming.timed_partitions import TimedPartitions
 from hudiformat.timeline.table_config import KeyGenerator, TableConfig
 
 _MOST_CASES = 16
@@ -29,14 +31,16 @@ _MOST_CASES = 16
 class PartitionColumns:
     """The partition columns ``fields`` of a table.
 
-    For the fields in ``timed`` the key generator formats, or may format, a time into the path.  ``escaped`` means that
-    values in paths contain no ``/``.  With ``dropped``, files lack the columns, and the columns are texts.
+    For the fields in ``timed`` the key generator formats, or may format, a time into the path, by ``times`` if it is
+    known how.  ``escaped`` means that values in paths contain no ``/``.  With ``dropped``, files lack the columns, and
+    the columns are texts.
     """
 
     fields: tuple[str, ...]
     timed: frozenset[str]
     escaped: bool
     dropped: bool
+    times: TimedPartitions | None = None
 
     @classmethod
     def of(cls, config: TableConfig) -> PartitionColumns:
@@ -47,12 +51,18 @@ class PartitionColumns:
             timed=timed,
             escaped=config.url_encode_partitioning and not timed,
             dropped=config.drop_partition_columns,
+            times=_times(config) if timed else None,
         )
 
     @property
     def from_path(self) -> frozenset[str]:
         """The columns whose values a path can tell."""
         return frozenset(self.fields) if self.dropped else frozenset(self.fields) - self.timed
+
+    @property
+    def told(self) -> frozenset[str]:
+        """The columns about whose values a path can tell something."""
+        return self.from_path if self.times is None else self.from_path | self.timed
 
     def value(self, field: pa.Field, path: str) -> pa.Scalar:
         """Return the value of a partition column in a file of the partition at *path* that lacks the column.
@@ -91,8 +101,9 @@ class PartitionColumns:
             return []
         by_field = []
         for name, folder in zip(self.fields, folders, strict=True):
-            if name in self.from_path and name in shown:
-                found = _cases(schema.field(name), self._spellings(folder))
+            if name in self.told and name in shown:
+                of_field = self._times_of if name in self.timed and not self.dropped else _cases
+                found = of_field(schema.field(name), self._spellings(folder))
                 if found:
                     by_field.append(found)
         if not by_field:
@@ -100,12 +111,33 @@ class PartitionColumns:
         found = [_conjunction(case) for case in product(*by_field)]
         return found if len(found) <= _MOST_CASES else []
 
+    def _times_of(self, field: pa.Field, texts: Sequence[str]) -> list[pc.Expression]:
+        """Return conditions of which one is true for the column *field* if one of *texts* was made of its time.
+
+        Null is a time, too: which one has changed with Hudi's releases.
+        """
+        known = self.times if DEFAULT_PARTITION not in texts else None
+        found = [] if known is None else [one for text in texts for one in intervals(known, text)]
+        cases = [condition(field, one) for one in found]
+        possible = [one for one in cases if one is not None]
+        return [*possible, pc.field(field.name).is_null()] if possible and len(possible) == len(cases) else []
+
     def _folders(self, path: str) -> list[str] | None:
-        """Return the part of *path* for each field; None if it has not as many folders as there are fields."""
+        """Return the part of *path* for each field; None if it has not as many folders as the fields have.
+
+        A time that is formatted with slashes has several.
+        """
         folders = path.split("/") if path else []
         if len(folders) == len(self.fields):
             return folders
-        return [path] if len(self.fields) == 1 else None
+        if len(self.fields) == 1:
+            return [path]
+        more = 0 if self.times is None else self.times.output.slashes
+        counts = [1 + more * (name in self.timed) for name in self.fields]
+        if len(folders) != sum(counts):
+            return None
+        rest = iter(folders)
+        return ["/".join(islice(rest, count)) for count in counts]
 
     def _texts(self, path: str) -> list[str | None] | None:
         """Return the text of each field in *path*, None for the default partition; None if it does not tell them.
@@ -169,6 +201,20 @@ def _parse_number(text: str, kind: pa.DataType) -> pa.Scalar | None:
     """Return the timestamp of a number of its unit, as Hudi's writers format it; a text has an unknown zone."""
     digits = text.removeprefix("-")
     return pa.scalar(int(text), pa.int64()).cast(kind) if digits.isdecimal() and digits.isascii() else None
+
+
+def _times(config: TableConfig) -> TimedPartitions | None:
+    """Return how times become texts of paths, by the table's properties and options; None if they do not say it.
+
+    The zone of this process is not taken: others may have written the table.
+    """
+    is_custom = config.key_generator is KeyGenerator.CUSTOM
+    if config.key_generator is KeyGenerator.OTHER or (is_custom and None in config.partition_types):
+        return None
+    try:
+        return TimedPartitions.of(config.properties, None)
+    except OptionError:
+        return None
 
 
 def _timed_fields(config: TableConfig) -> frozenset[str]:

@@ -75,7 +75,8 @@ def check_ours(
     assert {field.name: field.type for field in found.schema} == columns.types
     _compare(_rows(found), expected, "hudiformat")
     key, text = f"k{chance.randrange(80):03d}", f"text {chance.randrange(12)}"
-    for condition in (pc.field("k") == key, pc.field("s") == text, pc.field("n") > chance.randrange(50)):
+    more = pc.field("n") > chance.randrange(50)
+    for condition in (pc.field("k") == key, pc.field("s") == text, more, pc.field("p") == columns.place):
         _compare(
             _rows(table.snapshot(columns=list(columns.types), filter=condition)),
             _rows(found.filter(condition)),

@@ -45,6 +45,11 @@ class Columns:
         """Whether columns were added."""
         return len(self.types) > self._first
 
+    @property
+    def place(self) -> Any:
+        """The value of the partition column in the partition x."""
+        return self._layout.places["x"][0]
+
     def add(self) -> dict[str, pa.DataType]:
         """A new column, which is the last one."""
         kind = self._chance.choice(
