@@ -324,6 +324,19 @@ LIVE = (
         "Hudi reads the changes (CDC) that hudiformat logs",
         often(f"{_BOTH}test_hudi_reads_the_changes_that_were_logged_here", v9=""),
     ),
+    *(
+        Feature(
+            f"change data (CDC) in the mode `{mode}`: both log and read the same",
+            often(
+                f"{_C}test_change_modes.py::test_both_log_and_read_the_same_changes",
+                v6=f"{mode}-COPY_ON_WRITE-6",
+                v8=f"{mode}-MERGE_ON_READ-8",
+                v9=f"{mode}-MERGE_ON_READ-9",
+                long=(6, 8) if mode == "OP_KEY_ONLY" else (6, 8, 9),
+            ),
+        )
+        for mode in ("OP_KEY_ONLY", "DATA_BEFORE", "DATA_BEFORE_AFTER")
+    ),
 )
 """What real Hudi 1.2.0 and hudiformat do to one table, in turn."""
 
