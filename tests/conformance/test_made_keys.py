@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from tests.conformance.hudi import RealHudi
+from tests.conformance.hudi import RealHudi, RealHudiError
 from tests.effort import LONG, only_long
 from tests.tables import new_table, rows
 
@@ -65,3 +65,20 @@ def test_rows_are_the_same_after_each_turn(hudi: RealHudi, tmp_path: Path, table
     if table_type == "MERGE_ON_READ":
         table.compact()
         assert len(checked()) == 4
+
+
+@pytest.mark.parametrize("operation", ["insert", "upsert", "bulk_insert"])
+@pytest.mark.parametrize("chosen", [{}, {"hoodie.bucket.index.hash.field": "v"}], ids=["by key", "by a column"])
+def test_hudi_has_no_buckets_without_a_record_key(
+    hudi: RealHudi, tmp_path: Path, operation: str, chosen: dict[str, str]
+) -> None:
+    """That is why hudiformat refuses them by name: Hudi 1.2.0 fails before it writes."""
+    buckets = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2", **chosen}
+    with pytest.raises(RealHudiError) as caught:
+        hudi.write(
+            rows(("a", 1, "x", 1)),
+            tmp_path / "t",
+            {**OPTIONS, **buckets, "hoodie.datasource.write.operation": operation},
+        )
+    assert "HoodieIndexConfig$Builder.validateBucketIndexConfig" in caught.value.trace, caught.value.trace
+    assert not list(tmp_path.rglob("*.parquet"))

@@ -25,6 +25,7 @@ class ChangeKind:
     version: int
     more: Mapping[str, str]
     settings: Mapping[str, str]
+    hudi_cannot: frozenset[str] = frozenset()
     has_records: bool = False
 
     def __str__(self) -> str:
@@ -67,10 +68,12 @@ REFUSED = {("postgres", MOR, 6), ("postgres", MOR, 8)}
 """What is not written: Hudi shows the placeholders of such tables."""
 
 
-def kinds_of_change_data(more: Mapping[str, str] = {}, settings: Mapping[str, str] = {}) -> list[ChangeKind]:
-    """All tables that both write."""
+def kinds_of_change_data(
+    more: Mapping[str, str] = {}, settings: Mapping[str, str] = {}, hudi_cannot: frozenset[str] = frozenset()
+) -> list[ChangeKind]:
+    """All tables that both write; the steps *hudi_cannot* are always ours."""
     return [
-        ChangeKind(name, table_type, version, more, settings)
+        ChangeKind(name, table_type, version, more, settings, hudi_cannot)
         for name in KINDS
         for version in (6, 8, 9)
         for table_type in (MOR, COW)
@@ -100,6 +103,8 @@ class ChangeDataMachine:
         side = self.chance.choice(sides)
         steps = [one for one in WEIGHTS if self.kind.table_type == MOR or one.__name__ not in _OF_LOGS]
         [chosen] = self.chance.choices(steps, [WEIGHTS[one] for one in steps])
+        if chosen.__name__ in self.kind.hudi_cannot:
+            side = self.ours
         self.done.append(f"{chosen.__name__} by {side.name}")
         chosen(self, side)
         return self.done[-1]

@@ -9,7 +9,7 @@ import pytest
 from tests.conformance.hudi import RealHudi
 from tests.effort import LONG, only_long, sample
 from tests.turns.change_data import ChangeDataMachine, ChangeKind, kinds_of_change_data
-from tests.turns.kinds import COW, MOR, Kind, kinds_of_layouts
+from tests.turns.kinds import COW, LAYOUTS, MOR, Kind, kinds_of_layouts
 from tests.turns.machine import Machine
 from tests.turns.run import run
 
@@ -44,4 +44,17 @@ CHANGE_DATA = kinds_of_change_data()
 def test_they_take_turns_on_tables_shaped_like_change_data(hudi: RealHudi, tmp_path: Path, kind: ChangeKind) -> None:
     machine = ChangeDataMachine(hudi, tmp_path / "t", kind, seed=1)
     run(machine, steps=30 if LONG else 4)
+    machine.theirs.drop_table()
+
+
+_ORC = LAYOUTS["orc"]
+IN_ORC = kinds_of_change_data(_ORC.hudis, _ORC.settings, _ORC.hudi_cannot)
+
+
+@only_long
+@pytest.mark.hudi
+@pytest.mark.parametrize("kind", IN_ORC, ids=str)
+def test_they_take_turns_on_change_data_in_orc(hudi: RealHudi, tmp_path: Path, kind: ChangeKind) -> None:
+    machine = ChangeDataMachine(hudi, tmp_path / "t", kind, seed=1)
+    run(machine, steps=30)
     machine.theirs.drop_table()
