@@ -17,6 +17,17 @@ import hudiformat as hf
 from tests.catalogs.fake_metastore import plain
 from tests.catalogs.hudi_cases import cases, comparable, expected, writes
 from tests.conformance.hudi import RealHudi
+from tests.conformance.test_bootstrap import (
+    BASE_PATH,
+    COPY,
+    FULL,
+    MERGE,
+    MIXED,
+    ONLY_METADATA,
+    bootstrap,
+    write_options,
+    write_source,
+)
 from tests.effort import only_long, sample
 from tests.tables import create, rows
 from tools.hive_metastore import HiveMetastore
@@ -148,3 +159,32 @@ def test_engines_read_by_name_what_is_there(tmp_path: Path, metastore: HiveMetas
         check(hudi, "more")
         table.cluster()
         check(hudi, "more")
+
+
+@only_long
+@pytest.mark.parametrize("selector", [ONLY_METADATA, FULL, MIXED], ids=["metadata", "full", "mixed"])
+@pytest.mark.parametrize("table_type", [COPY, MERGE])
+def test_a_bootstrapped_table_has_the_objects_that_hudis_tool_makes_of_it(
+    tmp_path: Path, metastore: HiveMetastore, client: Any, hudi: RealHudi, *, table_type: str, selector: dict[str, str]
+) -> None:
+    source, path = tmp_path / "source", tmp_path / "t"
+    write_source(source, hive_style=True)
+    given = {**write_options(table_type, hive_style=True), **selector}
+    bootstrap(hudi, source, path, given)
+    found = []
+    for by_hudi in (True, False):
+        database = f"db{uuid.uuid4().hex[:8]}"
+        names = {f"{HIVE}metastore.uris": metastore.uri, f"{HIVE}database": database}
+        if by_hudi:
+            extractor = {f"{HIVE}partition_extractor_class": "org.apache.hudi.hive.HiveStylePartitionValueExtractor"}
+            of_table = {f"{HIVE}table": "t", f"{HIVE}partition_fields": "p", f"{HIVE}mode": "hms"}
+            sync_by_hudi(hudi, path, {**names, **of_table, **extractor})
+        else:
+            table = hf.open_table(path, options={BASE_PATH: str(source), **names})
+            assert table.sync_catalog()
+            assert not table.sync_catalog(full=True)
+        found.append(objects_of(client, database, path))
+    theirs, ours = found
+    assert ours == theirs
+    assert len(ours) == (1 if table_type == COPY else 3)
+    assert len(ours["t"]["partitions"]) == 2

@@ -39,7 +39,9 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder, RealHudi(chosen.hudi) as hudi:
         path = (chosen.keep or Path(folder)) / "t"
-        machine = Machine(hudi, path, Kind(chosen.type, chosen.table, chosen.layout, chosen.version), chosen.seed)
+        machine = Machine(
+            hudi, path, Kind(chosen.type, chosen.table, chosen.layout, chosen.version, chosen.hudi), chosen.seed
+        )
         try:
             run(machine, steps=chosen.steps, tell=tell)
         finally:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from hudiformat.naming.timed_partitions import OUTPUT, TYPE
 from hudiformat.table.options.timed_paths import SLASHES
+from tools.environments import HUDI
 
 MOR, COW = "MERGE_ON_READ", "COPY_ON_WRITE"
 ALWAYS = frozenset({"files", "column_stats", "partition_stats"})
@@ -42,6 +43,9 @@ _NO_CLEANS = {"hoodie.clean.automatic": "false", "hoodie.metadata.index.expressi
 The next write of Hudi's fails there.  Source: HoodieTableMetadataUtil.convertMetadataToExpressionIndexRecords, whose
 records have that partition.
 """
+OLD = "0.15.0"
+_OLD = {"hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.DefaultHoodieRecordPayload"}
+"""The last Hudi before 1.0, whose default merges by the order of commits; its rows are to merge as those of 1.2.0."""
 OFTEN = {
     "hoodie.clean.commits.retained": "2",
     "hoodie.keep.min.commits": "3",
@@ -138,15 +142,17 @@ LAYOUTS = {
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A table that Hudi makes: its type, which of ``TABLES`` it is, its layout and its version."""
+    """A table that Hudi makes: its type, which of ``TABLES`` it is, its layout, its version, and that of Hudi."""
 
     table_type: str
     table: str
     layout_name: str = "plain"
     version: int = 9
+    hudi: str = HUDI
 
     def __str__(self) -> str:
-        return f"{self.layout_name}-{self.table_type}-{self.version}-{self.table}"
+        by = "" if self.hudi == HUDI else f"-{self.hudi}"
+        return f"{self.layout_name}-{self.table_type}-{self.version}-{self.table}{by}"
 
     @property
     def layout(self) -> Layout:
@@ -190,6 +196,7 @@ class Kind:
             "hoodie.write.auto.upgrade": "false",
             **(_INDEXES if self.has_records else {}),
             **(_NO_CLEANS if self.has_expression else {}),
+            **(_OLD if self.hudi == OLD else {}),
             **self.layout.options,
             **self.layout.hudis,
         }

@@ -19,7 +19,7 @@ from hudiformat.write.write import prepare, write_keyed
 from tests.conformance.hudi import RealHudi, RealHudiError
 from tests.model.expected import Change, Expected, Row, Rules
 from tests.turns.checks import check_indexes, check_ours, check_theirs, definitions, indexes, properties
-from tests.turns.kinds import Kind
+from tests.turns.kinds import OLD, Kind
 from tests.turns.rows import Columns
 from tests.turns.sides import Ours, Side, Theirs
 
@@ -101,7 +101,9 @@ class Machine:
             ts = None
             if is_late:
                 partition, ts = live[key][0], live[key][1].ts - 1
-            found.append(self.row(key, partition, ts=ts, is_deleted=self.chance.random() < 0.1))
+            # Hudi 0.15.0 lets a late delete in a log file take a newer row of the base file away.
+            may_delete = not (is_late and self.kind.hudi == OLD)
+            found.append(self.row(key, partition, ts=ts, is_deleted=self.chance.random() < 0.1 and may_delete))
         return tuple(found)
 
     def fresh(self, count: int) -> tuple[Row, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tests.conformance.hudi import RealHudi
 from tests.effort import LONG, only_long, sample
 from tests.turns.change_data import ChangeDataMachine, ChangeKind, kinds_of_change_data
-from tests.turns.kinds import COW, LAYOUTS, MOR, Kind, kinds_of_layouts
+from tests.turns.kinds import COW, LAYOUTS, MOR, OLD, Kind, kinds_of_layouts
 from tests.turns.machine import Machine
 from tests.turns.run import run
 
@@ -32,6 +33,29 @@ def test_hudi_and_hudiformat_take_turns(hudi: RealHudi, tmp_path: Path, kind: Ki
 @pytest.mark.parametrize("kind", OTHERS, ids=str)
 def test_they_take_turns_on_tables_of_every_layout(hudi: RealHudi, tmp_path: Path, kind: Kind) -> None:
     machine = Machine(hudi, tmp_path / "t", kind, seed=1)
+    run(machine, steps=30)
+    machine.theirs.drop_table()
+
+
+WITH_OLD = [
+    Kind(table_type, "default", layout, 6, OLD)
+    for layout in ("plain", "structs", "no meta fields", "times", "custom times")
+    for table_type in (MOR, COW)
+]
+
+
+@pytest.fixture(scope="module")
+def old_hudi(hudi: RealHudi) -> Iterator[RealHudi]:
+    """Real Hudi 0.15.0, after which ``hudi`` is named, so that no worker of its own begins it."""
+    with RealHudi(OLD) as running:
+        yield running
+
+
+@only_long
+@pytest.mark.hudi
+@pytest.mark.parametrize("kind", WITH_OLD, ids=str)
+def test_hudi_0_15_and_hudiformat_take_turns(old_hudi: RealHudi, tmp_path: Path, kind: Kind) -> None:
+    machine = Machine(old_hudi, tmp_path / "t", kind, seed=1)
     run(machine, steps=30)
     machine.theirs.drop_table()
 
