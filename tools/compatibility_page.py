@@ -377,6 +377,15 @@ ARCHIVED = (
         often(_BOOTSTRAPPED, v6="bootstrapped-v6-mor-h0150", v9="bootstrapped-v9-cow-h120"),
     ),
     Feature(
+        "files of other formats that were registered, as XTable does it",
+        often(
+            "tests/file_group/test_registered_files.py::test_rows_are_those_that_hudi_shows",
+            v6="registered-cow6-h120",
+            v8="registered-cow8-h120",
+            v9="registered-cow9-h120",
+        ),
+    ),
+    Feature(
         "tables that Flink wrote",
         often(
             "tests/read/test_flinks_answers.py::test_every_answer_is_flinks_and_sparks",

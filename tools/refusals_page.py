@@ -51,7 +51,10 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "no record key": "without meta fields: rows could not be told from each other",
         f"the key generator {ANY}": "without meta fields: Hudi writes no such table",
         f"the indexes {ANY} in the metadata table": "without meta fields: Hudi's indexes lose keys",
-        "files that were registered with a table": "they are not named as files of Hudi's, and no commit lists them",
+        "files that were registered with a table": (
+            "below the prefix of a folder, or of another format than Parquet and ORC; others are read"
+        ),
+        "registered files without a metadata table": "nothing else lists them; Hudi fails there, too",
         "a record index of bootstrapped rows": "it keeps the time of each row's commit; a bootstrap's is no time",
         "adopting files that Hudi cannot read without a copy": "with copy=True they are copied",
         f"a partitioned record index in table version {ANY}": "Hudi has it from version 8 on",
@@ -110,6 +113,9 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "updates during a clustering": "the clustering would lose the update",
         "rewriting a base file that has log files": "the rows of the log files would be hidden",
         "dropping a partition of a metadata table that is being compacted": "the service would bring it back",
+        "writing to tables with registered files": (
+            "the other format would not see the rows, and its next sync takes them away from Hudi's"
+        ),
         "file-system lock without atomic create": "two writers could have the lock",
         "storage-based lock without versions of objects": "two writers could have the lock",
         "creating whole files": "readers would see files that are not whole",

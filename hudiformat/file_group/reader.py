@@ -231,7 +231,7 @@ class SliceReader:
         fields = self.partition_columns.fields
         absent: set[str] = set()
         if file_slice.base_file is not None:
-            path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
+            path = file_slice.base_path
             absent.update(set(fields).difference(read_columns(storage, path).names))
         for block in self._blocks(storage, file_slice, pa.schema([])) if with_logs else ():
             if block.type in _WHOLE_RECORDS and not block.is_partial:
@@ -375,7 +375,7 @@ class SliceReader:
             blocks = blocks_to_merge(self._blocks(storage, file_slice, schema), counts=self._counted)
             if memory_of(blocks) > self.merge_memory or _have_operations(blocks):
                 return None
-            rows, highest = count_and_highest(storage, join_path(file_slice.partition_path, str(base.name)), ordering)
+            rows, highest = count_and_highest(storage, file_slice.base_path, ordering)
             instant = str(base.name.instant)
             return count_by_position(blocks, schema, rule, base_instant=instant, rows=rows, highest=highest)
 
@@ -404,7 +404,7 @@ class SliceReader:
         if not isinstance(logs.keys, np.ndarray) or logs.set is not None or lowest is None:
             return None
         ordering = self._stored_schema.field(rule.ordering_fields[0]) if logs.ordering else None
-        rows, highest = count_and_highest(storage, join_path(file_slice.partition_path, str(base.name)), ordering)
+        rows, highest = count_and_highest(storage, file_slice.base_path, ordering)
         if int(logs.keys.max(initial=0)) >= rows or (ordering is not None and lowest < highest):
             return None
         return ReplacedRows(logs.keys, tuple(log_rows(logs.select(shown.names), ~logs.deleted)))
@@ -442,7 +442,7 @@ class SliceReader:
             found = self.base_batches(storage, file_slice, virtual.stored(schema), where, may_hold=may_hold)
             yield from virtual.fill_all(found, schema)
             return
-        path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
+        path = file_slice.base_path
         if self.damage is DamageMode.SKIP:
             yield from sound_rows(self._scan_base(storage, path, schema), storage, path)
         elif where is None:
@@ -483,7 +483,7 @@ class SliceReader:
         if self.damage is DamageMode.SKIP:
             yield from to_base_rows(self.base_batches(storage, file_slice, schema))
             return
-        path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
+        path = file_slice.base_path
         first = {*self._columns_for_merging(rule), *([] if tested is None else tested.columns.names)}
         head = pa.schema([field for field in schema if field.name in first])
         few = replaced if tested is None else None
@@ -600,7 +600,7 @@ class SliceScan:
         """
         if file_slice.base_file is None:
             return 0, 0
-        reader, path = self.reader, join_path(file_slice.partition_path, str(file_slice.base_file.name))
+        reader, path = self.reader, file_slice.base_path
         stored = stored_schema_of(storage, path, reader.output_schema, reader.history, times=reader.times)
         is_pushed = not self.is_merged(file_slice) and stored is None
         return count_row_groups(storage, path, may_hold=self.pushed if is_pushed else None, where=self.where)

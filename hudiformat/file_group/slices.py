@@ -73,6 +73,12 @@ class FileSlice:
         return [*([] if self.base_file is None else [str(self.base_file.name)]), *self.log_names]
 
     @property
+    def base_path(self) -> str:
+        """The path of the base file, which the slice has to have."""
+        assert self.base_file is not None  # noqa: S101 - whoever asks has looked
+        return join_path(self.partition_path, self.base_file.name.stored_as)
+
+    @property
     def log_names(self) -> list[str]:
         """The names of the log files of the slice, in merge order."""
         return [str(log.name) for log in self.log_files]

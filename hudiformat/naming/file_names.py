@@ -25,6 +25,10 @@ _INT_DIGITS = len(str(INT32_MAX))
 _TOKEN = re.compile(r"(0|[1-9][0-9]*)-(0|[1-9][0-9]*)-(0|[1-9][0-9]*)")
 _LOG_FILE = re.compile(r"\.([^._/]+)_([^./]*)\.(log|archive)\.(0*)([0-9]+)(?:_([0-9]+-[0-9]+-[0-9]+)(\.cdc)?)?")
 _BASE_FILE = re.compile(r"([a-zA-Z0-9-]+)_([a-zA-Z0-9-]+)_([0-9]+)\.([a-zA-Z0-9]+)")
+# A file that others wrote, registered with a table under its name and the instant; and what Hudi makes of such a group.
+_REGISTERED = re.compile(r"(.+\.(parquet|orc))_([0-9]+)_hudiext")
+_OF_REGISTERED = re.compile(r"(.+\.(?:parquet|orc))_([0-9]+-[0-9]+-[0-9]+)_([0-9]+)\.(parquet|orc)")
+_PREFIXED = "_fg%3D"
 # The pattern of Hudi's has no place for the partition paths that are in the ids of a partitioned record index.
 _INDEX_FILE = re.compile(r"(record-index-[^-_/]*-[0-9]+-[0-9]+)_([a-zA-Z0-9-]+)_([0-9]+)\.(hfile)")
 
@@ -149,7 +153,10 @@ class LogFileName:
 class BaseFileName:
     """The name of a base file: ``<file id>_<write token>_<instant>.<extension>``, the extension without its dot.
 
-    Source: FSUtils.BASE_FILE_PATTERN and HoodieBaseFile, Hudi 1.2.0; spec/names.md.
+    A file that others wrote, and that was registered with the table, has no write token.  Its own name is the file id,
+    and listings have it as ``<file id>_<instant>_hudiext``.
+
+    Source: FSUtils.BASE_FILE_PATTERN and HoodieBaseFile, ExternalFilePathUtil, Hudi 1.2.0; spec/names.md.
     """
 
     file_id: str
@@ -158,14 +165,26 @@ class BaseFileName:
     extension: str = "parquet"
 
     def __str__(self) -> str:
+        if self.is_registered:
+            return f"{self.file_id}_{self.instant}{_EXTERNAL_SUFFIX}"
         return f"{self.file_id}_{self.write_token}_{self.instant}.{self.extension}"
+
+    @property
+    def is_registered(self) -> bool:
+        """Whether others wrote the file."""
+        return not self.write_token
+
+    @property
+    def stored_as(self) -> str:
+        """The name that the file has in its folder."""
+        return self.file_id if self.is_registered else str(self)
 
     @classmethod
     def parse(cls, text: str) -> BaseFileName:
         """Parse the name of a base file.
 
         Raises:
-            NameFormatError: not a base file's name, or that of a file which Hudi only registered (``_hudiext``).
+            NameFormatError: not a base file's name.
 
         Source: FSUtils.BASE_FILE_PATTERN, FSUtils.isBaseFile and HoodieBaseFile, Hudi 1.2.0.
         """
@@ -173,11 +192,6 @@ class BaseFileName:
         if isinstance(name, BaseFileName):
             return name
         _refuse_path(text)
-        if text.endswith(_EXTERNAL_SUFFIX):
-            raise NameFormatError(
-                f"{text!r} names a file that was registered with the table, not written by Hudi: it cannot be read",
-                name=text,
-            )
         if _BASE_FILE.fullmatch(text):
             raise NameFormatError(
                 f"expected a base file of extension {', '.join(BASE_FILE_EXTENSIONS)}, found {text!r}", name=text
@@ -211,8 +225,11 @@ def parse_data_file(name: str) -> BaseFileName | LogFileName | None:
         for put, value in zip(_SET_LOG, values, strict=True):
             put(log_name, value)
         return log_name
-    base = _BASE_FILE.fullmatch(name) or _INDEX_FILE.fullmatch(name)
-    if base is None or base[4] not in BASE_FILE_EXTENSIONS:
+    base = _BASE_FILE.fullmatch(name) or _INDEX_FILE.fullmatch(name) or _OF_REGISTERED.fullmatch(name)
+    if base is None:
+        registered = None if _PREFIXED in name else _REGISTERED.fullmatch(name)
+        return None if registered is None else BaseFileName(registered[1], "", registered[3], registered[2])
+    if base[4] not in BASE_FILE_EXTENSIONS:
         return None
     base_name = BaseFileName.__new__(BaseFileName)
     for put, value in zip(_SET_BASE, (_intern(base[1]), base[2], _intern(base[3]), _intern(base[4])), strict=True):
@@ -220,8 +237,16 @@ def parse_data_file(name: str) -> BaseFileName | LogFileName | None:
     return base_name
 
 
+def stored_name(name: str) -> str:
+    """Return the name in its folder of a file that a listing has as *name*: another one if it was registered."""
+    parsed = parse_data_file(name)
+    return parsed.stored_as if isinstance(parsed, BaseFileName) else name
+
+
 def refuse_registered(name: str) -> None:
-    """Refuse the name of a file that was only registered with a table, so that its rows are not silently left out.
+    """Refuse the name of a registered file that is read in no way, so that its rows are not silently left out.
+
+    Such are names with the prefix of a folder, and files that are neither in Parquet nor in ORC.
 
     Raises:
         UnsupportedFeatureError: *name* is such a name.

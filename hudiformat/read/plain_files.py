@@ -20,7 +20,6 @@ from hudiformat.file_group.merging.rule import Integers
 from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.renamed_columns import stored_schema_of
 from hudiformat.file_group.slices import FileSlice
-from hudiformat.naming.file_names import join_path
 from hudiformat.read.plan import SlicePlan, TableSnapshot
 from hudiformat.read.scan import Batches
 from hudiformat.read.skipping import filter_batch
@@ -136,9 +135,9 @@ def _may_be_handed_over(plan: SlicePlan, storage: Storage) -> bool:
 def _path_as_shown(reader: SliceReader, storage: Storage, file_slice: FileSlice, columns: pa.Schema) -> str | None:
     """Return the absolute path of the base file if any reader of Parquet finds what a query of *columns* finds."""
     stored = stored_columns(reader, storage, file_slice, columns.names)
-    if stored is None or file_slice.base_file is None or (stored.names, stored.types) != (columns.names, columns.types):
+    if stored is None or (stored.names, stored.types) != (columns.names, columns.types) or _is_registered(file_slice):
         return None
-    path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
+    path = file_slice.base_path
     absolute = f"{storage.root}/{path}"
     if format_of(path) is not PARQUET or _GLOB.intersection(absolute):
         return None
@@ -146,6 +145,11 @@ def _path_as_shown(reader: SliceReader, storage: Storage, file_slice: FileSlice,
         # Several files are scanned together, which takes the same columns in the same order.
         is_same = base.schema.names == reader.output_schema.names and base.dates.columns.isdisjoint(columns.names)
         return absolute if is_same else None
+
+
+def _is_registered(file_slice: FileSlice) -> bool:
+    """Return whether others wrote the base file: its bounds may leave NaN out."""
+    return file_slice.base_file is not None and file_slice.base_file.name.is_registered
 
 
 def stored_columns(
@@ -163,7 +167,7 @@ def stored_columns(
     """
     if file_slice.base_file is None or reader.damage is DamageMode.SKIP:
         return None
-    path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
+    path = file_slice.base_path
     if find_source(storage, path) is not None or format_of(path) not in (PARQUET, ORC):  # the rows are in one file
         return None
     shown = reader.project(columns)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Protocol
 
-from hudiformat.errors import HudiFormatError, warn
+from hudiformat.errors import HudiFormatError, UnsupportedFeatureError, warn
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.metadata_table.listing import Listing
+from hudiformat.naming.file_names import join_path, parse_data_file
 from hudiformat.storage.protocol import FileInfo, Storage
 
 _ASKED_AT_ONCE = 1000
@@ -76,3 +77,23 @@ def _drain(found: list[PartitionFiles]) -> Iterator[PartitionFiles]:
     found.reverse()
     while found:
         yield found.pop()
+
+
+def refuse_unlisted(root: str, found: Iterable[PartitionFiles]) -> Iterator[PartitionFiles]:
+    """Yield what was *found* in folders, and refuse files that may be registered: a metadata table alone lists those.
+
+    Registered files have no meta fields, so this is asked of tables without them.  Hudi 1.2.0 fails there, too.
+
+    Raises:
+        UnsupportedFeatureError: a folder has a Parquet or ORC file that is not named as one of Hudi's.
+    """
+    for path, files in found:
+        for file in files:
+            if file.name.endswith((".parquet", ".orc")) and parse_data_file(file.name) is None:
+                raise UnsupportedFeatureError(
+                    f"{root}/{join_path(path, file.name)}: expected files of Hudi's in a table without meta fields "
+                    "that is listed without its metadata table, found one that may have been registered; set "
+                    "hoodie.metadata.enable=true, or move the file away",
+                    feature="registered files without a metadata table",
+                )
+        yield path, files

@@ -33,7 +33,7 @@ from hudiformat.table.cache import TableCache
 from hudiformat.table.effective import without_restored_writes
 from hudiformat.table.executor import Executor, Given, Result, TaskAttempt
 from hudiformat.table.file_schemas import schema_in_files
-from hudiformat.table.listing import PartitionFiles, Pruner, list_files, list_metadata_table
+from hudiformat.table.listing import PartitionFiles, Pruner, list_files, list_metadata_table, refuse_unlisted
 from hudiformat.table.operations import keeps_operations
 from hudiformat.table.options.values import BY_RECORD_INDEX, IndexType, WriteOptions
 from hudiformat.timeline.archive.archived_times import ArchivedTimes
@@ -506,6 +506,8 @@ class TableState:
             found = list_partitions(self.storage) if is_whole else list_files(self.storage, partition, pruner=pruner)
             if self.storage.root.endswith(f"/{METADATA_FOLDER}"):  # its commits are many, and are not read
                 return found
+            if not self.config.populate_meta_fields:
+                found = refuse_unlisted(self.storage.root, found)
         asked: Callable[[Sequence[str]], Sequence[str]] = list if pruner is None else pruner.holding
         return refuse_incomplete(
             self,

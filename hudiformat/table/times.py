@@ -9,7 +9,6 @@ import pyarrow as pa
 from hudiformat.file_group.judged_times import JudgedTimes, judge_base_file, judge_log_file
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.slices import FileSlice
-from hudiformat.naming.file_names import join_path
 from hudiformat.schema.internal_schema import SchemaHistory
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.schema_files import schema_history
@@ -38,7 +37,7 @@ def judge_slice(
         DecodeError, SchemaError, StorageError: a file cannot be read.
     """
     if file_slice.base_file is not None:
-        path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
+        path = file_slice.base_path
         for judged in judge_base_file(storage, path, columns, history=history):
             yield path, judged
     for path in file_slice.log_paths:

@@ -157,11 +157,20 @@ def test_change_data_and_other_files_are_left_out() -> None:
     assert shown(build_slices("", listing, committed("10"))) == [("f", "10", None, [".f_10.log.1_0-0-0"])]
 
 
-def test_files_that_were_only_registered_are_refused_by_name() -> None:
-    with pytest.raises(
-        UnsupportedFeatureError, match=r"^data.parquet_1_hudiext: expected a file that Hudi wrote, found one"
-    ):
-        build_slices("", files("data.parquet_1_hudiext"), committed("1"))
+def test_a_registered_file_is_the_base_file_of_its_group() -> None:
+    listing = files("data.parquet_1_hudiext", "data.parquet_0-1-2_2.parquet", "other.parquet_1_hudiext")
+    assert [one.base_path for one in build_slices("x", listing, committed("1"))] == [
+        "x/data.parquet",
+        "x/other.parquet",
+    ]
+    newest = latest_slices(build_slices("x", listing, committed("1", "2")))
+    assert [one.base_path for one in newest] == ["x/data.parquet_0-1-2_2.parquet", "x/other.parquet"]
+
+
+@pytest.mark.parametrize("name", ["data.csv_1_hudiext", "data.parquet_fg%3Dbucket_1_hudiext"])
+def test_registered_files_of_other_forms_are_refused_by_name(name: str) -> None:
+    with pytest.raises(UnsupportedFeatureError, match=f"^{name}: expected a file that Hudi wrote, found one"):
+        build_slices("", files(name), committed("1"))
 
 
 def test_as_of_hides_what_began_later() -> None:
@@ -400,8 +409,8 @@ def test_known_slices_are_not_used_after_a_write_was_undone_or_other_groups_are_
     assert not known.is_usable(Visibility({"1001": "1002"}, replaced={("p", "a"): "1003"}))
 
 
-def test_files_that_are_only_registered_are_refused_among_further_ones_too() -> None:
-    name = f"{BaseFileName('a', '0-0-0', '1001')}_hudiext"
+def test_registered_files_of_other_forms_are_refused_among_further_ones_too() -> None:
+    name = f"{BaseFileName('a', '0-0-0', '1001', 'csv')}_1001_hudiext"
     with pytest.raises(UnsupportedFeatureError, match="registered with a table"):
         KnownSlices("p").with_files([FileInfo(name, 1, is_dir=False)], Visibility({"1001": "1002"}))
 

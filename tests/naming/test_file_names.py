@@ -23,6 +23,7 @@ from hudiformat.naming.file_names import (
     new_file_id,
     parse_bucket,
     parse_data_file,
+    stored_name,
 )
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -115,9 +116,25 @@ def test_what_is_no_base_file_name_is_refused(text: str) -> None:
         BaseFileName.parse(text)
 
 
-def test_a_file_that_was_only_registered_with_the_table_is_refused_by_name() -> None:
-    with pytest.raises(NameFormatError, match="not written by Hudi"):
-        BaseFileName.parse("data.parquet_20240101000000_hudiext")
+REGISTERED = "part-00000-a_b.c000.snappy.parquet"
+
+
+def test_a_registered_file_has_its_own_name_in_its_folder() -> None:
+    name = BaseFileName.parse(f"{REGISTERED}_20240101000000000_hudiext")
+    assert (name.file_id, name.write_token, name.instant, name.extension) == (
+        REGISTERED, "", "20240101000000000", "parquet",
+    )  # fmt: skip
+    assert name.is_registered
+    assert name.stored_as == stored_name(str(name)) == REGISTERED
+    assert str(name) == f"{REGISTERED}_20240101000000000_hudiext"
+
+
+def test_hudi_goes_on_with_the_file_group_of_a_registered_file() -> None:
+    text = f"{REGISTERED}_0-173-182_20261129130550409.parquet"
+    name = BaseFileName.parse(text)
+    assert (name.file_id, name.write_token, name.instant) == (REGISTERED, "0-173-182", "20261129130550409")
+    assert str(name) == name.stored_as == stored_name(text) == text
+    assert stored_name(".a_1.log.1") == ".a_1.log.1"
 
 
 @pytest.mark.parametrize("parse", [LogFileName.parse, BaseFileName.parse])
@@ -205,7 +222,9 @@ def test_a_data_file_is_told_by_its_name(text: str, _parts: tuple[object, ...]) 
     [
         *NO_LOG_FILES,
         *NO_BASE_FILES,
-        "data.parquet_20240101000000_hudiext",
+        "data.csv_20240101000000_hudiext",
+        "data.parquet_fg%3Dbucket_20240101000000_hudiext",
+        "data.parquet",
         "2024/a_0-1-2_1.parquet",
         "2024/.a_1.log.1",
         ".a_1.log.2147483648",

@@ -79,6 +79,6 @@ def mislabelled_columns(storage: Storage, file_slice: FileSlice, schema: pa.Sche
     """
     if file_slice.base_file is None:
         return []
-    stored = read_columns(storage, join_path(file_slice.partition_path, str(file_slice.base_file.name)))
+    stored = read_columns(storage, file_slice.base_path)
     own = {field.name: field.type for field in stored}
     return [field.name for field in schema if field.name in own and has_wrong_label(own[field.name], field.type)]

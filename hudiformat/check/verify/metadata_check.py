@@ -20,7 +20,7 @@ from hudiformat.metadata_table.kinds.files import FILES
 from hudiformat.metadata_table.kinds.record_index import RECORD_INDEX, is_partitioned
 from hudiformat.metadata_table.listing import listing
 from hudiformat.metadata_table.partition import INITIAL
-from hudiformat.naming.file_names import BaseFileName, base_name, join_path, parse_data_file
+from hudiformat.naming.file_names import BaseFileName, base_name, join_path, parse_data_file, stored_name
 from hudiformat.storage.protocol import FileInfo
 from hudiformat.table.state import TableState
 from hudiformat.timeline.config_files import METADATA_FOLDER
@@ -65,7 +65,8 @@ def _differences(
 ) -> Iterator[str]:
     is_cleaning = any(one.action is Action.CLEAN for one in state.timeline.pending)
     for path in sorted({*listed, *there}):
-        names, files = listed.get(path, {}), there.get(path, {})
+        names, files = listed.get(path, {}), dict(there.get(path, {}))
+        files |= {name: files[stored] for name in names if (stored := stored_name(name)) != name and stored in files}
         for name in sorted({*names, *files}):
             shown = join_path(path, name)
             if not _is_seen(state, name):
@@ -159,7 +160,7 @@ def _may_be_before_build(write: Instant, build: Instant, named: Mapping[str, tup
 def _damaged_files(own: TableState, file_slice: FileSlice) -> Iterator[str]:
     """Yield the files of a slice that cannot be read."""
     if file_slice.base_file is not None:
-        path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
+        path = file_slice.base_path
         try:
             for _ in HFileReader(own.storage.map(path)).blocks():
                 pass

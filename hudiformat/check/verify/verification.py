@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
@@ -29,10 +29,10 @@ from hudiformat.errors import HudiFormatError, NameFormatError, SchemaError, Sto
 from hudiformat.file_group.judged_times import judge_base_file, judge_log_file
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.slices import FileSlice, build_slices, latest_slices
-from hudiformat.naming.file_names import BaseFileName, LogFileName, base_name, join_path
+from hudiformat.naming.file_names import BaseFileName, LogFileName, base_name, join_path, stored_name
 from hudiformat.schema.internal_schema import SchemaHistory
 from hudiformat.storage.opening import open_storage
-from hudiformat.storage.protocol import Storage
+from hudiformat.storage.protocol import FileInfo, Storage
 from hudiformat.table.schema_files import schema_history
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.commit_metadata import WriteStat
@@ -97,7 +97,8 @@ def _of_files(state: TableState, *, contents: bool) -> Iterator[TableFinding]:
     context, (named, changes) = state.context, _named_by_commits(state)
     history = schema_history(state) if contents else None
     for_tasks: list[FileSlice] = []
-    for partition, entries in list_partitions(state.storage, incomplete=True):
+    for partition, listed in list_partitions(state.storage, incomplete=True):
+        entries = [*listed, *_registered(listed, named.get(partition, {}))]
         files = [found for entry in entries if (found := _parse_name(partition, entry.name))]
         yield from findings_of_orphans(state.timeline, [(file.path, file.name.instant) for file in files])
         slices = latest_slices(build_slices(partition, entries, state.visibility))
@@ -125,6 +126,15 @@ def _is_of_write(state: TableState, finding: TableFinding) -> bool:
 def stored_schema(state: TableState) -> pa.Schema:
     """Return the columns of the table's files, including meta fields."""
     return state.schema.arrow_with_meta if state.config.populate_meta_fields else state.schema.arrow
+
+
+def _registered(listed: Sequence[FileInfo], named: Mapping[str, str]) -> Iterator[FileInfo]:
+    """Yield the files of others among *listed*, by the names under which commits have registered them."""
+    there = {file.name: file for file in listed}
+    for name in map(base_name, named):
+        stored = there.get(stored_name(name))
+        if stored is not None and stored.name != name:
+            yield replace(stored, name=name)
 
 
 def _missing_files(
@@ -188,7 +198,7 @@ def _of_slice(
     storage: Storage, schema: pa.Schema, history: SchemaHistory | None, file_slice: FileSlice
 ) -> Iterator[TableFinding]:
     if file_slice.base_file is not None:
-        path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
+        path = file_slice.base_path
         try:
             yield from findings_of_times(path, judge_base_file(storage, path, schema, history=history))
         except UnsupportedFeatureError:

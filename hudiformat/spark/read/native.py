@@ -174,10 +174,15 @@ def _needs_python(shown: pa.Schema) -> bool:
 
 
 def _is_plain(one: FileSlice, *, with_logs: bool) -> bool:
-    """Return whether the slice is a single base file whose path Spark takes neither for a pattern nor for hidden."""
+    """Return whether the slice is a single base file whose path Spark takes neither for a pattern nor for hidden.
+
+    A registered file, whose name does not tell its instant, is not.
+    """
     if one.base_file is None or (with_logs and one.log_files):
         return False
-    return not str(one.base_file.name).startswith((".", "_")) and not _GLOB.intersection(one.partition_path)
+    name = one.base_file.name
+    is_odd = name.is_registered or str(name).startswith((".", "_"))
+    return not is_odd and not _GLOB.intersection(one.partition_path)
 
 
 def _fits(stored: pa.Schema, wanted: dict[str, str]) -> bool:

@@ -11,7 +11,7 @@ from hudiformat.file_group.base_file.copying import CopiedBaseFile, can_be_copie
 from hudiformat.file_group.base_file.format import format_named
 from hudiformat.file_group.base_file.parquet import PARQUET
 from hudiformat.file_group.slices import FileSlice
-from hudiformat.naming.file_names import BaseFileName, join_path, new_file_id, new_group_uuid
+from hudiformat.naming.file_names import BaseFileName, new_file_id, new_group_uuid
 from hudiformat.timeline.commit_metadata import IndexedFile, WriteStat
 from hudiformat.write.commit.files import GroupTarget, base_file_stat, create_marker
 from hudiformat.write.handles.base_files import RollingBaseFiles
@@ -173,4 +173,4 @@ class _OpenCopy:
 
 def _path(file_slice: FileSlice) -> str:
     assert file_slice.base_file is not None  # noqa: S101 - whoever asks has looked
-    return join_path(file_slice.partition_path, str(file_slice.base_file.name))
+    return file_slice.base_path
