@@ -53,8 +53,10 @@ _SCHEMA = f"{_C}test_schema_changes.py::"
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 _KINDS = f"{_TURNS}test_they_take_turns_on_tables_of_every_layout"
 _CHANGES = f"{_TURNS}test_they_take_turns_on_tables_shaped_like_change_data"
+_IN_ORC = f"{_TURNS}test_they_take_turns_on_change_data_in_orc"
+_WITH_OLD = f"{_TURNS}test_hudi_0_15_and_hudiformat_take_turns"
 _TYPES = f"{_C}test_custom_types.py::test_both_write_in_turns"
-_OFTEN = {"partial-MERGE_ON_READ-9", "MERGE_ON_READ-6-parquet"}
+_OFTEN = {f"{_CHANGES}[partial-MERGE_ON_READ-9]", f"{_TYPES}[MERGE_ON_READ-6-parquet]"}
 """The sets that each run of CI draws."""
 
 
@@ -75,7 +77,7 @@ class TableKind:
 
 
 def _claimed(test: str, ids: Mapping[tuple[str, int], str]) -> dict[tuple[str, int], Claim | Refusal]:
-    return {cell: Claim(f"{test}[{one}]", one not in _OFTEN) for cell, one in ids.items()}
+    return {cell: Claim(name := f"{test}[{one}]", name not in _OFTEN) for cell, one in ids.items()}
 
 
 def _of_layout(layout: str, *types: str) -> dict[tuple[str, int], Claim | Refusal]:
@@ -83,9 +85,11 @@ def _of_layout(layout: str, *types: str) -> dict[tuple[str, int], Claim | Refusa
     return _claimed(_KINDS, ids)
 
 
-def _of_change_data(kind: str, *, refused: Mapping[tuple[str, int], Refusal]) -> dict[tuple[str, int], Claim | Refusal]:
+def _of_change_data(
+    test: str, kind: str, refused: Mapping[tuple[str, int], Refusal]
+) -> dict[tuple[str, int], Claim | Refusal]:
     cells = product((COW, MOR), VERSIONS)
-    return _claimed(_CHANGES, {one: f"{kind}-{one[0]}-{one[1]}" for one in cells if one not in refused}) | dict(refused)
+    return _claimed(test, {one: f"{kind}-{one[0]}-{one[1]}" for one in cells if one not in refused}) | dict(refused)
 
 
 _PLACEHOLDERS = Refusal(
@@ -97,6 +101,16 @@ _NOT_DROPPED = Refusal(
     "[hoodie.table.type-MERGE_ON_READ-dropped partition columns of a MERGE_ON_READ table]",
     "Hudi 1.2.0 writes the columns into log files, and does not merge them with base files",
 )
+_CHANGE_DATA: dict[str, tuple[str, dict[tuple[str, int], Refusal]]] = {
+    "partial": ("`PartialUpdateAvroPayload`", {}),
+    "non-defaults": ("`OverwriteNonDefaultsWithLatestAvroPayload`", {}),
+    "dms": ("`AWSDmsAvroPayload`", {}),
+    "mysql": ("`MySqlDebeziumAvroPayload`", {}),
+    "postgres": ("`PostgresDebeziumAvroPayload`", {(MOR, 6): _PLACEHOLDERS, (MOR, 8): _PLACEHOLDERS}),
+    "marker": ("`hoodie.payload.delete.field` and `.marker`", {}),
+    "marker by event time": ("the same with `EventTimeAvroPayload`", {}),
+    "marker by commit time": ("the same with `OverwriteWithLatestAvroPayload`", {}),
+}
 MATRIX = (
     TableKind(
         "plain tables",
@@ -109,17 +123,8 @@ MATRIX = (
         },
     ),
     *(
-        TableKind(f"change data: {name}", _of_change_data(kind, refused=refused))
-        for kind, name, refused in (
-            ("partial", "`PartialUpdateAvroPayload`", {}),
-            ("non-defaults", "`OverwriteNonDefaultsWithLatestAvroPayload`", {}),
-            ("dms", "`AWSDmsAvroPayload`", {}),
-            ("mysql", "`MySqlDebeziumAvroPayload`", {}),
-            ("postgres", "`PostgresDebeziumAvroPayload`", {(MOR, 6): _PLACEHOLDERS, (MOR, 8): _PLACEHOLDERS}),
-            ("marker", "`hoodie.payload.delete.field` and `.marker`", {}),
-            ("marker by event time", "the same with `EventTimeAvroPayload`", {}),
-            ("marker by commit time", "the same with `OverwriteWithLatestAvroPayload`", {}),
-        )
+        TableKind(f"change data: {name}", _of_change_data(_CHANGES, kind, refused))
+        for kind, (name, refused) in _CHANGE_DATA.items()
     ),
     TableKind("without meta fields", _of_layout("no meta fields", COW, MOR)),
     TableKind(
@@ -131,6 +136,10 @@ MATRIX = (
     TableKind("dates with slashes in partition paths", _of_layout("slashes", COW, MOR)),
     TableKind("record keys and partition paths of fields of structs", _of_layout("structs", COW, MOR)),
     TableKind("base files in ORC", _of_layout("orc", COW, MOR)),
+    *(
+        TableKind(f"base files in ORC, change data: {name}", _of_change_data(_IN_ORC, kind, refused))
+        for kind, (name, refused) in _CHANGE_DATA.items()
+    ),
     TableKind(
         "vectors and blobs",
         _claimed(
@@ -154,6 +163,21 @@ MATRIX = (
     ),
 )
 """The kinds of tables that Hudi 1.2.0 and hudiformat write in turn, by type and version."""
+
+_OLD_LAYOUTS = {
+    "plain": "plain tables",
+    "no meta fields": "without meta fields",
+    "times": "times in partition paths, key generator TIMESTAMP",
+    "custom times": "times in partition paths, key generator CUSTOM",
+    "structs": "record keys and partition paths of fields of structs",
+}
+OLD_TURNS = {
+    (layout, kept): Claim(f"{_WITH_OLD}[{layout}-{kept}-6-default-0.15.0]", long=True)
+    for layout in _OLD_LAYOUTS
+    for kept in (COW, MOR)
+    if (layout, kept) != ("times", COW)
+}
+"""The kinds of tables of version 6 that Hudi 0.15.0 and hudiformat write in turn; of the other one it reads none."""
 
 LIVE = (
     Feature(
@@ -457,6 +481,12 @@ and `verify` finds nothing. (Bootstrapped tables, and those with vectors and blo
 - **no**: refused by name, with the reason below; a test asserts it.
 
 """
+_OLD_HEAD = """
+The same 30 steps with Hudi 0.15.0, on tables of version 6. It fails on its own copy-on-write tables of times.
+
+| | copy-on-write | merge-on-read | test |
+|---|---|---|---|
+"""
 _ARCHIVED_HEAD = """
 ## Reading, by table version
 
@@ -505,11 +535,33 @@ def matrix() -> str:
     return "\n".join([*lines, "", *reasons]) + "\n"
 
 
+def old_turns() -> str:
+    """The lines of the kinds of tables that an old Hudi takes turns on."""
+    lines = []
+    for layout, name in _OLD_LAYOUTS.items():
+        cells = " | ".join(word(OLD_TURNS.get((layout, kept))) for kept in (COW, MOR))
+        lines.append(f"| {name} | {cells} | `{_WITH_OLD.split('::', maxsplit=1)[0]}` |\n")
+    return "".join(lines)
+
+
 def page() -> str:
     """The page."""
     counts = archived_by()
     older = [f"| {hudi} | {version} | {word(claim)} | {counts[hudi]} |\n" for hudi, (version, claim) in OLDER.items()]
-    return "".join([_HEAD, *older, _LIVE_HEAD, table(LIVE), _MATRIX_HEAD, matrix(), _ARCHIVED_HEAD, table(ARCHIVED)])
+    return "".join(
+        [
+            _HEAD,
+            *older,
+            _LIVE_HEAD,
+            table(LIVE),
+            _MATRIX_HEAD,
+            matrix(),
+            _OLD_HEAD,
+            old_turns(),
+            _ARCHIVED_HEAD,
+            table(ARCHIVED),
+        ]
+    )
 
 
 def claims() -> list[Claim]:
@@ -517,7 +569,7 @@ def claims() -> list[Claim]:
     found = [claim for feature in (*LIVE, *ARCHIVED) for claim in feature.claims.values()]
     cells = [one for kind in MATRIX for one in kind.cells.values()]
     found += [Claim(one.test) if isinstance(one, Refusal) else one for one in cells]
-    return found + [claim for _, claim in OLDER.values()]
+    return [*found, *OLD_TURNS.values(), *(claim for _, claim in OLDER.values())]
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from hudiformat import open_table
 from tests.metadata_statistics import check_bloom_filters, check_record_index, check_secondary_indexes, check_statistics
 from tests.metadata_table.tables import check_listing
-from tests.turns.kinds import Kind
+from tests.turns.kinds import OLD, Kind
 from tests.turns.rows import Columns, Values
 from tests.turns.sides import Theirs
 
@@ -30,7 +30,9 @@ def filters(chance: Random, kind: Kind) -> list[str]:
     )
     whole = chance.choice([f"n = {number}", f"n > {number}", "n is null", "s is null"])
     day = f"day > date'2020-01-{number % 30 + 1:02d}'" if kind.layout.has_dates else f"d > {number / 8}"
-    in_path = f"p = '{kind.layout.places['x'][0]}' and n < {number}" if kind.layout.has_hudis_values else day
+    # Where paths of a copy-on-write table have a field of a struct, Hudi 0.15.0 shows all partitions for p = 'x'.
+    asks_path = kind.layout.has_hudis_values and not (kind.hudi == OLD and kind.layout.has_structs)
+    in_path = f"p = '{kind.layout.places['x'][0]}' and n < {number}" if asks_path else day
     other_column = chance.choice([f"d <= {number / 4}", day, in_path])
     return [key, f"s = '{text}'", f"upper(s) = '{text.upper()}'", whole, other_column]
 

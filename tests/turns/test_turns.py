@@ -41,7 +41,9 @@ WITH_OLD = [
     Kind(table_type, "default", layout, 6, OLD)
     for layout in ("plain", "structs", "no meta fields", "times", "custom times")
     for table_type in (MOR, COW)
+    if (layout, table_type) != ("times", COW)
 ]
+"""Hudi 0.15.0 fails on its own copy-on-write tables of times: it takes the numbers of the column for texts."""
 
 
 @pytest.fixture(scope="module")
