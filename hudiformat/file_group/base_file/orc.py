@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 _AVRO_SCHEMA = "orc.avro.schema"
 _ROWS_PER_BYTE, _FEW_ROWS = 16, 100_000
+_DISTINCT = 0.8
+"""Texts are a dictionary if at most such a part of a column is of different texts: the default of ORC in Java."""
 _LEAST_BATCH = 1024
 _MOST_SECONDS = (1 << 63) // 1_000_000_000 - 1
 """Seconds from 1970 that are within 64 bits of nanoseconds, in which Arrow reads timestamps."""
@@ -203,7 +205,11 @@ class OrcBaseFileWriter(RowGroupWriter):
 
         # A group of more than a compressed block, of 64 KiB, is a stripe: so the size of the file is known after it.
         return orc.ORCWriter(
-            self._sink, compression=self._new.compression, stripe_size=1, batch_size=max(rows, _LEAST_BATCH)
+            self._sink,
+            compression=self._new.compression,
+            stripe_size=1,
+            batch_size=max(rows, _LEAST_BATCH),
+            dictionary_key_size_threshold=_DISTINCT,
         )
 
 
