@@ -72,6 +72,13 @@ class PartitionPruner:
         """Whether the filter uses a column about which paths tell something."""
         return not self.columns.told.isdisjoint(columns_of(self.filter, self.schema))
 
+    @cached_property
+    def _made(self) -> dict[str, frozenset[str]]:
+        """What paths can have of times that columns have as texts, where the filter allows certain texts alone."""
+        values = {name: value_filter(self.filter, name) for name in self.columns.timed & set(self.schema.names)}
+        made = {name: self.columns.made_of(name, one) for name, one in values.items() if one is not None}
+        return {name: one for name, one in made.items() if one is not None}
+
     def may_hold(self, path: str) -> bool:
         """Return whether the partition at *path* can have rows for which the filter is true."""
         return bool(self.holding([path]))
@@ -80,6 +87,7 @@ class PartitionPruner:
         """Return those of *paths* whose partitions can have rows for which the filter is true."""
         if not self._uses_paths:
             return list(paths)
+        paths = [path for path in paths if self.columns.may_be_made_of(path, self._made)]
         cases = [self.columns.cases(path, self.schema) for path in paths]
         flags = iter(can_match(self.filter, self.schema, [case for one in cases for case in one]))
         of_paths = [list(islice(flags, len(one))) for one in cases]

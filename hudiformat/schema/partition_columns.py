@@ -10,7 +10,7 @@ whose queries show the values of the path in some cases and those of the file in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pat
 
-from hudiformat.errors import OptionError, UnsupportedFeatureError
+from hudiformat.errors import DataError, OptionError, UnsupportedFeatureError
 from hudiformat.naming.keys import DEFAULT_PARTITION, unescape_path_name, value_of_folder
 from hudiformat.naming.timed_intervals import condition, intervals
 from hudiformat.naming.timed_partitions import TimedPartitions
@@ -110,6 +110,28 @@ class PartitionColumns:
             return []
         found = [_conjunction(case) for case in product(*by_field)]
         return found if len(found) <= _MOST_CASES else []
+
+    def made_of(self, name: str, values: Iterable[str]) -> frozenset[str] | None:
+        """Return the texts of paths that the key generator makes of *values*, which the column *name* has as texts.
+
+        None if the column is of another type, or if it is not known how the texts are made of one of the values.
+        """
+        if name not in self.timed or self.times is None or self.times.unit is not None or self.dropped:
+            return None
+        try:
+            return frozenset(self.times.texts(pa.array(sorted(values), pa.string()), name).to_pylist())
+        except (DataError, OptionError):
+            return None
+
+    def may_be_made_of(self, path: str, made: Mapping[str, frozenset[str]]) -> bool:
+        """Return whether the partition at *path* can be one of those whose columns have one of the texts *made*."""
+        folders = self._folders(path)
+        if folders is None:
+            return True
+        texts = {name: {*self._spellings(folder)} for name, folder in zip(self.fields, folders, strict=True)}
+        return all(
+            DEFAULT_PARTITION in texts[name] or not found.isdisjoint(texts[name]) for name, found in made.items()
+        )
 
     def _times_of(self, field: pa.Field, texts: Sequence[str]) -> list[pc.Expression]:
         """Return conditions of which one is true for the column *field* if one of *texts* was made of its time.

@@ -86,12 +86,19 @@ def test_columns_of_other_types(tmp_path: Path, column: pa.DataType) -> None:
         assert gone == (0 if column == pa.float64() else 3)
 
 
-def test_times_of_texts_leave_nothing_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("zone", [{}, {ZONE: "UTC"}], ids=["no zone", "UTC"])
+def test_of_times_of_texts_those_with_certain_texts_are_read(tmp_path: Path, zone: dict[str, str]) -> None:
+    """No order of texts is that of their times, and of a day in an unknown zone it is not known how a path is made."""
     schema = pa.schema([("k", pa.string()), ("o", pa.int64()), ("p", pa.string())])
-    options = {**TIMESTAMP, TYPE: "DATE_STRING", INPUT: "yyyy-MM-dd", OUTPUT: "yyyy/MM", ZONE: "UTC"}
+    options = {**TIMESTAMP, TYPE: "DATE_STRING", INPUT: "yyyy-MM-dd,MM.yyyy", OUTPUT: "yyyy/MM", **zone}
     made = hf.create_table(
         tmp_path / "t", name="t", schema=schema, record_key="k", ordering="o", partition_by=["p"], options=options
     )
-    made.insert(pa.table({"k": ["a", "b"], "o": [1, 1], "p": ["2024-1-05", "2024-02-05"]}, schema))
-    found = hf.open_table(tmp_path / "t").scan(filter=p == "2024-1-05").explain()
-    assert found.left_out.get("partition path", 0) == 0
+    texts = ["2024-1-05", "2024-02-05", "02.2024", "03.2024", None]
+    made.insert(pa.table({"k": [str(number) for number in range(5)], "o": [1] * 5, "p": texts}, schema))
+    table, all_known = hf.open_table(tmp_path / "t"), bool(zone)
+    assert left_out(table, p == "2024-1-05") == (3 if all_known else 0)
+    assert left_out(table, p.isin(["2024-02-05", "03.2024"])) == (2 if all_known else 0)
+    assert left_out(table, (p == "02.2024") & (pc.field("o") == 1)) == (3 if all_known else 0)
+    assert left_out(table, p > "2024-02") == left_out(table, p.is_null()) == left_out(table, p != "2024-1-05") == 0
+    assert left_out(table, p == "no time") == left_out(table, p.isin([None, "2024-1-05"])) == 0
