@@ -24,6 +24,8 @@ Interval = tuple[int, int]
 """From the first number to the last, both included."""
 
 _SHORT_YEAR = 2
+_FINER = 1000
+"""Timestamps count milliseconds or microseconds."""
 _MOST_DIGITS = {"D": 3, "e": 1, **dict.fromkeys("MdHkKhmsw", 2)}
 _LAST_YEAR, _MONTHS, _HOURS, _SECONDS = 9999, 12, 24, 60
 _NEAR = (-DAY, -DAY // 2, 0, DAY // 2, DAY)
@@ -41,22 +43,24 @@ def intervals(times: TimedPartitions, text: str) -> list[Interval]:
     return [_numbers(one, UNITS[times.unit]) for one in found]
 
 
-def condition(field: pa.Field, interval: Interval) -> pc.Expression | None:
-    """Return that the column *field* has a value for which the key generator takes a number of *interval*.
+def conditions(field: pa.Field, interval: Interval) -> list[pc.Expression]:
+    """Return conditions of which one is true for the column *field* if its number is one of *interval*.
 
-    None for types whose values are cut, such as those of floats.
+    There are none for types whose values are cut, such as those of floats.  Of timestamps it is the number that was
+    written; a query shows another one if the label of a file contradicts its numbers, or the column's unit has changed.
     """
-    kind = field.type
+    kind, (first, last) = field.type, interval
+    if pat.is_timestamp(kind):
+        finer, coarser = (first * _FINER, last * _FINER), (first // _FINER, last // _FINER + 1)
+        return [_between(field, one, pa.int64()) for one in (interval, finer, coarser)]
     if pat.is_date32(kind):
-        limits: pa.DataType = pa.int32()
-    elif pat.is_timestamp(kind):
-        limits = pa.int64()
-    elif pat.is_signed_integer(kind):
-        limits = kind
-    else:
-        return None
-    most = 2 ** (limits.bit_width - 1)
-    first, last = (pa.scalar(min(max(one, -most), most - 1), limits).cast(kind) for one in interval)
+        return [_between(field, interval, pa.int32())]
+    return [_between(field, interval, kind)] if pat.is_signed_integer(kind) else []
+
+
+def _between(field: pa.Field, interval: Interval, number: pa.DataType) -> pc.Expression:
+    most = 2 ** (number.bit_width - 1)
+    first, last = (pa.scalar(min(max(one, -most), most - 1), number).cast(field.type) for one in interval)
     column = pc.field(field.name)
     return (column >= first) & (column <= last)
 

@@ -20,7 +20,7 @@ import pyarrow.types as pat
 
 from hudiformat.errors import DataError, OptionError, UnsupportedFeatureError
 from hudiformat.naming.keys import DEFAULT_PARTITION, unescape_path_name, value_of_folder
-from hudiformat.naming.timed_intervals import condition, intervals
+from hudiformat.naming.timed_intervals import conditions, intervals
 from hudiformat.naming.timed_partitions import TimedPartitions
 from hudiformat.timeline.table_config import KeyGenerator, TableConfig
 
@@ -140,9 +140,8 @@ class PartitionColumns:
         """
         known = self.times if DEFAULT_PARTITION not in texts else None
         found = [] if known is None else [one for text in texts for one in intervals(known, text)]
-        cases = [condition(field, one) for one in found]
-        possible = [one for one in cases if one is not None]
-        return [*possible, pc.field(field.name).is_null()] if possible and len(possible) == len(cases) else []
+        cases = [case for one in found for case in conditions(field, one)]
+        return [*cases, pc.field(field.name).is_null()] if cases else []
 
     def _folders(self, path: str) -> list[str] | None:
         """Return the part of *path* for each field; None if it has not as many folders as the fields have.
