@@ -589,7 +589,7 @@ class SliceScan:
                 if self.is_merged(file_slice):
                     count = self.reader.count_merged(storage, file_slice)
                 else:
-                    count = count_rows(storage, join_path(file_slice.partition_path, str(base.name)))
+                    count = count_rows(storage, file_slice.base_path)
         return sum(rows.num_rows for rows in self.rows(storage, file_slice)) if count is None else count
 
     def row_groups(self, storage: Storage, file_slice: FileSlice) -> tuple[int, int]:
