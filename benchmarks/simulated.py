@@ -24,8 +24,9 @@ import pyarrow as pa
 import hudiformat as hf
 from benchmarks.simulated_sink import SINK_CASES, calibrated_sink, write_sink
 from hudiformat.api.reading import context_of
-from hudiformat.simulation.from_table import workload_from
+from hudiformat.simulation.from_table import history_of, workload_from
 from hudiformat.simulation.result import Simulation, quantile
+from hudiformat.table.state import TableState
 from tests.conformance.hudi import RealHudi
 
 MAX_FILE, SMALL_LIMIT = 1_258_291, 1_048_576
@@ -36,7 +37,17 @@ _SIZES = {
     "hoodie.parquet.small.file.limit": str(SMALL_LIMIT),
     "hoodie.metadata.enable": "false",
 }
-_LARGE = {"hoodie.metadata.enable": "false", "hoodie.clean.automatic": "false"}
+_ONE_FILE = {
+    **_SIZES,
+    "hoodie.parquet.small.file.limit": str(MAX_FILE),
+    "hoodie.copyonwrite.insert.auto.split": "false",
+    "hoodie.record.size.estimation.threshold": "0.00001",
+    "hoodie.clean.automatic": "false",
+}
+"""With these, all rows of a partition go to one file, whose row groups are those of the files of the cases."""
+_ESTIMATE = "hoodie.copyonwrite.record.size.estimate"
+_UPDATING = 40
+"""In how many commits the rows of a file are updated that is measured."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +59,13 @@ class Case:
     options: dict[str, str] = field(default_factory=dict)
     writing: str = "upsert"
     text_bytes: int = 60
+    upserts: bool = False
+    """Whether new rows are upserted too, which leaves them in another order than an insert does."""
 
     @property
     def changes(self) -> bool:
-        """Whether rows are updated or deleted."""
-        return bool(self.workload.updates or self.workload.deletes)
+        """Whether the rows of a commit are upserted."""
+        return self.upserts or bool(self.workload.updates or self.workload.deletes)
 
     @property
     def is_split(self) -> bool:
@@ -85,7 +98,7 @@ CASES = {
     "bursts": Case(
         hf.Workload(commits=100, rows=1000, burst_every=20, burst=50.0),
         # Else, five commits after a burst, Hudi takes rows for 1,024 bytes again, or not, by a few bytes of a file.
-        options={"hoodie.copyonwrite.record.size.estimate": "70"},
+        options={_ESTIMATE: "70"},
     ),
     "wide rows": Case(hf.Workload(commits=80, rows=150), text_bytes=2000),
     "buckets": Case(
@@ -225,38 +238,50 @@ def by_hudi(hudi: RealHudi) -> Begin:
 
 
 def calibrated(case: Case, folder: Path, begin: Begin) -> hf.Workload:
-    """Return the workload of a case with the bytes of its rows, from a file that grows by as many commits as its files.
+    """Return the workload of a case with the bytes of its rows, from files that are as large as the full ones.
 
-    Files of several commits are larger than those of one, whose instants and times are all the same.  Those whose rows
-    are updated have instants of all commits.
+    A file grows by as many commits as the files of the case, because those of several commits are larger than those
+    of one, whose instants and times are all the same.
     """
     load = case.workload
     full = int(MAX_FILE / (case.text_bytes * 0.7 + 45))
-    each = load.rows_by_commit() * load.partitions.shares().max()
-    commits = 40 if load.updates else int(np.clip(full * each.sum() / (each @ each), 1, 10))
-    growing = hf.Workload(commits=commits, rows=max(full // commits, 1), updates=load.updates)
+    rows = load.rows_by_commit()
+    each = (rows - load.updates_by_commit(rows) - load.deletes_by_commit(rows)) * load.partitions.shares().max()
+    commits = int(np.clip(full * each.sum() / (each @ each), 1, 10))
+    growing = hf.Workload(commits=commits, rows=max(full // commits, 1))
     if commits == 1:  # two files, of which one has twice the rows
         growing = replace(growing, rows=3 * full // 2, partitions=hf.Partitions(count=2, spread="zipf"))
-    probe = replace(case, workload=growing, table_type="COPY_ON_WRITE", options=_LARGE)
-    found = _measured(probe, folder / "base", begin)
+    options = {**_ONE_FILE, **{key: value for key, value in case.options.items() if key == _ESTIMATE}}
+    probe = replace(case, workload=growing, table_type="COPY_ON_WRITE", options=options, upserts=case.changes)
+    found = workload_from(_written(probe, folder / "base", begin), commits=1)
     load = replace(load, row_bytes=found.row_bytes, file_bytes=found.file_bytes)
+    if load.updates:
+        more = _bytes_of_an_update(probe, folder / "updates", begin, load.updates / (1 - load.updates - load.deletes))
+        load = replace(load, updated_row_bytes=load.row_bytes + more)
     if case.table_type == "COPY_ON_WRITE":
         return load
     # Log files have as many rows as a commit of the workload brings.
-    logged = replace(growing, rows=max(load.rows // 2, 1), updates=0.0)
-    found = _measured(
-        replace(probe, workload=logged, table_type=_MOR, options={**_LARGE, "hoodie.index.type": "INMEMORY"}),
-        folder / "logs",
-        begin,
-    )
+    logged = replace(growing, rows=max(load.rows // 2, 1))
+    probe = replace(probe, workload=logged, table_type=_MOR, options={**options, "hoodie.index.type": "INMEMORY"})
+    found = workload_from(_written(probe, folder / "logs", begin), commits=1)
     return replace(load, log_row_bytes=found.log_row_bytes)
 
 
-def _measured(case: Case, folder: Path, begin: Begin) -> hf.Workload:
+def _bytes_of_an_update(probe: Case, folder: Path, begin: Begin, share: float) -> float:
+    """Return by how many bytes a row grows that is updated, from a file with updates of this *share* of its rows."""
+    rows = probe.workload.commits * probe.workload.rows
+    trace = (rows, *(max(round(rows * share / _UPDATING), 1) for _ in range(_UPDATING)))
+    updating = hf.Workload(commits=len(trace), trace=trace, updates=1.0)
+    sizes = [size for _, size in history_of(_written(replace(probe, workload=updating), folder, begin)).base]
+    return float((sizes[-1] - sizes[0]) / (rows * -np.expm1(-share)))
+
+
+def _written(case: Case, folder: Path, begin: Begin) -> TableState:
+    """Write the rows of a case, and return the table."""
     write = begin(case, folder)
     for batch in _Rows(case, 1).batches():
         write(batch)
-    return workload_from(context_of(hf.open_table(folder)).state(), commits=1)
+    return context_of(hf.open_table(folder)).state()
 
 
 def real(case: Case, folder: Path, begin: Begin) -> dict[str, float]:

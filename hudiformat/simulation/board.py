@@ -104,6 +104,7 @@ class Board:
         factor = float(self._row_factors[commit])
         return RowBytes(
             base=fixed_point(self.load.row_bytes * factor, FRACTION),
+            update=fixed_point(self.load.update_bytes * factor, FRACTION),
             log=fixed_point(self.load.logged_row_bytes * factor, FRACTION),
             file=self.load.file_bytes,
             block=self.load.block_bytes,
@@ -177,7 +178,9 @@ class Board:
 
     def delete_rows(self, commit: int) -> list[int]:
         """Take out the rows that were deleted before *commit*, and return the lanes that have small file groups now."""
-        self.updates.delete_rows(commit, self.groups)
+        # Without compactions, base files of a merge-on-read table stay as they are.
+        rewrites = self.kind is Kind.COW or self.settings.compacts
+        self.updates.apply(commit, self.groups, rewrites=rewrites and bool(self.row.update))
         if not self.load.deletes or self.settings.has_buckets or self.settings.opens_always:
             return []
         is_open = np.zeros(self.groups.length, bool)
@@ -268,9 +271,9 @@ class Board:
             groups["fixed"][at] += times * files * self.row.file
             groups["rows"][at] += times * rows
 
-    def add_clustered(self, lane: int, rows: int, given: int, fixed: int) -> int:
+    def add_clustered(self, lane: int, **values: int) -> int:
         """Add a file group that a clustering writes, and return its number."""
-        number = self.groups.add(self.new_id(), lane=lane, rows=rows, given=given, fixed=fixed, has_base=1)
+        number = self.groups.add(self.new_id(), lane=lane, has_base=1, **values)
         self.open_groups[lane].append(number)
         return number
 
@@ -289,7 +292,7 @@ class Board:
                 "set hoodie.clustering.inline.max.commits lower, or simulate fewer commits",
                 feature="simulation of a clustering of so many file groups",
             )
-        names = ("fixed", "rows", "given", "log_rows", "log_files", "updated")
+        names = ("fixed", "rows", "given", "changed", "log_rows", "log_files", "updated")
         for at in [*several, *self._equal.values()]:
             count = int(groups["count"][at])
             if count == 1 and at not in groups.ids:

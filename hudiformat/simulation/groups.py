@@ -32,6 +32,7 @@ _COLUMNS = (
     "fixed",  # bytes of the base file that do not depend on ``rows``
     "rows",  # rows of the base file, without ``given``
     "given",  # rows whose bytes are in ``fixed``, as the table was given
+    "changed",  # rows of the base file that were updated, times 2 ** FRACTION; ``fixed`` has what they take more
     "log_rows",  # rows that only log files have
     "log_files",  # log files with such rows, and those that the table was given with
     "updated",  # bytes of updates in log files, times 2 ** FRACTION
@@ -46,9 +47,13 @@ def fixed_point(value: float, bits: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RowBytes:
-    """The bytes of rows in base files and log files, times ``2 ** FRACTION``, and of files without rows."""
+    """The bytes of rows in base files and log files, times ``2 ** FRACTION``, and of files without rows.
+
+    ``update`` are the bytes that a row of a base file takes more once it was updated.
+    """
 
     base: int
+    update: int
     log: int
     file: int
     block: int
@@ -56,6 +61,10 @@ class RowBytes:
     def of_base(self, rows: Numbers) -> Numbers:
         """Return the bytes of rows in base files."""
         return rows * self.base >> FRACTION
+
+    def of_changed(self, changed: Numbers) -> Numbers:
+        """Return the bytes that updated rows take more than others; the rows are times ``2 ** FRACTION``."""
+        return changed * self.update >> 2 * FRACTION
 
     def of_log(self, rows: Numbers) -> Numbers:
         """Return the bytes of rows in log files."""
@@ -153,11 +162,29 @@ class Groups:
         rows, given, in_logs, fixed = (self[name][: len(deleted)] for name in ("rows", "given", "log_rows", "fixed"))
         of_base = np.minimum(deleted, rows + given)
         of_given = of_base * given // np.maximum(rows + given, 1)
-        own = np.maximum(fixed - self["count"][: len(deleted)] * self.row.file, 0)
+        changed = self["changed"][: len(deleted)]
+        own = np.maximum(fixed - self["count"][: len(deleted)] * self.row.file - self.row.of_changed(changed), 0)
         fixed -= own * of_given // np.maximum(given, 1)
+        left = changed - changed // np.maximum(rows + given, 1) * of_base
+        fixed -= self.row.of_changed(changed) - self.row.of_changed(left)
+        changed[:] = left
         given -= of_given
         rows -= of_base - of_given
         in_logs -= np.minimum(deleted - of_base, in_logs)
+
+    def update_rows(self, updates: npt.NDArray[np.float64]) -> None:
+        """Let rows in the base files of the first items be updated so many times, any of them equally likely.
+
+        Of 100 rows, 50 of which were updated before, 100 updates change ``50 * (1 - exp(-1)) = 31.6`` others.
+        """
+        known = slice(0, len(updates))
+        in_base = self["rows"][known] + self["given"][known]
+        every = np.maximum(in_base + self["log_rows"][known], 1)
+        changed = self["changed"][known]
+        others = np.maximum((in_base << FRACTION) - changed, 0)
+        after = changed + np.rint(others * -np.expm1(-updates / every)).astype(np.int64)
+        self["fixed"][known] += self.row.of_changed(after) - self.row.of_changed(changed)
+        changed[:] = after
 
     def begin_row_size(self, row: RowBytes) -> None:
         """Let new rows take other bytes; those that are there keep theirs, but in log files."""

@@ -113,13 +113,15 @@ def _rewrite(board: Board, commit: int, numbers: list[int], files: int) -> None:
     lane = int(groups["lane"][at[0]])
     old = int(groups.base_bytes()[at].sum() + groups.log_bytes()[at].sum())
     old_files = int((groups["has_base"] * groups["count"])[at].sum() + groups["log_files"][at].sum())
-    rows, given = int((groups["rows"] + groups["log_rows"])[at].sum()), int(groups["given"][at].sum())
+    sums = {name: int(groups[name][at].sum()) for name in ("rows", "given", "changed")}
+    sums["rows"] += int(groups["log_rows"][at].sum())
     # The bytes of given rows stay; each old file had bytes of its own, each new one has.
-    fixed = int(np.maximum(groups["fixed"] - groups["count"] * board.row.file, 0)[at].sum())
+    sums["fixed"] = int(np.maximum(groups["fixed"] - groups["count"] * board.row.file, 0)[at].sum())
     written = 0
     for number in range(files):
-        share = [value * (number + 1) // files - value * number // files for value in (rows, given, fixed)]
-        added = board.add_clustered(lane, share[0], share[1], share[2] + board.row.file)
+        share = {name: value * (number + 1) // files - value * number // files for name, value in sums.items()}
+        share["fixed"] += board.row.file
+        added = board.add_clustered(lane, **share)
         written += int(groups.base_bytes()[added])
     for name, value in (("clustered_bytes", written), ("old_bytes", old), ("read_bytes", old)):
         totals.add(name, commit, value)

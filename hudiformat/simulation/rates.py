@@ -84,16 +84,22 @@ class Updates:
 
     def __init__(self, updates: Numbers, deletes: Numbers, new: Numbers, places: Floats, skew: float) -> None:
         self._changes, self._new, self._places, self._skew = updates + deletes, new, places, skew
-        self._deletes = np.concatenate([[0], np.cumsum(deletes)])
+        self._deletes, self._updates = (np.concatenate([[0], np.cumsum(one)]) for one in (deletes, updates))
         self._has_any = bool(self._changes.any())
         self.rates = Rates.none()
         self.end_of_epoch = 0
-        self._began, self._shares = 0, np.zeros(0)
+        self._began, self._shares, self._spread_evenly = 0, np.zeros(0), np.zeros(0)
 
-    def delete_rows(self, commit: int, groups: Groups) -> None:
-        """Take from the file groups the rows that were deleted since the epoch began, before *commit*."""
-        deleted = int(self._deletes[commit] - self._deletes[self._began])
+    def apply(self, commit: int, groups: Groups, *, rewrites: bool) -> None:
+        """Take from the file groups the rows that were deleted since the epoch began, before *commit*.
+
+        If base files are *rewrites*, let their rows be updated.
+        """
+        deleted, updated = (int(one[commit] - one[self._began]) for one in (self._deletes, self._updates))
         self._began = commit
+        if rewrites and updated and len(self._shares):
+            # The hottest keys are a few thousand, which are updated again and again: they are left out.
+            groups.update_rows(updated * self._spread_evenly)
         if deleted:
             groups.delete_rows(np.rint(deleted * self._shares).astype(np.int64))
 
@@ -112,20 +118,21 @@ class Updates:
         self.end_of_epoch = max(min(end, int(np.searchsorted(self._new, grown))), commit + 1)
         self.rates, self._shares = Rates.none(), np.zeros(0)
         if total and updates:
-            self._shares = self._zipf_shares(rows, groups) if len(self._places) else rows / total
+            hot, weight = self._hot_keys(rows, groups) if len(self._places) else (np.zeros(len(rows)), 1.0)
+            self._spread_evenly = weight * rows / total
+            self._shares = hot + self._spread_evenly
             of_deletes = int(self._deletes[end] - self._deletes[commit]) / max(int(self._changes[commit:end].sum()), 1)
             size = groups.row.log * (1 - of_deletes) + (_DELETE_BYTES << FRACTION) * of_deletes
             sizes = updates * self._shares * size
             self.rates = _rates(groups, updates * self._shares, sizes, is_target, kind)
 
-    def _zipf_shares(self, rows: Numbers, groups: Groups) -> Floats:
-        """Return the share that each file group has of the updates, where some keys are hotter than others.
+    def _hot_keys(self, rows: Numbers, groups: Groups) -> tuple[Floats, float]:
+        """Return the share of the updates that the hottest keys of each file group have, and that of all other keys.
 
-        The hottest keys count where they are, the others evenly.  Two file groups with 30 rows and 10 rows, and the two
-        hottest keys at 0.1 and 0.8 of the rows::
+        Two file groups with 30 rows and 10 rows, and the two hottest keys at 0.1 and 0.8 of the rows::
 
             weights = [1, 1/2], and 2.8 for the 38 others
-            shares  = [1 + 2.8 * 30/40, 1/2 + 2.8 * 10/40] / 4.3
+            result  = [1, 1/2] / 4.3, and 2.8 / 4.3
         """
         total, skew = int(rows.sum()), self._skew
         ranks = np.arange(1, min(len(self._places), total) + 1)
@@ -141,8 +148,9 @@ class Updates:
         order = np.lexsort((groups["count"], rows, place, groups["lane"]))
         home = np.searchsorted(np.cumsum(rows[order]), self._places[: len(ranks)] * total, side="right")
         hot = np.bincount(order[np.minimum(home, len(rows) - 1)], weights, len(rows))
-        found: Floats = (hot + others * rows / total) / (weights.sum() + others)
-        return found
+        every = float(weights.sum()) + others
+        shares: Floats = hot / every
+        return shares, others / every
 
     def _changes_from(self, commit: int) -> tuple[float, int]:
         """Return the updates and deletes of a commit, and the first later commit that has others."""

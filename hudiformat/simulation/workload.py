@@ -92,6 +92,8 @@ class Workload:
     - ``row_bytes``: the bytes that a row takes in a base file, on average.
     - ``row_growth``: the new rows of the last commit take ``1 + row_growth`` times the bytes of those of the first, as
       columns are added; in steps of a sixteenth.
+    - ``updated_row_bytes``: the bytes that a row takes in a base file once it was updated; by default ``row_bytes``.
+      More, because its instant and its number are no longer those of the rows beside it.
     - ``log_row_bytes``: the bytes that it takes in a log file; by default three times as many.
     - ``file_bytes``: the bytes of a base file that are not rows: its footer and its bloom filter.
     - ``block_bytes``: the bytes of a log file that are not rows.
@@ -106,6 +108,7 @@ class Workload:
     rows: int = 10_000
     interval: float = 60.0
     row_bytes: float = 100.0
+    updated_row_bytes: float = 0.0
     log_row_bytes: float = 0.0
     file_bytes: int = 440_000
     block_bytes: int = 1_000
@@ -127,6 +130,7 @@ class Workload:
         _check("rows", self.rows, 0, 10**10)
         _check("interval", self.interval, 0.001, 10**8)
         _check("row_bytes", self.row_bytes, 0.1, 10**9)
+        _check("updated_row_bytes", self.updated_row_bytes, 0, 10**9)
         _check("log_row_bytes", self.log_row_bytes, 0, 10**9)
         _check("file_bytes", self.file_bytes, 0, 10**9)
         _check("block_bytes", self.block_bytes, 0, 10**9)
@@ -150,6 +154,11 @@ class Workload:
     def logged_row_bytes(self) -> float:
         """The bytes that a row takes in a log file."""
         return self.log_row_bytes or 3 * self.row_bytes
+
+    @property
+    def update_bytes(self) -> float:
+        """By how many bytes a row of a base file grows when it is updated for the first time; negative if it shrinks."""
+        return self.updated_row_bytes - self.row_bytes if self.updated_row_bytes else 0.0
 
     @property
     def seconds(self) -> float:

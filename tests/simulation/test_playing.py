@@ -37,6 +37,7 @@ workloads = st.builds(
     row_bytes=st.sampled_from([10.0, 33.3, 250.0]),
     file_bytes=st.sampled_from([0, 5000]),
     row_growth=st.sampled_from([0.0, 0.5]),
+    updated_row_bytes=st.sampled_from([0.0, 40.0]),
     updates=st.sampled_from([0.0, 0.3, 0.9]),
     update_spread=st.sampled_from(["uniform", "zipf", "newest"]),
     deletes=st.sampled_from([0.0, 0.1]),
