@@ -36,6 +36,7 @@ MEASURES: Mapping[str, str] = MappingProxyType(
         "log_files": "log files",
         "median_file_bytes": "median base file",
         "largest_file_bytes": "largest base file",
+        "largest_group_bytes": "largest file group",
         "stored_bytes": "bytes on storage",
         "active_commits": "commits on the active timeline",
         "files_written": "files that a commit of new rows writes",

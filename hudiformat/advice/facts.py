@@ -141,6 +141,11 @@ class Facts:
         """Whether the bytes of a row are known from base files."""
         return self.workload is not None and bool(self.history.base)
 
+    @property
+    def estimates_sizes(self) -> bool:
+        """Whether the bytes of a row are known from base files, or can be estimated by those in log files."""
+        return self.workload is not None and bool(self.history.base or self.history.logged_rows)
+
     def payload(self) -> Numbers:
         """Return the bytes of the rows of each slice, as base files hold them: without what files have besides rows."""
         columns, sizing = self.columns, self.state.options.sizing

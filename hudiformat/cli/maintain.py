@@ -37,6 +37,7 @@ _LOOK_AGAIN = 0.1
 """Seconds between checks whether the process has to end."""
 _EPILOG = """\b
 "files" and "bytes" are those that a query reads, before and after; with --json also those on storage.
+With --json, the first object has the headline, and one follows for each service.
 Compaction, ttl, clean and archive follow Hudi's options; clustering and log-compaction are turned on by
 hoodie.clustering.async.enabled=true and hoodie.log.compaction.enable=true, or by --only.
 
@@ -87,7 +88,7 @@ def maintain(
     """
     chosen = parse_services([name.strip() for name in (only or "").split(",") if name.strip()])
     opened = open_table(table, options=dict(map(key_and_value, options)))
-    headline = "" if as_json else _headline(opened)
+    headline = _headline(opened)
     with _catch_stop_signals() as is_stopped:
         run = partial(run_maintenance, context_of(opened), only=chosen, dry_run=dry_run, is_stopped=is_stopped)
         if every is None:
@@ -106,7 +107,9 @@ def _run(run: Callable[[], MaintenanceReport], headline: str = "", *, as_json: b
     """Run the services once and print the report below the *headline*; return 1 if a service failed, else 0."""
     with print_warnings():
         report = run()
-    if headline:
+    if headline and as_json:
+        print_json({"headline": headline})
+    elif headline:
         print_line(printable(headline), bold=True)
     print_report(report, as_json=as_json)
     return 1 if report.failed else 0

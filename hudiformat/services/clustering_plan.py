@@ -36,7 +36,7 @@ _DAY_PARTS = 24
 def plan_clustering(state: TableState) -> ClusteringPlan | None:
     """Return the plan of the next clustering of a table; None if no file slices are worth one."""
     options = state.options.clustering
-    paths = list(options.selected) or _matching_paths(state, options)
+    paths = () if options.selected else [path for path, _ in list_partitions(state.storage)]
     resizes = resizes_buckets(state)
     groups: list[ClusteringGroup] = []
     for path in sorted(chosen_partitions(paths, options, state.context.clock())):
@@ -78,7 +78,15 @@ def _resizes(state: TableState, path: str) -> Iterator[ClusteringGroup]:
 
 
 def chosen_partitions(paths: Sequence[str], options: ClusteringOptions, now: datetime) -> list[str]:
-    """Return which of the partitions *paths* a clustering considers, by ``options.partition_filter``."""
+    """Return which of the partitions *paths* a clustering considers.
+
+    Those that ``options.selected`` names, if it names any, or else those that match ``options.pattern``; of these, the
+    ones that ``options.partition_filter`` lets pass.
+    """
+    if options.selected:
+        paths = options.selected
+    elif options.pattern:
+        paths = [path for path in paths if re.fullmatch(options.pattern, path)]
     if options.partition_filter is PartitionFilter.RECENT_DAYS:
         newest = sorted(paths, reverse=True)[options.skipped_days :]
         return newest[: options.days] if options.days > 0 else newest
@@ -147,11 +155,6 @@ def _sort_key(one: FileSlice, field: SliceOrder, size: int) -> str | int:
     if field is SliceOrder.SIZE:
         return -size
     return "" if one.base_file is None else one.base_file.name.instant
-
-
-def _matching_paths(state: TableState, options: ClusteringOptions) -> list[str]:
-    paths = [path for path, _ in list_partitions(state.storage)]
-    return [path for path in paths if re.fullmatch(options.pattern, path)] if options.pattern else paths
 
 
 def _group(state: TableState, slices: Sequence[FileSlice], files: int) -> ClusteringGroup:

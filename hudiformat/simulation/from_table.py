@@ -106,7 +106,7 @@ def workload_from(state: TableState, *, commits: int, history: History | None = 
             "timeline, found none; pass a workload",
             feature="a workload from a table without commits of rows",
         )
-    row_bytes, file_bytes = _sizes(history.base, state.options.sizing.record_size_estimate)
+    row_bytes, file_bytes = _sizes(history.base, _row_bytes_without_files(state, history))
     workload = Workload(
         commits=commits,
         rows=round(total / len(history.rows)),
@@ -122,10 +122,17 @@ def workload_from(state: TableState, *, commits: int, history: History | None = 
     return replace(workload, block_bytes=0) if history.logged_rows else workload
 
 
-def _sizes(files: Sequence[tuple[int, int]], estimate: int) -> tuple[float, int]:
+def _row_bytes_without_files(state: TableState, history: History) -> float:
+    """Return the bytes of a row in base files if there are none: by Hudi's ratio to log files, or its estimate."""
+    if not history.logged_rows:
+        return float(state.options.sizing.record_size_estimate)
+    return max(history.logged_bytes / history.logged_rows * state.options.sizing.log_ratio, 0.1)
+
+
+def _sizes(files: Sequence[tuple[int, int]], estimate: float) -> tuple[float, int]:
     """Return the bytes of a row in base files, and those of a file without rows: a line through the files."""
     if not files:
-        return float(estimate), 0
+        return estimate, 0
     rows, sizes = (np.array(values, np.float64) for values in zip(*files, strict=True))
     average = float(sizes.sum() / rows.sum())
     if len(np.unique(rows)) < 2:  # noqa: PLR2004 - a line needs two points

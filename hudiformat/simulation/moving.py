@@ -79,7 +79,7 @@ def cluster_now(board: Board, commit: int) -> None:
     partition_of = board.lanes["partition"][lanes_of]
     number_of = {file_id: number for number, file_id in groups.ids.items()}
     now = _BEGIN + timedelta(seconds=commit * board.load.interval)
-    chosen = sorted(chosen_partitions(board.paths, options, now))
+    chosen = sorted(set(chosen_partitions(board.paths, options, now)) & set(board.paths))
     plans: list[tuple[list[int], int]] = []
     for path in chosen:
         if len(plans) >= options.most_groups:

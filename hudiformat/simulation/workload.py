@@ -157,7 +157,7 @@ class Workload:
 
     @property
     def update_bytes(self) -> float:
-        """By how many bytes a row of a base file grows when it is updated for the first time; negative if it shrinks."""
+        """The bytes that a row of a base file grows by when it is first updated; negative if it shrinks."""
         return self.updated_row_bytes - self.row_bytes if self.updated_row_bytes else 0.0
 
     @property

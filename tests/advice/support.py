@@ -108,6 +108,7 @@ def measure(table: hf.Table, name: str) -> int:
         "log_files": logs,
         "median_file_bytes": int(np.median(sizes)) if sizes else 0,
         "largest_file_bytes": max(sizes, default=0),
+        "largest_group_bytes": max(one.size for one in slices),
         "active_commits": len(table.timeline.completed_writes),
     }
     return found[name]

@@ -6,6 +6,7 @@ promised is reached within a tenth.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -68,7 +69,24 @@ def test_too_few_buckets(tmp_path: Path) -> None:
     check_at_once(faulty, advice)
 
 
-def test_skewed_buckets(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("buckets", "rows", "finding"), [(48, 150, "too-many-buckets"), (1, 4000, "too-few-buckets")])
+def test_buckets_of_log_files_alone(tmp_path: Path, buckets: int, rows: int, finding: str) -> None:
+    """A table whose compactions have not run yet: its rows take in base files what Hudi's ratio says."""
+    options = {**LIMITS, "hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": str(buckets)}
+    faulty = make(
+        tmp_path / "t",
+        lambda t, n: t.upsert(rows_of(n * rows, rows)),
+        commits=5,
+        options={**options, "hoodie.compact.inline.max.delta.commits": "20"},
+        table_type="MERGE_ON_READ",
+    )
+    advice = first_advice(faulty, finding, commits=3)
+    assert all(one.base_file is None for one in faulty.table().file_slices())
+    check_at_once(faulty, advice)
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_skewed_buckets(tmp_path: Path, table_type: str) -> None:
     options = {
         "hoodie.index.type": "BUCKET",
         "hoodie.bucket.index.num.buckets": "8",
@@ -80,7 +98,7 @@ def test_skewed_buckets(tmp_path: Path) -> None:
         tenants = pa.array([f"tenant {at % 20 if at % 10 == 0 else 'large'}" for at in range(1600)])
         table.upsert(rows.set_column(1, "p", tenants))
 
-    faulty = make(tmp_path / "t", write, commits=5, options=options, record_key=("p", "k"))
+    faulty = make(tmp_path / "t", write, commits=5, options=options, record_key=("p", "k"), table_type=table_type)
     check_at_once(faulty, first_advice(faulty, "skewed-buckets"))
 
 
@@ -118,9 +136,13 @@ def test_bulk_inserts_that_nobody_clusters(tmp_path: Path) -> None:
         ({"hoodie.clustering.plan.strategy.max.num.groups": "1"}, "8"),
         ({"hoodie.clustering.plan.partition.filter.mode": "RECENT_DAYS"}, "NONE"),
         ({"hoodie.clustering.plan.strategy.partition.selected": "d000"}, ""),
+        ({"hoodie.clustering.plan.strategy.partition.regex.pattern": "d00[01]"}, ""),
+        ({"hoodie.clustering.plan.strategy.small.file.limit": "3000"}, "100000"),
     ],
 )
-def test_a_clustering_that_reaches_one_partition_of_eight(tmp_path: Path, narrow: dict[str, str], advised: str) -> None:
+def test_a_clustering_that_does_not_reach_most_small_files(
+    tmp_path: Path, narrow: dict[str, str], advised: str
+) -> None:
     """apache/hudi 13475: the small files of all other partitions stay."""
     sizes = {"small.file.limit": "100000", "target.file.max.bytes": "120000", "daybased.lookback.partitions": "1"}
     plan = {f"hoodie.clustering.plan.strategy.{name}": value for name, value in sizes.items()}
@@ -128,8 +150,10 @@ def test_a_clustering_that_reaches_one_partition_of_eight(tmp_path: Path, narrow
     write = lambda table, number: table.bulk_insert(rows_of(number * 160, 160, partitions=8))  # noqa: E731
     faulty = make(tmp_path / "t", write, commits=6, options=options, partition_by=("p",))
     advice = first_advice(faulty, "unfilled-small-files")
-    assert "a clustering takes 1 of 8 groups of small files" in advice.found
-    (key,) = narrow
+    (key, value), *_ = narrow.items()
+    taken, small = re.findall(r"a clustering takes (\d+) of (\d+) small files", advice.found)[0]
+    assert 3 * int(taken) < int(small)
+    assert f"by {key}={value}" in advice.found
     assert advice.properties == {key: advised}
     check_at_once(faulty, advice)
 

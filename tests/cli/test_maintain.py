@@ -43,7 +43,10 @@ def test_for_people(command: Command, table: Table) -> None:
 
 
 def test_for_programs(command: Command, table: Table) -> None:
-    found = {one["service"]: one for one in command("maintain", "--json", table.path).json}
+    headline = table.advise().headline
+    first, *services = command("maintain", "--json", table.path).json
+    assert first == {"headline": headline}
+    found = {one["service"]: one for one in services}
     done = found["compaction"]
     assert (done["is_due"], done["error"], done["is_dry_run"]) == (True, None, False)
     assert done["instants"] == [table.timeline.completed_writes[-1].time]
@@ -127,6 +130,7 @@ def test_a_second_signal_interrupts(command: Command, table: Table, monkeypatch:
 def test_a_process_ends_cleanly(table: Table, number: signal.Signals) -> None:
     process = start("maintain", "--every", "1h", "--json", table.path)
     assert process.stdout is not None
+    assert list(json.loads(process.stdout.readline())) == ["headline"]
     services = [json.loads(process.stdout.readline())["service"] for _ in range(8)]
     assert services[-1] == "archive"
     process.send_signal(number)

@@ -33,7 +33,7 @@ def advise_buckets(facts: Facts) -> Advice | None:
     if (
         not is_simple
         or options.bucketing.rules
-        or not facts.knows_sizes
+        or not facts.estimates_sizes
         or len(facts.history.rows) < LEAST_COMMITS
         or not facts.slices
     ):
@@ -70,7 +70,9 @@ def _few(facts: Facts) -> Advice | None:
         return None
     needed, buckets = _needed(facts), facts.state.options.num_buckets
     assert facts.workload is not None  # noqa: S101 - the caller has checked
-    before = int(np.median(columns.base_bytes[columns.has_base])) if columns.has_base.any() else 0
+    before, measure = _largest_group(facts), "largest_group_bytes"
+    if columns.has_base.any():
+        before, measure = int(np.median(columns.base_bytes[columns.has_base])), "median_file_bytes"
     after = round(max(before - facts.workload.file_bytes, 0) * buckets / needed) + facts.workload.file_bytes
     return _advice(
         facts,
@@ -80,7 +82,7 @@ def _few(facts: Facts) -> Advice | None:
         found=f"the rows of the largest bucket are {size_text(largest)}, more than the {size_text(facts.target)} of a "
         f"file; each partition has {format_count(buckets, 'bucket')}",
         reason="A bucket is one file, which is read and rewritten as a whole.",
-        effects=(Effect("median_file_bytes", before, after),),
+        effects=(Effect(measure, before, after),),
         options={_COUNT: str(needed)},
     )
 
@@ -104,15 +106,22 @@ def _skewed(facts: Facts) -> Advice | None:
         found=f"the largest bucket has {size_text(largest)} of rows, {largest / max(mean, 1):.0f} times the mean; "
         f"keys are hashed by {', '.join(hashed)}",
         reason="Rows with one value of the hashed fields go to one bucket, which is read and rewritten as a whole.",
-        effects=(
-            Effect(
-                "largest_file_bytes",
-                int(facts.columns.base_bytes.max()),
-                mean + facts.workload.file_bytes,
-            ),
-        ),
+        effects=(_evened(facts, mean),),
         options={_FIELD: ",".join(keys)},
     )
+
+
+def _evened(facts: Facts, mean: int) -> Effect:
+    """Return what becomes of the largest file if the rows of each bucket are *mean* bytes of a base file."""
+    assert facts.workload is not None  # noqa: S101 - the caller has checked
+    if facts.columns.has_base.any():
+        return Effect("largest_file_bytes", int(facts.columns.base_bytes.max()), mean + facts.workload.file_bytes)
+    before = _largest_group(facts)
+    return Effect("largest_group_bytes", before, round(before * mean / max(int(facts.payload().max()), 1)))
+
+
+def _largest_group(facts: Facts) -> int:
+    return max(one.size for one in facts.slices)
 
 
 def _needed(facts: Facts) -> int:

@@ -26,10 +26,8 @@ LARGE, VERY_LARGE = 2, 8
 """An effect is worth a change if a number halves; it is grave if it falls to an eighth."""
 _LIMIT = "hoodie.parquet.small.file.limit"
 _CLUSTERING = "hoodie.clustering.plan.strategy."
+_SMALL = f"{_CLUSTERING}small.file.limit"
 _MOST_GROUPS = f"{_CLUSTERING}max.num.groups"
-_SELECTED, _FILTER = f"{_CLUSTERING}partition.selected", "hoodie.clustering.plan.partition.filter.mode"
-_REACH = frozenset({_MOST_GROUPS, _SELECTED, _FILTER})
-"""The options by which a clustering does not reach all small files."""
 _MOST_PLANNED = 1000
 """For how many partitions the files that a commit writes are planned, those with the most new rows."""
 
@@ -55,12 +53,9 @@ def advise_clustering(facts: Facts) -> Advice | None:
         return None
     cause, properties = _cause(facts, found)
     groups = len(facts.slices)
-    options = {
-        f"{_CLUSTERING}small.file.limit": str(facts.small),
-        f"{_CLUSTERING}target.file.max.bytes": str(facts.target),
-        **({_MOST_GROUPS: str(found.groups)} if found.groups > _default_groups(facts) else {}),
-    }
-    options |= {key: value for key, value in properties.items() if key in _REACH}
+    options = {_SMALL: str(facts.small), f"{_CLUSTERING}target.file.max.bytes": str(facts.target)}
+    limits = _limits_of_reach(facts.state.options.clustering, facts.small, found.groups)
+    options |= {one.key: one.value for one in limits}
     if "hoodie.clustering.inline" in properties:
         properties = {**properties, **options}
     effect = Effect("file_groups", groups, groups - found.taken + found.files)
@@ -82,27 +77,28 @@ def advise_clustering(facts: Facts) -> Advice | None:
     )
 
 
-def _default_groups(facts: Facts) -> int:
-    return facts.state.options.clustering.most_groups
+def _regrouping(facts: Facts, limits: Sequence[_Limit] = ()) -> _Regrouping:
+    """Return what a clustering of small file groups into files of the target size would do.
 
-
-def _regrouping(facts: Facts, *, of_next_plan: bool = False) -> _Regrouping:
-    """Return what a clustering of all small file groups, into files of the target size, would do.
-
-    With *of_next_plan*, only the groups count that the next plan takes by the options of the writers.
+    It takes all of them, or as many as the *limits* of the writers' options let it take.
     """
-    own = facts.state.options.clustering
-    options = replace(own, small_file_limit=facts.small, target_size=facts.target, most_groups=len(facts.slices))
+    options = replace(
+        facts.state.options.clustering,
+        target_size=facts.target,
+        small_file_limit=facts.small,
+        selected=(),
+        pattern="",
+        partition_filter=PartitionFilter.NONE,
+        most_groups=len(facts.slices),
+    )
+    for one in limits:
+        options = one.set_in(options, facts.state.options.clustering)
     slices_of, busy = _by_partition(facts.slices), facts.state.busy_groups
-    paths = sorted(slices_of)
-    if of_next_plan:
-        paths = sorted(chosen_partitions(own.selected or paths, own, facts.state.context.clock()))
     plans = [
         one
-        for path in paths
+        for path in sorted(chosen_partitions(sorted(slices_of), options, facts.state.context.clock()))
         for one in group_slices(eligible_slices(slices_of.get(path, ()), busy, options), options, facts.target)
-    ]
-    plans = plans[: own.most_groups] if of_next_plan else plans
+    ][: options.most_groups]
     taken = [one for slices, _ in plans for one in slices]
     return _Regrouping(
         taken=len(taken),
@@ -120,23 +116,60 @@ def _by_partition(slices: Sequence[FileSlice]) -> dict[str, list[FileSlice]]:
     return found
 
 
-def _why_out_of_reach(options: ClusteringOptions, reached: int, groups: int) -> tuple[str, dict[str, str]]:
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """An option that keeps clusterings from some small files: its key, what it says, and the value that it needs."""
+
+    key: str
+    said: str
+    value: str
+    field: str
+
+    def set_in(self, options: ClusteringOptions, own: ClusteringOptions) -> ClusteringOptions:
+        """Return *options* with the value that the option has among the writers' *own*."""
+        changed = {self.field: getattr(own, self.field)}
+        if self.field == "partition_filter":
+            changed |= {name: getattr(own, name) for name in ("days", "skipped_days", "begin", "end")}
+        return replace(options, **changed)
+
+
+def _limits_of_reach(own: ClusteringOptions, small: int, groups: int) -> list[_Limit]:
+    """Return the options of the writers that may keep a clustering from one of so many *groups* of small files."""
+    found = []
+    if own.most_groups < groups:
+        found.append(_Limit(_MOST_GROUPS, str(own.most_groups), str(groups), "most_groups"))
+    if own.selected:
+        found.append(_Limit(f"{_CLUSTERING}partition.selected", ",".join(own.selected), "", "selected"))
+    elif own.pattern:
+        found.append(_Limit(f"{_CLUSTERING}partition.regex.pattern", own.pattern, "", "pattern"))
+    if own.partition_filter is not PartitionFilter.NONE:
+        key, none = "hoodie.clustering.plan.partition.filter.mode", PartitionFilter.NONE.value
+        found.append(_Limit(key, own.partition_filter.value, none, "partition_filter"))
+    if own.small_file_limit < small:
+        found.append(_Limit(_SMALL, str(own.small_file_limit), str(small), "small_file_limit"))
+    return found
+
+
+def _out_of_reach(facts: Facts, found: _Regrouping) -> tuple[str, dict[str, str]]:
     """Return why the clusterings of the writers do not reach most small files, and the properties that change it."""
-    text = f"a clustering takes {count_text(reached)} of {format_count(groups, 'group')} of small files"
-    if reached == options.most_groups:
-        return f"{text}, {_MOST_GROUPS}={options.most_groups}", {_MOST_GROUPS: str(groups)}
-    if options.selected:
-        return f"{text}, as {_SELECTED} names partitions", {_SELECTED: ""}
-    return f"{text}, by {_FILTER}={options.partition_filter.value}", {_FILTER: PartitionFilter.NONE.value}
+    limits = _limits_of_reach(facts.state.options.clustering, facts.small, found.groups)
+    reached = _regrouping(facts, limits)
+    if LARGE * reached.taken >= found.taken:
+        return "", {}
+    alone = [one for one in limits if LARGE * _regrouping(facts, [one]).taken < found.taken]
+    causes = alone or limits
+    text = f"a clustering takes {count_text(reached.taken)} of {format_count(found.taken, 'small file')}, by "
+    return text + ", ".join(f"{one.key}={one.said}" for one in causes), {one.key: one.value for one in causes}
 
 
 def _cause(facts: Facts, found: _Regrouping) -> tuple[str, dict[str, str]]:
     """Return why small files stay, and the properties that change it; an empty text if a writer fills them."""
     options, operations = facts.state.options, facts.history.operations
-    if options.clustering.inline:
-        reached = _regrouping(facts, of_next_plan=True).groups
-        if LARGE * reached < found.groups:
-            return _why_out_of_reach(options.clustering, reached, found.groups)
+    clustering = options.clustering
+    if clustering.inline or clustering.schedule_inline or clustering.is_async:
+        why, properties = _out_of_reach(facts, found)
+        if why:
+            return why, properties
     if options.sizing.small_file_limit <= 0:
         return f"{_LIMIT}={options.sizing.small_file_limit}", {_LIMIT: str(facts.default_small)}
     bulk = sum(one == "BULK_INSERT" for one in operations)
