@@ -13,7 +13,7 @@ from hudiformat.api.reading import context_of
 from hudiformat.api.table import open_table
 from hudiformat.cli.files import is_device
 from hudiformat.cli.printing import print_json, print_line, print_warnings, printable, progress_bar
-from hudiformat.cli.source import json_option, key_and_value
+from hudiformat.cli.source import json_option, key_and_value, refuse_options
 from hudiformat.errors import StorageError
 from hudiformat.report.advice import is_damaged
 from hudiformat.report.facts import TableFacts
@@ -42,6 +42,7 @@ Exit codes:
     "--output",
     metavar="FILE",
     default="report.html",
+    callback=refuse_options,
     show_default=True,
     help="Where to write the page; - is standard output.",
 )

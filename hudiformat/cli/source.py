@@ -62,16 +62,29 @@ def open_log(file: str) -> LogReader:
     return LogReader(file)
 
 
-def key_and_value(option: str) -> tuple[str, str]:
-    """Split an option ``KEY=VALUE`` into its two parts.
+def key_and_value(option: str, *, of: str = "-o") -> tuple[str, str]:
+    """Split a value ``KEY=VALUE`` of the option *of* into its two parts.
 
     Raises:
         UsageError: there is no ``=``.
     """
     key, separator, value = option.partition("=")
     if not separator:
-        raise click.UsageError(f"-o {option}: expected KEY=VALUE")
+        raise click.UsageError(f"{of} {option}: expected KEY=VALUE")
     return key, value
+
+
+def refuse_options(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    """Return the file that an option names, and refuse one of Hudi's options in its place; a callback for click.
+
+    With other commands -o is for options, so that a page would be written to a file with the name of one.
+
+    Raises:
+        BadParameter: the value is no file.
+    """
+    if value is not None and value.startswith(("hoodie.", "hudiformat.")) and "=" in value:
+        raise click.BadParameter(f"expected a file, found an option; write --option {value}")
+    return value
 
 
 def split(_context: click.Context, _parameter: click.Parameter, value: str | None) -> list[str] | None:

@@ -5,7 +5,8 @@ Everything is a number or a text, so that a workload can be read from a properti
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 
 import numpy as np
@@ -217,8 +218,10 @@ def _share_of(rows: Numbers, share: float) -> Numbers:
     return found
 
 
-def workload_of(values: dict[str, str]) -> Workload:
+def workload_of(values: Mapping[str, str], onto: Workload | None = None) -> Workload:
     """Return the workload that texts describe, by the names of its fields and of those of its partitions.
+
+    Parts that *values* do not name are those of *onto*, or the defaults.  Rows that are named replace its trace.
 
     Raises:
         ArgumentError: a name is unknown, or a value is none.
@@ -235,7 +238,11 @@ def workload_of(values: dict[str, str]) -> Workload:
             raise ArgumentError(f"{name}: no such part of a workload; there are {known}", argument=name)
         target, key = (nested, name.removeprefix("partitions.")) if name in inner else (given, name)
         target[key] = _parse(name, str(kind), text)
-    return Workload(**given, partitions=Partitions(**nested))  # type: ignore[arg-type]  # checked by their names
+    onto = onto or Workload()
+    if "rows" in given:
+        given = {"trace": (), **given}
+    partitions = replace(onto.partitions, **nested)  # type: ignore[arg-type]  # checked by their names
+    return replace(onto, **given, partitions=partitions)  # type: ignore[arg-type]  # likewise
 
 
 def _parse(name: str, kind: str, text: str) -> object:

@@ -6,9 +6,12 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import click
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
 
+import hudiformat
 from hudiformat.cli.sizing.simulate import simulate
 from hudiformat.errors import ArgumentError, StorageError
 from tests.simulation.support import written_table
@@ -111,3 +114,35 @@ def test_files_that_cannot_be_read_are_errors(tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_text("rows\nmany\n")
     with pytest.raises(ArgumentError, match=r"bad\.csv, line 2: expected a number of rows"):
         run("--trace", str(tmp_path / "bad.csv"))
+
+
+def test_parts_of_the_workload_of_a_table_are_changed(tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    written_table(tmp_path / "t", commits=3, rows=500)
+    as_it_is, twice = (
+        json.loads(run("--json", "--commits", "4", *more, path).output)["summary"] for more in ([], ["-w", "rows=1000"])
+    )
+    assert twice["rows"] == as_it_is["rows"] + 4 * 500
+    assert twice["base_file_p50"] == pytest.approx(as_it_is["base_file_p50"] * 5500 / 3500, rel=0.02)
+    with pytest.raises(ArgumentError, match=r"partitions\.count: expected no partitions with a table"):
+        run("-w", "partitions.count=3", path)
+
+
+def test_a_table_without_commits_of_rows_takes_a_workload(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64())])
+    hudiformat.create_table(tmp_path / "t", name="t", schema=schema, record_key="id", table_type="COPY_ON_WRITE")
+    found = json.loads(run("--json", "-w", "commits=2", "-w", "rows=7", str(tmp_path / "t")).output)
+    assert found["summary"]["rows"] == 14
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-o", "hoodie.clean.commits.retained=3"], "expected a file, found an option; write --option hoodie"),
+        (["-w", "rows"], "-w rows: expected KEY=VALUE"),
+        (["--vary", "rows"], "--vary rows: expected KEY=VALUE"),
+    ],
+)
+def test_wrong_usage_is_said(arguments: Sequence[str], message: str) -> None:
+    with pytest.raises(click.UsageError, match=message):
+        run(*arguments)

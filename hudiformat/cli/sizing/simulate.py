@@ -10,14 +10,16 @@ from typing import Any
 
 import click
 
+from hudiformat.api.reading import context_of
 from hudiformat.api.simulate import simulate as simulate_empty
 from hudiformat.api.table import open_table
 from hudiformat.cli.printing import Column, Table, print_json, print_line, progress_bar
-from hudiformat.cli.source import json_option, key_and_value
-from hudiformat.errors import ArgumentError, StorageError
+from hudiformat.cli.source import json_option, key_and_value, refuse_options
+from hudiformat.errors import ArgumentError, StorageError, UnsupportedFeatureError
 from hudiformat.numbers import count_text, size_text
 from hudiformat.report.page import write_page
 from hudiformat.report.simulated import page_of_simulations
+from hudiformat.simulation.from_table import workload_from
 from hudiformat.simulation.result import Simulation
 from hudiformat.simulation.settings import Engine, Writing
 from hudiformat.simulation.simulating import Point, choices, mark_best
@@ -35,9 +37,9 @@ Examples:
 \b
 Parts of a workload (-w NAME=VALUE):
   commits, rows (of a commit), interval (seconds), row_bytes, log_row_bytes, file_bytes, block_bytes,
-  updates (a share), update_spread (uniform, newest), growth, curve (24 factors), burst_every, burst,
-  trace (rows of each commit), partitions.count, partitions.spread (even, zipf, day), partitions.skew,
-  partitions.late (a share), partitions.late_days
+  updated_row_bytes, row_growth, updates, deletes (shares), update_spread (uniform, zipf, newest), update_skew,
+  growth, curve (24 factors), burst_every, burst, trace (rows of each commit), partitions.count,
+  partitions.spread (even, zipf, day), partitions.skew, partitions.late (a share), partitions.late_days
 """
 _NUMBERS = (
     ("file groups", "file_groups", count_text),
@@ -98,7 +100,9 @@ _UNITS = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
     multiple=True,
     help="Values of one of Hudi's keys; sizes may have the units KB, MB, GB, of 1,024.",
 )
-@click.option("-o", "--output", metavar="FILE", help="Write a page with curves of all results.")
+@click.option(
+    "-o", "--output", metavar="FILE", callback=refuse_options, help="Write a page with curves of all results."
+)
 @click.option("--force", is_flag=True, help="Replace a page that is there.")
 @json_option
 def simulate(
@@ -121,14 +125,14 @@ def simulate(
 ) -> int:
     """Play a workload forward by the rules of Hudi's writers, without rows, and say what files it leaves.
 
-    It begins with an empty table, or with the file groups of TABLE, whose history then says what comes, unless -w does.
-    Nothing is written but the page.  With several settings, the results that are best in bytes written and files read
+    It begins with an empty table, or with the file groups of TABLE, whose history then says what comes, but for the
+    parts that -w names.  Nothing is written but the page.  With several settings, the results that are best in bytes written and files read
     are marked by *.
     """
     if output is not None and not force and Path(output).exists():
         raise StorageError(f"{output} exists: --force replaces it, -o names another file", path=output)
-    known = dict(map(key_and_value, options))
-    workload = _workload(parts, trace, commits, of_table=table is not None)
+    known = dict(key_and_value(one, of="--option") for one in options)
+    workload = _workload(parts, trace, commits, table)
     settings: dict[str, Any] = {"engine": engine, "writing": writing, "tasks": tasks, "seed": seed}
 
     def run(keys: Mapping[str, str]) -> Simulation:
@@ -155,16 +159,31 @@ def simulate(
     return 0
 
 
-def _workload(parts: Sequence[str], trace: str | None, commits: int | None, *, of_table: bool) -> Workload | None:
-    """Return the workload that is asked for; None if that of the table is."""
-    given = dict(map(key_and_value, parts))
+def _workload(parts: Sequence[str], trace: str | None, commits: int | None, table: str | None) -> Workload | None:
+    """Return the workload that is asked for; None if it is that of the *table*, whose parts it has otherwise.
+
+    Raises:
+        ArgumentError: there is no such part, or it has a bad value, or a table is to have other partitions.
+    """
+    given = dict(key_and_value(one, of="-w") for one in parts)
     if trace is not None:
         given["trace"] = ",".join(_read_trace(trace))
-    if of_table and not given:
+    if table is not None and not given:
         return None
     if commits is not None:
         given["commits"] = str(commits)
-    return workload_of(given)
+    if table is None:
+        return workload_of(given)
+    if other := [name for name in given if name.startswith("partitions.")]:
+        raise ArgumentError(
+            f"{other[0]}: expected no partitions with a table, as its new rows go to its own; leave it out",
+            argument=other[0],
+        )
+    try:
+        known = workload_from(context_of(open_table(table)).state(), commits=1000)
+    except UnsupportedFeatureError:  # no commit says what comes to the table
+        known = Workload()
+    return workload_of(given, known)
 
 
 def _read_trace(path: str) -> list[str]:
@@ -192,7 +211,7 @@ def _chosen(compare: Sequence[str], vary: Sequence[str]) -> Iterator[tuple[str, 
     """Yield the settings to play, each with its name, which is empty for a point of a grid."""
     varied = {}
     for one in vary:
-        key, values = key_and_value(one)
+        key, values = key_and_value(one, of="--vary")
         varied[key] = [_with_unit(value.strip()) for value in values.split(",")]
     grid = list(choices(varied))
     if not compare:
@@ -222,7 +241,7 @@ def _read_properties(path: str) -> dict[str, str]:
     except (OSError, UnicodeDecodeError) as error:
         raise StorageError(f"{path}: cannot be read: {error}", path=path) from error
     lines = (line.strip() for line in text.splitlines())
-    return dict(key_and_value(line) for line in lines if line and not line.startswith(("#", "!")))
+    return dict(key_and_value(line, of=path) for line in lines if line and not line.startswith(("#", "!")))
 
 
 @contextmanager
