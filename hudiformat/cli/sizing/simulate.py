@@ -126,8 +126,8 @@ def simulate(
     """Play a workload forward by the rules of Hudi's writers, without rows, and say what files it leaves.
 
     It begins with an empty table, or with the file groups of TABLE, whose history then says what comes, but for the
-    parts that -w names.  Nothing is written but the page.  With several settings, the results that are best in bytes written and files read
-    are marked by *.
+    parts that -w names.  Nothing is written but the page.  With several settings, the results that are best in bytes
+    written and files read are marked by *.
     """
     if output is not None and not force and Path(output).exists():
         raise StorageError(f"{output} exists: --force replaces it, -o names another file", path=output)
