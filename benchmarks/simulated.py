@@ -43,11 +43,13 @@ _ONE_FILE = {
     "hoodie.copyonwrite.insert.auto.split": "false",
     "hoodie.record.size.estimation.threshold": "0.00001",
     "hoodie.clean.automatic": "false",
+    "hoodie.archive.automatic": "false",
 }
 """With these, all rows of a partition go to one file, whose row groups are those of the files of the cases."""
 _ESTIMATE = "hoodie.copyonwrite.record.size.estimate"
-_UPDATING = 40
-"""In how many commits the rows of a file are updated that is measured."""
+_UPDATING, _COMPACTING = 39, 5
+"""In how many commits the rows of a file are updated that is measured; one more brings new rows, so that the last one is
+compacted, after Hudi's default of delta commits."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,11 @@ class Case:
     def changes(self) -> bool:
         """Whether the rows of a commit are upserted."""
         return self.upserts or bool(self.workload.updates or self.workload.deletes)
+
+    @property
+    def buckets(self) -> int:
+        """The number of buckets; 0 if there are none."""
+        return int(self.options.get("hoodie.bucket.index.num.buckets", 0))
 
     @property
     def is_split(self) -> bool:
@@ -253,16 +260,22 @@ def calibrated(case: Case, folder: Path, begin: Begin) -> hf.Workload:
         growing = replace(growing, rows=3 * full // 2, partitions=hf.Partitions(count=2, spread="zipf"))
     options = {**_ONE_FILE, **{key: value for key, value in case.options.items() if key == _ESTIMATE}}
     probe = replace(case, workload=growing, table_type="COPY_ON_WRITE", options=options, upserts=case.changes)
+    compacted = replace(probe, table_type=case.table_type, options={**options, **case.options})
+    if case.buckets:  # whose base files are written by compactions alone, with the keys of one hash
+        growing = replace(growing, commits=2 * _COMPACTING, rows=case.buckets * full // (2 * _COMPACTING))
+        probe = compacted = replace(compacted, workload=growing)
     found = workload_from(_written(probe, folder / "base", begin), commits=1)
     load = replace(load, row_bytes=found.row_bytes, file_bytes=found.file_bytes)
     if load.updates:
-        more = _bytes_of_an_update(probe, folder / "updates", begin, load.updates / (1 - load.updates - load.deletes))
+        share = load.updates / (1 - load.updates - load.deletes)
+        more = _bytes_of_an_update(compacted, folder / "updates", begin, share)
         load = replace(load, updated_row_bytes=load.row_bytes + more)
     if case.table_type == "COPY_ON_WRITE":
         return load
     # Log files have as many rows as a commit of the workload brings.
     logged = replace(growing, rows=max(load.rows // 2, 1))
-    probe = replace(probe, workload=logged, table_type=_MOR, options={**options, "hoodie.index.type": "INMEMORY"})
+    indexed = {**options, "hoodie.index.type": "INMEMORY"}
+    probe = replace(case, workload=logged, options=indexed, upserts=case.changes)
     found = workload_from(_written(probe, folder / "logs", begin), commits=1)
     return replace(load, log_row_bytes=found.log_row_bytes)
 
@@ -273,7 +286,11 @@ def _bytes_of_an_update(probe: Case, folder: Path, begin: Begin, share: float) -
     trace = (rows, *(max(round(rows * share / _UPDATING), 1) for _ in range(_UPDATING)))
     updating = hf.Workload(commits=len(trace), trace=trace, updates=1.0)
     sizes = [size for _, size in history_of(_written(replace(probe, workload=updating), folder, begin)).base]
-    return float((sizes[-1] - sizes[0]) / (rows * -np.expm1(-share)))
+    files = probe.buckets or 1
+    grown = sum(sizes[-files:]) - sum(sizes[:files])
+    # The first files of buckets are written by a compaction, after some of the updates.
+    before = share * (_COMPACTING - 1) / _UPDATING if probe.buckets else 0.0
+    return float(grown / (rows * (np.exp(-before) - np.exp(-share))))
 
 
 def _written(case: Case, folder: Path, begin: Begin) -> TableState:
