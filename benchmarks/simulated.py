@@ -48,8 +48,8 @@ _ONE_FILE = {
 """With these, all rows of a partition go to one file, whose row groups are those of the files of the cases."""
 _ESTIMATE = "hoodie.copyonwrite.record.size.estimate"
 _UPDATING, _COMPACTING = 39, 5
-"""In how many commits the rows of a file are updated that is measured; one more brings new rows, so that the last one is
-compacted, after Hudi's default of delta commits."""
+"""In how many commits the rows of a file are updated that is measured.  One more brings new rows, so that the last one
+is compacted, after Hudi's default of delta commits."""
 
 
 @dataclass(frozen=True)

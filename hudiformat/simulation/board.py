@@ -17,6 +17,7 @@ from hudiformat.simulation.settings import Engine, Settings
 from hudiformat.simulation.totals import Totals
 from hudiformat.simulation.workload import UpdateSpread, Workload
 from hudiformat.sizing.flink import FlinkAssigner
+from hudiformat.sizing.flink_buffers import parts_of
 from hudiformat.sizing.key_groups import Parallelism
 from hudiformat.sizing.small_files import Kind
 from hudiformat.sizing.spark import rows_of_file
@@ -119,6 +120,35 @@ class Board:
             most = self.sizing.largest_log_group
             return FAR if most == float("inf") else max(int(most * (1 << FRACTION)) // self.row.log, 1)
         return max((self.sizing.largest_new_file << FRACTION) // self.row.base, 1)
+
+    @cached_property
+    def _commit_bytes(self) -> Numbers:
+        """The bytes that Flink's tasks buffer in each commit, of all rows."""
+        found: Numbers = self.totals["rows"] * fixed_point(self.load.logged_row_bytes, FRACTION) >> FRACTION
+        return found
+
+    def parts(self, commit: int, sizes: Numbers, groups: Numbers | int = 1) -> Numbers:
+        """Return in how many parts a Flink task writes its rows for a file group; one for all other writers.
+
+        *sizes* are bytes in memory, with a column for each commit from *commit* on, of so many file groups each.
+        """
+        settings = self.settings
+        if settings.engine is not Engine.FLINK or settings.opens_always:
+            return np.ones_like(sizes)
+        came = self._commit_bytes[commit : commit + sizes.shape[-1]] // settings.tasks
+        each = -(-int(np.sum(self.groups_that_fill)) // settings.tasks)
+        return parts_of(
+            sizes // np.maximum(groups, 1), settings.buffers.part_size(came, each, logs=settings.logs_new_rows)
+        )
+
+    @property
+    def groups_that_fill(self) -> Numbers:
+        """The number of file groups that get the new rows of each active lane at once."""
+        targets = self.lanes["target"][self.active]
+        if not self.settings.has_buckets:
+            return np.ones(len(targets), np.int64)
+        found: Numbers = self.groups["count"][targets]
+        return found
 
     def rows_per_group(self, averages: Numbers) -> Numbers:
         """Return how many rows a new file group takes, by the average record size before each commit."""

@@ -85,15 +85,17 @@ def _fill(board: Board, commit: int, number: int, rows: int) -> tuple[int, int]:
     groups, totals = board.groups, board.totals
     if board.settings.logs_new_rows:
         groups["log_rows"][number] += rows
-        groups["log_files"][number] += 1
-        size = (rows * board.row.log >> FRACTION) + board.row.block
+        parts = _parts(board, commit, rows)
+        groups["log_files"][number] += parts
+        size = (rows * board.row.log >> FRACTION) + parts * board.row.block
         totals.add("written_bytes", commit, size)
-        totals.add("log_files", commit, 1 << FRACTION)
+        totals.add("log_files", commit, parts << FRACTION)
         return (size, rows) if board.settings.uses_flink else (0, 0)
     old = groups.size_of(number)
     groups["rows"][number] += rows
     size = groups.size_of(number)
-    for name, value in (("written_bytes", size), ("old_bytes", old), ("read_bytes", old)):
+    again = (_parts(board, commit, rows) - 1) * (old + size >> 1)
+    for name, value in (("written_bytes", size + again), ("old_bytes", old), ("read_bytes", old)):
         totals.add(name, commit, value)
     totals.add("base_files", commit, 1 << FRACTION)
     totals.add("old_files", commit, 1 << FRACTION)
@@ -102,20 +104,29 @@ def _fill(board: Board, commit: int, number: int, rows: int) -> tuple[int, int]:
 
 def _open(board: Board, commit: int, lane: int, file_id: str | None, rows: int) -> tuple[int, int]:
     """Write new rows to new file groups, each as large as a file; the first has the *file_id*, if there is one."""
-    totals, size = board.totals, 0
+    totals, size, again = board.totals, 0, 0
     most = board.most_rows_of_file
     for start in range(0, rows, most):
         taken = min(most, rows - start)
+        parts = _parts(board, commit, taken)
         if board.settings.opens_always:
             board.add_equal(lane, taken, 1, 1)
         else:
-            board.add_group(lane, taken, None if start else file_id)
+            number = board.add_group(lane, taken, None if start else file_id)
+            board.groups["log_files"][number] *= parts
         if board.settings.logs_new_rows:
-            size += (taken * board.row.log >> FRACTION) + board.row.block
+            size += (taken * board.row.log >> FRACTION) + parts * board.row.block
+            totals.add("log_files", commit, parts << FRACTION)
         else:
-            size += (taken * board.row.base >> FRACTION) + board.row.file
-        totals.add("log_files" if board.settings.logs_new_rows else "base_files", commit, 1 << FRACTION)
+            own = (taken * board.row.base >> FRACTION) + board.row.file
+            size, again = size + own, again + (parts - 1) * own // 2
+            totals.add("base_files", commit, 1 << FRACTION)
         totals.add("groups_opened", commit, 1)
-    totals.add("written_bytes", commit, size)
+    totals.add("written_bytes", commit, size + again)
     counts = not board.settings.logs_new_rows or board.settings.uses_flink
     return (size, rows) if counts else (0, 0)
+
+
+def _parts(board: Board, commit: int, rows: int) -> int:
+    """Return in how many parts the new rows of a file group are written."""
+    return int(board.parts(commit, np.array([rows * board.row.log >> FRACTION]))[0])

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from hudiformat.errors import ArgumentError, UnsupportedFeatureError
 from hudiformat.sink.options import SinkOptions, parse_sink_options
+from hudiformat.sizing.flink_buffers import FlinkBuffers, take_flink_keys
 from hudiformat.sizing.key_groups import Parallelism
 from hudiformat.sizing.small_files import Kind
 from hudiformat.table.options.buckets import BucketEngine
@@ -50,7 +51,7 @@ class Settings:
     """The settings of a simulation, checked.
 
     ``tasks`` are the tasks of Flink's writer or of the file sink, or those of a bulk insert.  The file sink has the
-    options ``sink`` and no others.
+    options ``sink`` and no others.  ``buffers`` are those of Flink's tasks.
     """
 
     engine: Engine
@@ -59,6 +60,7 @@ class Settings:
     writing: Writing = Writing.UPSERT
     tasks: int = 1
     sink: SinkOptions = field(default_factory=SinkOptions)
+    buffers: FlinkBuffers = field(default_factory=FlinkBuffers)
 
     @classmethod
     def of(
@@ -73,7 +75,7 @@ class Settings:
     ) -> Settings:
         """Return settings from Hudi's keys; a key that is not given has its value in *onto*, or Hudi's default.
 
-        The keys of the file sink are Flink's.
+        The keys of the file sink are Flink's, and so are those of Flink's buffers.
 
         Raises:
             OptionError: a key is unknown, or does not accept its value.
@@ -83,7 +85,8 @@ class Settings:
         chosen = _member(Engine, "engine", engine)
         kind = _member(TableType, "table_type", table_type)
         of_sink = chosen is Engine.FILES
-        parsed = parse_write_options(None if of_sink else options, onto)
+        keys, buffers = take_flink_keys(options or {}) if chosen is Engine.FLINK else (options, FlinkBuffers())
+        parsed = parse_write_options(None if of_sink else keys, onto)
         if chosen is Engine.FLINK:
             parsed = _of_flink(parsed, options or {})
         if tasks < 1:
@@ -97,6 +100,7 @@ class Settings:
             writing=_member(Writing, "writing", writing),
             tasks=tasks,
             sink=parse_sink_options(options if of_sink else None),
+            buffers=buffers,
         )
         settings.refuse_unsupported()
         return settings

@@ -300,9 +300,11 @@ class Window:
             buckets = self._buckets()
             own = board.updates.rates.in_bucket(self._target)[:, None]
             share = np.where(self._has_target[:, None], expected(rows / buckets + own), 0)
-            files = (share * buckets >> (HITS - FRACTION)).sum(axis=0)
+            parts = board.parts(commit, board.row.of_log(rows), buckets)
+            files = (share * buckets * parts >> (HITS - FRACTION)).sum(axis=0)
         else:
-            files = (rows > 0).sum(axis=0) << FRACTION
+            parts = board.parts(commit, board.row.of_log(rows))
+            files = np.where(rows > 0, parts, 0).sum(axis=0) << FRACTION
         totals.add("log_files", commit, files)
         totals.add("written_bytes", commit, board.row.of_log(rows).sum(axis=0) + (files * board.row.block >> FRACTION))
 
@@ -314,11 +316,22 @@ class Window:
         files = (touched * count >> (HITS - FRACTION)).sum(axis=0)
         existed = np.where(self._existed()[:, None] | (self._counted[:, columns] > 0), touched, 0)
         old = (existed * self._base[:, columns] >> HITS).sum(axis=0)
-        totals.add("written_bytes", commit, (touched * self._after[:, columns] >> HITS).sum(axis=0))
+        again = self._written_again(columns)
+        totals.add("written_bytes", commit, (touched * self._after[:, columns] >> HITS).sum(axis=0) + again)
         totals.add("base_files", commit, files)
         totals.add("old_bytes", commit, old)
         totals.add("read_bytes", commit, old)
         totals.add("old_files", commit, (existed * count >> (HITS - FRACTION)).sum(axis=0))
+
+    def _written_again(self, columns: slice) -> Numbers:
+        """Return the bytes of base files that Flink's tasks write before the last part of a commit's rows."""
+        board, rows = self._board, self.rows[:, columns]
+        count = self._buckets() if board.settings.has_buckets else 1
+        more = board.parts(self._commit, board.row.of_log(rows), count) - 1
+        # The first of two parts leaves a file with half of the new rows, and so on.
+        mean = self._base[:, columns] + self._after[:, columns] >> 1
+        found: Numbers = np.where((rows > 0) & self._has_target[:, None], more * mean, 0).sum(axis=0)
+        return found
 
     def _existed(self) -> Flags:
         groups = self._board.groups
@@ -401,7 +414,10 @@ class Window:
         first = width - since
         if board.settings.logs_new_rows:
             groups["log_rows"][at[has]] += added[has]
-            groups["log_files"][at[has]] += (self.rows[:, first:width] > 0).sum(axis=1)[has]
+            since_then = self.rows[:, first:width]
+            count = self._buckets() if board.settings.has_buckets else 1
+            parts = board.parts(self._commit + first, board.row.of_log(since_then), count)
+            groups["log_files"][at[has]] += np.where(since_then > 0, parts, 0).sum(axis=1)[has]
         else:
             groups["rows"][at[has]] += added[has]
             if board.settings.has_buckets:

@@ -85,6 +85,42 @@ def test_commits_at_once_leave_what_they_leave_one_by_one(
         np.testing.assert_array_equal(column, one_by_one[name], name)
 
 
+@given(load=workloads, options=keys, table_type=st.sampled_from([COW, MOR]))
+def test_parts_of_flinks_buffers_are_the_same_at_once(load: Workload, options: dict[str, str], table_type: str) -> None:
+    small = {"write.batch.size": "0.01", "write.task.max.size": "200.05"}
+    settings = Settings.of({**options, **small}, table_type=table_type, engine="flink", tasks=2)
+    at_once, one_by_one = (totals(load, settings, one_by_one=way) for way in (False, True))
+    assert at_once.samples == one_by_one.samples
+    for name, column in at_once.columns.items():
+        np.testing.assert_array_equal(column, one_by_one[name], name)
+
+
+def test_a_buffer_of_flink_that_is_full_is_a_log_file_or_a_rewrite() -> None:
+    load = Workload(commits=10, rows=1000, row_bytes=100.0, file_bytes=0, log_row_bytes=1000.0)
+    sizes = {"hoodie.parquet.max.file.size": str(1 << 30), "hoodie.compact.inline": "false"}
+    whole, parts = (
+        simulate(load, engine="flink", table_type=MOR, options={**sizes, "write.batch.size": size}).summary
+        for size in ("1", "0.25")
+    )
+    assert (whole["log_files"], parts["log_files"]) == (10, 40)
+    assert parts["written_bytes"] - whole["written_bytes"] == 30 * load.block_bytes
+    rolled = {**sizes, "write.log_block.size": "0.1", "write.log.max.size": "0.1"}
+    assert simulate(load, engine="flink", table_type=MOR, options=rolled).summary["log_files"] == 50  # of two blocks
+    once, often = (simulate(load, engine="flink", options={"write.batch.size": size}).commits for size in ("1", "0.25"))
+    first, second = 100_000, 200_000
+    assert once["written_bytes"][:2].to_pylist() == [first, second]
+    assert often["written_bytes"][:2].to_pylist() == [first + 3 * first // 2, second + 3 * (first + second) // 2]
+
+
+def test_without_memory_the_largest_buffers_of_flink_are_written_early() -> None:
+    load = Workload(commits=2, rows=4000, log_row_bytes=1000.0, partitions=Partitions(count=4))
+    options = {"write.task.max.size": "202", "hoodie.compact.inline": "false"}
+    found = simulate(load, engine="flink", table_type=MOR, options=options)
+    assert found.summary["log_files"] == 2 * 4  # 4 MB a commit, and 2 MB of memory: a part has 1 MB
+    found = simulate(load, engine="flink", table_type=MOR, options={**options, "write.task.max.size": "201"})
+    assert found.summary["log_files"] == 2 * 4 * 2
+
+
 def test_buckets_get_rows_after_a_compaction_that_is_planned_by_itself() -> None:
     keys = {**SMALL, "hoodie.index.type": "BUCKET", "hoodie.compact.inline": "true", "hoodie.compaction.target.io": "1"}
     load = Workload(commits=60, rows=900, updates=0.3, row_bytes=250.0)
@@ -238,6 +274,21 @@ def test_a_clustering_of_too_many_file_groups_is_refused() -> None:
     }
     with pytest.raises(UnsupportedFeatureError, match="expected at most 200,000 small file groups, found 300,000"):
         simulate(load, options=options, writing="bulk_insert", tasks=1000)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"write.batch.size": "much"}, "write.batch.size: expected a number of MB, found 'much'"),
+        ({"write.task.max.size": "-1"}, "write.task.max.size: expected a number of MB"),
+        ({"write.task.max.size": "200"}, r"write.task.max.size: expected more than write.merge.max_memory and 100 MB"),
+    ],
+)
+def test_bad_sizes_of_flinks_buffers_are_errors_by_name(options: dict[str, str], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        simulate(Workload(), engine="flink", options=options)
+    with pytest.raises(OptionError, match="unknown option 'write"):
+        simulate(Workload(), options=options)
 
 
 def test_files_into_which_no_row_fits_are_refused() -> None:
