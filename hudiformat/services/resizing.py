@@ -21,6 +21,7 @@ from hudiformat.naming.file_names import WriteToken, new_group_uuid
 from hudiformat.schema.meta_fields import FILE_NAME, RECORD_KEY
 from hudiformat.services.ordering import RowOrder
 from hudiformat.storage.protocol import Storage
+from hudiformat.table.options.values import WriteOptions
 from hudiformat.table.state import TableState
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.timeline.plans import ClusteringPlan
@@ -50,16 +51,12 @@ def plan_resize_groups(
 ) -> Iterator[tuple[Sequence[FileSlice], int, dict[str, str]]]:
     """Yield file slices of a partition that are rewritten together, the number of new files, and the plan's entry."""
     options = state.options
-    first = options.num_buckets
-    most, fewest = options.bucketing.most or first, options.bucketing.fewest or first
-    size = options.sizing.max_file_size
-    limits = ResizeLimits(int(size * options.bucketing.split), int(size * options.bucketing.merge), most, fewest)
-    ring = ring_of(state.storage, path, state.visibility) or first_ring(state.storage, path, first)
+    ring = ring_of(state.storage, path, state.visibility) or first_ring(state.storage, path, options.num_buckets)
     numbers, instant = count(), state.next_instant
     resizes = plan_resizes(
         ring,
         slices,
-        limits,
+        resize_limits(options),
         lambda: str(new_group_uuid(instant, path, 0, next(numbers))),
         sorts=bool(options.clustering.sort_columns),
     )
@@ -70,6 +67,13 @@ def plan_resize_groups(
             _SEQUENCE: str(ring.sequence),
         }
         yield one.slices, sum(node.tag == REPLACE for node in one.nodes), buckets
+
+
+def resize_limits(options: WriteOptions) -> ResizeLimits:
+    """Return the sizes from which on buckets are split or merged, and how many there may be."""
+    bucketing, size = options.bucketing, options.sizing.max_file_size
+    most, fewest = bucketing.most or options.num_buckets, bucketing.fewest or options.num_buckets
+    return ResizeLimits(int(size * bucketing.split), int(size * bucketing.merge), most, fewest)
 
 
 def rings_after(state: TableState, instant: str, plan: ClusteringPlan) -> dict[str, HashRing]:

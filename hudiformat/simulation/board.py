@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
+from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
@@ -21,6 +22,7 @@ from hudiformat.sizing.flink_buffers import parts_of
 from hudiformat.sizing.key_groups import Parallelism
 from hudiformat.sizing.small_files import Kind
 from hudiformat.sizing.spark import rows_of_file
+from hudiformat.write.index.hash_ring import HashRing
 
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -65,6 +67,11 @@ class Board:
         self.active = np.zeros(0, np.int64)
         """The lanes that get new rows."""
         self.paths: list[str] = []
+        self.rings: dict[str, HashRing] = {}
+        """The buckets of each partition, with consistent hashing; one that is not there yet begins with equal ones."""
+        self.widths = np.zeros(0)
+        """The share of each lane of its partition's new rows."""
+        self._shares: list[float] = []
         is_zipf = load.update_spread == UpdateSpread.ZIPF
         places = self.random.random(_HOT_KEYS if is_zipf else 0)
         self.updates = Updates(updates, deletes, self.new, places, load.update_skew)
@@ -110,6 +117,11 @@ class Board:
             file=self.load.file_bytes,
             block=self.load.block_bytes,
         )
+
+    @cached_property
+    def most_rows_of_commit(self) -> int:
+        """The rows of the largest commit."""
+        return int(self.totals["rows"].max())
 
     @property
     def most_rows_of_file(self) -> int:
@@ -160,32 +172,66 @@ class Board:
 
     def open_lanes(self, paths: list[str], shares: list[float]) -> None:
         """Open the lanes of partitions that have these *shares* of the new rows."""
-        parts, first = self.settings.lanes, len(self.lanes["target"])
-        count = len(paths) * parts
-        is_single = count == 1 and self.days is None
+        first, own = len(self.lanes["target"]), [self._widths_in(path) for path in paths]
+        counts, widths = [len(one) for one in own], np.concatenate([np.zeros(0), *own])
+        is_single = len(widths) == 1 and self.days is None
+        weights = np.rint(np.repeat(shares, counts) * widths * (1 << self.weight_bits))
         values = {
-            "partition": np.repeat(np.arange(len(paths)) + len(self.paths), parts),
-            "task": np.tile(np.arange(parts), len(paths)),
-            "weight": np.repeat([fixed_point(share / parts, self.weight_bits) for share in shares], parts),
-            "phase": np.zeros(1, np.int64) if is_single else self.random.integers(0, 1 << self.weight_bits, count),
-            "target": np.full(count, NOBODY),
+            "partition": np.repeat(np.arange(len(paths)) + len(self.paths), counts),
+            "task": np.concatenate([np.arange(count) for count in (0, *counts)]),
+            "weight": weights.astype(np.int64),
+            "target": np.full(len(widths), NOBODY),
         }
-        zeros = np.zeros(count, np.int64)
+        if not is_single:
+            values["phase"] = self.random.integers(0, 1 << self.weight_bits, len(widths))
+        self._add_lanes(widths, values)
+        self.paths += paths
+        self._shares += shares
+        if self.settings.has_buckets:
+            self._open_buckets(first)
+        self.find_active()
+
+    def _widths_in(self, path: str) -> list[float]:
+        """Return the share that each lane of a partition has of its rows."""
+        if not self.settings.resizes:
+            return [1 / self.settings.lanes] * self.settings.lanes
+        if path not in self.rings:
+            self.rings[path] = HashRing.first(path, self.settings.options.num_buckets)
+        return self.rings[path].shares
+
+    def _add_lanes(self, widths: npt.NDArray[np.float64], values: Mapping[str, Numbers]) -> None:
+        zeros = np.zeros(len(widths), np.int64)
         self.lanes = {
             name: np.concatenate([column, values.get(name, zeros).astype(np.int64)])
             for name, column in self.lanes.items()
         }
-        self.paths += paths
-        if self.settings.has_buckets:
-            is_cow = self.kind is Kind.COW
-            for lane in range(first, first + count):
-                buckets = self.settings.buckets_in(self.path_of(lane))
-                self.lanes["target"][lane] = self.groups.add(
-                    None, lane=lane, count=buckets, fixed=buckets * self.row.file * int(is_cow)
-                )
-        self._find_active()
+        self.widths = np.concatenate([self.widths, widths])
 
-    def _find_active(self) -> None:
+    def _open_buckets(self, first: int) -> None:
+        """Give the lanes from number *first* on their buckets: one item for all that no rule tells apart."""
+        is_cow = self.kind is Kind.COW
+        ids = [node.file_id for path in self.paths for node in self.rings[path].nodes] if self.settings.resizes else []
+        for lane in range(first, len(self.widths)):
+            buckets = 1 if self.settings.resizes else self.settings.buckets_in(self.path_of(lane))
+            file_id = ids[lane - len(self.widths)] if ids else None
+            fixed = buckets * self.row.file * int(is_cow)
+            self.lanes["target"][lane] = self.groups.add(file_id, lane=lane, count=buckets, fixed=fixed)
+
+    def open_lane(self, like: int, width: float, commit: int) -> int:
+        """Open a lane in the partition of another, with this share of its rows from *commit* on; return its number."""
+        partition = int(self.lanes["partition"][like])
+        values = {
+            "partition": partition,
+            "weight": fixed_point(self._shares[partition] * width, self.weight_bits),
+            "phase": int(self.random.integers(0, 1 << self.weight_bits)),
+            "origin": int(self.new[commit]),
+            "target": NOBODY,
+        }
+        self._add_lanes(np.array([width]), {name: np.array([value]) for name, value in values.items()})
+        return len(self.widths) - 1
+
+    def find_active(self) -> None:
+        """Find the lanes that get new rows, after some were opened or closed."""
         self.active = np.flatnonzero(self.lanes["weight"] > 0)
         self.updates.end_epoch()
 
@@ -237,15 +283,16 @@ class Board:
     def _begin_day(self, day: int, commit: int) -> None:
         """Open the partition of a day, and spread the new rows over it and the days before."""
         self.open_lanes([f"day={day:05}"], [0.0])
-        lanes, partitions, parts = self.lanes, self.load.partitions, self.settings.lanes
+        lanes, partitions = self.lanes, self.load.partitions
         late, days = partitions.late if day else 0.0, min(day, partitions.late_days)
         age = day - lanes["partition"]
-        shares = np.where(age == 0, 1 - late, np.where(age <= days, late / max(days, 1), 0)) / parts
+        shares = np.where(age == 0, 1 - late, np.where(age <= days, late / max(days, 1), 0))
+        self._shares = [1 - late if day == one else late / days if day - one <= days else 0.0 for one in range(day + 1)]
         counted = (self.new[commit] - lanes["origin"]) * lanes["weight"] + lanes["phase"]
         lanes["phase"] = counted & ((1 << self.weight_bits) - 1)
         lanes["origin"][:] = self.new[commit]
-        lanes["weight"] = np.rint(shares * (1 << self.weight_bits)).astype(np.int64)
-        self._find_active()
+        lanes["weight"] = np.rint(shares * self.widths * (1 << self.weight_bits)).astype(np.int64)
+        self.find_active()
 
     def end_of_day(self, commit: int) -> int:
         """Return the first commit after the day of *commit*."""

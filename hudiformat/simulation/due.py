@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from hudiformat.simulation.board import Board
 from hudiformat.simulation.rates import FAR
+from hudiformat.simulation.rings import can_resize, until_resize
 from hudiformat.sizing.small_files import Kind
 
 Flags = npt.NDArray[np.bool_]
@@ -33,8 +34,15 @@ def until_compaction(board: Board, commit: int) -> int:
 def until_clustering(board: Board) -> int:
     """Return how many commits it takes until a clustering is due; far, if no partition has anything to cluster."""
     settings = board.settings
-    if not settings.options.clustering.inline or not (settings.opens_always or _has_groups_to_cluster(board)):
+    if not settings.options.clustering.inline:
         return FAR
+    if not settings.resizes and not (settings.opens_always or _has_groups_to_cluster(board)):
+        return FAR
+    if settings.resizes and board.since_clustering >= settings.options.clustering.inline_commits:
+        if can_resize(board):
+            return 1
+        every = settings.options.services.compact_delta_commits  # after a compaction, a bucket may be small again
+        return min(until_resize(board), every - board.deltas if settings.compacts else FAR)
     left = settings.options.clustering.inline_commits - board.since_clustering
     return max(left // 2 if settings.compacts else left, 1)  # each commit may bring a compaction, a commit as well
 
@@ -70,4 +78,6 @@ def compaction_is_due(board: Board) -> bool:
 def clustering_is_due(board: Board) -> bool:
     """Return whether a clustering runs after this commit."""
     options = board.settings.options.clustering
-    return options.inline and board.since_clustering >= options.inline_commits and _has_groups_to_cluster(board)
+    if not options.inline or board.since_clustering < options.inline_commits:
+        return False
+    return can_resize(board) if board.settings.resizes else _has_groups_to_cluster(board)

@@ -13,13 +13,16 @@ from hudiformat.errors import NameFormatError, UnsupportedFeatureError
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import base_name
 from hudiformat.naming.instants import parse_instant
+from hudiformat.services.clustering_plan import resizes_buckets
 from hudiformat.services.deciding import since_clustering, since_compaction
 from hudiformat.simulation.start import GivenGroup, Start
 from hudiformat.simulation.workload import Workload
+from hudiformat.table.options.values import IndexType
 from hudiformat.table.state import TableState
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.timeline.table_config import TableType
 from hudiformat.timeline.timeline import Action, Instant
+from hudiformat.write.index.hash_ring import HashRing, ring_of
 
 _SERVICES = ("COMPACT", "LOG_COMPACT", "CLUSTER")
 _DEFAULT_INTERVAL = 60.0
@@ -35,6 +38,8 @@ class History:
     - ``base``: an item per base file that was written: its rows and bytes.
     - ``rows_of``: the rows of the newest base file of a file group, by partition path and file id.
     - ``recent``: an item per commit, also of services: the bytes and records by which a row's size is estimated.
+    - ``merged``, ``grown``: the rows of log files that compactions have merged, and by how many rows base files have
+      grown with them.
     """
 
     rows: list[int] = field(default_factory=list)
@@ -50,18 +55,25 @@ class History:
     logged_bytes: int = 0
     rows_of: dict[tuple[str, str], int] = field(default_factory=dict)
     recent: list[tuple[int, int]] = field(default_factory=list)
+    merged: int = 0
+    grown: int = 0
 
 
 def history_of(state: TableState) -> History:
     """Read the completed commits on the active timeline."""
     found = History()
+    has_buckets, waiting = state.options.index_type is IndexType.BUCKET, Counter[tuple[str, str]]()
     for done in state.timeline.completed_writes:
         metadata = state.metadata(done)
         stats = metadata.write_stats
         bases = [stat for stat in stats if not _is_log(stat)]
         logs = [stat for stat in stats if _is_log(stat)]
+        waiting.update({_key(stat): stat.num_inserts + stat.num_update_writes for stat in logs})
         for stat in bases:
-            found.rows_of[stat.partition_path or "", stat.file_id or ""] = stat.num_writes
+            before, own = found.rows_of.get(_key(stat)), waiting.pop(_key(stat), 0)
+            if before is not None:
+                found.merged, found.grown = found.merged + own, found.grown + max(stat.num_writes - before, 0)
+            found.rows_of[_key(stat)] = stat.num_writes
             if stat.num_writes > 0:
                 found.base.append((stat.num_writes, stat.total_write_bytes))
         if done.action is not Action.REPLACE_COMMIT:
@@ -79,10 +91,15 @@ def history_of(state: TableState) -> History:
         found.written.append(written)
         found.operations.append(operation)
         for stat in stats:
-            found.by_partition[stat.partition_path or ""] += stat.num_inserts
+            # Rows for a bucket that exists count as updates, whether they are or not.
+            found.by_partition[stat.partition_path or ""] += stat.num_inserts + stat.num_update_writes * has_buckets
         found.logged_rows += sum(s.num_inserts + s.num_update_writes for s in logs)
         found.logged_bytes += sum(s.total_write_bytes for s in logs)
     return found
+
+
+def _key(stat: WriteStat) -> tuple[str, str]:
+    return stat.partition_path or "", stat.file_id or ""
 
 
 def _is_log(stat: WriteStat) -> bool:
@@ -115,11 +132,22 @@ def workload_from(state: TableState, *, commits: int, history: History | None = 
         row_bytes=row_bytes,
         file_bytes=file_bytes,
         log_row_bytes=history.logged_bytes / history.logged_rows if history.logged_rows else 0.0,
-        updates=history.updates / total,
+        updates=_updates(state, history) / total,
         deletes=history.deletes / total,
     )
     # The measured bytes of a row in log files have those of their blocks in them.
     return replace(workload, block_bytes=0) if history.logged_rows else workload
+
+
+def _updates(state: TableState, history: History) -> int:
+    """Return how many of the rows were updates.
+
+    In a table with buckets, all rows for a bucket that exists count as updates.  There, those rows of log files are new
+    by which base files have grown in compactions.
+    """
+    if state.options.index_type is not IndexType.BUCKET or not history.merged:
+        return history.updates
+    return round(history.updates * (1 - min(history.grown / history.merged, 1)))
 
 
 def _row_bytes_without_files(state: TableState, history: History) -> float:
@@ -178,7 +206,14 @@ def start_from(
         recent=tuple(history.recent[-max(state.options.sizing.estimation_commits, _SEEN) :]),
         deltas=len(since_compaction(state.timeline)) if is_mor else 0,
         since_clustering=since_clustering(state),
+        rings=_rings(state, paths) if resizes_buckets(state) else {},
     )
+
+
+def _rings(state: TableState, paths: Sequence[str]) -> dict[str, HashRing]:
+    """Return the buckets of those partitions that have some already."""
+    found = {path: ring_of(state.storage, path, state.visibility) for path in paths}
+    return {path: ring for path, ring in found.items() if ring is not None}
 
 
 def _given(one: FileSlice, history: History, workload: Workload) -> GivenGroup:

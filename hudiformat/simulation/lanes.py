@@ -30,12 +30,19 @@ def new_board(load: Workload, settings: Settings, *, seed: int, start: Start | N
 
 def _begin_with(board: Board, start: Start) -> None:
     """Take over the partitions, file groups and counts of a table."""
+    board.rings = dict(start.rings)
     board.open_lanes(list(start.paths), start.shares.tolist())
     board.recent.add(list(start.recent))
     board.deltas, board.since_clustering = start.deltas, start.since_clustering
     number_of = {path: number for number, path in enumerate(start.paths)}
     parts, tasks = board.settings.lanes, Parallelism.of(max(board.settings.lanes, 1))
+    buckets = {file_id: int(board.groups["lane"][number]) for number, file_id in board.groups.ids.items()}
     for one in start.groups:
+        if board.settings.resizes:
+            values = {"fixed": one.base_bytes, "given": one.rows, "has_base": int(one.base_bytes > 0)}
+            logs = {"updated": one.log_bytes << FRACTION, "log_files": one.log_files}
+            _add_to_buckets(board, buckets[one.file_id], {**values, **logs})
+            continue
         lane = number_of[one.path] * parts + (tasks.owner(one.file_id) if parts > 1 else 0)
         values = {"lane": lane, "fixed": one.base_bytes, "given": one.rows, "has_base": int(one.base_bytes > 0)}
         logs = {"updated": one.log_bytes << FRACTION, "log_files": one.log_files}

@@ -70,6 +70,11 @@ def compact_now(board: Board, commit: int) -> None:
         choose_target(board, lane, average)
 
 
+def moment_of(board: Board, commit: int) -> datetime:
+    """Return the time of a commit; the first is at the beginning of a day."""
+    return _BEGIN + timedelta(seconds=commit * board.load.interval)
+
+
 def cluster_now(board: Board, commit: int) -> None:
     """Plan a clustering after a commit, and run it."""
     groups, options = board.groups, board.settings.options.clustering
@@ -78,8 +83,7 @@ def cluster_now(board: Board, commit: int) -> None:
     lanes_of = groups["lane"].copy()
     partition_of = board.lanes["partition"][lanes_of]
     number_of = {file_id: number for number, file_id in groups.ids.items()}
-    now = _BEGIN + timedelta(seconds=commit * board.load.interval)
-    chosen = sorted(set(chosen_partitions(board.paths, options, now)) & set(board.paths))
+    chosen = sorted(set(chosen_partitions(board.paths, options, moment_of(board, commit))) & set(board.paths))
     plans: list[tuple[list[int], int]] = []
     for path in chosen:
         if len(plans) >= options.most_groups:

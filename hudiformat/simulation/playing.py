@@ -26,6 +26,7 @@ from hudiformat.simulation.due import (
 )
 from hudiformat.simulation.lanes import choose_target
 from hudiformat.simulation.moving import cluster_now, compact_now
+from hudiformat.simulation.rings import resize_now
 from hudiformat.simulation.samples import Samples
 from hudiformat.simulation.totals import Totals
 from hudiformat.simulation.window import Window
@@ -105,4 +106,4 @@ def _serve(board: Board, commit: int) -> None:
     if compaction_is_due(board):
         compact_now(board, commit)
     if clustering_is_due(board):
-        cluster_now(board, commit)
+        (resize_now if board.settings.resizes else cluster_now)(board, commit)

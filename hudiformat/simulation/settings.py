@@ -113,8 +113,11 @@ class Settings:
         """
         options = self.options
         found = {
-            "consistent hashing": self.has_buckets and options.bucket_engine is BucketEngine.CONSISTENT_HASHING,
-            "clustering of buckets": self.has_buckets and options.clustering.inline,
+            "consistent hashing of a copy-on-write table": self.resizes and self.table_type is TableType.COPY_ON_WRITE,
+            "consistent hashing with rules for the number of buckets": self.resizes and bool(options.bucketing.rules),
+            "clustering of buckets without consistent hashing": self.has_buckets
+            and options.clustering.inline
+            and not self.resizes,
             "bulk inserts into buckets": self.has_buckets and self.writing is Writing.BULK_INSERT,
             "partition TTL": options.expiry.inline,
             "log compaction": options.services.log_compaction,
@@ -147,6 +150,11 @@ class Settings:
     def has_buckets(self) -> bool:
         """Whether the hash of a record key determines its file group."""
         return self.options.index_type is IndexType.BUCKET
+
+    @property
+    def resizes(self) -> bool:
+        """Whether clusterings split and merge the buckets, by consistent hashing."""
+        return self.has_buckets and self.options.bucket_engine is BucketEngine.CONSISTENT_HASHING
 
     @property
     def kind(self) -> Kind:

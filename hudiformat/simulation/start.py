@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+
+from hudiformat.write.index.hash_ring import HashRing
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,8 @@ class Start:
     """The state of a table: ``shares`` are those of the new rows of each partition.
 
     ``recent`` are the bytes and records of the newest commits, the oldest first; ``deltas`` are the delta commits since
-    the newest compaction, ``since_clustering`` the commits since the newest clustering.
+    the newest compaction, ``since_clustering`` the commits since the newest clustering.  ``rings`` are the buckets of
+    partitions with consistent hashing.
     """
 
     paths: tuple[str, ...]
@@ -34,3 +38,4 @@ class Start:
     recent: tuple[tuple[int, int], ...] = ()
     deltas: int = 0
     since_clustering: int = 0
+    rings: Mapping[str, HashRing] = field(default_factory=dict)

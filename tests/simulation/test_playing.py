@@ -129,6 +129,53 @@ def test_buckets_get_rows_after_a_compaction_that_is_planned_by_itself() -> None
     assert found.samples[-1].rows == (found["rows"] - found["updates"]).sum()
 
 
+RESIZED = {
+    "hoodie.index.type": "BUCKET",
+    "hoodie.index.bucket.engine": "CONSISTENT_HASHING",
+    "hoodie.bucket.index.num.buckets": "4",
+    "hoodie.bucket.index.max.num.buckets": "16",
+    "hoodie.bucket.index.min.num.buckets": "1",
+    "hoodie.clustering.inline": "true",
+    "hoodie.parquet.max.file.size": "100000",
+    "hoodie.parquet.small.file.limit": "0",
+}
+
+
+@given(
+    load=workloads,
+    compact=st.sampled_from(["true", "false"]),
+    sizes=st.sampled_from([("2.0", "0.2"), ("0.3", "0.1"), ("0.6", "0.5")]),
+    most=st.sampled_from(["1", "30"]),
+)
+def test_buckets_are_resized_at_once_as_one_by_one(
+    load: Workload, compact: str, sizes: tuple[str, str], most: str
+) -> None:
+    names = "hoodie.bucket.index.split.threshold", "hoodie.bucket.index.merge.threshold"
+    options = {**RESIZED, **dict(zip(names, sizes, strict=True)), "hoodie.compact.inline": compact}
+    options["hoodie.clustering.plan.strategy.max.num.groups"] = most
+    settings = Settings.of(options, table_type=MOR)
+    at_once, one_by_one = (totals(load, settings, one_by_one=way) for way in (False, True))
+    assert at_once.samples == one_by_one.samples
+    for name, column in at_once.columns.items():
+        np.testing.assert_array_equal(column, one_by_one[name], name)
+
+
+def test_buckets_are_split_until_each_has_about_a_file() -> None:
+    load = Workload(commits=400, rows=100, row_bytes=100.0, log_row_bytes=100.0, file_bytes=0)
+    found = simulate(load, table_type=MOR, options={**RESIZED, "hoodie.compact.inline": "true"})
+    assert found.summary["file_groups"] == 16  # 4 MB, of which buckets of more than 200 kB are halved
+    assert found.layout["rows"][-1].as_py() == pytest.approx(40_000, abs=40)
+    assert found.summary["clusterings"] > 1
+
+
+def test_small_buckets_are_merged() -> None:
+    load = Workload(commits=60, rows=4, row_bytes=100.0, log_row_bytes=100.0, file_bytes=0, block_bytes=0)
+    found = simulate(load, table_type=MOR, options=RESIZED)
+    assert found.summary["file_groups"] == 1
+    fewest = {**RESIZED, "hoodie.bucket.index.min.num.buckets": "4"}
+    assert simulate(load, table_type=MOR, options=fewest).summary["file_groups"] == 4
+
+
 def test_partitions_have_the_buckets_of_their_rule() -> None:
     keys = {
         **SMALL,
@@ -215,7 +262,12 @@ def test_a_day_of_commits_into_many_partitions_is_a_few_windows() -> None:
 
 def test_settings_that_are_not_simulated_are_refused_by_name() -> None:
     load = Workload(commits=1)
-    with pytest.raises(UnsupportedFeatureError, match="clustering of buckets"):
+    with pytest.raises(UnsupportedFeatureError, match="consistent hashing of a copy-on-write table"):
+        simulate(load, options=RESIZED)
+    with pytest.raises(UnsupportedFeatureError, match="consistent hashing with rules"):
+        rules = {"hoodie.bucket.index.partition.expressions": "a,3"}
+        simulate(load, options={**RESIZED, **rules}, table_type=MOR)
+    with pytest.raises(UnsupportedFeatureError, match="clustering of buckets without consistent hashing"):
         simulate(load, options={"hoodie.index.type": "BUCKET", "hoodie.clustering.inline": "true"})
     with pytest.raises(UnsupportedFeatureError, match="bulk inserts into buckets"):
         simulate(load, options={"hoodie.index.type": "BUCKET"}, writing="bulk_insert")

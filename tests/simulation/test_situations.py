@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -165,6 +166,35 @@ def test_a_table_goes_on_as_its_history_says(tmp_path: Path) -> None:
     assert len(after) >= len(before)
     assert played.summary["base_files"] == pytest.approx(len(after), abs=1)
     assert played.summary["base_bytes"] == pytest.approx(sum(after), rel=0.1)
+
+
+def test_buckets_of_consistent_hashing_go_on_as_the_table_does(tmp_path: Path) -> None:
+    options = {
+        **SMALL,
+        "hoodie.index.type": "BUCKET",
+        "hoodie.index.bucket.engine": "CONSISTENT_HASHING",
+        "hoodie.bucket.index.num.buckets": "2",
+        "hoodie.bucket.index.max.num.buckets": "32",
+        "hoodie.compact.inline": "true",
+        "hoodie.clustering.inline": "true",
+    }
+    path = tmp_path / "t"
+    table = hf.create_table(
+        path, name="t", schema=SCHEMA, record_key=["k"], table_type="MERGE_ON_READ", options=options
+    )
+    for number in range(16):
+        table.insert(rows_of(number, 2500))
+    before = len(table.file_slices())
+    assert before > 2
+    played = hf.open_table(path, options=options).simulate(commits=20)
+    assert played.workload.updates == 0  # though the commits count rows for buckets that exist as updates
+    for number in range(16, 36):
+        table.insert(rows_of(number, 2500))
+    after = len(table.file_slices())
+    assert after > before
+    assert played.summary["file_groups"] == pytest.approx(after, abs=2)
+    whole = hf.simulate(replace(played.workload, commits=36), options=options, table_type="MERGE_ON_READ")
+    assert whole.summary["file_groups"] == pytest.approx(after, abs=2)
 
 
 def test_a_table_without_rows_has_no_workload(tmp_path: Path) -> None:

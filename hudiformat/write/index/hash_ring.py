@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import md5
+from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
@@ -198,6 +199,15 @@ class HashRing:
         """
         found = np.searchsorted(self._values, ring_positions(record_keys, hash_fields), side="left")
         return np.where(found < len(self.nodes), found, 0)
+
+    @property
+    def shares(self) -> list[float]:
+        """Which share of all hashes each bucket has; the first has those after the last node, too.
+
+        Nodes that end at a quarter, a half and all of the hashes have the shares 1/4, 1/4 and 1/2.
+        """
+        ends = [node.value / RING_END for node in self.nodes]
+        return [ends[0] + 1 - ends[-1], *(later - earlier for earlier, later in pairwise(ends))]
 
     def number_of(self, file_id: str) -> int | None:
         """Return the number of a file group's bucket."""
