@@ -264,8 +264,8 @@ def test_settings_that_are_not_simulated_are_refused_by_name() -> None:
     load = Workload(commits=1)
     with pytest.raises(UnsupportedFeatureError, match="consistent hashing of a copy-on-write table"):
         simulate(load, options=RESIZED)
+    rules = {"hoodie.bucket.index.partition.expressions": "a,3"}
     with pytest.raises(UnsupportedFeatureError, match="consistent hashing with rules"):
-        rules = {"hoodie.bucket.index.partition.expressions": "a,3"}
         simulate(load, options={**RESIZED, **rules}, table_type=MOR)
     with pytest.raises(UnsupportedFeatureError, match="clustering of buckets without consistent hashing"):
         simulate(load, options={"hoodie.index.type": "BUCKET", "hoodie.clustering.inline": "true"})
