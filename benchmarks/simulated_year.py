@@ -65,7 +65,7 @@ def main(names: list[str]) -> int:
         command = [sys.executable, "-m", "benchmarks.simulated_year", "--one", name]
         found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         print(
-            f"{name}: {found['seconds']:.1f} s, {found['memory'] / 1e6:.0f} MB; {found['file_groups']:,.0f} file groups,"
+            f"{name}: {found['seconds']:.1f} s, {found['memory'] / 1e6:.0f} MB: {found['file_groups']:,} file groups,"
             f" {found['write_amplification']:.1f} bytes written for each, {found['compactions']:,.0f} compactions, "
             f"{found['clusterings']:,.0f} clusterings",
             flush=True,

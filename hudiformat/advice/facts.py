@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,17 +14,13 @@ from hudiformat.errors import HudiFormatError, UnsupportedFeatureError
 from hudiformat.file_group.slices import FileSlice, build_slices, latest_slices
 from hudiformat.naming.file_names import parse_data_file
 from hudiformat.services.deciding import Decision, Service, decide
-from hudiformat.simulation.from_table import History, history_of, workload_from
+from hudiformat.simulation.from_table import History, history_of, unnamed_buckets, workload_from
 from hudiformat.simulation.workload import Workload
 from hudiformat.table.options.values import IndexType
 from hudiformat.table.state import TableState
 from hudiformat.timeline.table_config import TableType
 
 Numbers = npt.NDArray[np.int64]
-
-_BUCKET = re.compile("000[0-9]{5}-")
-"""The beginning of a file id of a bucket, which has eight digits; no table has 100,000 buckets, and a random file id
-hardly ever begins like that."""
 
 NEXT_COMMITS = 200
 """For how many further commits effects are computed, if nothing else is said: some hours of a stream, or half a year
@@ -109,16 +104,12 @@ class Facts:
     @property
     def has_buckets(self) -> bool:
         """Whether the hash of a record key determines its file group."""
-        return self.state.options.index_type is IndexType.BUCKET or self.has_unnamed_buckets
+        return self.state.options.index_type is IndexType.BUCKET or bool(self.unnamed_buckets)
 
     @cached_property
-    def has_unnamed_buckets(self) -> bool:
-        """Whether file ids begin with numbers of buckets, although neither properties nor options name such an index.
-
-        Flink's writer does not put the index into the properties of tables below version 8.
-        """
-        is_named = self.state.options.index_type is IndexType.BUCKET
-        return not is_named and bool(self.slices) and all(_BUCKET.match(one.file_id) for one in self.slices)
+    def unnamed_buckets(self) -> tuple[str, ...]:
+        """The options that name the bucket index, if neither properties nor options do; else none."""
+        return unnamed_buckets(self.state, self.slices)
 
     @property
     def target(self) -> int:

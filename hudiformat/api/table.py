@@ -44,7 +44,7 @@ from hudiformat.services.running import maintain, parse_services
 from hudiformat.services.savepoints import delete_savepoint, restore, savepoint
 from hudiformat.services.service_result import MaintenanceReport, ServiceResult
 from hudiformat.services.versions import change_version
-from hudiformat.simulation.from_table import start_from, workload_from
+from hudiformat.simulation.from_table import refuse_unnamed_buckets, start_from, workload_from
 from hudiformat.simulation.result import Prices, Simulation
 from hudiformat.simulation.settings import Settings
 from hudiformat.simulation.simulating import SAMPLES, simulate_workload
@@ -644,7 +644,6 @@ class Table(OperableTable):
         Source: docs/simulate.md.
         """
         state = self._context.state()
-        played = workload_from(state, commits=commits) if workload is None else workload
         settings = Settings.of(
             dict(options or {}),
             engine=engine,
@@ -653,7 +652,12 @@ class Table(OperableTable):
             tasks=tasks,
             onto=state.options,
         )
-        start = start_from(state, played)
+        if options:  # they may name the index, by which the table is read
+            state = replace(self._context, options=settings.options).state()
+        slices = state.slices()
+        refuse_unnamed_buckets(state, slices)
+        played = workload_from(state, commits=commits) if workload is None else workload
+        start = start_from(state, played, slices=slices)
         return simulate_workload(played, settings, seed=seed, samples=samples, prices=prices, start=start)
 
 

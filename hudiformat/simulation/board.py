@@ -139,14 +139,14 @@ class Board:
         found: Numbers = self.totals["rows"] * fixed_point(self.load.logged_row_bytes, FRACTION) >> FRACTION
         return found
 
-    def parts(self, commit: int, sizes: Numbers, groups: Numbers | int = 1) -> Numbers:
-        """Return in how many parts a Flink task writes its rows for a file group; one for all other writers.
+    def parts(self, commit: int, sizes: Numbers, groups: Numbers | int = 1) -> Numbers | int:
+        """Return in how many parts a Flink task writes its rows for a file group; 1 for all other writers.
 
         *sizes* are bytes in memory, with a column for each commit from *commit* on, of so many file groups each.
         """
         settings = self.settings
         if settings.engine is not Engine.FLINK or settings.opens_always:
-            return np.ones_like(sizes)
+            return 1
         came = self._commit_bytes[commit : commit + sizes.shape[-1]] // settings.tasks
         each = -(-int(np.sum(self.groups_that_fill)) // settings.tasks)
         return parts_of(

@@ -129,4 +129,4 @@ def _open(board: Board, commit: int, lane: int, file_id: str | None, rows: int) 
 
 def _parts(board: Board, commit: int, rows: int) -> int:
     """Return in how many parts the new rows of a file group are written."""
-    return int(board.parts(commit, np.array([rows * board.row.log >> FRACTION]))[0])
+    return int(np.max(board.parts(commit, np.array([rows * board.row.log >> FRACTION]))))

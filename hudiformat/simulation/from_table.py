@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -22,10 +23,14 @@ from hudiformat.table.state import TableState
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.timeline.table_config import TableType
 from hudiformat.timeline.timeline import Action, Instant
+from hudiformat.write.commit.files import RINGS_FOLDER
 from hudiformat.write.index.hash_ring import HashRing, ring_of
 
 _SERVICES = ("COMPACT", "LOG_COMPACT", "CLUSTER")
 _DEFAULT_INTERVAL = 60.0
+_BUCKET = re.compile("000[0-9]{5}-")
+"""The beginning of a file id of a bucket, which has eight digits; no table has 100,000 buckets, and a random file id
+hardly ever begins like that."""
 _SEEN = 5
 
 
@@ -179,6 +184,32 @@ def _interval(times: Sequence[Instant]) -> float:
         return _DEFAULT_INTERVAL
     apart = [(later - earlier).total_seconds() for earlier, later in pairwise(moments)]
     return max(float(np.median(apart)), 0.001) if apart else _DEFAULT_INTERVAL
+
+
+def unnamed_buckets(state: TableState, slices: Sequence[FileSlice]) -> tuple[str, ...]:
+    """Return the options that name the bucket index of a table if neither properties nor options do; else none.
+
+    Flink's writer does not put the index into the properties of all tables.
+    """
+    if state.options.index_type is IndexType.BUCKET or not slices:
+        return ()
+    if state.storage.list(RINGS_FOLDER):
+        return "hoodie.index.type=BUCKET", "hoodie.index.bucket.engine=CONSISTENT_HASHING"
+    return ("hoodie.index.type=BUCKET",) if all(_BUCKET.match(one.file_id) for one in slices) else ()
+
+
+def refuse_unnamed_buckets(state: TableState, slices: Sequence[FileSlice]) -> None:
+    """Refuse to play a table with buckets as if it had none.
+
+    Raises:
+        UnsupportedFeatureError: neither properties nor options name the index.
+    """
+    if named := unnamed_buckets(state, slices):
+        raise UnsupportedFeatureError(
+            f"{state.storage.root}: cannot simulate: expected options that name the writers' index, as the table has "
+            f"buckets; add {' and '.join(named)}, and the number of buckets",
+            feature="simulation of a table with buckets whose index no option names",
+        )
 
 
 def start_from(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.simulation.board import Board
 from hudiformat.simulation.groups import FRACTION, NOBODY
 from hudiformat.simulation.rates import FAR
@@ -39,6 +40,12 @@ def _begin_with(board: Board, start: Start) -> None:
     buckets = {file_id: int(board.groups["lane"][number]) for number, file_id in board.groups.ids.items()}
     for one in start.groups:
         if board.settings.resizes:
+            if one.file_id not in buckets:
+                raise UnsupportedFeatureError(
+                    f"cannot simulate: expected the file group {one.file_id} to be one of the buckets of partition "
+                    f"{one.path!r}; hudiformat verify says what is wrong",
+                    feature="simulation of a table whose file groups are not its buckets",
+                )
             values = {"fixed": one.base_bytes, "given": one.rows, "has_base": int(one.base_bytes > 0)}
             logs = {"updated": one.log_bytes << FRACTION, "log_files": one.log_files}
             _add_to_buckets(board, buckets[one.file_id], {**values, **logs})

@@ -328,6 +328,8 @@ class Window:
         board, rows = self._board, self.rows[:, columns]
         count = self._buckets() if board.settings.has_buckets else 1
         more = board.parts(self._commit, board.row.of_log(rows), count) - 1
+        if isinstance(more, int):
+            return np.zeros(rows.shape[1], np.int64)
         # The first of two parts leaves a file with half of the new rows, and so on.
         mean = self._base[:, columns] + self._after[:, columns] >> 1
         found: Numbers = np.where((rows > 0) & self._has_target[:, None], more * mean, 0).sum(axis=0)

@@ -114,10 +114,14 @@ def test_settings_that_are_not_simulated_are_not_searched(tmp_path: Path) -> Non
 
 def test_buckets_that_no_option_names_are_neither_clustered_nor_searched(golden_flink: Path) -> None:
     facts = gather_facts(context_of(hf.open_table(golden_flink)).state())
-    assert facts.has_unnamed_buckets
+    assert facts.unnamed_buckets == ("hoodie.index.type=BUCKET",)
     assert facts.has_buckets
     assert "-o hoodie.index.type=BUCKET" in why_not_searched(facts)
     assert all("hoodie.clustering.inline" not in one for one in grid(facts))
+    with pytest.raises(hf.UnsupportedFeatureError, match="add hoodie.index.type=BUCKET, and the number of buckets"):
+        hf.open_table(golden_flink).simulate(commits=5)
+    named = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}
+    assert hf.open_table(golden_flink).simulate(commits=5, options=named).summary["file_groups"] == 4 * 3
 
 
 def test_archived_commits_are_not_looked_at(golden: Callable[[str], GoldenTable]) -> None:

@@ -61,8 +61,9 @@ def why_not_searched(facts: Facts) -> str:
         return "other settings: no commit on the active timeline says how large a row is"
     if len(facts.history.rows) < LEAST_COMMITS:
         return f"other settings: fewer than {LEAST_COMMITS} commits on the active timeline say what comes to the table"
-    if facts.has_unnamed_buckets:
-        return "other settings: file ids are those of buckets; name the writers' index, -o hoodie.index.type=BUCKET"
+    if facts.unnamed_buckets:
+        named = " ".join(f"-o {one}" for one in facts.unnamed_buckets)
+        return f"other settings: the table has buckets; name the writers' index, {named}"
     if len(facts.slices) > MOST_GROUPS:
         return f"other settings: more than {count_text(MOST_GROUPS)} file groups; hudiformat simulate --vary tries some"
     try:

@@ -132,7 +132,7 @@ def simulate(
     if output is not None and not force and Path(output).exists():
         raise StorageError(f"{output} exists: --force replaces it, -o names another file", path=output)
     known = dict(key_and_value(one, of="--option") for one in options)
-    workload = _workload(parts, trace, commits, table)
+    workload = _workload(parts, trace, commits, table, known)
     settings: dict[str, Any] = {"engine": engine, "writing": writing, "tasks": tasks, "seed": seed}
 
     def run(keys: Mapping[str, str]) -> Simulation:
@@ -159,7 +159,9 @@ def simulate(
     return 0
 
 
-def _workload(parts: Sequence[str], trace: str | None, commits: int | None, table: str | None) -> Workload | None:
+def _workload(
+    parts: Sequence[str], trace: str | None, commits: int | None, table: str | None, options: Mapping[str, str]
+) -> Workload | None:
     """Return the workload that is asked for; None if it is that of the *table*, whose parts it has otherwise.
 
     Raises:
@@ -179,8 +181,9 @@ def _workload(parts: Sequence[str], trace: str | None, commits: int | None, tabl
             f"{other[0]}: expected no partitions with a table, as its new rows go to its own; leave it out",
             argument=other[0],
         )
+    own = {key: value for key, value in options.items() if not key.startswith("write.")}  # without Flink's buffers
     try:
-        known = workload_from(context_of(open_table(table)).state(), commits=1000)
+        known = workload_from(context_of(open_table(table, options=own)).state(), commits=1000)
     except UnsupportedFeatureError:  # no commit says what comes to the table
         known = Workload()
     return workload_of(given, known)
