@@ -256,7 +256,10 @@ def calibrated(case: Case, folder: Path, begin: Begin) -> hf.Workload:
     each = (rows - load.updates_by_commit(rows) - load.deletes_by_commit(rows)) * load.partitions.shares().max()
     commits = int(np.clip(full * each.sum() / (each @ each), 1, 10))
     growing = hf.Workload(commits=commits, rows=max(full // commits, 1))
-    if commits == 1:  # two files, of which one has twice the rows
+    if load.partitions.count > 1:  # the keys of a file are not in an unbroken row
+        largest = load.partitions.shares().max()
+        growing = replace(growing, rows=round(full / commits / largest), partitions=load.partitions)
+    elif commits == 1:  # two files, of which one has twice the rows
         growing = replace(growing, rows=3 * full // 2, partitions=hf.Partitions(count=2, spread="zipf"))
     options = {**_ONE_FILE, **{key: value for key, value in case.options.items() if key == _ESTIMATE}}
     probe = replace(case, workload=growing, table_type="COPY_ON_WRITE", options=options, upserts=case.changes)
