@@ -24,7 +24,8 @@ import pyarrow as pa
 import hudiformat as hf
 from benchmarks.simulated_sink import SINK_CASES, calibrated_sink, write_sink
 from hudiformat.api.reading import context_of
-from hudiformat.simulation.from_table import history_of, workload_from
+from hudiformat.naming.file_names import base_name
+from hudiformat.simulation.from_table import workload_from
 from hudiformat.simulation.result import Simulation, quantile
 from hudiformat.table.state import TableState
 from tests.conformance.hudi import RealHudi
@@ -288,12 +289,22 @@ def _bytes_of_an_update(probe: Case, folder: Path, begin: Begin, share: float) -
     rows = probe.workload.commits * probe.workload.rows
     trace = (rows, *(max(round(rows * share / _UPDATING), 1) for _ in range(_UPDATING)))
     updating = hf.Workload(commits=len(trace), trace=trace, updates=1.0)
-    sizes = [size for _, size in history_of(_written(replace(probe, workload=updating), folder, begin)).base]
-    files = probe.buckets or 1
-    grown = sum(sizes[-files:]) - sum(sizes[:files])
+    first, last = _first_and_last(_written(replace(probe, workload=updating), folder, begin))
     # The first files of buckets are written by a compaction, after some of the updates.
     before = share * (_COMPACTING - 1) / _UPDATING if probe.buckets else 0.0
-    return float(grown / (rows * (np.exp(-before) - np.exp(-share))))
+    return float((last - first) / (rows * (np.exp(-before) - np.exp(-share))))
+
+
+def _first_and_last(state: TableState) -> tuple[int, int]:
+    """Return the bytes of the first base files of all file groups, and of their last ones."""
+    first: dict[str, int] = {}
+    last: dict[str, int] = {}
+    for done in state.timeline.completed_writes:
+        for stat in state.metadata(done).write_stats:
+            if not base_name(stat.path or "").startswith("."):
+                first.setdefault(stat.file_id or "", stat.total_write_bytes)
+                last[stat.file_id or ""] = stat.total_write_bytes
+    return sum(first.values()), sum(last.values())
 
 
 def _written(case: Case, folder: Path, begin: Begin) -> TableState:

@@ -39,10 +39,7 @@ def until_clustering(board: Board) -> int:
     if not settings.resizes and not (settings.opens_always or _has_groups_to_cluster(board)):
         return FAR
     if settings.resizes and board.since_clustering >= settings.options.clustering.inline_commits:
-        if can_resize(board):
-            return 1
-        every = settings.options.services.compact_delta_commits  # after a compaction, a bucket may be small again
-        return min(until_resize(board), every - board.deltas if settings.compacts else FAR)
+        return 1 if can_resize(board) else until_resize(board)
     left = settings.options.clustering.inline_commits - board.since_clustering
     return max(left // 2 if settings.compacts else left, 1)  # each commit may bring a compaction, a commit as well
 

@@ -37,13 +37,24 @@ def can_resize(board: Board) -> bool:
 
 def until_resize(board: Board) -> int:
     """Return how many commits it takes at least until a bucket may be split or merged, if none can be now."""
-    groups, limits, row = board.groups, resize_limits(board.settings.options), board.row
-    counts = np.bincount(board.lanes["partition"][groups["lane"]], minlength=1)
-    if not (counts < limits.most).any():
-        return FAR  # buckets get larger, so that no further ones are to be merged
-    largest = int((groups.base_bytes() + groups.log_bytes()).max(initial=0))
-    each = (board.most_rows_of_commit * max(row.base, row.log) >> FRACTION) + row.block + row.file
-    return max((limits.split - largest) // max(each, 1), 1)
+    limits, settings = resize_limits(board.settings.options), board.settings
+    counts = np.bincount(board.lanes["partition"][board.groups["lane"]], minlength=1)
+    found = FAR
+    if (counts > limits.fewest).any():
+        # A bucket that gets its first rows is small, and so may be one without its log files.
+        if not board.groups.all_rows().all():
+            return 1
+        found = max(settings.options.services.compact_delta_commits - board.deltas, 1) if settings.compacts else FAR
+    return min(found, _until_split(board, limits.split)) if (counts < limits.most).any() else found
+
+
+def _until_split(board: Board, most: int) -> int:
+    """Return after how many commits a bucket may have more than *most* bytes, if it gets as many rows as any can."""
+    row, rates = board.row, board.updates.rates
+    largest = int((board.groups.base_bytes() + board.groups.log_bytes()).max(initial=0)) + row.file
+    rows = (board.most_rows_of_commit * int(board.lanes["weight"].max(initial=0)) >> board.weight_bits) + 1
+    each = (rows * max(row.base, row.log) + int(rates.updated.max(initial=0)) >> FRACTION) + 1
+    return max((most - largest) // each, 1)
 
 
 def resize_now(board: Board, commit: int) -> None:
