@@ -155,7 +155,6 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         f"simulation of the file sink with {ANY}": "it has no rule for that, or needs a plan for each batch",
         "simulation of a table with buckets whose index no option names": "new rows would open other file groups",
         "simulation of a table whose file groups are not its buckets": "which rows they get cannot be told",
-        "simulation of log compaction": "which rows of log files were updated twice is not known",
         "simulation of the file sink on a table": "it writes into a folder, and knows no tables",
         "simulation of a clustering of so many file groups": "a plan for each of them would take minutes and gigabytes",
         "a workload from a table without commits of rows": "there is nothing to take it from; a workload can be passed",

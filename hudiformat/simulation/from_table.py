@@ -206,8 +206,8 @@ def refuse_unnamed_buckets(state: TableState, slices: Sequence[FileSlice]) -> No
     """
     if named := unnamed_buckets(state, slices):
         raise UnsupportedFeatureError(
-            f"{state.storage.root}: cannot simulate: expected options that name the writers' index, as the table has "
-            f"buckets; add {' and '.join(named)}, and the number of buckets",
+            f"{state.storage.root}: cannot simulate: expected options that name the writers' index, found none for "
+            f"a table with buckets; pass {' and '.join(named)}, and the number of buckets",
             feature="simulation of a table with buckets whose index no option names",
         )
 

@@ -42,8 +42,8 @@ def _begin_with(board: Board, start: Start) -> None:
         if board.settings.resizes:
             if one.file_id not in buckets:
                 raise UnsupportedFeatureError(
-                    f"cannot simulate: expected the file group {one.file_id} to be one of the buckets of partition "
-                    f"{one.path!r}; hudiformat verify says what is wrong",
+                    f"cannot simulate: expected file groups of the buckets of partition {one.path!r}, found "
+                    f"{one.file_id}; run hudiformat verify, or simulate an empty table",
                     feature="simulation of a table whose file groups are not its buckets",
                 )
             values = {"fixed": one.base_bytes, "given": one.rows, "has_base": int(one.base_bytes > 0)}

@@ -118,7 +118,7 @@ def test_buckets_that_no_option_names_are_neither_clustered_nor_searched(golden_
     assert facts.has_buckets
     assert "-o hoodie.index.type=BUCKET" in why_not_searched(facts)
     assert all("hoodie.clustering.inline" not in one for one in grid(facts))
-    with pytest.raises(hf.UnsupportedFeatureError, match="add hoodie.index.type=BUCKET, and the number of buckets"):
+    with pytest.raises(hf.UnsupportedFeatureError, match="pass hoodie.index.type=BUCKET, and the number of buckets"):
         hf.open_table(golden_flink).simulate(commits=5)
     named = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}
     assert hf.open_table(golden_flink).simulate(commits=5, options=named).summary["file_groups"] == 4 * 3

@@ -15,6 +15,7 @@ from hudiformat.simulation.by_rules import assign
 from hudiformat.simulation.lanes import new_board
 from hudiformat.simulation.playing import play
 from hudiformat.simulation.settings import Settings
+from hudiformat.simulation.start import GivenGroup, Start
 from hudiformat.simulation.totals import Totals
 
 SMALL = {"hoodie.parquet.max.file.size": "200000", "hoodie.parquet.small.file.limit": "100000"}
@@ -166,6 +167,14 @@ def test_buckets_are_split_until_each_has_about_a_file() -> None:
     assert found.summary["file_groups"] == 16  # 4 MB, of which buckets of more than 200 kB are halved
     assert found.layout["rows"][-1].as_py() == pytest.approx(40_000, abs=40)
     assert found.summary["clusterings"] > 1
+
+
+def test_a_file_group_that_is_no_bucket_of_the_ring_is_refused() -> None:
+    other = Start(paths=("",), shares=np.ones(1), groups=(GivenGroup("", "other-0", 9, 0, 0, 1),))
+    with pytest.raises(
+        UnsupportedFeatureError, match="expected file groups of the buckets of partition '', found other"
+    ):
+        new_board(Workload(commits=1), Settings.of(RESIZED, table_type=MOR), seed=1, start=other)
 
 
 def test_small_buckets_are_merged() -> None:
