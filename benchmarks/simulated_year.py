@@ -20,12 +20,6 @@ _YEAR = hf.Workload(commits=COMMITS, rows=100_000, partitions=hf.Partitions(coun
 _UPDATES = replace(_YEAR, rows=10_000, updates=0.3)
 _COMPACT = {"hoodie.compact.inline": "true"}
 _BUCKETS = {**_COMPACT, "hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}
-_RESIZED = {
-    **_BUCKETS,
-    "hoodie.index.bucket.engine": "CONSISTENT_HASHING",
-    "hoodie.bucket.index.max.num.buckets": "64",
-    "hoodie.clustering.inline": "true",
-}
 CASES: dict[str, tuple[hf.Workload, dict[str, object]]] = {
     "new rows": (_YEAR, {}),
     "new rows, unequal partitions": (replace(_YEAR, partitions=hf.Partitions(count=400, spread="zipf")), {}),
@@ -37,7 +31,6 @@ CASES: dict[str, tuple[hf.Workload, dict[str, object]]] = {
         {},
     ),
     "buckets": (_UPDATES, {"table_type": "MERGE_ON_READ", "options": _BUCKETS}),
-    "buckets that are split": (_UPDATES, {"table_type": "MERGE_ON_READ", "options": _RESIZED}),
     "Flink": (_UPDATES, {"table_type": "MERGE_ON_READ", "engine": "flink", "tasks": 4}),
     "file sink": (_YEAR, {"engine": "files", "tasks": 4}),
 }
