@@ -31,7 +31,7 @@ CASES: dict[str, tuple[hf.Workload, dict[str, object]]] = {
         {},
     ),
     "buckets": (_UPDATES, {"table_type": "MERGE_ON_READ", "options": _BUCKETS}),
-    "Flink": (_UPDATES, {"table_type": "MERGE_ON_READ", "engine": "flink", "tasks": 4}),
+    "Flink, a task": (_UPDATES, {"table_type": "MERGE_ON_READ", "engine": "flink"}),
     "file sink": (_YEAR, {"engine": "files", "tasks": 4}),
 }
 _MOST_SECONDS, _MOST_BYTES = 30, 500_000_000
