@@ -1,7 +1,8 @@
 """The parts that values show themselves with in notebooks: HTML without scripts, dark where the notebook is dark.
 
 A value has a method ``_repr_html_``, which JupyterLab, VS Code and others call.  It passes plain texts and numbers to
-:func:`show`; everything is escaped here.  Colours are those of the notebook: its text's, or variables of JupyterLab.
+:func:`show`; everything is escaped here.  Colours go with a dark notebook as with a light one, and are written as plain
+numbers: of a notebook that somebody else has run, JupyterLab takes out styles with ``var()`` or ``color-mix()``.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from html import escape
 from hudiformat.numbers import size_text
 
 _MOST_ROWS = 20
-_LINE = "1px solid color-mix(in srgb, currentColor 20%, transparent)"
+_MOST_CHARACTERS = 300
+_LINE = "1px solid rgba(128, 128, 128, 0.3)"
 _CELL = f"padding:2px 12px 2px 0;border:0;border-bottom:{_LINE};vertical-align:top;background:none"
-_COLOURS = ("var(--jp-brand-color1, #4c8bc9)", "var(--jp-warn-color1, #d08a2e)")
+_COLOURS = ("#4c8bc9", "#d08a2e")
 _WIDTH = 160
-"""Pixels of the longest bar."""
+"""Pixels of the longest bar of sizes."""
+_LONG = 300
+"""Pixels of a bar of progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +56,25 @@ def show(title: str, facts: Mapping[str, object], *tables: Rows) -> str:
     """Return the HTML of a value: its *title*, *facts* about it by their names, and *tables*; None is left out."""
     known = {name: value for name, value in facts.items() if value is not None and value != ""}
     facts_html = "".join(f"<tr>{_cell(name, is_faint=True)}{_cell(_text(value))}</tr>" for name, value in known.items())
-    parts = [f'<div style="font-weight:600;margin:4px 0">{escape(title)}</div>']
+    parts = [f'<div style="font-weight:600;margin:4px 0">{escape(_text(title))}</div>']
     parts += [_table(facts_html)] if facts_html else []
     parts += [_rows(one) for one in tables if one.rows]
     return f'<div style="overflow-x:auto;line-height:1.5">{"".join(parts)}</div>'
+
+
+def show_progress(title: str, part: float) -> str:
+    """Return the HTML of a bar of which a *part*, from 0 to 1, is done."""
+    full, left = round(_LONG * part), _LONG - round(_LONG * part)
+    spans = "".join(
+        f'<span style="display:inline-block;height:10px;width:{width}px;background-color:{colour}"></span>'
+        for width, colour in ((full, _COLOURS[0]), (left, "rgba(128, 128, 128, 0.3)"))
+    )
+    return f'<div style="white-space:nowrap">{escape(title)} {spans} {part:.0%}</div>'
+
+
+def show_error(title: str, error: Exception) -> str:
+    """Return the HTML of a value that cannot be looked at: a notebook would show the whole traceback."""
+    return show(title, {"error": error})
 
 
 def _rows(table: Rows) -> str:
@@ -88,7 +107,8 @@ def _cell(value: object, *, is_faint: bool = False) -> str:
 
 
 def _text(value: object) -> str:
-    return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+    text = "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
 
 
 def _bar(bar: Bar) -> str:
@@ -96,7 +116,7 @@ def _bar(bar: Bar) -> str:
     widths = [max(width, 1) if size else 0 for width, size in zip(widths, bar.sizes, strict=True)]
     parts = zip(widths, _COLOURS, strict=False)
     spans = "".join(
-        f'<span style="display:inline-block;height:10px;width:{w}px;background:{c}"></span>' for w, c in parts
+        f'<span style="display:inline-block;height:10px;width:{w}px;background-color:{c}"></span>' for w, c in parts
     )
     label = " + ".join(str(Size(size)) for size in bar.sizes)
     return f'<span title="{label}" style="white-space:nowrap">{spans}</span>'

@@ -19,6 +19,7 @@ LAYERS = (
     "arguments",
     "numbers",
     "notebook",
+    "progress",
     "storage",
     "naming",
     "conditions",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 
+from hudiformat.notebook import Rows, show
 from hudiformat.numbers import count_text, size_text
 
 
@@ -137,6 +138,11 @@ class AdviceList(list[Advice]):
     def __init__(self, advice: Iterable[Advice] = (), *, not_examined: Iterable[str] = ()) -> None:
         super().__init__(advice)
         self.not_examined = tuple(not_examined)
+
+    def _repr_html_(self) -> str:
+        rows = [(one.severity.value, one.headline, one.reason, one.command) for one in self]
+        facts = {"advice": len(self) or NOTHING_TO_DO.lower(), "not examined": "; ".join(self.not_examined)}
+        return show("Advice", facts, Rows(("severity", "what to do", "why", "command"), rows))
 
     @property
     def headline(self) -> str:

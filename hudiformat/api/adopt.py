@@ -11,6 +11,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
@@ -25,6 +26,7 @@ from hudiformat.file_group.bootstrap.index import encode_bootstrap_index
 from hudiformat.file_group.partition_metadata import encode_partition_metadata, metadata_file_of
 from hudiformat.naming.file_names import join_path
 from hudiformat.naming.instants import METADATA_BOOTSTRAP, next_instant
+from hudiformat.progress import notebook_bar
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.services.indexing import build_metadata_table
 from hudiformat.storage.folder import FolderStorage
@@ -89,7 +91,8 @@ class Adoption:
 
         Source: SparkBootstrapCommitActionExecutor, Hudi 1.2.0; spec/bootstrap.md.
         """
-        self._job.adopting(progress).check_keys()
+        with _progress_of(progress, "checking", self.size) as done:
+            self._job.adopting(done).check_keys()
 
     def run(self, progress: Progress | None = None) -> Table:
         """Make the table, and return it; *progress* is called with the bytes of the files that are done.
@@ -99,8 +102,10 @@ class Adoption:
 
         Source: SparkBootstrapCommitActionExecutor, Hudi 1.2.0; spec/bootstrap.md.
         """
-        job, adopting = self._job, self._job.adopting(progress)
-        return _copy_rows(job, adopting) if job.is_copied else _make_without_copy(job, adopting)
+        job = self._job
+        with _progress_of(progress, "adopting", self.size) as done:
+            adopting = job.adopting(done)
+            return _copy_rows(job, adopting) if job.is_copied else _make_without_copy(job, adopting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +119,13 @@ class _Job:
     is_copied: bool
     clock: Clock | None
 
-    def adopting(self, progress: Progress | None) -> Adopting:
-        return Adopting(self.source, self.found, self.new.config, progress or (lambda _: None))
+    def adopting(self, progress: Progress) -> Adopting:
+        return Adopting(self.source, self.found, self.new.config, progress)
+
+
+def _progress_of(progress: Progress | None, title: str, size: int) -> AbstractContextManager[Progress]:
+    """Return the context of the caller's own *progress*, else of a bar in a notebook."""
+    return notebook_bar(title, size) if progress is None else nullcontext(progress)
 
 
 @check_arguments

@@ -15,10 +15,11 @@ from hudiformat.api.packages import import_package
 from hudiformat.api.stats import SMALL_FILE_LIMIT, slice_stats
 from hudiformat.arguments import check_arguments
 from hudiformat.conditions.filters import Filter
-from hudiformat.errors import OptionError
+from hudiformat.errors import HudiFormatError, OptionError
 from hudiformat.file_group.reader import SliceReader, refuse_unreadable
 from hudiformat.file_group.slices import FileSlice, ListedFiles
 from hudiformat.naming.file_names import join_path
+from hudiformat.notebook import show_error
 from hudiformat.read.diff import TableDiff, diff_table
 from hudiformat.read.incremental import Span
 from hudiformat.read.plan import (
@@ -66,7 +67,10 @@ class ReadableTable:
         return f"<Table {config.name!r}: {config.table_type.value}, version {config.version}, at {self.path}>"
 
     def _repr_html_(self) -> str:
-        return run_on_stable_state(self._context, html_of_table)
+        try:
+            return run_on_stable_state(self._context, html_of_table)
+        except HudiFormatError as error:
+            return show_error(f"Table {self.config.name}", error)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the newest rows as an Arrow C stream, for ``pa.table(table)``, DuckDB, Polars and pandas."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hudiformat.arguments import check_arguments
+from hudiformat.progress import notebook_bar
 from hudiformat.simulation.result import Prices, Simulation
 from hudiformat.simulation.settings import Settings
 from hudiformat.simulation.simulating import SAMPLES, simulate_workload
@@ -39,4 +40,5 @@ def simulate(
     Source: docs/simulate.md.
     """
     settings = Settings.of(dict(options or {}), engine=engine, table_type=table_type, writing=writing, tasks=tasks)
-    return simulate_workload(workload, settings, seed=seed, samples=samples, prices=prices)
+    with notebook_bar("simulating", workload.commits) as progress:
+        return simulate_workload(workload, settings, seed=seed, samples=samples, prices=prices, progress=progress)

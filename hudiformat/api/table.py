@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -30,6 +31,7 @@ from hudiformat.conditions.clauses import Delete, Insert, Update
 from hudiformat.conditions.filters import Filter
 from hudiformat.errors import NotATableError, OptionError
 from hudiformat.file_group.merging.rule import RecordMerger
+from hudiformat.progress import BarOfEach, notebook_bar
 from hudiformat.read.time_travel import Written, instant_text
 from hudiformat.report.page import TableReport, report_table
 from hudiformat.schema.column_changes import ColumnChanges
@@ -331,7 +333,8 @@ class Table(OperableTable):
 
         Source: RunIndexActionExecutor; spec/metadata-table.md.
         """
-        return create_index(self._context, name, columns=as_name_list(columns))
+        with BarOfEach(notebook_bar, "building") as progress:
+            return create_index(self._context, name, columns=as_name_list(columns), progress=progress)
 
     def drop_index(self, name: str, *, dependents: bool = False) -> ServiceResult[Instant]:
         """Drop an index of the metadata table, also one that Spark SQL made, if it exists.
@@ -361,7 +364,8 @@ class Table(OperableTable):
 
         Source: spec/services.md.
         """
-        return TableFindings(verify_table(self._context, contents=contents, keys=keys, labels=labels))
+        bar = partial(notebook_bar, "verifying")
+        return TableFindings(verify_table(self._context, contents=contents, keys=keys, labels=labels, bar=bar))
 
     def repair(
         self,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ExitStack
-
 import click
 
 from hudiformat.api.reading import context_of
 from hudiformat.api.table import open_table
 from hudiformat.cli.printing import print_json, print_line, print_warnings, progress_bar
 from hudiformat.cli.source import json_option, key_and_value
+from hudiformat.progress import BarOfEach
 from hudiformat.services.indexing import create_index
 
 _EPILOG = """\b
@@ -55,10 +53,11 @@ def index(
         raise click.UsageError("expected --drop record_index with --dependents")
     opened = open_table(table, options=dict(map(key_and_value, options)))
     before = context_of(opened).state().config.metadata_partitions
-    with print_warnings(), ExitStack() as bars:  # such as the warning that the metadata table is dropped
+    # A warning is that the metadata table is dropped.
+    with print_warnings(), BarOfEach(progress_bar, "building") as progress:
         if created:
             names = [name.strip() for name in columns.split(",") if name.strip()]
-            create_index(context_of(opened), created, columns=names, progress=_Bars(bars))
+            create_index(context_of(opened), created, columns=names, progress=progress)
         if dropped:
             opened.drop_index(dropped, dependents=dependents)
     now = context_of(opened).state().config.metadata_partitions
@@ -76,18 +75,3 @@ def _change(name: str, before: tuple[str, ...], now: tuple[str, ...]) -> str:
     if name not in before:
         return ": built"
     return "" if name in now else ": dropped"
-
-
-class _Bars:
-    """A progress bar for each index that is built."""
-
-    def __init__(self, open_bars: ExitStack) -> None:
-        self._open = open_bars
-        self._name = ""
-        self._show: Callable[[int], None] = lambda _: None
-
-    def __call__(self, name: str, done: int, total: int) -> None:
-        if name != self._name:
-            self._open.close()
-            self._name, self._show = name, self._open.enter_context(progress_bar(f"building {name}", total))
-        self._show(done)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -65,7 +66,8 @@ def _is_table(path: str) -> bool:
 def _verify_table(path: str, *, contents: bool, keys: bool, labels: bool, as_json: bool) -> int:
     printed: Table | None = None
     count = 0
-    for finding in verify_table(context_of(open_table(path)), contents=contents, keys=keys, labels=labels):
+    bar = partial(progress_bar, "verifying")
+    for finding in verify_table(context_of(open_table(path)), contents=contents, keys=keys, labels=labels, bar=bar):
         count += 1
         if as_json:
             kind, instants = finding.kind.name, list(finding.instants)

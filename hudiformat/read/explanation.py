@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.notebook import Bar, Rows, show
+from hudiformat.numbers import size_text
 
 PARTITION_PATH = "partition path"
 FOOTER = "footer"
 _MOST_LINES = 20
-_MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,8 @@ class ScanExplanation:
             )
             for one in self.slices
         ]
-        return show("Scan", facts, Rows(("partition", "file group", "", "row groups", "base file and logs"), rows))
+        columns = ("partition", "file group", "", "row groups", "base file and logs")
+        return show("What the scan reads", facts, Rows(columns, rows))
 
     def __str__(self) -> str:
         every = [one.file_slice for one in self.slices]
@@ -86,4 +87,4 @@ class ScanExplanation:
 
 
 def _size(slices: Sequence[FileSlice]) -> str:
-    return f"{sum(one.size for one in slices) / _MIB:.1f} MiB"
+    return size_text(sum(one.size for one in slices))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -16,16 +15,16 @@ from hudiformat.check.verify.verification import verify_table
 from hudiformat.errors import HudiFormatError
 from hudiformat.file_group.slices import FileSlice, build_slices, latest_slices
 from hudiformat.naming.file_names import parse_data_file
+from hudiformat.progress import Bar, no_bar
 from hudiformat.report.advice import advice_on
 from hudiformat.report.events import COMPLETED, MOST_EVENTS, events_of
-from hudiformat.report.facts import Event, Finding, Findings, Identity, Layout, Limits, TableFacts
+from hudiformat.report.facts import Event, Finding, Findings, Identity, Limits, TableFacts
 from hudiformat.report.growth import GrowthCounter
 from hudiformat.report.layout import layout_of
 from hudiformat.report.log_blocks import MOST_SLICES, blocks_of, largest_log_slices
 from hudiformat.report.outlook import prospects_of, services_of
-from hudiformat.storage.local import LocalStorage
 from hudiformat.storage.protocol import FileInfo
-from hudiformat.table.executor import Given, Result, TaskAttempt
+from hudiformat.table.executor import Result
 from hudiformat.table.options.values import WriteOptions
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.commit_metadata import CommitMetadata
@@ -34,15 +33,8 @@ from hudiformat.write.commit.failed_writes import dead_writes
 MOST_FINDINGS = 1000
 _ATTEMPTS = 3
 
-Bar = Callable[[int], AbstractContextManager[Callable[[int], None]]]
-"""A progress bar: a function of the total of bytes, whose context gives a function for the bytes done so far."""
 
-
-def _no_bar(_size: int) -> AbstractContextManager[Callable[[int], None]]:
-    return nullcontext(lambda _done: None)
-
-
-def gather(context: TableContext, *, verify: bool = True, bar: Bar = _no_bar) -> TableFacts:
+def gather(context: TableContext, *, verify: bool = True, bar: Bar = no_bar) -> TableFacts:
     """Gather the facts of a table; nothing is changed.
 
     With *verify*, the files of the newest slices are read, and *bar* shows the progress.  Errors of parts that cannot
@@ -57,7 +49,7 @@ def gather(context: TableContext, *, verify: bool = True, bar: Bar = _no_bar) ->
         if not facts.problems or look.state.again() is look.state:
             break  # otherwise a file may have been archived or cleaned after the timeline was read
     if verify:
-        findings, problems = _verify(context, facts.layout, bar)
+        findings, problems = _verify(context, bar)
         facts = replace(facts, findings=findings, problems=(*facts.problems, *problems))
     return replace(facts, advice=advice_on(facts, look.advised))
 
@@ -162,48 +154,19 @@ def _last_commit(state: TableState, events: Sequence[Event]) -> Event | None:
     return next(is_newest, None)
 
 
-def _verify(context: TableContext, layout: Layout, bar: Bar) -> tuple[Findings, list[str]]:
+def _verify(context: TableContext, bar: Bar) -> tuple[Findings, list[str]]:
     """Verify the table; return the findings, and the error if it stopped early."""
     counts: Counter[str] = Counter()
     first: list[Finding] = []
     problems = []
-    with bar(layout.totals.base_bytes + layout.totals.log_bytes) as progress:
-        try:
-            for one in verify_table(_with_progress(context, progress)):
-                counts[one.kind.name] += 1
-                if len(first) < MOST_FINDINGS:
-                    first.append(Finding(one.kind.value, one.path, one.message, one.instants))
-        except HudiFormatError as error:
-            problems.append(str(error))
+    try:
+        for one in verify_table(context, bar=bar):
+            counts[one.kind.name] += 1
+            if len(first) < MOST_FINDINGS:
+                first.append(Finding(one.kind.value, one.path, one.message, one.instants))
+    except HudiFormatError as error:
+        problems.append(str(error))
     return Findings(dict(counts), tuple(first)), problems
-
-
-def _with_progress(context: TableContext, progress: Callable[[int], None]) -> TableContext:
-    """Return the context with *progress* called for each verified file slice; only for local, single-process tables."""
-    if context.executor is not None or not isinstance(context.storage, LocalStorage):
-        return context
-    return replace(context, executor=_CountingExecutor(progress))
-
-
-@dataclass(frozen=True, slots=True)
-class _CountingExecutor:
-    """Makes the calls here, and tells *progress* after each how many bytes the file slices had so far."""
-
-    progress: Callable[[int], None]
-
-    def map(
-        self,
-        function: Callable[[Given, TaskAttempt], Result],
-        given: Sequence[Given],
-        *,
-        name: str,  # noqa: ARG002 - as Executor has it
-        alone: bool,  # noqa: ARG002 - as Executor has it
-    ) -> Iterator[Result]:
-        done = 0
-        for one in given:
-            yield function(one, TaskAttempt(0, 0))
-            done += one.size if isinstance(one, FileSlice) else 0
-            self.progress(done)
 
 
 def _version() -> str:

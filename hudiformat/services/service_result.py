@@ -114,7 +114,7 @@ class ServiceResult(Sequence[T_co]):
     def _repr_html_(self) -> str:
         counts = {commit.instant: (commit.num_writes, commit.num_deletes, len(commit.stats)) for commit in self.commits}
         rows = [
-            (one.time, one.action.value, one.state.value, *counts.get(one.time, (None, None, None)))
+            (one.time, one.action.value, one.state.name.lower(), *counts.get(one.time, (None, None, None)))
             for one in _instants_of(self.items)
         ]
         columns = ("instant", "action", "state", "records written", "deleted", "files")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import re
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
 
 from tests.effort import only_long
-from tools import engines, oldest, package
+from tools import engines, oldest, package, pythons
 
 pytestmark = pytest.mark.unmeasured
 
@@ -42,14 +41,16 @@ def test_the_wheel_is_whole_and_works_in_an_empty_environment(
     assert "nothing else" in capsys.readouterr().out
 
 
-def test_a_version_that_is_not_claimed_is_tried_by_what_the_wheel_needs(tmp_path: Path) -> None:
-    wheel = tmp_path / "x.whl"
-    needed = ("numpy>=1", "click>=8; extra == 'cli'", "hypothesis; extra == 'testing'")
-    metadata = "".join(f"Requires-Dist: {requirement}\n" for requirement in needed)
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("x.dist-info/METADATA", metadata)
-    assert package.requirements(wheel) == ["numpy>=1", "click>=8"]
-    assert f"3.{sys.version_info.minor}" in package.claimed()
+def test_the_table_of_pythons_has_what_pytest_counts() -> None:
+    assert (
+        pythons.summary("== 1 failed, 7 passed, 2 skipped, 3 deselected in 9.11s ==") == "1 failed, 7 passed, 2 skipped"
+    )
+    assert pythons.summary("") == ""
+
+
+def test_the_interpreters_are_those_that_are_asked_for() -> None:
+    assert package.chosen_interpreters([sys.executable]) == {sys.executable: Path(sys.executable)}
+    assert package.chosen_interpreters(None) == package.interpreters()
 
 
 @pytest.mark.skipif(

@@ -6,7 +6,7 @@ Nothing is changed.  Rules: spec/services.md.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,6 +30,7 @@ from hudiformat.file_group.judged_times import judge_base_file, judge_log_file
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.slices import FileSlice, build_slices, latest_slices
 from hudiformat.naming.file_names import BaseFileName, LogFileName, base_name, join_path, stored_name
+from hudiformat.progress import Bar, no_bar
 from hudiformat.schema.internal_schema import SchemaHistory
 from hudiformat.storage.opening import open_storage
 from hudiformat.storage.protocol import FileInfo, Storage
@@ -48,24 +49,25 @@ class _Named:
 
 
 def verify_table(
-    context: TableContext, *, contents: bool = True, keys: bool = False, labels: bool = False
+    context: TableContext, *, contents: bool = True, keys: bool = False, labels: bool = False, bar: Bar = no_bar
 ) -> Iterator[TableFinding]:
     """Yield what is wrong with a table: findings about its timeline first, then about one partition after the other.
 
     With *contents* the rows of the newest slices are read, in bounded memory; without, no data file is opened.  With
     *keys*, keys that are in two file groups of a partition are found, too, with one partition in memory at a time.
-    With *labels*, base files are found that label times otherwise than the table, which Hudi's readers correct.
+    With *labels*, base files are found that label times otherwise than the table, which Hudi's readers correct.  *bar*
+    shows how many bytes of the newest slices have been read.
 
     Raises:
         StorageError: a folder cannot be listed.
         UnsupportedFeatureError: with *keys*, the table has no meta fields.
     """
     yield from findings_of_properties(context.storage)
-    yield from verify_state(context.state(), contents=contents, keys=keys, labels=labels)
+    yield from verify_state(context.state(), contents=contents, keys=keys, labels=labels, bar=bar)
 
 
 def verify_state(
-    state: TableState, *, contents: bool = True, keys: bool = False, labels: bool = False
+    state: TableState, *, contents: bool = True, keys: bool = False, labels: bool = False, bar: Bar = no_bar
 ) -> Iterator[TableFinding]:
     """Yield findings about one state of a table, as :func:`verify_table` does, except those about its properties.
 
@@ -82,7 +84,7 @@ def verify_state(
     if unknown:
         return
     yield from findings_of_partitions(state)
-    yield from _of_files(state, contents=contents)
+    yield from _of_files(state, contents=contents, bar=bar)
     yield from findings_of_temporaries(state.storage)
     yield from findings_of_leftovers(state)
     yield from findings_of_metadata_table(state, contents=contents)
@@ -92,11 +94,10 @@ def verify_state(
         yield from findings_of_keys(state)
 
 
-def _of_files(state: TableState, *, contents: bool) -> Iterator[TableFinding]:
+def _of_files(state: TableState, *, contents: bool, bar: Bar) -> Iterator[TableFinding]:
     """Yield findings about data files that are orphaned, missing or, with *contents*, damaged."""
-    context, (named, changes) = state.context, _named_by_commits(state)
-    history = schema_history(state) if contents else None
-    for_tasks: list[FileSlice] = []
+    named, changes = _named_by_commits(state)
+    newest: list[FileSlice] = []
     for partition, listed in list_partitions(state.storage, incomplete=True):
         entries = [*listed, *_registered(listed, named.get(partition, {}))]
         files = [found for entry in entries if (found := _parse_name(partition, entry.name))]
@@ -104,18 +105,26 @@ def _of_files(state: TableState, *, contents: bool) -> Iterator[TableFinding]:
         slices = latest_slices(build_slices(partition, entries, state.visibility))
         yield from _missing_files(slices, files, named.pop(partition, {}))
         yield from _missing_changes(files, changes.get(partition, {}))
-        if contents and context.executor is None:
-            for item in slices:
-                yield from _of_slice(state.storage, stored_schema(state), history, item)
-        elif contents:
-            for_tasks += slices
-    if for_tasks:
-        look = partial(findings_of_slice, state.storage.root, stored_schema(state), history)
-        for findings in context.each(look, for_tasks, name=f"verify {state.config.name}"):
-            yield from findings
+        newest += slices if contents else ()
+    yield from _of_slices(state, newest, bar)
     for paths in named.values():  # partitions that no longer exist
         for path, instant in paths.items():
             yield TableFinding(TableFindingKind.MISSING, path, "its partition is not there", (instant,))
+
+
+def _of_slices(state: TableState, slices: Sequence[FileSlice], bar: Bar) -> Iterator[TableFinding]:
+    """Yield findings about the files of *slices*; with an executor, tasks look for them."""
+    if not slices:
+        return
+    context, schema, history = state.context, stored_schema(state), schema_history(state)
+    look: Callable[[FileSlice], Iterable[TableFinding]] = partial(_of_slice, state.storage, schema, history)
+    if context.executor is not None:
+        look = partial(findings_of_slice, state.storage.root, schema, history)
+    done = 0
+    with bar(sum(one.size for one in slices)) as show:
+        for one, findings in zip(slices, context.each(look, slices, name=f"verify {state.config.name}"), strict=True):
+            yield from findings
+            show(done := done + one.size)
 
 
 def _is_of_write(state: TableState, finding: TableFinding) -> bool:

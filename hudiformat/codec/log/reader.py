@@ -53,7 +53,8 @@ from hudiformat.errors import (
     TruncatedBlockError,
     format_value,
 )
-from hudiformat.notebook import Rows, Size, show
+from hudiformat.naming.file_names import base_name
+from hudiformat.notebook import Rows, Size, show, show_error
 from hudiformat.storage.mapping import PageReleaser
 from hudiformat.storage.opening import open_parent
 from hudiformat.storage.protocol import Storage
@@ -130,14 +131,18 @@ class LogReader:
         return f"<LogReader of {self.path or 'a buffer'}>"
 
     def _repr_html_(self) -> str:
-        first = list(islice(self, _SHOWN + 1))
+        title = f"LogReader of {base_name(self.path or 'a buffer')}"
+        try:
+            first = list(islice(self, _SHOWN + 1))
+        except StorageError as error:  # the reader is closed
+            return show_error(title, error)
         rows = [
             (one.offset, one.type.name.lower(), one.header.get(HeaderKey.INSTANT_TIME), Size(one.size or 0))
             for one in first
         ]
         more = f"the first {_SHOWN} are shown" if len(first) > _SHOWN else None
-        facts = {"size": Size(self.size), "blocks": more}
-        return show(repr(self).strip("<>"), facts, Rows(("offset", "type", "instant", "size"), rows[:_SHOWN]))
+        facts = {"path": self.path, "size": Size(self.size), "blocks": more}
+        return show(title, facts, Rows(("offset", "type", "instant", "size"), rows[:_SHOWN]))
 
     def __reversed__(self) -> Iterator[LogBlock]:
         return scan_blocks_reversed(self._bytes())

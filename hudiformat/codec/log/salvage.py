@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from hudiformat.arguments import check_arguments
 from hudiformat.codec.log.reader import Source, map_source, storage_of_file
 from hudiformat.codec.log.verify import FindingKind, LogFinding, scan_parts
+from hudiformat.progress import notebook_bar
 from hudiformat.storage.protocol import OutputFile, Storage
 
 _LOST = (FindingKind.TORN_TAIL, FindingKind.CORRUPT, FindingKind.JUNK)
@@ -62,7 +64,8 @@ def salvage(
     file = store.open_new(name)
     try:
         with file:
-            blocks = _copy(data, file, findings, progress)
+            with notebook_bar("salvaging", len(data)) if progress is None else nullcontext(progress) as done:
+                blocks = _copy(data, file, findings, done)
             file.sync()
     except BaseException:  # an interrupt too: an incomplete copy looks like a complete one
         store.delete(name)
@@ -73,9 +76,7 @@ def salvage(
     return SalvageReport(path, blocks, size, lost, recovered)
 
 
-def _copy(
-    data: memoryview, file: OutputFile, findings: list[LogFinding], progress: Callable[[int], None] | None
-) -> int:
+def _copy(data: memoryview, file: OutputFile, findings: list[LogFinding], progress: Callable[[int], None]) -> int:
     """Copy the intact blocks and return how many there are; append the findings about all other bytes to *findings*."""
     count = 0
     for part in scan_parts(data, progress=progress):

@@ -24,6 +24,7 @@ from hudiformat.codec.log.frame import (
 )
 from hudiformat.codec.log.reader import Source, map_source, scan_blocks
 from hudiformat.errors import DecodeError, SchemaError, TruncatedBlockError, UnsupportedFeatureError
+from hudiformat.progress import notebook_bar
 from hudiformat.storage.mapping import PageReleaser
 from hudiformat.storage.protocol import Storage
 from hudiformat.wire import Cursor
@@ -85,7 +86,9 @@ def verify_log(source: Source, *, contents: bool = True, storage: Storage | None
 
     Source: spec/log-file.md, "Salvage".
     """
-    return list(scan_findings(source, contents=contents, storage=storage))
+    _, data = map_source(source, storage)
+    with notebook_bar("verifying", len(data)) as progress:
+        return list(scan_findings(data, contents=contents, progress=progress))
 
 
 def scan_findings(
