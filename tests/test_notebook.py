@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import hudiformat as hf
+from hudiformat.advice.advice import Advice, AdviceList, Severity
 from hudiformat.codec.log.build import data_block
 from hudiformat.notebook import Bar, Rows, Size, show
 from hudiformat.storage.protocol import Capabilities
@@ -40,6 +43,8 @@ class Tags(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         assert {name for name, _ in attrs} <= {"style", "title"}
+        # JupyterLab's sanitizer takes other functions out of notebooks that somebody else has run.
+        assert set(re.findall(r"([\w-]+)\(", dict(attrs).get("style") or "")) <= {"rgba"}
         self.tags.append(tag)
         self.open.append(tag)
 
@@ -86,10 +91,36 @@ def test_commits_scans_plans_and_results(table: hf.Table) -> None:
     assert HOSTILE in text_of(plan)
     planned = table.schedule_compaction()
     assert planned.instant in text_of(planned)
+    assert "requested" in text_of(planned)
     assert "nothing to do" in text_of(table.schedule_compaction())
     compacted = table.compact()
     assert "files written" in text_of(compacted)
     assert "What maintain would do" in text_of(table.maintain(dry_run=True))
+
+
+def test_advice_shows_what_to_do_and_why(table: hf.Table) -> None:
+    assert "nothing to do" in text_of(AdviceList())
+    advice = Advice(severity=Severity.LOW, finding="x", verb=HOSTILE, found="f", reason="r", command="hudiformat c")
+    text = text_of(AdviceList([advice], not_examined=("rows",)))
+    assert all(shown in text for shown in (f"{HOSTILE}: f", "hudiformat c", "not examined", "rows"))
+
+
+def test_what_cannot_be_looked_at_shows_the_error(table: hf.Table, tmp_path: Path) -> None:
+    reader = hf.LogReader(b"")
+    reader.close()
+    assert "closed" in text_of(reader)
+    shutil.rmtree(table.path)
+    assert "Table t\nerror" in text_of(table)
+
+
+def test_many_slices_and_columns_make_a_small_text(tmp_path: Path) -> None:
+    columns = pa.schema([("id", pa.string()), *((f"c{number}", pa.int64()) for number in range(300))])
+    wide = hf.create_table(tmp_path / "wide", name="wide", schema=columns, record_key="id")
+    many = new_table(tmp_path / "many")
+    commit = many.bulk_insert(rows(*((f"k{number}", 1, f"p{number:03}", number) for number in range(150))))
+    for value in (wide, wide.scan(), many, commit, many.scan().explain()):
+        assert len(value._repr_html_()) < 50_000
+        assert re.search(r"and \d{3} more", text_of(value))
 
 
 def test_findings_and_repairs(table: hf.Table) -> None:
@@ -124,6 +155,7 @@ def test_texts_are_escaped_numbers_are_read_and_rows_are_bounded() -> None:
     assert text.count("1,234") == 20
     assert "and 15 more" in text
     assert "none" not in text
+    assert Tags(show("x", {"long": "y" * 1000})).text.count("y") == 299
     assert str(Size(1_234_567)) == "1.2 MB"
     html = show("x", {}, Rows(("b",), [(Bar((100, 1), 100),)]))
     assert re.findall(r"width:(\d+)px", html) == ["160", "2"]
