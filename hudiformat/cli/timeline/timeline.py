@@ -36,6 +36,11 @@ _COMMIT_COLUMNS = (
     Column("seconds", 8, right=True),
 )
 _NUMBERS = ("inserted", "updated", "deleted", "files", "bytes")
+_HISTORY_EPILOG = """\b
+Examples:
+  hudiformat history TABLE
+  hudiformat history TABLE --missing-in COPY
+"""
 _EPILOG = """\b
 Examples:
   hudiformat timeline path/to/table
@@ -87,14 +92,24 @@ def _as_json(instant: Instant, *, is_archived: bool) -> dict[str, Any]:
     }
 
 
-@click.command()
+@click.command(epilog=_HISTORY_EPILOG)
 @click.argument("table", type=click.Path())
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="At most so many commits.")
+@click.option("--missing-in", "other", metavar="OTHER", help="Only commits that the table OTHER, a copy, has not.")
 @json_option
-def history(table: str, *, limit: int | None, as_json: bool) -> int:
-    """List the commits on the active timeline of a TABLE, the newest first: rows, files and bytes of each."""
+def history(table: str, *, limit: int | None, other: str | None, as_json: bool) -> int:
+    """List the commits on the active timeline of a TABLE, the newest first: rows, files and bytes of each.
+
+    With --missing-in, those that a copy of the table has to catch up with: none of them is on its timeline, and none
+    is older than its timeline, whose older commits have been archived.
+    """
+    commits = open_table(table).history().to_pylist()
+    if other is not None:
+        known = set(open_table(other).history()["instant"].to_pylist())
+        first = min(known, default="")
+        commits = [one for one in commits if one["instant"] >= first and one["instant"] not in known]
     printed = None if as_json else Table(*_COMMIT_COLUMNS)
-    for commit in open_table(table).history().to_pylist()[:limit]:
+    for commit in commits[:limit]:
         if printed is None:
             print_json(commit)
             continue
