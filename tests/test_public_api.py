@@ -114,7 +114,16 @@ def test_every_public_name_has_one_module() -> None:
         _ = hudiformat.Tabel  # type: ignore[attr-defined]  # it is only misspelled
 
 
-def test_a_part_that_is_missing_is_named() -> None:
-    code = "import sys; sys.modules['pyspark'] = None; import hudiformat.spark"
+@pytest.mark.parametrize(
+    ("package", "part", "message"),
+    [
+        ("pyspark", "spark", "hudiformat.spark needs PySpark: pip install 'hudiformat[spark]'"),
+        ("daft", "daft", "hudiformat.daft needs Daft of 0.7 or later: pip install 'hudiformat[daft]'"),
+        ("ray", "ray", "hudiformat.ray needs Ray Data: pip install 'hudiformat[ray]'"),
+    ],
+)
+@pytest.mark.all_sets
+def test_a_part_that_is_missing_is_named(package: str, part: str, message: str) -> None:
+    code = f"import sys; sys.modules['{package}'] = None; import hudiformat.{part}"
     process = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
-    assert "hudiformat.spark needs PySpark: pip install 'hudiformat[spark]'" in process.stderr
+    assert message in process.stderr

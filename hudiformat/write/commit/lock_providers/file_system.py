@@ -142,9 +142,9 @@ def file_system_lock(storage: Storage, options: FileLockOptions) -> FileSystemLo
     storage_of_lock = open_storage(options.path) if options.path else storage
     if not storage_of_lock.capabilities.atomic_create:
         raise UnsupportedFeatureError(
-            f"{storage_of_lock.root}: expected a storage that creates files atomically, for "
-            "the lock file, found one that does not; set hoodie.write.lock.filesystem.path to "
-            "a folder on a storage that does",
+            f"{storage_of_lock.root}: expected a storage that creates files atomically, for the lock file, found one "
+            "that does not; install hudiformat[s3], [gcs] or [azure] if it is one of these, or set "
+            "hoodie.write.lock.filesystem.path to a folder on a storage that does",
             feature="file-system lock without atomic create",
         )
     return FileSystemLock(storage_of_lock, "" if options.path else META_FOLDER, options.expire_minutes)
