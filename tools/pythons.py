@@ -18,8 +18,8 @@ from pathlib import Path
 
 from tools.package import ROOT, PackageError, build, check_contents, chosen_interpreters, environment, install, smoke
 
-EXTRAS = "all,demo,testing"
-BESIDES = ("pytest", "pytest-cov", "pytest-xdist", "hudi==0.5.0", "matplotlib", "moto[glue,server]", "s3fs")
+EXTRAS = "all,bench,demo,testing"
+BESIDES = ("pytest", "pytest-cov", "pytest-xdist", "hudi==0.5.0", "moto[glue,server]", "s3fs")
 """What the fast tests import beside the package's extras."""
 
 

@@ -295,7 +295,7 @@ class ArrowStorage:
     def _errors(self, action: str, path: str) -> Iterator[None]:
         if self._credentials_of is not None:
             self._check_credentials(self._credentials_of)
-        with _storage_errors(action, self._name(path)):
+        with _StorageErrors(action, self._name(path)):
             yield
 
     def _check_credentials(self, scheme: str) -> None:
@@ -320,7 +320,7 @@ class ArrowOutputFile:
     def open(self) -> None:
         """Open the stream, if it is not open; on an object store that begins the upload."""
         if self._stream is None:
-            with _storage_errors(self._opening, self._name):
+            with _StorageErrors(self._opening, self._name):
                 self._stream = self._open()
 
     @property
@@ -330,7 +330,7 @@ class ArrowOutputFile:
     def write(self, *parts: bytes | memoryview) -> None:
         stream = self._open_stream("write")
         try:
-            with _storage_errors("write", self._name):
+            with _StorageErrors("write", self._name):
                 for part in parts:
                     view = memoryview(part).cast("B")
                     stream.write(view)
@@ -341,7 +341,7 @@ class ArrowOutputFile:
             raise
 
     def sync(self) -> None:
-        with _storage_errors("sync", self._name):
+        with _StorageErrors("sync", self._name):
             stream = self._open_stream("sync")
             # HDFS: without it a file that is closed is in the memory of the data nodes; a flush does nothing there.
             getattr(stream, "hsync", stream.flush)()
@@ -357,7 +357,7 @@ class ArrowOutputFile:
             return
         try:
             self.open()
-            with _storage_errors("close", self._name):
+            with _StorageErrors("close", self._name):
                 if self._stream is not None:
                     self._stream.close()
                 self._is_closed = True
@@ -382,15 +382,28 @@ class ArrowOutputFile:
             self.abandon()
 
 
-@contextmanager
-def _storage_errors(action: str, name: str) -> Iterator[None]:
-    try:
-        yield
-    except (StorageError, UnsupportedFeatureError):
-        raise
-    except Exception as error:  # file systems of others raise errors of their own
-        said = str(error).partition("\n\tat ")[0]  # without Java's trace, which the cause has
-        raise StorageError(f"cannot {action} {name}: {said}", path=name) from error
+class _StorageErrors:
+    """The block in which errors of a file system become errors of the storage, which name what could not be done.
+
+    It is no generator: from Python 3.12 on, the frames of one keep the error alive, and with it the stream that failed.
+    """
+
+    __slots__ = ("_action", "_name")
+
+    def __init__(self, action: str, name: str) -> None:
+        self._action = action
+        self._name = name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        # File systems of others raise errors of their own.
+        if isinstance(error, Exception) and not isinstance(error, (StorageError, UnsupportedFeatureError)):
+            said = str(error).partition("\n\tat ")[0]  # without Java's trace, which the cause has
+            raise StorageError(f"cannot {self._action} {self._name}: {said}", path=self._name) from error
 
 
 def _file_info(entry: fs.FileInfo) -> FileInfo:

@@ -47,7 +47,7 @@ def test_what_spark_prints_of_it_is_short() -> None:
     with pytest.raises(hf.DataError) as caught, reraise_task_errors():
         raise theirs
     lines = "".join(traceback.format_exception(caught.value)).splitlines()
-    ours = [line for line in lines if "pytest" not in line]
+    ours = [line for line in lines if "pytest" not in line and line.strip(" ~^")]  # Python 3.13 marks calls
     assert len(ours) <= 14
     assert ours[0].endswith("SparkError: PythonException: Job aborted due to stage failure")
     assert 'File "/app/hudiformat/write/file_29.py", line 29' in ours[1]
