@@ -108,6 +108,14 @@ def test_the_oldest_versions_are_those_that_the_project_allows() -> None:
     assert set(re.findall(r'"([\w-]+)>=', required[1])) <= oldest.versions().keys()
 
 
+def test_the_page_about_installing_has_a_row_for_each_extra() -> None:
+    extras = re.search(r"^\[project.optional-dependencies\]\n(.*?)^dev = ", PROJECT, re.MULTILINE | re.DOTALL)
+    assert extras
+    of_users = set(re.findall(r"^(\w+) = \[", extras[1], re.MULTILINE)) - {"demo", "bench", "docs"}
+    page = (package.ROOT / "docs" / "install.md").read_text("utf-8")
+    assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == of_users
+
+
 def test_classifiers_name_the_versions_from_the_first_that_is_allowed() -> None:
     classifiers = re.findall(r"Python :: 3\.(\d+)", PROJECT)
     first = re.search(r'requires-python = ">=3\.(\d+)"', PROJECT)
