@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test long fast conformance lint types format docs package changelog oldest engines pages bench clean java
+.PHONY: help demo test long fast conformance lint types format docs package pythons changelog oldest engines pages bench clean java
 
 BIN := .venv/bin
 CODE := hudiformat tests tools $(wildcard examples/*/*.py benchmarks/*.py benchmarks/*/*.py)
@@ -61,6 +61,9 @@ pages: .venv/.dev ## write the generated pages and pictures of the documentation
 
 package: .venv/.made ## build sdist and wheel into dist, and try the wheel in an empty environment of each Python there is
 	$(BIN)/python -m tools.package --keep dist
+
+pythons: .venv/.made ## try the wheel and run the fast tests with each Python there is, and print what ran
+	$(BIN)/python -m tools.pythons
 
 changelog: .venv/.dev ## show what the next release's entry of the change log says
 	$(BIN)/towncrier build --draft --version next
