@@ -127,6 +127,9 @@ def test_verify_and_create_index_show_bars_in_a_notebook(cell: Cell, tmp_path: P
     assert table.verify() == []
     assert cell.looks[-2:] == ["verifying: 100%", ""]
     cell.looks.clear()
+    table.report()
+    assert cell.looks[-2:] == ["verifying: 100%", ""]
+    cell.looks.clear()
     table.create_index("column_stats", columns="v")
     assert cell.looks[-2:] == ["building column_stats: 100%", ""]
 

@@ -13,12 +13,13 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from hudiformat.errors import StorageError
+from hudiformat.progress import notebook_bar
 from hudiformat.report.facts import TableFacts
 from hudiformat.report.gathering import gather
 from hudiformat.storage.local import LocalStorage
@@ -91,7 +92,7 @@ def report_table(context: TableContext, path: str | os.PathLike[str] | None = No
     Raises:
         StorageError: the file cannot be written, or the table cannot be listed.
     """
-    facts = gather(context, verify=verify)
+    facts = gather(context, verify=verify, bar=partial(notebook_bar, "verifying"))
     if path is not None:
         write_page(page_of(facts), path)
     return report_of(facts, path)
