@@ -37,7 +37,6 @@ STEPS = (
         python="""\
 import hudiformat as hf
 import pandas as pd
-import pyarrow as pa
 
 flights = pd.DataFrame(
     {
@@ -50,7 +49,7 @@ flights = pd.DataFrame(
 table = hf.create_table(
     "flights",
     name="flights",
-    schema=pa.Schema.from_pandas(flights, preserve_index=False),
+    schema=flights,
     record_key="flight",
     ordering="updated",
     partition_by="month",
