@@ -18,10 +18,10 @@ from typing import Any, TypeAlias, cast
 
 from hudiformat.notebook import show_progress
 
-Done: TypeAlias = Callable[[int], None]
+Progress: TypeAlias = Callable[[int], None]
 """A function that is told how much is done, in bytes or in whatever the size is in."""
-Bar: TypeAlias = Callable[[int], AbstractContextManager[Done]]
-"""A function of the size of all there is to do, whose context gives a function for what is done so far."""
+Bar: TypeAlias = Callable[[int], AbstractContextManager[Progress]]
+"""A function of the size of all there is to do; its context gives the function that is told what is done."""
 
 _HIDDEN = 1.0
 """Seconds for which no bar is shown."""
@@ -30,13 +30,13 @@ _BETWEEN = 0.2
 
 
 @contextmanager
-def no_bar(_size: int) -> Iterator[Done]:
+def no_bar(_size: int) -> Iterator[Progress]:
     """Yield a function that shows nothing."""
     yield lambda _: None
 
 
 @contextmanager
-def notebook_bar(title: str, size: int) -> Iterator[Done]:
+def notebook_bar(title: str, size: int) -> Iterator[Progress]:
     """Yield a function that takes what is done of *size*; in a notebook a bar is shown, and goes at the end."""
     display = _display_of_notebook()
     if display is None or size <= 0 or os.environ.get("HUDIFORMAT_PROGRESS") == "0":
@@ -96,12 +96,12 @@ class _Look:
 class BarOfEach:
     """A bar for each of several things that are done one after the other; at the end of the block the last one goes."""
 
-    def __init__(self, bar: Callable[[str, int], AbstractContextManager[Done]], title: str) -> None:
+    def __init__(self, bar: Callable[[str, int], AbstractContextManager[Progress]], title: str) -> None:
         self._bar = bar
         self._title = title
         self._open = ExitStack()
         self._name = ""
-        self._show: Done = lambda _: None
+        self._show: Progress = lambda _: None
 
     def __enter__(self) -> BarOfEach:
         return self

@@ -26,7 +26,7 @@ from hudiformat.file_group.bootstrap.index import encode_bootstrap_index
 from hudiformat.file_group.partition_metadata import encode_partition_metadata, metadata_file_of
 from hudiformat.naming.file_names import join_path
 from hudiformat.naming.instants import METADATA_BOOTSTRAP, next_instant
-from hudiformat.progress import notebook_bar
+from hudiformat.progress import Progress, notebook_bar
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.services.indexing import build_metadata_table
 from hudiformat.storage.folder import FolderStorage
@@ -49,7 +49,7 @@ from hudiformat.timeline.contents import begin_instant, complete_instant
 from hudiformat.timeline.table_config import TableConfig, TableType
 from hudiformat.timeline.timeline import Action
 from hudiformat.write.adopting.files import FoundFiles, find_files
-from hudiformat.write.adopting.skeletons import Adopting, Progress, Skeleton
+from hudiformat.write.adopting.skeletons import Adopting, Skeleton
 
 TABLE_FOLDER = "_hudi"
 """The folder, in that of the Parquet files, which the table gets by default: Spark and Hive read no files of it."""

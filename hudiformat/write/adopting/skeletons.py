@@ -24,6 +24,7 @@ from hudiformat.file_group.base_file.row_groups import NewFile
 from hudiformat.file_group.bootstrap.index import SourceFile
 from hudiformat.naming.file_names import BaseFileName, WriteToken, join_path, new_file_id, new_group_uuid, root_uri
 from hudiformat.naming.instants import METADATA_BOOTSTRAP
+from hudiformat.progress import Progress
 from hudiformat.schema.meta_fields import META_FIELDS, add_meta_columns, meta_schema
 from hudiformat.schema.table_schema import RowKeys
 from hudiformat.storage.closing import FileCloser
@@ -50,9 +51,6 @@ _BATCH_ROWS = 65_536
 _THREADS = 8
 _THREADS_OF_CORES = 2
 _NO_COLUMNS = pa.schema([])
-
-Progress = Callable[[int], None]
-"""A function that takes the bytes of the files that are done."""
 
 _Result = TypeVar("_Result")
 
