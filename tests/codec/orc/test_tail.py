@@ -74,7 +74,7 @@ def test_a_stripe_without_a_time_zone_is_of_utc() -> None:
 
 
 def test_timestamps_in_footers_have_their_range() -> None:
-    found = read(orc_file(times("1969-12-31T23:59:58", "2024-07-01T12:00:00.5")))
+    found = read(orc_file(times("1969-12-31T23:59:58", "2024-07-01T12:00:00.500")))
     assert {-2, 1_719_835_200} <= set(found.timestamp_seconds)
 
 
