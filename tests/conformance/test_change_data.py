@@ -178,6 +178,6 @@ def test_hudi_reads_the_table_of_the_tutorial_as_the_source_has_it(hudi: RealHud
             if "table.compact()" in code:
                 found = hudi.read(names["table"].path)
             exec(code, names)  # noqa: S102 - the page's own code
-    source = names["source"]()
+    source = names["target"]()  # which the page has compared with its database, and closed that
     for rows in (found, hudi.read(names["table"].path)):
         assert [tuple(row.values()) for row in rows.select(list(names["columns"])).sort_by("id").to_pylist()] == source
