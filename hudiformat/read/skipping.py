@@ -70,7 +70,7 @@ class PartitionPruner:
     @cached_property
     def _uses_paths(self) -> bool:
         """Whether the filter uses a column about which paths tell something."""
-        return not self.columns.told.isdisjoint(columns_of(self.filter, self.schema))
+        return not self.columns.bounded_by_path.isdisjoint(columns_of(self.filter, self.schema))
 
     @cached_property
     def _made(self) -> dict[str, frozenset[str]]:

@@ -60,7 +60,7 @@ class PartitionColumns:
         return frozenset(self.fields) if self.dropped else frozenset(self.fields) - self.timed
 
     @property
-    def told(self) -> frozenset[str]:
+    def bounded_by_path(self) -> frozenset[str]:
         """The columns about whose values a path can tell something."""
         return self.from_path if self.times is None else self.from_path | self.timed
 
@@ -101,7 +101,7 @@ class PartitionColumns:
             return []
         by_field = []
         for name, folder in zip(self.fields, folders, strict=True):
-            if name in self.told and name in shown:
+            if name in self.bounded_by_path and name in shown:
                 of_field = self._times_of if name in self.timed and not self.dropped else _cases
                 found = of_field(schema.field(name), self._spellings(folder))
                 if found:

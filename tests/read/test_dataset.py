@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -41,7 +40,7 @@ def table(tmp_path: Path) -> Iterator[Asked]:
 
 def test_duckdb_pushes_columns_and_filters_down(table: Asked) -> None:
     connection = duckdb.connect()
-    relation = table.to_duckdb(connection)
+    relation = connection.from_arrow(table.dataset())
     Asked.asked.clear()
     assert relation.filter("p = 'y' and v > 2").project("k, ts").fetchall() == [("c", 2)]
     [(columns, condition)] = Asked.asked
@@ -50,18 +49,6 @@ def test_duckdb_pushes_columns_and_filters_down(table: Asked) -> None:
     assert relation.aggregate("count(*)").fetchall() == [(3,)]
     things = table.dataset()
     assert connection.register("things", things).execute("select max(v) from things").fetchone() == (3,)
-
-
-def test_polars_pushes_projections_predicates_and_limits_down(table: Asked) -> None:
-    lazy = table.lazy()
-    Asked.asked.clear()
-    found = lazy.filter((pl.col("p") == "y") & (pl.col("v") > 2)).select("k", "ts").collect()
-    assert found.rows() == [("c", 2)]
-    [(columns, condition)] = Asked.asked
-    assert columns is not None
-    assert set(columns) <= {"k", "ts", "p", "v"}
-    assert isinstance(condition, pc.Expression)
-    assert lazy.select("k").head(2).collect().height == 2
 
 
 def test_a_dataset_is_of_now_or_of_a_moment(table: Asked) -> None:
