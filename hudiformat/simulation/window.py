@@ -77,10 +77,10 @@ class Window:
             self._estimated = self._base + (self._logs * board.sizing.log_ratio).astype(np.int64)
             self._after = self._base
         else:
-            self._base = np.where(is_target, fixed + row.of_base(rows + self._before), 0)
-            self._after = np.where(is_target, fixed + row.of_base(rows + self._before + self.rows), 0)
+            sizes = np.where(is_target, fixed + row.of_base(rows + self._counted), 0)
+            self._base, self._after = sizes[:, :-1], sizes[:, 1:]
             self._estimated = self._base
-        self._records = rows + self._before + self.rows + _column(groups["given"], at)
+        self._records = self._counted[:, 1:] + (rows + _column(groups["given"], at))
 
     # What each commit writes.
 
@@ -128,10 +128,11 @@ class Window:
         if board.settings.has_buckets:
             own = board.updates.rates.in_bucket(self._target)[:, None]
             return np.where(self._has_target[:, None], expected(rows / self._buckets() + own), 0)
-        idle = np.zeros_like(rows)
-        if board.kind is Kind.COW and len(board.updates.rates.share):
-            idle = idle + np.where(self._has_target, board.updates.rates.share[np.maximum(self._target, 0)], 0)[:, None]
-        return np.where(rows > 0, np.where(self._has_target[:, None], 1 << HITS, 0), idle)
+        certain = np.where(self._has_target, 1 << HITS, 0)[:, None]
+        if board.kind is not Kind.COW or not len(board.updates.rates.share):
+            return certain * (rows > 0)
+        idle = np.where(self._has_target, board.updates.rates.share[np.maximum(self._target, 0)], 0)[:, None]
+        return np.where(rows > 0, certain, idle)
 
     def _opened(self, columns: slice) -> tuple[Numbers, Numbers]:
         """Return the bytes and rows of the file groups that each commit opens, if it opens some without any rule."""
