@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from hudiformat.api.packages import import_package
 from hudiformat.conditions.polars_predicates import implied_by_predicate
-from hudiformat.read.plain_files import ChangedFile, DividedSnapshot, divide_plain
+from hudiformat.read.plain_files import POSITION, ChangedFile, DividedSnapshot, divide_plain
 from hudiformat.read.plan import TableSnapshot
 from hudiformat.read.scan import Batches
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 _MOST_BYTES = 1 << 30
 """Of a table with more bytes Polars does not read a column of all files to find few rows."""
-_POSITION = "position in the file"
-"""No column has this name: it has spaces, which Avro does not allow."""
 
 
 # By its statistics Polars leaves out row groups with matching rows: for i + 1 > 1 in 32 bits, one with the values 1 and
@@ -176,9 +174,9 @@ def _scan_without(file: ChangedFile) -> pl.LazyFrame:
     """Scan a file without the rows that log files replace."""
     import polars as pl  # noqa: PLC0415 - only for those who have it
 
-    rows = pl.scan_parquet(file.path, row_index_name=_POSITION, **_AS_STORED)
+    rows = pl.scan_parquet(file.path, row_index_name=POSITION, **_AS_STORED)
     gone = pl.Series(file.positions, dtype=pl.get_index_type())
-    return rows.filter(~pl.col(_POSITION).is_in(gone.implode())).drop(_POSITION)
+    return rows.filter(~pl.col(POSITION).is_in(gone.implode())).drop(POSITION)
 
 
 def _polars_schema(schema: pa.Schema) -> Any:

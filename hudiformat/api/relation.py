@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudiformat.read.dataset import TableDataset
-from hudiformat.read.plain_files import FEW_FILES, ChangedFile, DividedSnapshot
+from hudiformat.read.plain_files import FEW_FILES, POSITION, ChangedFile, DividedSnapshot
 from hudiformat.read.plan import TableSnapshot, explain_snapshot
 from hudiformat.read.scan import Scan
 
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     import duckdb
 
     from hudiformat.conditions.filters import Filter
-
-_POSITION = "position in the file"
-"""No column has this name: it has spaces, which Avro does not allow."""
 
 
 def relation_of(snapshot: TableSnapshot, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
@@ -51,8 +48,8 @@ def _scan_without(
 ) -> duckdb.DuckDBPyRelation:
     """Return the *columns* of a file without the rows that log files replace."""
     rows = connection.read_parquet(file.path, hive_partitioning=False, file_row_number=True)
-    gone = connection.from_arrow(pa.table({_POSITION: pa.array(file.positions, pa.int64())}))
-    left = rows.join(gone, f'file_row_number = "{_POSITION}"', how="anti")
+    gone = connection.from_arrow(pa.table({POSITION: pa.array(file.positions, pa.int64())}))
+    left = rows.join(gone, f'file_row_number = "{POSITION}"', how="anti")
     return left.project(", ".join(f'"{name}"' for name in columns))
 
 

@@ -30,6 +30,8 @@ from hudiformat.storage.protocol import Storage
 FEW_FILES = 32
 _LEAST_BYTES = 1 << 20
 """More files than few are handed over if they have so many bytes on average."""
+POSITION = "position in the file"
+"""The name of a column of row numbers, beside those of a table: it has spaces, which Avro does not allow."""
 _GLOB = frozenset("*?[]{}\\")
 
 
@@ -39,8 +41,8 @@ class DividedSnapshot:
 
     Parquet files on this machine, given by their absolute paths, which another reader scans: all rows of the files
     ``whole``, and of the files ``changed`` those without the positions that log files replace.  :meth:`batches` yields
-    the other rows.  The files have all columns of the table, with their types.  Their writers leave NaN out of no
-    bound, so that a reader may skip row groups by its own order of numbers.
+    the other rows.  The files have all columns of the table, with their types.  The bounds in their footers cover NaN,
+    so that a reader may skip row groups by its own order of numbers.
     """
 
     snapshot: TableSnapshot
