@@ -21,7 +21,22 @@ import pyarrow.parquet as pq
 
 import hudiformat as hf
 from benchmarks import pipeline_job
-from benchmarks.pipeline_job import FEW, FIRST, INSERT, QUERIES, ROWS, SMALL, SPREAD, TABLES, UPSERT
+from benchmarks.pipeline_job import (
+    CHANGE_MANY,
+    FEW,
+    FIRST,
+    INSERT,
+    INTO_MANY,
+    MANY,
+    MANY_FEW,
+    QUERIES,
+    ROWS,
+    SMALL,
+    SPREAD,
+    SUM_MANY,
+    TABLES,
+    UPSERT,
+)
 from benchmarks.spark_tables import run_here
 from tests.conformance.hudi import NoHudiError, RealHudi
 
@@ -32,19 +47,21 @@ ENGINES = {
     "parquet": "Parquet",
 }
 _PARTITIONS, _FILES, _LONGEST = 10, 8, 3_600
+_MANY, _EACH = 500, 20
+"""Partitions of the table that has many, and the rows of each."""
 
 Found = dict[str, dict[str, Any]]
 
 
-def rows_of(numbers: Sequence[int]) -> pa.Table:
-    """Rows of ten columns, by their numbers."""
+def rows_of(numbers: Sequence[int], partitions: int = _PARTITIONS) -> pa.Table:
+    """Rows of ten columns, by their numbers, in so many *partitions*."""
     ids, random = np.asarray(numbers), np.random.default_rng(1)
     texts = ids.astype(str)
     return pa.table(
         {
             "id": np.char.add("k", np.char.zfill(texts, 9)),
             "ts": ids.astype(np.int64),
-            "p": np.char.add("p", (ids % _PARTITIONS).astype(str)),
+            "p": np.char.add("p", (ids % partitions).astype(str)),
             "small": (ids % 1000).astype(np.int32),
             "large": ids.astype(np.int64) * 7,
             "first": random.random(len(ids)),
@@ -57,10 +74,12 @@ def rows_of(numbers: Sequence[int]) -> pa.Table:
 
 
 def prepare(folder: Path, count: int) -> None:
-    """The rows, a fiftieth of them, and the tables that are read."""
+    """The rows, a fiftieth of them, those of many partitions, and the tables that are read."""
     rows = rows_of(range(count))
     pq.write_table(rows, folder / ROWS, row_group_size=-(-count // _FILES), store_schema=False)
     pq.write_table(rows_of(range(1, count, 50)), folder / FEW, store_schema=False)
+    pq.write_table(rows_of(range(_MANY * _EACH), _MANY), folder / MANY, store_schema=False)
+    pq.write_table(rows_of(range(1, _MANY * _EACH, 99), _MANY), folder / MANY_FEW, store_schema=False)
     for path in TABLES.values():
         table = hf.create_table(
             folder / path,
@@ -104,7 +123,7 @@ def tables(found: dict[str, Found]) -> str:
     lines = ["Seconds (jobs; tasks that wrote; most memory)", "", f"| write | {head} |", rule]
     lines += [
         f"| {name} | " + " | ".join(_write(found[engine].get(name)) for engine in engines) + " |"
-        for name in (FIRST, INSERT, UPSERT, SMALL, SPREAD)
+        for name in (FIRST, INSERT, UPSERT, SMALL, SPREAD, INTO_MANY, CHANGE_MANY, SUM_MANY)
     ]
     lines += ["", "Seconds", "", f"| read | {head} |", rule]
     for table in TABLES:

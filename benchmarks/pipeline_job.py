@@ -25,7 +25,8 @@ from benchmarks.spark_job import CORES, SETTINGS, Peak
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-ROWS, FEW, TABLES = "rows.parquet", "few.parquet", {"copy-on-write": "cow", "a tenth with log files": "mor"}
+ROWS, FEW, MANY, MANY_FEW = "rows.parquet", "few.parquet", "many.parquet", "many-few.parquet"
+TABLES = {"copy-on-write": "cow", "a tenth with log files": "mor"}
 KEYS = {
     "hoodie.table.name": "rows",
     "hoodie.datasource.write.recordkey.field": "id",
@@ -43,6 +44,8 @@ BUCKETED = {
 """Instead of the same of KEYS: 512 file groups."""
 SMALL, FIRST, INSERT, UPSERT = "upsert of 20,000 rows", "first load by upsert", "insert", "upsert of all rows"
 SPREAD = "upsert of 20,000 rows into 512 buckets"
+INTO_MANY, CHANGE_MANY, SUM_MANY = "insert into 500 partitions", "upsert of 1 % of them", "count and sum of them"
+"""20 rows in each partition; the table is merge-on-read."""
 READS = 3
 """Rounds of reads for each of writes."""
 QUERIES: dict[str, tuple[str | None, list[str] | None]] = {
@@ -159,6 +162,17 @@ class Job:
         self.measure(SMALL, bool, lambda: write(few, path, "upsert"))
         empty()
         self.measure(SPREAD, bool, lambda: write(few, path, "upsert", KEYS | BUCKETED))
+        self._many(empty)
+
+    def _many(self, empty: Callable[[], object]) -> None:
+        """A table with many small partitions: it is filled, changed and read."""
+        rows, few = (self._spark.read.parquet(str(self._folder / name)) for name in (MANY, MANY_FEW))
+        by, path = writer_of(self._engine), str(self._target)
+        read = reader_of(self._engine, self._spark)
+        keys = KEYS | {"hoodie.datasource.write.table.type": "MERGE_ON_READ"}
+        self.measure(INTO_MANY, empty, lambda: by(rows, path, "insert", keys))
+        self.measure(CHANGE_MANY, bool, lambda: by(few, path, "upsert", keys))
+        self.measure(SUM_MANY, bool, lambda: read(path, None, ["large"]).selectExpr("count(1)", "sum(large)").first())
 
     def reads(self) -> None:
         """The queries, of both tables."""
