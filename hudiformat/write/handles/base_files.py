@@ -228,8 +228,26 @@ class RollingBaseFiles:
         )
 
 
-_ROWS_AT_ONCE = 65_536
-"""Rows that get their meta fields together."""
+_ROWS_AT_ONCE, _BYTES_AT_ONCE = 65_536, 8 * 1024 * 1024
+"""Rows that get their meta fields together; parts of fewer rows are joined for it, up to so many bytes."""
+
+
+def _shares(parts: Sequence[tuple[LocatedRows, int]]) -> Iterator[list[tuple[LocatedRows, int]]]:
+    """Yield *parts*, those whose rows get their meta fields together as one list.
+
+    A write into a hundred partitions has a hundred parts of each of its batches: a call for each column of each part
+    would take longer than writing its rows.
+    """
+    share: list[tuple[LocatedRows, int]] = []
+    count = size = 0
+    for part, first in parts:
+        if share and (count + len(part) > _ROWS_AT_ONCE or size + part.nbytes > _BYTES_AT_ONCE):
+            yield share
+            share, count, size = [], 0, 0
+        share.append((part, first))
+        count, size = count + len(part), size + part.nbytes
+    if share:
+        yield share
 
 
 class CreateHandle:
@@ -280,16 +298,22 @@ class CreateHandle:
 
     def _write_waiting(self) -> None:
         waiting, self._waiting, self._waiting_bytes, self._is_open = self._waiting, [], 0, True
-        for rows, first_counter in waiting:
-            for start in range(0, len(rows), _ROWS_AT_ONCE):
-                self._files.write(self._add_meta_fields(rows.slice(start, _ROWS_AT_ONCE), first_counter + start))
+        for parts in _shares(waiting):
+            rows = pa.concat_batches([part.rows for part, _ in parts])
+            keys = pa.concat_arrays([part.keys for part, _ in parts])
+            counters = pa.array(np.concatenate([np.arange(first, first + len(part)) for part, first in parts]))
+            for start in range(0, len(keys), _ROWS_AT_ONCE):
+                chosen = start, _ROWS_AT_ONCE
+                self._files.write(
+                    self._add_meta_fields(rows.slice(*chosen), keys.slice(*chosen), counters.slice(*chosen))
+                )
 
-    def _add_meta_fields(self, rows: LocatedRows, first_counter: int) -> pa.Table:
+    def _add_meta_fields(self, rows: pa.RecordBatch, keys: pa.Array, counters: pa.Array) -> pa.Table:
         """Return *rows* with all meta fields except the file's name."""
         stored = add_origin(
-            rows.rows,
-            rows.keys,
-            pa.array(np.arange(first_counter, first_counter + len(rows))),
+            rows,
+            keys,
+            counters,
             instant=self._plan.instant,
             partition_path=self._target.partition_path,
             task_partition=self._target.token.partition,

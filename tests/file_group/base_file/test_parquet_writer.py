@@ -95,6 +95,7 @@ def test_columns_of_distinct_values_have_no_dictionary() -> None:
         "number": pa.array(range(count)),
         "hole": pa.array([None, *range(count - 1)]),
         "word": pa.array(["x", "y"] * (count // 2)),
+        "later": pa.array([*range(count - 100), *[0] * 100]),
         "pair": pa.array([{"a": i, "b": "x"} for i in range(count)]),
         "list": pa.array([[i] for i in range(count)]),
     }

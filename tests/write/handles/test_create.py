@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from hudiformat import Table
+from hudiformat.schema.meta_fields import add_origin
 from hudiformat.timeline.commit_metadata import WriteStat
 from tests.tables import SCHEMA, new_table
 from tests.write.support import keyed
@@ -72,3 +74,21 @@ def test_a_size_is_first_looked_at_after_a_hundred_rows(tmp_path: Path) -> None:
     """As in Hudi: so few rows do not tell how many fit."""
     table = new_table(tmp_path / "t", options={**SPLIT, "hoodie.parquet.max.file.size": "1"})
     assert [stat.num_writes for stat in table.insert(keyed(0, 250)).stats] == [100, 100, 50]
+
+
+def test_the_parts_of_a_group_get_their_meta_fields_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A write into several partitions has parts of each batch: a call for each would take longer than writing them."""
+    calls: list[int] = []
+
+    def counted(rows: pa.RecordBatch, *given: pa.Array, **named: Any) -> pa.RecordBatch:
+        calls.append(rows.num_rows)
+        return add_origin(rows, *given, **named)
+
+    monkeypatch.setattr("hudiformat.write.handles.base_files.add_origin", counted)
+    table = new_table(tmp_path / "t")
+    data = keyed(0, 210_000)
+    paths = pa.array([f"p{number % 20}" for number in range(data.num_rows)])
+    table.insert(data.set_column(data.schema.get_field_index("p"), "p", paths))
+    assert calls == [data.num_rows // 20] * 20
+    numbers = table.snapshot(columns=["_hoodie_commit_seqno"])[0].to_pylist()
+    assert sorted(int(number.rpartition("_")[2]) for number in numbers) == list(range(1, data.num_rows + 1))
