@@ -87,6 +87,16 @@ class PartitionPruner:
         """Return those of *paths* whose partitions can have rows for which the filter is true."""
         if not self._uses_paths:
             return list(paths)
+        if new := [path for path in paths if path not in self._decided]:
+            self._decided.update(dict.fromkeys(new, False) | dict.fromkeys(self._find_holding(new), True))
+        return [path for path in paths if self._decided[path]]
+
+    @cached_property
+    def _decided(self) -> dict[str, bool]:
+        """What has been decided: a query asks of each path before it is listed, and again of those of the commits."""
+        return {}
+
+    def _find_holding(self, paths: Sequence[str]) -> list[str]:
         paths = [path for path in paths if self.columns.may_be_made_of(path, self._made)]
         cases = [self.columns.cases(path, self.schema) for path in paths]
         flags = iter(can_match(self.filter, self.schema, [case for one in cases for case in one]))

@@ -105,12 +105,14 @@ class Parsed:
         """The cache of the metadata table."""
         return Parsed()
 
-    def keep(self, instant: Instant, metadata: CommitMetadata) -> None:
-        """Cache the content of a completed commit, unless it names many files."""
-        if instant.is_completed and len(metadata.write_stats) <= _MOST_STATS:
-            self.commits[instant] = metadata
-            while len(self.commits) > _MOST_COMMITS:
-                del self.commits[next(iter(self.commits))]
+    def keep(self, instant: Instant, metadata: CommitMetadata) -> bool:
+        """Cache the content of a completed commit, unless it names many files; return whether it is cached."""
+        if not instant.is_completed or len(metadata.write_stats) > _MOST_STATS:
+            return False
+        self.commits[instant] = metadata
+        while len(self.commits) > _MOST_COMMITS:
+            del self.commits[next(iter(self.commits))]
+        return True
 
     def __reduce__(self) -> tuple[type[Parsed], tuple[()]]:
         return Parsed, ()
@@ -214,6 +216,7 @@ class TableState:
     timeline: Timeline
     _contents: dict[Instant, Content | None] = field(default_factory=dict)
     _listed: dict[str, list[FileInfo]] = field(default_factory=dict)
+    _large: dict[Instant, CommitMetadata] = field(default_factory=dict)  # the last one that names many files
     under_the_lock: dict[str, TableState] = field(default_factory=dict)
     """The state of the metadata table by its folder, read together with this one by the writer that holds the lock."""
     read_at: float = field(default_factory=time.monotonic)
@@ -275,14 +278,20 @@ class TableState:
     def metadata(self, instant: Instant) -> CommitMetadata:
         """Return the content of a commit, delta commit or replace commit, which is read only once.
 
+        Of commits with very many files only the last one is kept, for as long as this state: a query asks for the
+        newest one four times.
+
         Raises:
             CorruptTableError: the file is damaged.
             StorageError: the file does not exist, or no longer.
         """
-        known = self.context.parsed.commits.get(instant)
+        known = self.context.parsed.commits.get(instant) or self._large.get(instant)
         if known is None:
             known = read_metadata(self.storage, self.config, instant)
-            self.context.parsed.keep(instant, known)
+            if not self.context.parsed.keep(instant, known) and instant.is_completed:
+                for other in tuple(self._large):
+                    self._large.pop(other, None)
+                self._large[instant] = known
         return known
 
     def commits(self, writes: Sequence[Instant]) -> list[CommitMetadata]:

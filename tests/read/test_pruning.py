@@ -6,6 +6,7 @@ import datetime as dt
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,7 +15,7 @@ import pytest
 
 from hudiformat import SchemaError, Table, open_table
 from hudiformat.conditions.filters import as_filter
-from hudiformat.file_group.base_file.filters import FileFilter
+from hudiformat.file_group.base_file.filters import FileFilter, can_match
 from hudiformat.file_group.base_file.read import read_base_file
 from hudiformat.file_group.key_filter import plain_comparisons
 from hudiformat.read.skipping import PartitionPruner
@@ -51,6 +52,21 @@ def test_partitions_in_which_a_filter_can_be_true(filter_: pc.Expression, left: 
     assert tuple(path for path in PATHS if pruner.may_hold(path)) == left
     assert tuple(pruner.holding(PATHS)) == left
     assert pruner.may_hold("no/such/depth"), "it tells nothing"
+
+
+def test_what_a_path_tells_is_decided_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def counted(*given: Any) -> list[bool]:
+        asked.append(len(given[2]))
+        return can_match(*given)
+
+    monkeypatch.setattr("hudiformat.read.skipping.can_match", counted)
+    pruner = PartitionPruner(columns(), SHOWN, P == "a")
+    assert pruner.holding(PATHS[:3]) == [*PATHS[:2]]
+    assert pruner.holding(PATHS) == [*PATHS[:2]]
+    assert pruner.holding(PATHS[::-1]) == [*PATHS[1::-1]]
+    assert len(asked) == 2, "once for the first three, once for the others"
 
 
 def test_only_a_whole_path_without_slashes_in_values_can_be_left_out_unseen() -> None:

@@ -206,6 +206,31 @@ def test_commits_of_few_files_are_kept_and_the_oldest_go_first() -> None:
     assert list(parsed.commits) == instants[-64:]
 
 
+def test_a_query_reads_a_commit_of_many_files_once(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No table object keeps it, but the state of one query does, which asks for the newest one several times."""
+    monkeypatch.setattr("hudiformat.table.state._MOST_STATS", 1)
+    table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
+    table.insert(rows(("c", 1, "x", 1), ("d", 1, "y", 1)))
+    found, storage = recorded(table)
+    assert found.snapshot(filter=[("p", "=", "x")]).num_rows == 2
+    assert found._context.parsed.commits == {}
+    first, second = (found._context.state().timeline.completed_writes[place].file_name for place in (0, 1))
+    read = [request.path.rpartition("/")[2] for request in storage.requests if request.kind == "read"]
+    assert (read.count(first), read.count(second)) == (0, 1)
+
+
+def test_of_commits_of_many_files_a_state_keeps_one(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hudiformat.table.state._MOST_STATS", 0)
+    for key in ("a", "b"):
+        table.insert(rows((key, 1, "x", 1)))
+    state = table._context.state()
+    first, second = state.timeline.completed_writes
+    before = state.metadata(first)
+    assert state.metadata(first) is before
+    assert state.metadata(second) is state.metadata(second)
+    assert state.metadata(first) is not before
+
+
 def test_a_clock_is_the_machines_in_the_zone_of_the_table() -> None:
     utc, local = (pickle.loads(pickle.dumps(TableClock(zone))) for zone in (TimelineZone.UTC, TimelineZone.LOCAL))
     now = datetime.now(timezone.utc).replace(tzinfo=None)

@@ -205,11 +205,12 @@ class _WithCommit(Parsed):
         self._own = done, metadata
         self.commits[done] = metadata
 
-    def keep(self, instant: Instant, metadata: CommitMetadata) -> None:
+    def keep(self, instant: Instant, metadata: CommitMetadata) -> bool:
         """Cache the content of another commit."""
-        super().keep(instant, metadata)
+        is_kept = super().keep(instant, metadata)
         done, own = self._own
         self.commits[done] = own
+        return is_kept
 
 
 def _listed_by_folders(state: TableState, parsed: Parsed | None = None) -> TableState:
