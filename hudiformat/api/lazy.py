@@ -67,7 +67,7 @@ class SnapshotRows:
 
 @dataclass(frozen=True)
 class _OtherRows:
-    """The rows of a divided snapshot that are not in files; see :class:`DividedRows`."""
+    """The batches of a divided snapshot; see :class:`DividedRows`."""
 
     divided: DividedSnapshot
 
@@ -83,8 +83,8 @@ def lazy_frame(snapshot: TableSnapshot, *, most_bytes: int = _MOST_BYTES) -> pl.
     """Return a lazy frame of the rows of *snapshot*.
 
     Polars itself scans Parquet files on this machine: it plans joins by their footers.  Rows that log files replace are
-    left out by their positions, and come from the log files.  Of a table with partitions, or with more than
-    *most_bytes*, Polars gets the files that a query needs, when the query runs.
+    left out by their positions, and come from the log files, which are decoded once.  Of a table with partitions, or
+    with more than *most_bytes*, Polars gets the files that a query needs, when the query runs.
 
     Raises:
         UnsupportedFeatureError: Polars is not installed, or is older than 1.28.
@@ -100,7 +100,9 @@ def lazy_frame(snapshot: TableSnapshot, *, most_bytes: int = _MOST_BYTES) -> pl.
         divided = DividedSnapshot(snapshot, whole=(), others=snapshot.slices)
     frames = [_scan(divided.whole)] if divided.whole else []
     frames += [_scan_without(one) for one in divided.changed]
-    if not frames or not divided.is_all_files:
+    if divided.kept:
+        frames.append(polars.DataFrame(divided.kept).lazy())
+    if not frames or divided.has_batches:
         frames.append(frame_of(_OtherRows(divided)))
     found: pl.LazyFrame = polars.concat(frames)
     return found

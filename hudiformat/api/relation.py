@@ -26,7 +26,7 @@ def relation_of(snapshot: TableSnapshot, connection: duckdb.DuckDBPyConnection) 
     DuckDB itself scans Parquet files on this machine that have the rows as they are, unless the table has partitions
     with many files: filters rule these out here, before a file is opened.
 
-    Rows that log files replace are left out by their positions, and come from the log files.
+    Rows that log files replace are left out by their positions, and come from the log files, which are decoded once.
 
     Source: duckdb.DuckDBPyConnection.read_parquet, duckdb.DuckDBPyConnection.from_arrow.
     """
@@ -38,7 +38,9 @@ def relation_of(snapshot: TableSnapshot, connection: duckdb.DuckDBPyConnection) 
     parts += [_scan_without(one, connection, undivided.columns) for one in divided.changed]
     if not parts or any((one.columns, one.types) != (undivided.columns, undivided.types) for one in parts):
         return undivided
-    if not divided.is_all_files:
+    if divided.kept:
+        parts.append(connection.from_arrow(divided.kept))
+    if divided.has_batches:
         parts.append(connection.from_arrow(TableDataset(DividedTable(divided))))
     return reduce(lambda left, right: left.union(right), parts)
 
@@ -55,7 +57,7 @@ def _scan_without(
 
 @dataclass(frozen=True)
 class DividedTable:
-    """The rows of a divided snapshot that are not in files, as the table of a dataset.
+    """The batches of a divided snapshot, as the table of a dataset.
 
     See :class:`hudiformat.read.dataset.ScannableTable`.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -33,6 +33,10 @@ _LEAST_BYTES = 1 << 20
 POSITION = "position in the file"
 """The name of a column of row numbers, beside those of a table: it has spaces, which Avro does not allow."""
 _GLOB = frozenset("*?[]{}\\")
+MOST_KEPT = 1 << 27
+"""Bytes of rows of log files that are kept with a snapshot."""
+_MOST_COLUMNS = 128
+"""Decoding more columns takes longer than most queries, which read few of them."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +44,19 @@ class DividedSnapshot:
     """The rows of a snapshot, divided by who reads them.
 
     Parquet files on this machine, given by their absolute paths, which another reader scans: all rows of the files
-    ``whole``, and of the files ``changed`` those without the positions that log files replace.  :meth:`batches` yields
-    the other rows.  The files have all columns of the table, with their types.  The bounds in their footers cover NaN,
-    so that a reader may skip row groups by its own order of numbers.
+    ``whole``, and of the files ``changed`` those without the positions that log files replace.  The files have all
+    columns of the table, with their types.  The bounds in their footers cover NaN, so that a reader may skip row groups
+    by its own order of numbers.
+
+    ``kept`` are the rows that log files put in place of those, decoded once for all queries of the snapshot; None if
+    they are too many to be kept.  :meth:`batches` yields the rows that are neither in files nor kept.
     """
 
     snapshot: TableSnapshot
     whole: Sequence[str]
     changed: Sequence[ChangedFile] = ()
     others: Sequence[FileSlice] = ()
+    kept: pa.Table | None = None
 
     @classmethod
     def of(cls, snapshot: TableSnapshot) -> DividedSnapshot:
@@ -61,21 +69,21 @@ class DividedSnapshot:
         plan, storage = snapshot.plan(), snapshot.state.storage
         paths, others = divide_plain(plan, storage)
         merged = [one for one in others if one.base_file is not None and one.log_files]
-        changed = [] if len(merged) > FEW_FILES else list(_changed_files(plan, storage, merged))
-        known = {one.file_slice for one in changed}
-        return cls(snapshot, paths, changed, [one for one in others if one not in known])
+        found = _Changes() if len(merged) > FEW_FILES else _find_changes(plan, storage, merged)
+        known = {one.file_slice for one in found.files}
+        return cls(snapshot, paths, found.files, [one for one in others if one not in known], found.rows)
 
     @property
-    def is_all_files(self) -> bool:
-        """Whether all rows are in the files."""
-        return not self.changed and not self.others
+    def has_batches(self) -> bool:
+        """Whether some rows are neither in the files nor kept."""
+        return bool(self.others) or (bool(self.changed) and self.kept is None)
 
     def batches(self, columns: Sequence[str] | None, filter: Filter | None) -> Batches:
-        """Yield the *columns* of the rows that are not in the files, and for which *filter* is true."""
+        """Yield the *columns* of the rows that are neither in the files nor kept, and for which *filter* is true."""
         storage, plan = self.snapshot.state.storage, replace(self.snapshot, slices=self.others).plan(columns, filter)
         names = plan.query.schema.names
         logs = replace(plan.query, columns=names or [plan.query.reader.column_to_count]).prepare()
-        for one in self.changed:
+        for one in self.changed if self.kept is None else ():
             found = logs.replaced_rows(storage, one.file_slice)
             assert found is not None  # noqa: S101 - it was known when the snapshot was divided
             for rows in found.batches:
@@ -115,16 +123,33 @@ def divide_plain(plan: SlicePlan, storage: Storage) -> tuple[list[str], list[Fil
     return paths, others
 
 
-def _changed_files(plan: SlicePlan, storage: Storage, slices: Sequence[FileSlice]) -> Iterator[ChangedFile]:
-    reader = plan.query.reader
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """Files some of whose rows are replaced by log files, and the rows in their place; no rows if they are too many."""
+
+    files: Sequence[ChangedFile] = ()
+    rows: pa.Table | None = None
+
+
+def _find_changes(plan: SlicePlan, storage: Storage, slices: Sequence[FileSlice]) -> _Changes:
+    reader, shown = plan.query.reader, plan.query.schema
     if not _may_be_handed_over(plan, storage):
-        return
-    logs = replace(plan.query, columns=[reader.column_to_count]).prepare()
+        return _Changes()
+    keeps = sum(one.log_bytes for one in slices) <= MOST_KEPT and len(shown) <= _MOST_COLUMNS
+    logs = (plan.query if keeps else replace(plan.query, columns=[reader.column_to_count])).prepare()
+    files: list[ChangedFile] = []
+    rows: list[pa.RecordBatch] = []
     for one in slices:
-        path = _path_as_shown(reader, storage, one, plan.query.schema)
+        path = _path_as_shown(reader, storage, one, shown)
         found = None if path is None else logs.replaced_rows(storage, one)
-        if path is not None and found is not None:
-            yield ChangedFile(path, found.positions, one)
+        if path is None or found is None:
+            continue
+        files.append(ChangedFile(path, found.positions, one))
+        rows += found.batches if keeps else ()
+        if keeps and sum(batch.nbytes for batch in rows) > MOST_KEPT:
+            keeps, rows = False, []
+            logs = replace(plan.query, columns=[reader.column_to_count]).prepare()
+    return _Changes(files, pa.Table.from_batches(rows, shown) if keeps else None)
 
 
 def _may_be_handed_over(plan: SlicePlan, storage: Storage) -> bool:

@@ -15,6 +15,7 @@ import hudiformat as hf
 from hudiformat.api.lazy import lazy_frame
 from hudiformat.api.reading import context_of
 from hudiformat.duckdb.queries import rows_of
+from hudiformat.read import plain_files
 from hudiformat.read.plain_files import DividedSnapshot
 from hudiformat.read.plan import take_snapshot
 from tests.effort import sample
@@ -72,9 +73,56 @@ def test_rows_that_log_files_replace_are_left_out_of_the_file(tmp_path: Path) ->
     found = divided(table)
     [changed] = found.changed
     assert (changed.positions.tolist(), found.whole, found.others) == ([1, 2], [], [])
-    assert [rows["k"].to_pylist() for rows in found.batches(["k"], None) if rows.num_rows] == [["b"]]
+    assert (keys_of(found), list(found.batches(["k"], None))) == ([["b"]], [])
     check_engines(table)
     assert table.lazy().filter(pl.col("v") >= 10).select("k").collect()["k"].to_list() == ["b"]
+
+
+def keys_of(found: DividedSnapshot) -> list[list[str]]:
+    kept = pa.table({"k": []}) if found.kept is None else found.kept
+    return [batch["k"].to_pylist() for batch in kept.to_batches() if batch.num_rows]
+
+
+def table_with_logs(path: Path) -> hf.Table:
+    """Return a table of two file groups with 200 rows each; log files replace every second row, and delete one."""
+    names = [f"n{number}" for number in range(60)]
+    schema = pa.schema([("k", pa.string()), ("p", pa.string()), *((name, pa.int64()) for name in names)])
+    table = hf.create_table(path, name="t", schema=schema, record_key="k", partition_by="p", table_type="MERGE_ON_READ")
+
+    def made(keys: range, value: int) -> pa.Table:
+        texts, partitions = [f"k{key:03}" for key in keys], [f"p{key % 4 // 2}" for key in keys]
+        return pa.table({"k": texts, "p": partitions, **{name: [value] * len(keys) for name in names}}, schema)
+
+    table.insert(made(range(400), 1))
+    table.upsert(made(range(0, 400, 2), 2))
+    table.delete(made(range(1, 2), 1).select(["k", "p"]))
+    return table
+
+
+def test_log_files_are_decoded_once_for_all_queries(tmp_path: Path) -> None:
+    table = table_with_logs(tmp_path / "t")
+    expected = table.to_polars().sort("k")
+    relation, found = table.to_duckdb(duckdb.connect()), divided(table)
+    assert (len(found.changed), found.has_batches) == (2, False)
+    for path in (tmp_path / "t").rglob(".*.log.*"):
+        path.unlink()
+    for columns in (["k"], ["k", "n7"], expected.columns):
+        asked = relation.project(", ".join(columns)).order("k")
+        assert pl.DataFrame(asked.to_arrow_table()).equals(expected.select(columns))
+
+
+@pytest.mark.parametrize("limits", [{"MOST_KEPT": 0}, {"MOST_KEPT": 80_000}, {"_MOST_COLUMNS": 3}], ids=str)
+def test_rows_that_are_too_many_to_be_kept_are_decoded_by_each_query(
+    limits: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, limit in limits.items():
+        monkeypatch.setattr(plain_files, name, limit)
+    table = table_with_logs(tmp_path / "t")
+    assert sum(one.log_bytes for one in table.file_slices()) < 80_000
+    found = divided(table)
+    assert (found.kept, found.has_batches, len(found.changed)) == (None, True, 2)
+    assert sum(rows.num_rows for rows in found.batches(["k"], None)) == 200
+    check_engines(table)
 
 
 def test_a_base_row_that_may_win_is_merged_here(tmp_path: Path) -> None:
@@ -131,7 +179,7 @@ def test_nan_is_found_in_files_that_engines_scan(tmp_path: Path) -> None:
     found = pa.table({"k": range(4), "f": [1.0, 2.0, float("nan"), None]})
     table = hf.create_table(tmp_path / "t", name="t", schema=found.schema, record_key="k")
     table.insert(found)
-    assert divided(table).is_all_files
+    assert not divided(table).has_batches
     assert table.lazy().filter(pl.col("f") > 5).select("k").collect()["k"].to_list() == [2]
     relation = table.to_duckdb(duckdb.connect())
     assert relation.filter("f > 5").project("k").fetchall() == [(2,)]

@@ -186,7 +186,7 @@ def test_polars_scans_the_files_that_need_no_merging(tables: list[hf.Table]) -> 
     assert "Parquet SCAN" in whole
     assert "Parquet" not in parted
     assert "is_in" in merged
-    assert "PYTHON SCAN" in merged
+    assert "PYTHON SCAN" not in merged
     source = _source(SnapshotRows(take_snapshot(context_of(tables[1]))))
     assert [frame.height for frame in source(["k"], pl.col("p") == "x", None, None) if frame.height] == [4]
     assert [frame.height for frame in source(["k"], None, 3, None)] == [3]
