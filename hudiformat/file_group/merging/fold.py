@@ -42,9 +42,9 @@ def last_entries(
         by_age  = [0, 1, 2]   the entry with each age
         result  = [1, 2]      key a: entry 1; key b: entry 2
     """
-    if count == len(numbers):  # each key once, the usual case
-        entries = np.empty(count, np.int64)
-        entries[numbers] = np.arange(count)
+    entries = np.empty(count, np.int64)
+    entries[numbers] = np.arange(len(numbers))  # of a key that comes once, which nearly all do
+    if count == len(numbers):
         return entries
     if not by_event_time:
         newest = np.full(count, -1, np.int64)
@@ -52,11 +52,16 @@ def last_entries(
         by_age = np.empty(len(logs), np.int64)
         by_age[logs.age] = np.arange(len(logs))
         return by_age[newest]
-    entries_by_key = sort_into_runs(numbers, logs, by_event_time=True, deletes_win=deletes_win)
+    times = np.bincount(numbers, minlength=count)
+    repeated, among = np.flatnonzero(times > 1), np.flatnonzero(times[numbers] > 1)
+    by_key = sort_into_runs(
+        np.searchsorted(repeated, numbers[among]), logs, by_event_time=True, deletes_win=deletes_win, among=among
+    )
     # Within a key by ordering value, then by age: the last one wins.
-    ranking = np.lexsort((entries_by_key.index, entries_by_key.rank, entries_by_key.segment))
-    last = np.flatnonzero(np.diff(entries_by_key.segment[ranking], append=count))
-    return entries_by_key.entry[ranking[last]]
+    ranking = np.lexsort((by_key.index, by_key.rank, by_key.segment))
+    last = np.flatnonzero(np.diff(by_key.segment[ranking], append=len(repeated)))
+    entries[repeated] = by_key.entry[ranking[last]]
+    return entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +101,22 @@ class Runs:
         return Runs(self.entry[flags], segment, starts, self.rank[flags])
 
 
-def sort_into_runs(numbers: Integers, logs: Candidates, *, by_event_time: bool, deletes_win: bool = False) -> Runs:
+def sort_into_runs(
+    numbers: Integers,
+    logs: Candidates,
+    *,
+    by_event_time: bool,
+    deletes_win: bool = False,
+    among: Integers | None = None,
+) -> Runs:
     """Sort the entries by key and age, and leave out the entries that a later delete makes irrelevant.
 
     Such a delete has no ordering value; with *deletes_win* any delete does it.  The delete itself is among the result.
+    Only the entries *among* are sorted, of which *numbers* are the key numbers; all if it is None.
     """
-    entry = np.lexsort((logs.age, numbers))
-    segment = numbers[entry]
+    chosen = np.arange(len(logs)) if among is None else among
+    order = np.lexsort((logs.age[chosen], numbers))
+    entry, segment = chosen[order], numbers[order]
     rank = np.zeros(len(entry), np.int64)
     if by_event_time:
         rank = comparable_integers(logs.ordering, len(logs))[entry]
