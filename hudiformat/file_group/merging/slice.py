@@ -258,7 +258,7 @@ def _filter_rows(batch: pa.RecordBatch, flags: Booleans) -> Iterator[pa.RecordBa
         yield batch.filter(mask) if kept < _NEARLY_ALL * batch.num_rows else _without_few(batch, mask)
 
 
-def _without_few(batch: pa.RecordBatch, mask: pa.BooleanArray) -> pa.RecordBatch:
+def _without_few(batch: pa.RecordBatch, mask: pa.Array) -> pa.RecordBatch:
     """Return the rows of *batch* for which *mask* is true, nearly all.
 
     Arrow's filter of a batch takes rows by their numbers, which costs texts three times as much as their own filter.
