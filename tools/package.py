@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tools.install import uv_environ
+from tools.kernels import KernelsError, build_wheel
 
 ROOT = Path(__file__).parents[1]
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14", "3.14t", "3.15")
@@ -38,6 +39,11 @@ assert table.count("id = 'a'") == 1
 for command in (["--version"], ["verify", "t"], ["read", "t", "--columns", "id"]):
     subprocess.run([sys.executable, "-m", "hudiformat", *command], check=True, stdout=subprocess.DEVNULL)
 assert "site-packages" in hf.__file__
+"""
+KERNELS = """
+import subprocess, sys
+said = subprocess.run([sys.executable, "-m", "hudiformat", "doctor"], check=True, capture_output=True, text=True).stdout
+assert "kernels: used at once, compiled ahead" in said, said
 """
 
 
@@ -130,11 +136,16 @@ def version_of(python: Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
-def smoke(wheel: Path, python: Path, folder: Path) -> str:
-    """Install the wheel with its command line into an empty environment and try it; which pyarrow it got."""
+def smoke(wheel: Path, python: Path, folder: Path, kernels: Path | None = None) -> str:
+    """Install the wheel with its command line, and *kernels*, into an empty environment and try it.
+
+    The result says which pyarrow it got.
+    """
     inside = environment(python, folder / "environment")
-    install(inside, f"{wheel}[cli]")
+    install(inside, f"{wheel}[cli]", *filter(None, [kernels]))
     run([inside, "-c", SMOKE], cwd=folder)
+    if kernels is not None:
+        run([inside, "-c", KERNELS], cwd=folder)
     listed = run([inside, "-c", "import pyarrow; print(pyarrow.__version__)"], cwd=folder)
     return f"pyarrow {listed.strip()}"
 
@@ -152,12 +163,21 @@ def run(command: Sequence[str | Path], *, cwd: Path | None = None) -> str:
     return done.stdout
 
 
+def _kernels(folder: Path) -> Path | None:
+    """The wheel of kernels; None, and a line that says why, on a machine that they cannot be built on."""
+    try:
+        return build_wheel(folder / "kernels")
+    except KernelsError as error:
+        print(f"without hudiformat-kernels: {error}")
+        return None
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build, look, and try; 1 where something is wrong."""
     parser = argparse.ArgumentParser(prog="python -m tools.package", description=__doc__)
     parser.add_argument("--python", action="append", help="a version, or a path; may be repeated")
     parser.add_argument(
-        "--keep", type=Path, metavar="FOLDER", help="copy sdist and wheel there, once they have been tried"
+        "--keep", type=Path, metavar="FOLDER", help="copy sdist and wheels there, once they have been tried"
     )
     parsed = parser.parse_args(arguments)
     chosen = chosen_interpreters(parsed.python)
@@ -166,13 +186,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sdist, wheel = build(Path(scratch))
             check_contents(sdist, wheel)
             print(f"{sdist.name} and {wheel.name}: what they should contain, and nothing else")
+            kernels = _kernels(Path(scratch))
             for number, (name, python) in enumerate(chosen.items()):
                 folder = Path(scratch, f"try-{number}")
                 folder.mkdir()
-                print(f"Python {name}: works, with {smoke(wheel, python, folder)}", flush=True)
+                print(f"Python {name}: works, with {smoke(wheel, python, folder, kernels)}", flush=True)
             if parsed.keep is not None:
                 parsed.keep.mkdir(exist_ok=True)
-                for file in (sdist, wheel):
+                for file in filter(None, (sdist, wheel, kernels)):
                     shutil.copy(file, parsed.keep)
     except PackageError as error:
         print(error, file=sys.stderr)

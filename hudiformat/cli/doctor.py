@@ -16,7 +16,8 @@ import click
 import hudiformat
 from hudiformat.cli.printing import print_json, print_line, printable
 from hudiformat.cli.source import json_option
-from hudiformat.codec.avro.compiled import LOAD_AFTER, VARIABLE, is_available, jit_setting
+from hudiformat.codec.avro.compiled import LOAD_AFTER, VARIABLE, has_numba, jit_setting
+from hudiformat.codec.avro.compiled.ahead import find_library
 from hudiformat.errors import HudiFormatError
 from hudiformat.storage.opening import open_storage
 from hudiformat.storage.protocol import Storage
@@ -27,7 +28,7 @@ from hudiformat.timeline.timeline import load_timeline
 _NAME = re.compile(r"[\w.-]+")
 _EXTRA = re.compile(r"""extra\s*==\s*['"]([\w-]+)['"]""")
 _OF_USERS = ("spark", "sql", "s3", "fsspec", "hive", "glue", "gcs", "zookeeper", "dynamodb", "azure", "hdfs", "lance",
-             "jit", "cli")  # fmt: skip
+             "jit", "kernels", "cli")  # fmt: skip
 _SECRET = re.compile("password|secret|token|credential|account.key|access.key", re.IGNORECASE)
 _SCHEMA = "hoodie.table.create.schema"
 _EPILOG = """\b
@@ -68,12 +69,16 @@ def _installation() -> dict[str, Any]:
 
 
 def _kernels() -> str:
-    """Say whether the compiled kernels of the codec are in use."""
+    """Say whether the compiled kernels of the codec are in use, and which."""
     if jit_setting() == "0":
         return f"not used: {VARIABLE}=0"
-    if not is_available():
-        return "not used: numba is not installed, or not for this Python, numpy or machine"
-    return "used at once" if jit_setting() == "1" else f"used after {LOAD_AFTER >> 20} MB of records"
+    library, reason = find_library()
+    if library is not None:
+        return "used at once, compiled ahead"
+    if not has_numba():
+        return f"not used: numba is not installed, or not for this Python, numpy or machine; {reason}"
+    when = "at once" if jit_setting() == "1" else f"after {LOAD_AFTER >> 20} MB of records"
+    return f"used {when}, compiled by numba; {reason}"
 
 
 def _packages() -> Iterator[tuple[str, str | None]]:

@@ -11,6 +11,7 @@ import pytest
 import hudiformat
 from hudiformat.cli import doctor
 from hudiformat.codec.avro import compiled
+from hudiformat.codec.avro.compiled.ahead import Found
 from tests.cli.support import Command
 from tests.timeline.conftest import GOLDEN, unpacked_table
 
@@ -35,17 +36,24 @@ def test_a_package_that_is_not_there_is_listed(command: Command, monkeypatch: py
 
 
 def test_whether_kernels_are_in_use(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    def kernels(setting: str | None, *, is_there: bool) -> str:
+    library = object()
+
+    def kernels(setting: str | None, found: Found, *, numba: bool) -> str:
         monkeypatch.delenv(compiled.VARIABLE, raising=False)
         if setting is not None:
             monkeypatch.setenv(compiled.VARIABLE, setting)
-        monkeypatch.setattr(doctor, "is_available", lambda: is_there)
+        monkeypatch.setattr(doctor, "find_library", lambda: found)
+        monkeypatch.setattr(doctor, "has_numba", lambda: numba)
         return str(command("doctor", "--json").json[0]["kernels"])
 
-    assert kernels("0", is_there=True) == "not used: HUDIFORMAT_JIT=0"
-    assert kernels("1", is_there=True) == "used at once"
-    assert kernels(None, is_there=True) == "used after 128 MB of records"
-    assert kernels("1", is_there=False).startswith("not used: numba is not installed")
+    ahead, none, other = Found(library), Found(None, "hudiformat-kernels is not installed"), Found(None, "built for")  # type: ignore[arg-type]
+    assert kernels("0", ahead, numba=True) == "not used: HUDIFORMAT_JIT=0"
+    assert kernels(None, ahead, numba=True) == "used at once, compiled ahead"
+    assert kernels("1", none, numba=True) == "used at once, compiled by numba; hudiformat-kernels is not installed"
+    assert kernels(None, other, numba=True) == "used after 128 MB of records, compiled by numba; built for"
+    assert kernels("1", other, numba=False) == (
+        "not used: numba is not installed, or not for this Python, numpy or machine; built for"
+    )
 
 
 def test_a_table_is_described_without_its_data(command: Command, tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ class Records:
             return batch_of([pa.nulls(0, field.type) for field in schema], schema, 0)
         wanted = frozenset(schema.names)
         arrays, places = None, self._ranges()
-        if uses_kernels():
+        if compiled.is_active():
             arrays = decode_columns(self.data, places, self.schema, wanted, views=views)
         else:
             compiled.bytes_handled[0] += (self.last or int(places.ends[-1])) - int(places.starts[0])
@@ -171,15 +171,6 @@ class Records:
         return Cursors(window, starts - first, ends - first, base=first)
 
 
-def uses_kernels() -> bool:
-    """Return whether the next records are decoded by kernels.
-
-    A process that has handled little data so far does not look for numba.
-    """
-    has_worked = compiled.bytes_handled[0] >= compiled.LOAD_AFTER
-    return (has_worked or compiled.jit_setting() is not None) and compiled.is_active()
-
-
 def find_records(data: memoryview | bytes, count: int, writer_schema: str, *, start: int = 0) -> Records:
     """Locate the *count* records that fill *data* from *start* on: each is a length (int32) and Avro binary.
 
@@ -190,7 +181,7 @@ def find_records(data: memoryview | bytes, count: int, writer_schema: str, *, st
     """
     parse_schema(writer_schema)
     records = Records(_with_padding(data), writer_schema, count=count, first=start, last=len(data))
-    if not uses_kernels() or not 0 < count <= (len(data) - start) // LENGTH_SIZE:
+    if not compiled.is_active() or not 0 < count <= (len(data) - start) // LENGTH_SIZE:
         records.locate()
     return records
 
@@ -231,7 +222,7 @@ def record_offsets(data: memoryview, count: int) -> Longs:
         raise CorruptBlockError(f"{count} records are declared, in {total} bytes")
     if count >= _FEW_RECORDS:
         content = np.frombuffer(data, np.uint8)
-        found = find_offsets(content, count) if uses_kernels() else None
+        found = find_offsets(content, count) if compiled.is_active() else None
         if found is not None or (found := guess_offsets(content, count)) is not None:
             return found
     offsets = [0]

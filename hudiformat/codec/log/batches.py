@@ -12,7 +12,8 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.codec.avro.decode import Records, uses_kernels
+from hudiformat.codec.avro.compiled import is_active
+from hudiformat.codec.avro.decode import Records
 from hudiformat.codec.log.block import BlockRun, LogBlock
 from hudiformat.codec.log.content import avro_data
 from hudiformat.codec.log.frame import BlockType
@@ -78,7 +79,7 @@ def _one_by_one(
     in_parts = wanted.schema is not None and not wanted.columns and wanted.filter is None
     rest = iter(groups)
     for group in rest:
-        if (threads or pa.cpu_count()) > 1 and uses_kernels():
+        if (threads or pa.cpu_count()) > 1 and is_active():
             yield from _side_by_side(chain([group], rest), wanted, pa.cpu_count())
             return
         if len(group) > 1 or isinstance(group[0], BlockRun):

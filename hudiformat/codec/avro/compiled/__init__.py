@@ -1,12 +1,17 @@
-"""Compiled kernels for Avro records, used if numba is installed: ``pip install 'hudiformat[jit]'``.
+"""Compiled kernels for Avro records: of a library that was compiled ahead, or compiled here by numba.
 
-A kernel is a plain Python function of this folder on numbers and numpy arrays.  numba compiles it once per machine and
-keeps it on disk; Python can run it too, as tests do.  The numpy path defines the results: a kernel gives the same
-result faster, and gives up at anything unusual, which numpy then handles.
+A kernel is a plain Python function of this folder on numbers, some of which are addresses.  The numpy path defines the
+results: a kernel gives the same result faster, and gives up at anything unusual, which numpy then handles.  Python can
+run kernels too, as tests do.
 
-Importing numba and loading kernels takes about half a second, so a process does not use them before it has handled
-:data:`LOAD_AFTER` bytes of records.  The environment variable ``HUDIFORMAT_JIT`` changes that: with ``0`` kernels are
-never used, with ``1`` from the first byte on.
+- With the package ``hudiformat_kernels`` (:mod:`hudiformat.codec.avro.compiled.ahead`) kernels are used from the first
+  byte on: they are loaded in a millisecond or two.
+- Else with numba, ``pip install 'hudiformat[jit]'``, which compiles them once per machine and keeps them on disk.
+  Importing numba and loading kernels takes about half a second, so a process does not use them before it has handled
+  :data:`LOAD_AFTER` bytes of records.
+
+The environment variable ``HUDIFORMAT_JIT`` changes that: with ``0`` kernels are never used, with ``1`` from the first
+byte on.
 """
 
 from __future__ import annotations
@@ -20,8 +25,10 @@ from threading import Lock
 from types import ModuleType
 from typing import Any
 
+from hudiformat.codec.avro.compiled.ahead import find_library, kernel_of
+
 LOAD_AFTER = 128 << 20
-"""Bytes of records that a process encodes and decodes with numpy before it loads kernels."""
+"""Bytes of records that a process encodes and decodes with numpy before it loads numba."""
 
 VARIABLE = "HUDIFORMAT_JIT"
 
@@ -39,10 +46,14 @@ _loading = Lock()
 def is_active() -> bool:
     """Return whether the next records are handled by kernels."""
     asked = jit_setting()
-    return asked != "0" and (asked == "1" or bytes_handled[0] >= LOAD_AFTER) and is_available()
+    if asked == "0":
+        return False
+    if find_library().library is not None:
+        return True
+    return (asked == "1" or bytes_handled[0] >= LOAD_AFTER) and has_numba()
 
 
-def is_available() -> bool:
+def has_numba() -> bool:
     """Return whether numba is installed, and works with this Python, numpy and machine; this imports it."""
     return _native() is not None
 
@@ -58,15 +69,24 @@ def _native() -> ModuleType | None:
         return None
 
 
-def kernel(function: Function, signature: str, size: int) -> Function | None:
+def kernel(function: Function, size: int) -> Function | None:
     """Return the compiled form of *function*, which handles *size* bytes of records; None if numpy is to handle them.
 
-    *signature* is numba's, such as ``"int64(uint8[::1], int64)"``; it is the same in all calls for one function.
+    The arguments and the result of *function* are 64-bit numbers.
     """
     bytes_handled[0] += size
-    if not is_active() or (native := _native()) is None:
+    if not is_active():
         return None
     with _loading:
         if function not in _kernels:
-            _kernels[function] = native.compile_kernel(function, signature)
+            _kernels[function] = _compiled(function)
     return _kernels[function]
+
+
+def _compiled(function: Function) -> Function:
+    library = find_library().library
+    if library is not None:
+        return kernel_of(library, function)
+    native = _native()
+    assert native is not None  # noqa: S101 - kernels are active
+    return native.compile_kernel(function)  # type: ignore[no-any-return]

@@ -60,7 +60,7 @@ def decode_columns(
     With *views* the texts that are columns are views of *data*.
     """
     size, rows = places.last - places.first, len(places.ends)
-    walk = compiled.kernel(decoding.walk, decoding.WALK, size)
+    walk = compiled.kernel(decoding.walk, size)
     program = None if walk is None else program_for(schema, wanted, views=views)
     if walk is None or program is None or rows * program.least > size:
         return None  # more rows than the bytes can hold are damage: no memory is allocated for them
@@ -76,11 +76,11 @@ def decode_columns(
 
 def find_offsets(data: Bytes, count: int) -> Longs | None:
     """Return where each of *count* records that fill *data* begins, and the end; None if numpy has to find them."""
-    chain = compiled.kernel(decoding.chain, decoding.CHAIN, 0)
+    chain = compiled.kernel(decoding.chain, 0)
     if chain is None:
         return None
     offsets = np.empty(count + 1, np.int64)
-    return offsets if chain(data.ctypes.data, len(data), offsets) == layout.DONE else None
+    return offsets if chain(data.ctypes.data, len(data), offsets.ctypes.data, count) == layout.DONE else None
 
 
 def _with_padding(data: Bytes) -> Bytes:

@@ -6,13 +6,9 @@ that.  Anything damaged or unusual ends in ``BAD``: numpy then decodes the same 
 
 from __future__ import annotations
 
-from hudiformat.codec.avro.arrays import Longs
 from hudiformat.codec.avro.compiled import layout
 from hudiformat.codec.avro.compiled.memory import load8, load32, load64, low_zeros, store8, store32, store64
 from hudiformat.codec.avro.compiled.texts import copy_text, is_utf8, view_text
-
-CHAIN = "int64(int64, int64, int64[::1])"
-WALK = f"int64({', '.join(12 * ['int64'])})"
 
 _LENGTH_SIZE = 4
 _INT32 = 1 << 31
@@ -22,18 +18,18 @@ _HIGH_BITS = -0x7F7F7F7F7F7F7F80  # of each of eight bytes
 _LONG_OR_NEGATIVE = 0x81  # bits that a length of a single byte does not have
 
 
-def chain(data: int, size: int, offsets: Longs) -> int:
-    """Follow the lengths of the records in *size* bytes at *data*; store where each begins, and at last the end.
+def chain(data: int, size: int, offsets: int, count: int) -> int:
+    """Follow the lengths of *count* records in *size* bytes at *data*; store where each begins, and at last the end.
 
-    ``offsets`` has one entry more than there are records.
+    *offsets* is the address of room for one position more than there are records.
     """
     pos = 0
-    for index in range(len(offsets) - 1):
-        offsets[index] = pos
+    for index in range(count):
+        store64(offsets + 8 * index, pos)
         if pos + _LENGTH_SIZE > size:
             return layout.BAD
         pos += _LENGTH_SIZE + _big_endian(data + pos)  # what would be negative runs past the end here
-    offsets[len(offsets) - 1] = pos
+    store64(offsets + 8 * count, pos)
     return layout.DONE if pos == size else layout.BAD
 
 

@@ -7,9 +7,6 @@ null that the schema does not allow, ``write`` gives up, and the numpy path rais
 
 from __future__ import annotations
 
-import numpy as np
-
-from hudiformat.codec.avro.arrays import Bytes, Longs
 from hudiformat.codec.avro.compiled.memory import copy16, load8, load32, load64, store8, store32, store64
 
 # The constants are in this file, because numba compiles anew when it changes: compiled code contains their values.
@@ -36,56 +33,64 @@ NONE = -1
 
 REFUSED = -1
 
+_FRAME = 7 * 8
 FRAMES = 7 * 256
 """Numbers that are kept of the lists and records around a value: a schema has a hundred levels, maps count twice."""
-
-PREPARE = "int64(int64[:,::1], int64)"
-WRITE = "int64(int64[:,::1], int64[::1], uint8[::1], int64, int64[::1], int64[::1], int64[::1])"
 
 _LENGTH, _NULLS, _OFFSET, _BUFFERS, _CHILDREN, _DICTIONARY = 0, 8, 16, 40, 48, 56  # in an ArrowArray
 _DECIMAL_SIZE = 16
 _SPARE = 32  # bytes behind the records that may be overwritten
 
 
-def prepare(nodes: Longs, array: int) -> int:
-    """Let *nodes* refer to the struct array at *array*, an ``ArrowArray``; return how many bytes its rows may take.
+def prepare(nodes: int, count: int, array: int) -> int:
+    """Let the *count* nodes at the address *nodes* refer to the struct array at *array*, an ``ArrowArray``.
 
-    Parents come before their children, so that each finds its array, and which entries of it are used.
+    The result is how many bytes its rows may take.  Parents come before their children, so that each finds its array,
+    and which entries of it are used.
     """
-    nodes[0, ARRAY], nodes[0, LOW], nodes[0, HIGH] = array, 0, load64(array + _LENGTH)
+    store64(nodes + 8 * ARRAY, array)
+    store64(nodes + 8 * LOW, 0)
+    store64(nodes + 8 * HIGH, load64(array + _LENGTH))
     size = _SPARE
-    for node in nodes:
-        at, kind = int(node[ARRAY]), node[KIND]
-        buffers, children = load64(at + _BUFFERS), load64(at + _CHILDREN)
-        node[OFFSET] = load64(at + _OFFSET)
-        node[VALIDITY] = load64(buffers) if load64(at + _NULLS) != 0 else 0
-        low, high = int(node[LOW] + node[OFFSET]), int(node[HIGH] + node[OFFSET])
+    for node in range(nodes, nodes + count * WIDTH, WIDTH):
+        at, kind, width = load64(node + 8 * ARRAY), load64(node + 8 * KIND), load64(node + 8 * COUNT)
+        buffers, children, offset = load64(at + _BUFFERS), load64(at + _CHILDREN), load64(at + _OFFSET)
+        store64(node + 8 * OFFSET, offset)
+        store64(node + 8 * VALIDITY, load64(buffers) if load64(at + _NULLS) != 0 else 0)
+        low, high = load64(node + 8 * LOW) + offset, load64(node + 8 * HIGH) + offset
         rows = high - low
         data = load64(buffers + 8) if kind > UNION else 0
         if kind == SHARED:
-            _find_shared(node, load64(at + _DICTIONARY))
+            width = _find_shared(node, load64(at + _DICTIONARY))
         elif kind == TEXT:
-            node[TEXTS] = load64(buffers + 16)
-            node[END] = node[TEXTS] + (load32(data + 4 * high) if rows else 0)
-            size += load32(data + 4 * high) - load32(data + 4 * low) if rows else 0
+            texts, used = load64(buffers + 16), load32(data + 4 * high) if rows else 0
+            store64(node + 8 * TEXTS, texts)
+            store64(node + 8 * END, texts + used)
+            size += used - load32(data + 4 * low) if rows else 0
         elif kind == LIST:
             low, high = (load32(data + 4 * low), load32(data + 4 * high)) if rows else (0, 0)
-        node[DATA] = data
-        size += rows * _most_bytes(kind, node[COUNT])
+        store64(node + 8 * DATA, data)
+        size += rows * _most_bytes(kind, width)
         if kind <= LIST:
-            for child in range(node[COUNT]):
-                inner = nodes[node[FIRST] + child]
-                inner[ARRAY], inner[LOW], inner[HIGH] = load64(children + 8 * child), low, high
+            inner = nodes + WIDTH * load64(node + 8 * FIRST)
+            for child in range(width):
+                store64(inner + 8 * ARRAY, load64(children + 8 * child))
+                store64(inner + 8 * LOW, low)
+                store64(inner + 8 * HIGH, high)
+                inner += WIDTH
     return size
 
 
-def _find_shared(node: Longs, dictionary: int) -> None:
-    """Let *node* refer to the only text of a dictionary."""
+def _find_shared(node: int, dictionary: int) -> int:
+    """Let *node* refer to the only text of a dictionary; return the length of the text."""
     buffers = load64(dictionary + _BUFFERS)
     offsets = load64(buffers + 8) + 4 * load64(dictionary + _OFFSET)
     start, end = load32(offsets), load32(offsets + 4)
-    node[TEXTS], node[COUNT] = load64(buffers + 16) + start, end - start
-    node[END] = node[TEXTS] + end - start
+    texts = load64(buffers + 16)
+    store64(node + 8 * TEXTS, texts + start)
+    store64(node + 8 * COUNT, end - start)
+    store64(node + 8 * END, texts + end)
+    return end - start
 
 
 def _most_bytes(kind: int, count: int) -> int:
@@ -97,36 +102,36 @@ def _most_bytes(kind: int, count: int) -> int:
     return 2 if kind <= UNION else 12
 
 
-def write(  # noqa: PLR0917 - compiled functions take plain numbers and arrays
-    nodes: Longs, frames: Longs, out: Bytes, length_size: int, firsts: Longs, heads: Longs, starts: Longs
+def write(  # noqa: PLR0917 - compiled functions take plain numbers
+    nodes: int, frames: int, out: int, length_size: int, parts: int, firsts: int, heads: int, starts: int
 ) -> int:
     """Write all rows to *out*, each behind its length of *length_size* bytes, 4 or 0; return the bytes, or REFUSED.
 
-    Part ``i`` begins with the row ``firsts[i]``: before it are the eight bytes of ``heads[i]``, if there are any heads,
-    and ``starts[i]`` becomes its offset.  *frames* are FRAMES numbers to work with.
+    All arguments but *length_size* and *parts* are addresses.  Part ``i`` of *parts* begins with the row ``firsts[i]``:
+    before it are the eight bytes of ``heads[i]``, unless *heads* is 0, and ``starts[i]`` becomes its offset.  *frames*
+    are FRAMES numbers to work with.
     """
-    begin, base = int(np.int64(out.ctypes.data)), int(np.int64(nodes.ctypes.data))  # both signed
-    at, part = begin, 0
-    for row in range(nodes[0, HIGH]):
-        if part < len(firsts) and firsts[part] == row:
-            starts[part] = at - begin
-            if len(heads):
-                store64(at, int(heads[part]))
+    at, part = out, 0
+    for row in range(load64(nodes + 8 * HIGH)):
+        if part < parts and load64(firsts + 8 * part) == row:
+            store64(starts + 8 * part, at - out)
+            if heads != 0:
+                store64(at, load64(heads + 8 * part))
                 at += 8
             part += 1
         record = at + length_size
-        at = _write_record(base, row, record, frames)
+        at = _write_record(nodes, row, record, frames)
         if at == REFUSED:
             return REFUSED
         if length_size:
             length = at - record
             swapped = length >> 24 | (length >> 8 & 0xFF00) | (length & 0xFF00) << 8 | (length & 0xFF) << 24
             store32(record - length_size, swapped)
-    return at - begin
+    return at - out
 
 
 def _write_record(  # noqa: C901, PLR0912, PLR0915 - one loop, whose variables stay in registers
-    nodes: int, row: int, at: int, frames: Longs
+    nodes: int, row: int, at: int, frames: int
 ) -> int:
     """Write one row at the address *at*; return the address behind it, or REFUSED.
 
@@ -148,9 +153,10 @@ def _write_record(  # noqa: C901, PLR0912, PLR0915 - one loop, whose variables s
             if ends_with_zero:  # a list ends with a block of no items
                 store8(at, 0)
                 at += 1
-            top -= 7
-            node, left, first, count = int(frames[top]), frames[top + 1], int(frames[top + 2]), frames[top + 3]
-            entry, end, ends_with_zero = int(frames[top + 4]), frames[top + 5], frames[top + 6] != 0
+            top -= 1
+            frame = frames + _FRAME * top
+            node, left, first, count = load64(frame), load64(frame + 8), load64(frame + 16), load64(frame + 24)
+            entry, end, ends_with_zero = load64(frame + 32), load64(frame + 40), load64(frame + 48) != 0
         this = node
         left -= 1
         node += WIDTH
@@ -188,9 +194,15 @@ def _write_record(  # noqa: C901, PLR0912, PLR0915 - one loop, whose variables s
             at += 1
             inner, inner_count = inner + WIDTH * member, 1
         # The group around the value waits in the frames, until the group of the inner nodes is written.
-        frames[top], frames[top + 1], frames[top + 2], frames[top + 3] = node, left, first, count
-        frames[top + 4], frames[top + 5], frames[top + 6] = entry, end, ends_with_zero
-        top += 7
+        frame = frames + _FRAME * top
+        store64(frame, node)
+        store64(frame + 8, left)
+        store64(frame + 16, first)
+        store64(frame + 24, count)
+        store64(frame + 32, entry)
+        store64(frame + 40, end)
+        store64(frame + 48, 1 if ends_with_zero else 0)
+        top += 1
         node, left, first, count = inner, inner_count, inner, inner_count
         entry, end, ends_with_zero = low, high, kind == LIST
 

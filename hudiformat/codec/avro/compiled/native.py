@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
-from hashlib import sha256
-from importlib.resources import files
 from types import FunctionType
 from typing import Any
 
@@ -15,19 +12,20 @@ from numba import types
 from numba.extending import intrinsic, overload, register_jitable
 
 from hudiformat.codec.avro.compiled import memory
+from hudiformat.codec.avro.compiled.ahead import digest_of_sources
 
 _LOADS = {memory.load8: 8, memory.load32: 32, memory.load64: 64}
 _STORES = {memory.store8: 8, memory.store32: 32, memory.store64: 64}
 _registered: set[Any] = {*_LOADS, *_STORES, memory.copy16, memory.high_bits32, memory.wrap64, memory.low_zeros}
 
 
-def compile_kernel(function: Callable[..., Any], signature: str) -> Callable[..., Any]:
-    """Return *function* compiled for the types in *signature*; it runs without Python's lock.
+def compile_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return *function*, whose arguments and result are 64-bit numbers, compiled; it runs without Python's lock.
 
     The functions of this package that it calls are compiled into it.  The result is kept on disk beside the module, or
     in the user's cache folder; if neither can be written, each process compiles anew.
     """
-    _register_callees(function)
+    signature = _signature(function)
     try:
         return numba.njit(signature, nogil=True, cache=True)(_rename_by_sources(function))  # type: ignore[no-any-return]  # numba has no types
     except (RuntimeError, OSError) as error:  # RuntimeError without a folder for the cache, OSError on a full disk
@@ -36,24 +34,34 @@ def compile_kernel(function: Callable[..., Any], signature: str) -> Callable[...
         return numba.njit(signature, nogil=True)(function)  # type: ignore[no-any-return]  # numba has no types
 
 
+def compile_to_ir(function: Callable[..., Any]) -> tuple[str, str]:
+    """Return the code of *function* for LLVM, optimized for the processor that numba is told of, and its name there.
+
+    The code needs no Python: numba's wrappers are left out, and kernels raise nothing.  Its function takes the address
+    of its result, an address for errors that it does not use, and the arguments.
+    """
+    compiled = numba.njit(_signature(function), no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    [overload_] = compiled.overloads.values()
+    return overload_.library.get_llvm_str(), overload_.fndesc.llvm_func_name
+
+
+def _signature(function: Callable[..., Any]) -> str:
+    """Return the types of *function*, all whose arguments are 64-bit numbers, and let numba compile what it calls."""
+    _register_callees(function)
+    assert isinstance(function, FunctionType)  # noqa: S101 - kernels are
+    return f"int64({', '.join(function.__code__.co_argcount * ['int64'])})"
+
+
 def _rename_by_sources(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return *function* with a name that contains a digest of all sources of this package: numba's cache uses the name.
+    """Return *function* with a name that contains a digest of all sources of kernels: numba's cache uses the name.
 
     numba itself looks only at the function's own file: after an upgrade it would load machine code with the old bodies
     of the functions that this one calls.
     """
     assert isinstance(function, FunctionType)  # noqa: S101 - kernels are
     named = FunctionType(function.__code__, function.__globals__, function.__name__)
-    named.__qualname__ = f"{function.__name__}_{_fingerprint()}"
+    named.__qualname__ = f"{function.__name__}_{digest_of_sources()}"
     return named
-
-
-@lru_cache
-def _fingerprint() -> str:
-    sources = sorted(
-        (one for one in files(__package__).iterdir() if one.name.endswith(".py")), key=lambda one: one.name
-    )
-    return sha256(b"\0".join(one.read_bytes() for one in sources)).hexdigest()[:16]
 
 
 def _register_callees(function: Callable[..., Any]) -> None:

@@ -12,7 +12,7 @@ import pyarrow.types as pat
 
 from hudiformat.codec.avro.arrays import Longs, Output, Parts
 from hudiformat.codec.avro.compiled import Function, kernel
-from hudiformat.codec.avro.compiled.encoding import FRAMES, PREPARE, REFUSED, WRITE, prepare, write
+from hudiformat.codec.avro.compiled.encoding import FRAMES, REFUSED, prepare, write
 from hudiformat.codec.avro.compiled.node_table import table_of
 from hudiformat.wire import INT32_MAX
 
@@ -44,12 +44,24 @@ class RecordWriter:
         nodes = np.array(table_of(self.schema, shared))
         _, array = rows.__arrow_c_array__()  # keeps the buffers
         heads = _NONE if parts.heads is None else parts.heads.view(np.int64)
-        size = self.prepare(nodes, _address(array, b"arrow_array")) + _LENGTH_SIZE * len(rows) + heads.nbytes
+        table = nodes.ctypes.data
+        size = (
+            self.prepare(table, len(nodes), _address(array, b"arrow_array")) + _LENGTH_SIZE * len(rows) + heads.nbytes
+        )
         if size > INT32_MAX:
             return None
         starts = np.empty(len(parts.firsts), np.int64)
         frames = np.empty(FRAMES, np.int64)
-        written = self.write(nodes, frames, output.reserve(size), _LENGTH_SIZE * framed, parts.firsts, heads, starts)
+        written = self.write(
+            table,
+            frames.ctypes.data,
+            output.reserve(size).ctypes.data,
+            _LENGTH_SIZE * framed,
+            len(starts),
+            np.ascontiguousarray(parts.firsts).ctypes.data,
+            heads.ctypes.data if len(heads) else 0,
+            starts.ctypes.data,
+        )
         if written == REFUSED:
             return None
         starts += output.used
@@ -64,7 +76,7 @@ def record_writer(schema: str, asked: str | None, *, is_late: bool) -> RecordWri
     The arguments *asked* and *is_late* are keys of the cache: the encoder is looked up once for each value of the
     switch, and once before and once after enough bytes were handled.
     """
-    preparing, writing = kernel(prepare, PREPARE, 0), kernel(write, WRITE, 0)
+    preparing, writing = kernel(prepare, 0), kernel(write, 0)
     if preparing is None or writing is None or table_of(schema) is None:
         return None
     return RecordWriter(schema, preparing, writing)

@@ -8,13 +8,15 @@ from collections.abc import Iterator
 import pytest
 
 from hudiformat.codec.avro import compiled
+from hudiformat.codec.avro.compiled.ahead import LIBRARY, Found
+from hudiformat.codec.avro.compiled.encoding import prepare
+from tests.codec.avro.compiled.paths import loaded_library
 
 
 def twice(number: int) -> int:
     return 2 * number
 
 
-SIGNATURE = "int64(int64)"
 pytest.importorskip("numba")
 
 
@@ -23,28 +25,29 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(compiled.VARIABLE, raising=False)
     monkeypatch.setattr(compiled, "bytes_handled", [0])
     monkeypatch.setattr(compiled, "_kernels", {})
+    monkeypatch.setattr(compiled, "find_library", lambda: Found(None))
 
 
 def test_a_process_with_little_work_loads_no_kernel() -> None:
-    assert compiled.kernel(twice, SIGNATURE, compiled.LOAD_AFTER - 1) is None
+    assert compiled.kernel(twice, compiled.LOAD_AFTER - 1) is None
 
 
 def test_a_process_with_much_work_loads_kernels_once() -> None:
-    assert compiled.kernel(twice, SIGNATURE, compiled.LOAD_AFTER - 1) is None
-    loaded = compiled.kernel(twice, SIGNATURE, 1)
+    assert compiled.kernel(twice, compiled.LOAD_AFTER - 1) is None
+    loaded = compiled.kernel(twice, 1)
     assert loaded is not None
     assert loaded(21) == 42
-    assert compiled.kernel(twice, SIGNATURE, 1) is loaded
+    assert compiled.kernel(twice, 1) is loaded
 
 
 def test_kernels_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(compiled.VARIABLE, "0")
-    assert compiled.kernel(twice, SIGNATURE, compiled.LOAD_AFTER) is None
+    assert compiled.kernel(twice, compiled.LOAD_AFTER) is None
 
 
 def test_kernels_can_be_used_from_the_first_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(compiled.VARIABLE, "1")
-    assert compiled.kernel(twice, SIGNATURE, 0) is not None
+    assert compiled.kernel(twice, 0) is not None
 
 
 @pytest.fixture
@@ -59,7 +62,7 @@ def no_numba(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("no_numba")
 def test_without_numba_there_are_no_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(compiled.VARIABLE, "1")
-    assert compiled.kernel(twice, SIGNATURE, 0) is None
+    assert compiled.kernel(twice, 0) is None
     assert not compiled.is_active()
 
 
@@ -69,3 +72,25 @@ def test_machines_that_are_not_little_endian_have_no_kernels(monkeypatch: pytest
     compiled._native.cache_clear()
     assert not compiled.is_active()
     compiled._native.cache_clear()
+
+
+@pytest.fixture
+def library(monkeypatch: pytest.MonkeyPatch, no_numba: None) -> None:
+    found = loaded_library(LIBRARY)
+    if found is None:
+        pytest.skip("kernels cannot be built here")
+    monkeypatch.setattr(compiled, "find_library", lambda: Found(found))
+
+
+@pytest.mark.usefixtures("library")
+def test_kernels_compiled_ahead_are_used_from_the_first_byte_and_without_numba() -> None:
+    loaded = compiled.kernel(prepare, 0)
+    assert loaded is not None
+    assert loaded.__name__ == "hudiformat_prepare"
+    assert compiled.kernel(prepare, 0) is loaded
+
+
+@pytest.mark.usefixtures("library")
+def test_kernels_compiled_ahead_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(compiled.VARIABLE, "0")
+    assert compiled.kernel(prepare, 0) is None

@@ -204,7 +204,7 @@ def test_a_chain_that_does_not_fill_its_bytes_is_bad() -> None:
     data = np.frombuffer(framed_records([2, 3], b"x"), np.uint8)
     offsets = np.zeros(3, np.int64)
     at = data.ctypes.data
-    assert decoding.chain(at, len(data), offsets) == layout.DONE
+    assert decoding.chain(at, len(data), offsets.ctypes.data, 2) == layout.DONE
     assert offsets.tolist() == [0, 6, 13]
-    assert decoding.chain(at, len(data) - 1, offsets) == layout.BAD
-    assert decoding.chain(at, 8, offsets) == layout.BAD
+    assert decoding.chain(at, len(data) - 1, offsets.ctypes.data, 2) == layout.BAD
+    assert decoding.chain(at, 8, offsets.ctypes.data, 2) == layout.BAD

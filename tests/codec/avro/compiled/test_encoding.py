@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudiformat.codec.avro.arrays import Longs, Output, Parts
+from hudiformat.codec.avro.arrays import Output, Parts
 from hudiformat.codec.avro.compiled import VARIABLE
 from hudiformat.codec.avro.compiled.encoding import prepare, write
 from hudiformat.codec.avro.compiled.record_writer import RecordWriter
@@ -168,8 +168,8 @@ def test_no_rows_and_no_columns() -> None:
 
 
 def test_more_bytes_than_a_length_can_say_are_left_to_numpy() -> None:
-    def prepare_much(nodes: Longs, array: int) -> int:
-        return prepare(nodes, array) + 2**31
+    def prepare_much(nodes: int, count: int, array: int) -> int:
+        return prepare(nodes, count, array) + 2**31
 
     rows = pa.record_batch({"c": ["a"]})
     writer = RecordWriter(schema_of(rows), prepare_much, write)

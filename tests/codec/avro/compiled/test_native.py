@@ -12,8 +12,6 @@ from hudiformat.codec.avro.compiled.memory import copy16, high_bits32, load8, lo
 numba = pytest.importorskip("numba")
 from hudiformat.codec.avro.compiled import native
 
-SIGNATURE = "int64(int64, int64)"
-
 
 def _sum(at: int) -> int:
     return load64(at) + load32(at) + load8(at)
@@ -33,7 +31,7 @@ def test_memory_is_read_and_written_as_by_python() -> None:
     source = np.random.default_rng(7).integers(0, 256, 40).astype(np.uint8)
     python, machine = np.zeros((2, 40), np.uint8)
     found = everything(source.ctypes.data, python.ctypes.data)
-    assert native.compile_kernel(everything, SIGNATURE)(source.ctypes.data, machine.ctypes.data) == found
+    assert native.compile_kernel(everything)(source.ctypes.data, machine.ctypes.data) == found
     assert machine.tolist() == python.tolist()
 
 
@@ -54,13 +52,13 @@ def test_where_nothing_can_be_cached_a_function_is_compiled_all_the_same(
     monkeypatch.setattr(numba, "njit", refuses_to_cache)
     numbers = np.arange(40).astype(np.uint8)
     at = numbers.ctypes.data
-    assert native.compile_kernel(everything, SIGNATURE)(at, at) == _sum(at)
+    assert native.compile_kernel(everything)(at, at) == _sum(at)
 
 
 def test_a_kernel_is_kept_under_a_name_that_follows_from_all_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     before = native._rename_by_sources(everything)
     assert before.__code__ is everything.__code__
-    monkeypatch.setattr(native, "_fingerprint", lambda: "other")
+    monkeypatch.setattr(native, "digest_of_sources", lambda: "other")
     assert native._rename_by_sources(everything).__qualname__ == "everything_other" != before.__qualname__
 
 
@@ -74,7 +72,7 @@ def test_other_errors_of_numba_are_raised(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(numba, "njit", fails)
     with pytest.raises(RuntimeError, match="something else"):
-        native.compile_kernel(_twice, "int64(int64)")
+        native.compile_kernel(_twice)
 
 
 def test_a_builtin_has_no_callees() -> None:

@@ -21,7 +21,7 @@ def utf8_on_machine() -> Callable[[int, int], bool]:
     pytest.importorskip("numba")
     from hudiformat.codec.avro.compiled.native import compile_kernel
 
-    return compile_kernel(texts.is_utf8, "boolean(int64, int64)")
+    return compile_kernel(texts.is_utf8)
 
 
 def buffer(text: bytes) -> np.typing.NDArray[np.uint8]:
