@@ -59,7 +59,7 @@ pages: .venv/.dev ## write the generated pages and pictures of the documentation
 	$(BIN)/python -m tools.figures
 	$(BIN)/python -m tools.first_hour
 
-package: .venv/.made ## build sdist and wheel into dist, and try the wheel in an empty environment of each Python there is
+package: .venv/.dev ## build sdist and wheels into dist, and try the wheel in an empty environment of each Python there is
 	$(BIN)/python -m tools.package --keep dist
 
 pythons: .venv/.made ## try the wheel and run the fast tests with each Python there is, and print what ran

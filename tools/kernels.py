@@ -28,6 +28,9 @@ from hudiformat.codec.avro.compiled import decoding, encoding
 from hudiformat.codec.avro.compiled.ahead import AVX2_LIBRARY, LIBRARY, PACKAGE, PREFIX, digest_of_sources
 
 ROOT = Path(__file__).parents[1]
+HERE = (sys.platform, platform.machine())
+MACHINE = ("linux", "x86_64")
+"""The system and the processor that kernels can be built on, and are for."""
 KERNELS = (decoding.walk, decoding.chain, encoding.prepare, encoding.write)
 PROCESSORS = {LIBRARY: ("x86-64-v2", ""), AVX2_LIBRARY: ("x86-64-v2", "+avx2")}
 """The processor and its additional features, in LLVM's words, that each library is for."""
@@ -70,8 +73,8 @@ def build_package() -> Path:
     Raises:
         KernelsError: this is no machine that kernels can be built on, or numba or the linker failed.
     """
-    if (sys.platform, platform.machine()) != ("linux", "x86_64"):
-        raise KernelsError(f"kernels are built on Linux for x86-64, this is {sys.platform} on {platform.machine()}")
+    if HERE != MACHINE:
+        raise KernelsError(f"kernels are built on Linux for x86-64, this is {' on '.join(HERE)}")
     cache = Path(os.environ.get("HUDIFORMAT_CACHE") or Path.home() / ".cache" / "hudiformat")
     name = hashlib.sha256(Path(__file__).read_bytes() + digest_of_sources().encode()).hexdigest()[:16]
     target = cache / f"kernels-{name}"

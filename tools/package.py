@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tools.install import uv_environ
-from tools.kernels import KernelsError, build_wheel
 
 ROOT = Path(__file__).parents[1]
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14", "3.14t", "3.15")
@@ -164,12 +163,20 @@ def run(command: Sequence[str | Path], *, cwd: Path | None = None) -> str:
 
 
 def _kernels(folder: Path) -> Path | None:
-    """The wheel of kernels; None, and a line that says why, on a machine that they cannot be built on."""
+    """The wheel of kernels; None, and a line that says so, on a machine that they are not for.
+
+    Raises:
+        PackageError: they could not be built.
+    """
+    from tools.kernels import HERE, MACHINE, KernelsError, build_wheel  # noqa: PLC0415 - hudiformat and numba are needed
+
+    if HERE != MACHINE:
+        print("without hudiformat-kernels, which are for Linux on x86-64")
+        return None
     try:
         return build_wheel(folder / "kernels")
     except KernelsError as error:
-        print(f"without hudiformat-kernels: {error}")
-        return None
+        raise PackageError(str(error)) from error
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
