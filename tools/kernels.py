@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[1]
 HERE = (sys.platform, platform.machine())
 MACHINE = ("linux", "x86_64")
 """The system and the processor that kernels can be built on, and are for."""
-KERNELS = (decoding.walk, decoding.chain, encoding.prepare, encoding.write)
+KERNELS = (decoding.walk, decoding.chain, encoding.write)
 PROCESSORS = {LIBRARY: ("x86-64-v2", ""), AVX2_LIBRARY: ("x86-64-v2", "+avx2")}
 """The processor and its additional features, in LLVM's words, that each library is for."""
 TAG = "py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64"

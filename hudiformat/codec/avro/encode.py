@@ -57,7 +57,7 @@ from hudiformat.codec.avro.cells import (
     text_words,
 )
 from hudiformat.codec.avro.compiled import LOAD_AFTER, bytes_handled, jit_setting
-from hudiformat.codec.avro.compiled.record_writer import record_writer
+from hudiformat.codec.avro.compiled.record_writer import RecordWriter, record_writer
 from hudiformat.codec.avro.few_rows import encode_few
 from hudiformat.codec.avro.nodes import Array, Enum, Fixed, Map, Node, Nullable, Primitive, Record, Union, parse_schema
 from hudiformat.codec.avro.schema import avro_to_arrow, has_vectors
@@ -78,8 +78,8 @@ _SIZES = {"float": 4, "double": 8}
 class ChunkLimits:
     """How many rows are encoded at a time: about *rows*, of at most *most_bytes* in Arrow's memory, or one row.
 
-    Without kernels, a batch of at most *few* rows is encoded without numpy, if it has exactly the schema's types, and
-    these are simple ones.
+    A batch of at most *few* rows is encoded without numpy, if it has exactly the schema's types; without kernels, these
+    have to be simple ones.
     """
 
     rows: int = 16384
@@ -110,7 +110,10 @@ def encode_records(
         DataError: a null where the schema allows none, or a value that its type does not hold.
         EncodeError: a record of 2 GiB or more.
     """
-    output, _ = _encode_chunks(batch, schema_json, Parts(), framed=framed, head=head, limits=limits)
+    writer = _writer(batch, schema_json)
+    if (records := _few_records(batch, schema_json, writer, limits, framed=framed)) is not None:
+        return memoryview(b"".join((head, records, tail)))
+    output, _ = _encode_chunks(batch, schema_json, writer, Parts(), framed=framed, head=head, limits=limits)
     output.append(content(tail))
     return output.written_bytes()
 
@@ -128,7 +131,9 @@ def encode_parts(
     Part ``i`` begins with the row ``firsts[i]``, and before its first record are the eight bytes of ``heads[i]``.  The
     first part begins with row 0, and each part has at least one row.
     """
-    output, starts = _encode_chunks(batch, schema_json, Parts(firsts, heads), framed=True, limits=limits)
+    output, starts = _encode_chunks(
+        batch, schema_json, _writer(batch, schema_json), Parts(firsts, heads), framed=True, limits=limits
+    )
     return output.written_bytes(), starts
 
 
@@ -137,14 +142,21 @@ def encode_datums(
 ) -> pa.LargeBinaryArray:
     """Encode each row as its Avro binary without a length; otherwise as :func:`encode_records`."""
     parts = Parts(np.arange(batch.num_rows, dtype=np.int64))
-    output, starts = _encode_chunks(batch, schema_json, parts, framed=False, limits=limits)
+    output, starts = _encode_chunks(batch, schema_json, _writer(batch, schema_json), parts, framed=False, limits=limits)
     buffers = [None, pa.py_buffer(starts), pa.py_buffer(output.written_bytes())]
     return pa.LargeBinaryArray.from_buffers(pa.large_binary(), batch.num_rows, buffers)
+
+
+def _writer(batch: pa.RecordBatch | pa.Table, schema_json: str) -> RecordWriter | None:
+    """Return what encodes the rows by kernels; None if numpy is to."""
+    bytes_handled[0] += batch.num_rows * batch.num_columns * _BYTES_OF_A_VALUE
+    return record_writer(schema_json, jit_setting(), is_late=bytes_handled[0] >= LOAD_AFTER)
 
 
 def _encode_chunks(
     batch: pa.RecordBatch | pa.Table,
     schema_json: str,
+    writer: RecordWriter | None,
     parts: Parts,
     *,
     framed: bool,
@@ -153,14 +165,6 @@ def _encode_chunks(
 ) -> tuple[Output, Longs]:
     """Encode the records behind *head*; return the output, and the offsets at which the parts begin, and the end."""
     record, first, starts = parse_schema(schema_json), 0, []
-    bytes_handled[0] += batch.num_rows * batch.num_columns * _BYTES_OF_A_VALUE
-    writer = record_writer(schema_json, jit_setting(), is_late=bytes_handled[0] >= LOAD_AFTER)
-    if (
-        writer is None
-        and not len(parts.firsts)
-        and (records := _few_records(batch, schema_json, limits, framed=framed))
-    ):
-        return Output(0, head + records), np.array([len(head) + len(records)])
     total = 0 if writer is not None and batch.num_rows <= limits.rows else estimate_nbytes(batch)
     output = Output(total + batch.num_rows * _SPARE_BYTES if total else 0, head)
     chunks = _chunks(batch, schema_json, total=total, limits=limits)
@@ -188,12 +192,19 @@ def _encode_chunks(
 
 
 def _few_records(
-    batch: pa.RecordBatch | pa.Table, schema_json: str, limits: ChunkLimits, *, framed: bool
+    batch: pa.RecordBatch | pa.Table,
+    schema_json: str,
+    writer: RecordWriter | None,
+    limits: ChunkLimits,
+    *,
+    framed: bool,
 ) -> bytes | None:
-    """Return the records of a batch of few rows with exactly the schema's types; None if numpy has to encode them."""
+    """Return the records of a batch of few rows with exactly the schema's types; None if that is not what it is."""
     if not 0 < batch.num_rows <= limits.few or not batch.schema.equals(avro_to_arrow(schema_json)):
         return None
-    return encode_few(one_batch(batch), schema_json, framed=framed)
+    if writer is None:
+        return encode_few(one_batch(batch), schema_json, framed=framed)
+    return None if has_vectors(schema_json) else writer.encode_few(one_batch(batch), framed=framed)
 
 
 def _chunks(

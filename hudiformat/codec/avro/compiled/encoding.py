@@ -1,8 +1,8 @@
 """Encode Arrow arrays as Avro records, row by row in compiled code.  Layout: spec/avro-records.md.
 
-:func:`prepare` writes the addresses of an array's buffers into a table of nodes (``node_table``), as Arrow's C data
-interface has them, and :func:`write` walks through the table for each row.  If a value cannot be encoded, such as a
-null that the schema does not allow, ``write`` gives up, and the numpy path raises the error.
+:func:`write` puts the addresses of an array's buffers, as Arrow's C data interface has them, into a table of nodes
+(``node_table``), and walks through the table for each row.  If a value cannot be encoded, such as a null that the
+schema does not allow, it gives up, and the numpy path raises the error.
 """
 
 from __future__ import annotations
@@ -25,6 +25,14 @@ array's own.  FIRST and COUNT are the inner nodes; of others COUNT is the width 
 text.  Texts can be read up to the address END.  ARRAY is the address of the ``ArrowArray``, and LOW and HIGH say which
 of its entries the rows use.
 """
+NODES, NODE_COUNT, WORK, OUT, ROOM, PARTS, FIRSTS, HEADS, STARTS = range(9)
+"""The numbers of a job, each of eight bytes: what to write with, and where to.
+
+NODES is the address of the table of nodes, NODE_COUNT its length; WORK is that of FRAMES numbers to work with.  At the
+address OUT there is room for ROOM bytes.  PARTS is the number of parts: part ``i`` begins with the row ``FIRSTS[i]``,
+before it are the eight bytes of ``HEADS[i]``, unless HEADS is 0, and ``STARTS[i]`` becomes its offset.
+"""
+
 COLUMNS = 16
 WIDTH = 8 * COLUMNS
 
@@ -42,7 +50,7 @@ _DECIMAL_SIZE = 16
 _SPARE = 32  # bytes behind the records that may be overwritten
 
 
-def prepare(nodes: int, count: int, array: int) -> int:
+def _prepare(nodes: int, count: int, array: int) -> int:
     """Let the *count* nodes at the address *nodes* refer to the struct array at *array*, an ``ArrowArray``.
 
     The result is how many bytes its rows may take.  Parents come before their children, so that each finds its array,
@@ -102,17 +110,21 @@ def _most_bytes(kind: int, count: int) -> int:
     return 2 if kind <= UNION else 12
 
 
-def write(  # noqa: PLR0917 - compiled functions take plain numbers
-    nodes: int, frames: int, out: int, length_size: int, parts: int, firsts: int, heads: int, starts: int
-) -> int:
-    """Write all rows to *out*, each behind its length of *length_size* bytes, 4 or 0; return the bytes, or REFUSED.
+def write(job: int, array: int, length_size: int) -> int:
+    """Write all rows of *array*, an ``ArrowArray``, each behind its length of *length_size* bytes, 4 or 0.
 
-    All arguments but *length_size* and *parts* are addresses.  Part ``i`` of *parts* begins with the row ``firsts[i]``:
-    before it are the eight bytes of ``heads[i]``, unless *heads* is 0, and ``starts[i]`` becomes its offset.  *frames*
-    are FRAMES numbers to work with.
+    *job* is the address of the numbers that are described at NODES.  The result is the number of bytes that were
+    written, or REFUSED.  If the rows might need more than the room that there is, nothing is written, and the result is
+    the negative of what they might need.
     """
+    nodes, out, parts = load64(job + 8 * NODES), load64(job + 8 * OUT), load64(job + 8 * PARTS)
+    firsts, heads, starts = load64(job + 8 * FIRSTS), load64(job + 8 * HEADS), load64(job + 8 * STARTS)
+    frames, rows = load64(job + 8 * WORK), load64(array + _LENGTH)
+    size = _prepare(nodes, load64(job + 8 * NODE_COUNT), array) + length_size * rows + (8 * parts if heads != 0 else 0)
+    if size > load64(job + 8 * ROOM):
+        return -size
     at, part = out, 0
-    for row in range(load64(nodes + 8 * HIGH)):
+    for row in range(rows):
         if part < parts and load64(firsts + 8 * part) == row:
             store64(starts + 8 * part, at - out)
             if heads != 0:

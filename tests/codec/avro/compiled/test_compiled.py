@@ -9,7 +9,7 @@ import pytest
 
 from hudiformat.codec.avro import compiled
 from hudiformat.codec.avro.compiled.ahead import LIBRARY, Found
-from hudiformat.codec.avro.compiled.encoding import prepare
+from hudiformat.codec.avro.compiled.encoding import write
 from tests.codec.avro.compiled.paths import loaded_library
 
 
@@ -84,13 +84,13 @@ def library(monkeypatch: pytest.MonkeyPatch, no_numba: None) -> None:
 
 @pytest.mark.usefixtures("library")
 def test_kernels_compiled_ahead_are_used_from_the_first_byte_and_without_numba() -> None:
-    loaded = compiled.kernel(prepare, 0)
+    loaded = compiled.kernel(write, 0)
     assert loaded is not None
-    assert loaded.__name__ == "hudiformat_prepare"
-    assert compiled.kernel(prepare, 0) is loaded
+    assert loaded.__name__ == "hudiformat_write"
+    assert compiled.kernel(write, 0) is loaded
 
 
 @pytest.mark.usefixtures("library")
 def test_kernels_compiled_ahead_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(compiled.VARIABLE, "0")
-    assert compiled.kernel(prepare, 0) is None
+    assert compiled.kernel(write, 0) is None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hudiformat.codec.avro.arrays import Output, Parts
 from hudiformat.codec.avro.compiled import VARIABLE
-from hudiformat.codec.avro.compiled.encoding import prepare, write
+from hudiformat.codec.avro.compiled.encoding import write
 from hudiformat.codec.avro.compiled.record_writer import RecordWriter
 from hudiformat.codec.avro.decode import decode_records
 from hudiformat.codec.avro.encode import encode_records
@@ -27,7 +27,7 @@ from tests.codec.avro.golden import AVRO, CDC, golden_blocks
 def written(rows: pa.RecordBatch, schema: str, parts: Parts | None = None, *, framed: bool = True) -> bytes | None:
     """What the kernels write, run by Python; None if they refuse."""
     output = Output()
-    begun = RecordWriter(schema, prepare, write).append(rows, output, parts or Parts(), framed=framed)
+    begun = RecordWriter(schema, write).append(rows, output, parts or Parts(), framed=framed)
     return None if begun is None else bytes(output.written_bytes())
 
 
@@ -42,6 +42,25 @@ def test_any_rows_get_the_bytes_that_numpy_gives_them(batch: pa.RecordBatch) -> 
     schema = schema_of(batch)
     rows = convert_to_schema(batch, avro_to_arrow(schema))
     assert written(rows, schema) == bytes(encode_records(batch, schema))
+
+
+@SLOW
+@given(batch=batches(max_rows=20), framed=st.booleans())
+def test_few_rows_get_the_bytes_that_numpy_gives_them(batch: pa.RecordBatch, *, framed: bool) -> None:
+    schema = schema_of(batch)
+    rows = convert_to_schema(batch, avro_to_arrow(schema))
+    writer, found = RecordWriter(schema, write), bytes(encode_records(batch, schema, framed=framed))
+    assert [writer.encode_few(rows, framed=framed) for _ in range(2)] == [found, found]
+
+
+def test_few_rows_that_are_long_are_left_to_append() -> None:
+    rows = pa.record_batch({"c": ["a" * 20_000]})
+    assert RecordWriter(schema_of(rows), write).encode_few(rows, framed=True) is None
+
+
+def test_few_rows_that_cannot_be_encoded_are_refused() -> None:
+    rows = pa.record_batch({"c": pa.array([None], pa.int32())})
+    assert RecordWriter(record_schema(("c", "int")), write).encode_few(rows, framed=True) is None
 
 
 @SLOW
@@ -115,7 +134,7 @@ def test_parts_begin_with_their_heads() -> None:
     heads = np.frombuffer(b"head0000head2222", np.uint64)
     output = Output()
     parts = Parts(np.array([0, 2]), heads)
-    begun = RecordWriter(schema_of(rows), prepare, write).append(rows, output, parts, framed=True)
+    begun = RecordWriter(schema_of(rows), write).append(rows, output, parts, framed=True)
     assert begun is not None
     assert begun.tolist() == [0, 8 + 2 * 7]
     framed = [b"\0\0\0\3\2\2" + text for text in (b"a", b"b", b"c")]
@@ -168,9 +187,9 @@ def test_no_rows_and_no_columns() -> None:
 
 
 def test_more_bytes_than_a_length_can_say_are_left_to_numpy() -> None:
-    def prepare_much(nodes: int, count: int, array: int) -> int:
-        return prepare(nodes, count, array) + 2**31
+    def needs_much(*arguments: int) -> int:
+        return -(2**31)
 
     rows = pa.record_batch({"c": ["a"]})
-    writer = RecordWriter(schema_of(rows), prepare_much, write)
+    writer = RecordWriter(schema_of(rows), needs_much)
     assert writer.append(rows, Output(), Parts(), framed=True) is None
