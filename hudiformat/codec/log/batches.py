@@ -73,14 +73,14 @@ def _one_by_one(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of the *groups*, group by group.
 
-    As soon as the compiled kernels are used, groups are decoded by as many threads as Arrow has, or by *threads*.  In a
+    If the compiled kernels are used, several groups are decoded by as many threads as Arrow has, or by *threads*.  In a
     Spark task Arrow has one thread: Spark sets OMP_NUM_THREADS.
     """
     in_parts = wanted.schema is not None and not wanted.columns and wanted.filter is None
     rest = iter(groups)
     for group in rest:
-        if (threads or pa.cpu_count()) > 1 and is_active():
-            yield from _side_by_side(chain([group], rest), wanted, pa.cpu_count())
+        if (threads or pa.cpu_count()) > 1 and is_active() and (second := next(rest, None)):
+            yield from _side_by_side(chain([group, second], rest), wanted, pa.cpu_count())
             return
         if len(group) > 1 or isinstance(group[0], BlockRun):
             try:

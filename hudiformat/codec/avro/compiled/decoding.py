@@ -7,12 +7,13 @@ that.  Anything damaged or unusual ends in ``BAD``: numpy then decodes the same 
 from __future__ import annotations
 
 from hudiformat.codec.avro.compiled import layout
-from hudiformat.codec.avro.compiled.memory import load8, load32, load64, low_zeros, store8, store32, store64
+from hudiformat.codec.avro.compiled.memory import load8, load32, load64, low_zeros, prefetch, store8, store32, store64
 from hudiformat.codec.avro.compiled.texts import copy_text, is_utf8, view_text
 
 _LENGTH_SIZE = 4
 _INT32 = 1 << 31
 _MORE = -2
+_AHEAD = 1024  # bytes: the lengths of records follow from one another, so the processor waits for each
 _DECIMAL_SIZE = 16
 _HIGH_BITS = -0x7F7F7F7F7F7F7F80  # of each of eight bytes
 _LONG_OR_NEGATIVE = 0x81  # bits that a length of a single byte does not have
@@ -149,6 +150,7 @@ def _locate(data: int, room: int, filled: int, starts: int, ends: int, first: in
         if filled:
             if end + _LENGTH_SIZE > filled:
                 return layout.BAD
+            prefetch(data + end + _AHEAD)
             end += _LENGTH_SIZE + _big_endian(data + end)
             if end > filled:
                 return layout.BAD

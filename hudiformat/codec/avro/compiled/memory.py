@@ -44,6 +44,10 @@ def copy16(target: int, source: int) -> None:
     ctypes.memmove(target, source, 16)
 
 
+def prefetch(address: int) -> None:
+    """Let the processor load the bytes around *address* into its cache; the address need not be one of ours."""
+
+
 def high_bits32(address: int) -> int:
     """Return the highest bit of each of 32 bytes; that of the first byte is the lowest bit of the result."""
     return sum((byte >> 7) << at for at, byte in enumerate(ctypes.string_at(address, 32)))

@@ -16,7 +16,15 @@ from hudiformat.codec.avro.compiled.ahead import digest_of_sources
 
 _LOADS = {memory.load8: 8, memory.load32: 32, memory.load64: 64}
 _STORES = {memory.store8: 8, memory.store32: 32, memory.store64: 64}
-_registered: set[Any] = {*_LOADS, *_STORES, memory.copy16, memory.high_bits32, memory.wrap64, memory.low_zeros}
+_registered: set[Any] = {
+    *_LOADS,
+    *_STORES,
+    memory.copy16,
+    memory.high_bits32,
+    memory.wrap64,
+    memory.low_zeros,
+    memory.prefetch,
+}
 
 
 def compile_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -125,6 +133,17 @@ def _high_bits32(_context: Any, address: Any) -> Any:
     return types.int64(address), generate
 
 
+def _prefetch(_context: Any, address: Any) -> Any:
+    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
+        builder.call(function, [builder.inttoptr(arguments[0], pointer), number(0), number(3), number(1)])  # to read
+        return context.get_dummy_value()
+
+    return types.void(address), generate
+
+
 def _low_zeros(_context: Any, value: Any) -> Any:
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.IntType(1)(1))
@@ -154,5 +173,6 @@ for _place, _bits in _STORES.items():
     _overload(_place, _store(_bits))
 _overload(memory.copy16, intrinsic(_copy16))
 _overload(memory.high_bits32, intrinsic(_high_bits32))
+_overload(memory.prefetch, intrinsic(_prefetch))
 _overload(memory.low_zeros, intrinsic(_low_zeros))
 overload(memory.wrap64, inline="always", strict=False)(lambda value: lambda value: value)  # noqa: ARG005 - numba matches parameters by their names
