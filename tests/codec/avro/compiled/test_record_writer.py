@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -14,6 +18,7 @@ from hudiformat.codec.avro.encode import ChunkLimits, encode_datums, encode_part
 from hudiformat.errors import DataError
 from hudiformat.testing import batches
 from tests.codec.avro.builders import record_schema, schema_of
+from tests.codec.avro.compiled.paths import by_library, by_numba
 from tests.effort import BUSY
 
 
@@ -83,3 +88,13 @@ def test_numpy_says_what_kernels_refuse(monkeypatch: pytest.MonkeyPatch) -> None
     )
     with pytest.raises(DataError, match="column c is not nullable and has a null"):
         encode_records(rows, schema)
+
+
+@pytest.mark.parametrize("path", [by_numba, by_library])
+def test_threads_that_encode_few_rows_do_not_share_memory(path: Callable[[], Any]) -> None:
+    rows = [pa.record_batch({"c": [f"value {number}"] * 40}) for number in range(200)]
+    schema = schema_of(rows[0])
+    expected = [bytes(encode_records(one, schema)) for one in rows]
+    with path(), ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda one: bytes(encode_records(one, schema)), rows))
+    assert found == expected
