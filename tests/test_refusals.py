@@ -112,7 +112,7 @@ def features() -> Iterator[str]:
                     yield from (text_of(key, named) for key in call.keys if key is not None)
 
 
-CHOOSING = ("support.py", "partial_updates.py")
+CHOOSING = ("support.py", "registered.py", "partial_updates.py")
 
 
 def test_each_refusal_is_on_the_page_with_its_reason() -> None:

@@ -55,6 +55,15 @@ REASONS: Mapping[str, Mapping[str, str]] = {
             "below the prefix of a folder, or of another format than Parquet and ORC; others are read"
         ),
         "registered files without a metadata table": "nothing else lists them; Hudi fails there, too",
+        "log files of registered files": "Hudi cannot parse their names; XTable makes copy-on-write tables alone",
+        "registered files without partition columns": "Hudi fails in each write; Delta Lake has none in its files",
+        f"statistics of registered files in table version {ANY}": (
+            "Hudi fails in the next write; they can be dropped. In version 6, which XTable makes, it does not"
+        ),
+        "indexes of registered files": "Hudi fails in writes, or would not find the files in them by their names",
+        "deleting the metadata table of registered files": (
+            "it alone lists them: their rows would be gone without a word, as they are after a restore by Hudi"
+        ),
         "a record index of bootstrapped rows": "it keeps the time of each row's commit; a bootstrap's is no time",
         "adopting files that Hudi cannot read without a copy": "with copy=True they are copied",
         f"a partitioned record index in table version {ANY}": "Hudi has it from version 8 on",
@@ -113,9 +122,6 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "updates during a clustering": "the clustering would lose the update",
         "rewriting a base file that has log files": "the rows of the log files would be hidden",
         "dropping a partition of a metadata table that is being compacted": "the service would bring it back",
-        "writing to tables with registered files": (
-            "the other format would not see the rows, and its next sync takes them away from Hudi's"
-        ),
         "file-system lock without atomic create": "two writers could have the lock",
         "storage-based lock without versions of objects": "two writers could have the lock",
         "creating whole files": "readers would see files that are not whole",

@@ -73,6 +73,11 @@ class FileSlice:
         return [*([] if self.base_file is None else [str(self.base_file.name)]), *self.log_names]
 
     @property
+    def is_registered(self) -> bool:
+        """Whether the base file is one that others wrote."""
+        return self.base_file is not None and self.base_file.name.is_registered
+
+    @property
     def base_path(self) -> str:
         """The path of the base file, which the slice has to have."""
         assert self.base_file is not None  # noqa: S101 - whoever asks has looked

@@ -14,6 +14,8 @@ from hudiformat.wire import is_below_root
 
 _SHOWN = 200
 _FILE_ID = re.compile(r"[^._/\0]+")
+_OF_OTHERS = re.compile(r"[^./\0][^/\0]*\.(parquet|orc)")
+"""The name of a registered file, in the folder: plans of Hudi's have it, and it is the id of the file group."""
 _META_FOLDER = ".hoodie"
 
 
@@ -51,13 +53,13 @@ def check_partition_path(text: str) -> str:
 
 
 def check_data_file(text: str) -> str:
-    """Return *text* if it is Hudi's name of a data file, or a path or URI that ends in such a name.
+    """Return *text* if it is the name of a data file, Hudi's or registered, or a path or URI that ends in such a name.
 
     Raises:
         NameFormatError: the last part is no such name.
     """
     name = base_name(text)
-    if parse_data_file(name) is None or not is_below_root(name):
+    if (parse_data_file(name) is None and not _OF_OTHERS.fullmatch(name)) or not is_below_root(name):
         raise _name_error("the name or path of a data file", text)
     return text
 
@@ -66,9 +68,9 @@ def check_file_id(text: str) -> str:
     """Return *text* if it can be the id of a file group in the name of a file.
 
     Raises:
-        NameFormatError: it contains ``.``, ``_``, ``/`` or a NUL, or is empty.
+        NameFormatError: it contains ``.``, ``_``, ``/`` or a NUL, or is empty, and no name of a registered file.
     """
-    if not _FILE_ID.fullmatch(text) or not is_below_root(text):
+    if not (_FILE_ID.fullmatch(text) or _OF_OTHERS.fullmatch(text)) or not is_below_root(text):
         raise _name_error("a file id", text)
     return text
 

@@ -175,6 +175,11 @@ class BaseFileName:
         return not self.write_token
 
     @property
+    def began_registered(self) -> bool:
+        """Whether the file is of a group whose first file others wrote: its id is that file's name."""
+        return "." in self.file_id
+
+    @property
     def stored_as(self) -> str:
         """The name that the file has in its folder."""
         return self.file_id if self.is_registered else str(self)

@@ -162,7 +162,7 @@ def _may_be_handed_over(plan: SlicePlan, storage: Storage) -> bool:
 def _path_as_shown(reader: SliceReader, storage: Storage, file_slice: FileSlice, columns: pa.Schema) -> str | None:
     """Return the absolute path of the base file if any reader of Parquet finds what a query of *columns* finds."""
     stored = stored_columns(reader, storage, file_slice, columns.names)
-    if stored is None or (stored.names, stored.types) != (columns.names, columns.types) or _is_registered(file_slice):
+    if stored is None or (stored.names, stored.types) != (columns.names, columns.types) or file_slice.is_registered:
         return None
     path = file_slice.base_path
     absolute = f"{storage.root}/{path}"
@@ -172,11 +172,6 @@ def _path_as_shown(reader: SliceReader, storage: Storage, file_slice: FileSlice,
         # Several files are scanned together, which takes the same columns in the same order.
         is_same = base.schema.names == reader.output_schema.names and base.dates.columns.isdisjoint(columns.names)
         return absolute if is_same else None
-
-
-def _is_registered(file_slice: FileSlice) -> bool:
-    """Return whether others wrote the base file: its bounds may leave NaN out."""
-    return file_slice.base_file is not None and file_slice.base_file.name.is_registered
 
 
 def stored_columns(

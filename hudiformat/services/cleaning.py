@@ -19,7 +19,7 @@ from itertools import groupby
 from hudiformat.errors import CorruptTableError, StorageError
 from hudiformat.file_group.slices import FileSlice, build_slices
 from hudiformat.naming.checks import check_data_file, check_partition_path
-from hudiformat.naming.file_names import LogFileName, base_name, join_path, parse_data_file
+from hudiformat.naming.file_names import LogFileName, base_name, join_path, parse_data_file, stored_name
 from hudiformat.naming.instants import format_instant
 from hudiformat.services.leftovers import delete_leftovers
 from hudiformat.services.service_result import ServiceResult
@@ -203,7 +203,7 @@ class _Planner:
                     unwanted += group  # neither a query nor a pending plan reads a group that was replaced so early
             names = [item.file_names + _change_logs(item, files) for item in unwanted]
             kept = saved.get(path, frozenset())
-            deleted = [name for found in names if not kept.intersection(found) for name in found]
+            deleted = [name for found in names if not kept.intersection(map(stored_name, found)) for name in found]
             yield path, [join_path(path, name) for name in deleted], self._is_emptied(path, files, deleted)
 
     def _is_emptied(self, path: str, files: Iterable[FileInfo], deleted: Sequence[str]) -> bool:
@@ -319,7 +319,8 @@ def _run(state: TableState, instant: Instant, plan: CleanerPlan) -> tuple[Instan
     if instant.state is State.REQUESTED:
         instant = transition_inflight(state.storage, state.config, instant)
     planned = plan.file_paths_to_be_deleted_per_partition or {}
-    names = {path: _check_names(info.file_path or "" for info in files) for path, files in planned.items()}
+    named = {path: [one.file_path or "" for one in files] for path, files in planned.items()}
+    names = {path: _listed_names(state, path, paths) for path, paths in named.items()}
     _delete(state, [(path, name) for path, found in names.items() for name in found])
     emptied = set(_delete_partitions(state, plan.partitions_to_be_deleted or ()))
     partitions = {
@@ -340,8 +341,17 @@ def _run(state: TableState, instant: Instant, plan: CleanerPlan) -> tuple[Instan
     return publish(state, instant, metadata), metadata.total_files_deleted
 
 
-def _check_names(paths: Iterable[str]) -> tuple[str, ...]:
-    return tuple(base_name(check_data_file(path)) for path in paths)
+def _listed_names(state: TableState, partition: str, paths: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of the files *paths* as listings have them; those that are not listed any more are left out.
+
+    Hudi plans to delete a registered file by its name in the folder.  It belongs to others, and stays there: what is
+    deleted is its name in the list.
+    """
+    names = [base_name(check_data_file(path)) for path in paths]
+    if all(map(parse_data_file, names)):
+        return tuple(names)
+    listed = {stored_name(file.name): file.name for _, files in state.files(partition) for file in files}
+    return tuple(listed.get(name, name) for name in names if name in listed or parse_data_file(name) is not None)
 
 
 def _delete(state: TableState, files: Sequence[tuple[str, str]]) -> None:

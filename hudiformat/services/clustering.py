@@ -35,6 +35,7 @@ from hudiformat.services.resizing import RewriteBuckets, mark_rings, rings_after
 from hudiformat.services.service_result import ServiceResult, commits_result, plan_result
 from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.values import IndexType
+from hudiformat.table.registered import refuse_lacking_columns
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.table.support import refuse_unwritable
 from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
@@ -156,8 +157,8 @@ def _newest(state: TableState, planned: SliceInfo) -> FileSlice | None:
     names = {base_name(path) for path in (planned.data_file_path, *(planned.delta_file_paths or ())) if path}
     for one in state.slices(planned.partition_path or ""):
         if one.file_id == planned.file_id:
-            base = () if one.base_file is None else (one.base_file,)
-            return one if {str(file.name) for file in (*base, *one.log_files)} == names else None
+            base = () if one.base_file is None else (one.base_file.name.stored_as,)
+            return one if {*base, *one.log_names} == names else None
     return None
 
 
@@ -219,6 +220,9 @@ class _Rewrite:
 
     def __call__(self, plan: WritePlan, storage: Storage, token: WriteToken) -> list[WriteStat]:
         target = GroupTarget(storage, plan, token, self.slices[0].partition_path)
+        for one in self.slices:
+            if one.is_registered:
+                refuse_lacking_columns(storage, plan.config, one)
         ratio = plan.options.sizing.log_ratio
         size = sum(one.size - one.log_bytes + int(one.log_bytes * ratio) for one in self.slices)
         count, most = self.count, plan.options.clustering.target_size

@@ -13,9 +13,8 @@ from datetime import datetime
 from functools import partial
 
 from hudiformat.file_group.bootstrap.sources import source_uri
-from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.slices import FileSlice
-from hudiformat.naming.file_names import join_path, root_uri
+from hudiformat.naming.file_names import root_uri
 from hudiformat.services.resizing import EXECUTION as _RESIZING
 from hudiformat.services.resizing import plan_resize_groups
 from hudiformat.storage.protocol import Storage
@@ -36,7 +35,7 @@ _DAY_PARTS = 24
 def plan_clustering(state: TableState) -> ClusteringPlan | None:
     """Return the plan of the next clustering of a table; None if no file slices are worth one."""
     options = state.options.clustering
-    paths = () if options.selected else [path for path, _ in list_partitions(state.storage)]
+    paths = () if options.selected else state.partition_paths
     resizes = resizes_buckets(state)
     groups: list[ClusteringGroup] = []
     for path in sorted(chosen_partitions(paths, options, state.context.clock())):
@@ -179,11 +178,10 @@ def _slice_info(storage: Storage, one: FileSlice) -> SliceInfo:
     """Return a slice as a plan names it: by the full paths of its files, as Hudi reads them."""
     root = storage.root
     folder = f"{root_uri(root)}/"
-    name = partial(join_path, one.partition_path)
     return SliceInfo(
-        data_file_path="" if one.base_file is None else folder + name(str(one.base_file.name)),
-        delta_file_paths=tuple(folder + name(str(log.name)) for log in one.log_files),
+        data_file_path="" if one.base_file is None else folder + one.base_path,
+        delta_file_paths=tuple(folder + path for path in one.log_paths),
         file_id=one.file_id,
         partition_path=one.partition_path,
-        bootstrap_file_path=("" if one.base_file is None else source_uri(storage, name(str(one.base_file.name))) or ""),
+        bootstrap_file_path="" if one.base_file is None else source_uri(storage, one.base_path) or "",
     )

@@ -25,6 +25,7 @@ from hudiformat.metadata_table.value_types import is_indexable
 from hudiformat.naming.instants import FULL_BOOTSTRAP, METADATA_BOOTSTRAP
 from hudiformat.services.service_result import ServiceResult
 from hudiformat.table.options.values import IndexingOptions
+from hudiformat.table.registered import refuse_to_index_registered
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.table.support import refuse_unwritable
 from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES, update_table_config
@@ -67,7 +68,8 @@ def create_index(
         LockError: another writer keeps the table's lock.
     """
     indexing = _indexing(context, name, columns)
-    refuse_unwritable(context.state())
+    refuse_unwritable(seen := context.state())
+    refuse_to_index_registered(seen)
     built = []
     with change_timeline(context) as state:
         current = roll_back_failed_writes(state)

@@ -36,7 +36,7 @@ def savepoint(context: TableContext, instant: str, *, user: str = "", comment: s
         partitions = {}
         for path, files in state.files():
             slices = latest_slices(build_slices(path, files, state.visibility, as_of=instant))
-            names = [str(one.base_file.name) for one in slices if one.base_file is not None]
+            names = [one.base_file.name.stored_as for one in slices if one.base_file is not None]
             names += [str(log.name) for one in slices for log in one.log_files]
             partitions[path] = SavepointPartitionMetadata(path, tuple(names))
         metadata = SavepointMetadata(user, int(time.time() * 1000), comment, partitions)

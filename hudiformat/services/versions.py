@@ -14,6 +14,7 @@ from hudiformat.services.compaction import compact
 from hudiformat.services.execution import mergeable_slices
 from hudiformat.services.indexing import indexes_with_columns, rebuild_indexes
 from hudiformat.services.log_compaction import log_compact
+from hudiformat.table.registered import refuse_to_lose_registered
 from hudiformat.table.relayout import convert_timeline, delete_timeline
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.table.support import refuse_unwritable
@@ -64,6 +65,8 @@ def change_version(context: TableContext, to: int) -> TableConfig:
     config_of_version(state.config, to, path=path)  # raises, if it must, before anything is changed
     if state.config.version == to:
         return _finish_former(context, path)
+    if state.config.metadata_partitions:
+        refuse_to_lose_registered(state)
     indexes = indexes_with_columns(state)
     bare = _without_metadata_table(state)
     _run_everything_pending(bare)

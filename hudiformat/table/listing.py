@@ -79,6 +79,11 @@ def _drain(found: list[PartitionFiles]) -> Iterator[PartitionFiles]:
         yield found.pop()
 
 
+def may_be_registered(name: str) -> bool:
+    """Return whether a file of this name in a folder may be registered: it has rows, and Hudi names none so."""
+    return name.endswith((".parquet", ".orc")) and parse_data_file(name) is None
+
+
 def refuse_unlisted(root: str, found: Iterable[PartitionFiles]) -> Iterator[PartitionFiles]:
     """Yield what was *found* in folders, and refuse files that may be registered: a metadata table alone lists those.
 
@@ -89,7 +94,7 @@ def refuse_unlisted(root: str, found: Iterable[PartitionFiles]) -> Iterator[Part
     """
     for path, files in found:
         for file in files:
-            if file.name.endswith((".parquet", ".orc")) and parse_data_file(file.name) is None:
+            if may_be_registered(file.name):
                 raise UnsupportedFeatureError(
                     f"{root}/{join_path(path, file.name)}: expected files of Hudi's in a table without meta fields "
                     "that is listed without its metadata table, found one that may have been registered; set "

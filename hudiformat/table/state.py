@@ -25,6 +25,7 @@ from hudiformat.metadata_table.definitions import load_definitions
 from hudiformat.metadata_table.kinds.files import FILES
 from hudiformat.metadata_table.kinds.record_index import RECORD_INDEX, is_partitioned
 from hudiformat.metadata_table.listing import Listing, listing
+from hudiformat.naming.file_names import stored_name
 from hudiformat.naming.instants import next_instant
 from hudiformat.schema.internal_schema import LATEST_SCHEMA
 from hudiformat.schema.table_schema import TableSchema
@@ -526,6 +527,22 @@ class TableState:
             damage=self.options.damage,
             seen=ListedFiles() if listed is None else listed,
         )
+
+    @cached_property
+    def registered(self) -> Mapping[str, Sequence[FileInfo]]:
+        """The registered files by partition, under their names in the metadata table, which alone lists them.
+
+        They have no meta fields, so there are none in tables with meta fields.
+        """
+        if self.config.populate_meta_fields or not self.has_metadata_partition(FILES):
+            return {}
+        found = {path: [one for one in files if stored_name(one.name) != one.name] for path, files in self.files()}
+        return {path: files for path, files in found.items() if files}
+
+    @property
+    def partition_paths(self) -> list[str]:
+        """The partition paths: of folders with a partition metadata file, and of registered files."""
+        return sorted({*self.registered, *(path for path, _ in list_partitions(self.storage))})
 
     def slices(
         self,

@@ -12,8 +12,6 @@ from hudiformat.codec.custom_types import is_vector
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.base_file.format import WRITABLE_FORMATS, format_named
 from hudiformat.file_group.merging.rule import behaviour
-from hudiformat.metadata_table.kinds.files import FILES
-from hudiformat.naming.file_names import stored_name
 from hudiformat.table.key_form import refuse_other_keys
 from hudiformat.table.options.buckets import BucketEngine
 from hudiformat.table.options.keys import KEEP_OPERATIONS, NEW_KEY_ENCODING
@@ -28,6 +26,7 @@ from hudiformat.table.options.values import (
     Operation,
     WriteOptions,
 )
+from hudiformat.table.registered import refuse_writes_beside_registered
 from hudiformat.table.state import TableState
 from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES
 from hudiformat.timeline.table_config import PartialUpdateMode, TableConfig, TableType
@@ -115,28 +114,11 @@ def refuse_unwritable(state: TableState) -> None:
                 feature=feature,
             )
     refuse_without_meta_fields(config, options)
-    _refuse_registered_files(state)
+    if not config.populate_meta_fields:
+        refuse_writes_beside_registered(state)
     refuse_other_keys(state)
     if avro := _avro_schema(state):
         refuse_columns_of_format(config, avro_to_arrow(avro))
-
-
-def _refuse_registered_files(state: TableState) -> None:
-    """Raise an UnsupportedFeatureError for a table with files that others wrote, which its metadata table alone lists.
-
-    Such files have no meta fields, and are looked for in tables without them alone.
-    """
-    if state.config.populate_meta_fields or not state.has_metadata_partition(FILES):
-        return
-    for path, files in state.files():
-        for file in files:
-            if stored_name(file.name) != file.name:
-                raise UnsupportedFeatureError(
-                    f"{state.storage.root}/{path}/{stored_name(file.name)}: expected files that Hudi wrote, found one "
-                    "that was registered with the table and belongs to the writer of another format; write there, or "
-                    "copy the rows into a new table",
-                    feature="writing to tables with registered files",
-                )
 
 
 def refuse_columns_of_format(config: TableConfig, schema: pa.Schema) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from hudiformat.file_group.judged_times import JudgedTimes, judge_base_file, judge_log_file
-from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.schema.internal_schema import SchemaHistory
 from hudiformat.storage.protocol import Storage
@@ -22,7 +21,7 @@ def judge_table(state: TableState, columns: pa.Schema) -> Iterator[tuple[FileSli
         DecodeError, SchemaError, StorageError: a file cannot be read.
     """
     history = schema_history(state)
-    for partition, _ in list_partitions(state.storage):
+    for partition in state.partition_paths:
         for one in state.slices(partition):
             for path, judged in judge_slice(state.storage, one, columns, history=history):
                 yield one, path, judged

@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from hudiformat.file_group.partitions import list_partitions
-from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.values import Operation
 from hudiformat.table.state import TableState
 from hudiformat.write.commit.replacing import groups_at_begin
@@ -31,7 +29,7 @@ def delete_partitions(state: TableState, *, partitions: Sequence[str]) -> Commit
     return write.result
 
 
-def matching_partitions(storage: Storage, patterns: Iterable[str]) -> list[str]:
+def matching_partitions(state: TableState, patterns: Iterable[str]) -> list[str]:
     """Return the partition paths that match *patterns*, in which ``*`` stands for any text.
 
     Source: HoodieSparkSqlWriter.resolvePartitionWildcards, Hudi 1.2.0.
@@ -39,5 +37,5 @@ def matching_partitions(storage: Storage, patterns: Iterable[str]) -> list[str]:
     named = list(patterns)
     plain = [path for path in named if "*" not in path]
     wild = [re.compile(".*".join(map(re.escape, one.split("*")))) for one in named if "*" in one]
-    there = [path for path, _ in list_partitions(storage)] if wild else []
+    there = state.partition_paths if wild else []
     return sorted({*plain, *(path for path in there if any(one.fullmatch(path) for one in wild))})

@@ -17,7 +17,6 @@ from hudiformat.file_group.partition_metadata import find_metadata_file, read_pa
 from hudiformat.file_group.slices import FileSlice, build_slices, latest_slices
 from hudiformat.naming.instants import parse_instant
 from hudiformat.storage.protocol import Storage
-from hudiformat.table.listing import list_files
 from hudiformat.table.options.expiry import ExpiryOptions, ExpiryStrategy
 from hudiformat.table.options.values import Operation
 from hudiformat.table.state import TableState
@@ -108,8 +107,7 @@ def _expired_groups(storage: Storage, plan: WritePlan, partitions: Iterable[str]
     """
     options, groups = plan.options.expiry, {}
     for path in partitions:
-        [(_, files)] = list_files(storage, path)
-        slices = list(latest_slices(build_slices(path, files, plan.visibility)))
+        slices = list(latest_slices(build_slices(path, plan.files(storage, path), plan.visibility)))
         since = _age_begins_at(storage, path, slices, options)
         zone = plan.config.timeline_zone
         if since is not None and is_expired(since, plan.instant, days=options.days, zone=zone):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -36,44 +37,67 @@ def rows(*values: Row) -> pa.Table:
     return pa.Table.from_pylist([dict(zip(SCHEMA.names, one, strict=True)) for one in values], SCHEMA)
 
 
-class Registered:
-    """A table at *path* with files that are registered with it."""
+class Registering:
+    """Registers files with a table at *path*, which it makes: without meta fields, with the key k, in partitions p."""
 
-    def __init__(self, hudi: RealHudi, path: Path, version: int) -> None:
+    def __init__(
+        self, hudi: RealHudi, path: Path, version: int, table_type: str = "COPY_ON_WRITE", *, name: str = "t"
+    ) -> None:
         self._java = JavaClass(hudi, "Registering", Path(__file__).with_name("registering.java"))
-        self._hudi, self.path, self._version = hudi, path, version
-        self._java.call("create", str(path), "k", "p", str(version))
+        self.path, self._version = path, version
+        self._java.call("create", str(path), name, "k", "p", str(version), table_type)
 
-    def register(self, added: dict[str, tuple[Row, ...]], removed: str = "") -> None:
-        """Write the files *added*, and register them in place of *removed*."""
+    def register(self, avro: str, added: Mapping[str, pa.Table], removed: str = "") -> None:
+        """Write the files *added*, and register them in place of *removed*; *avro* is the schema of the table then."""
         named = []
         for name, values in added.items():
             file = self.path / name
             file.parent.mkdir(parents=True, exist_ok=True)
-            pq.write_table(rows(*values), file)
-            named.append(f"{name},{len(values)},{file.stat().st_size}")
-        self._java.call("register", str(self.path), AVRO, ";".join(named), removed, str(self._version))
+            pq.write_table(values, file)
+            named.append(f"{name},{values.num_rows},{file.stat().st_size}")
+        self._java.call("register", str(self.path), avro, ";".join(named), removed, str(self._version))
 
-    def write(self, operation: str, *values: Row) -> None:
+
+class Registered:
+    """A table at *path* with files that are registered with it."""
+
+    def __init__(self, hudi: RealHudi, path: Path, version: int, table_type: str = "COPY_ON_WRITE") -> None:
+        self._hudi, self.path, self.version, self._type = hudi, path, version, table_type
+        self._registering = Registering(hudi, path, version, table_type)
+
+    def register(
+        self, added: dict[str, tuple[Row, ...]], removed: str = "", *, columns: Sequence[str] = SCHEMA.names
+    ) -> None:
+        """Write files *added* of some *columns*, and register them in place of *removed*."""
+        files = {name: rows(*values).select(columns) for name, values in added.items()}
+        self._registering.register(AVRO, files, removed)
+
+    def write(self, operation: str, *values: Row, **more: str) -> None:
         """Have Hudi write rows.
 
         Its statistics of columns do not know registered files: with them it fails in partition statistics.
         """
-        options = {
+        self._hudi.write(
+            rows(*values), self.path, {**self.options, "hoodie.datasource.write.operation": operation, **more}
+        )
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What Hudi writes with."""
+        return {
             "hoodie.table.name": "t",
             "hoodie.datasource.write.recordkey.field": "k",
             "hoodie.datasource.write.partitionpath.field": "p",
-            "hoodie.datasource.write.operation": operation,
+            "hoodie.datasource.write.table.type": self._type,
             "hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.HoodieAvroPayload",
             "hoodie.populate.meta.fields": "false",
-            "hoodie.write.table.version": str(self._version),
+            "hoodie.write.table.version": str(self.version),
             "hoodie.write.auto.upgrade": "false",
             "hoodie.metadata.index.column.stats.enable": "false",
             "hoodie.metadata.index.partition.stats.enable": "false",
             "hoodie.index.type": "SIMPLE",
             "hoodie.clean.automatic": "false",
         }
-        self._hudi.write(rows(*values), self.path, options)
 
 
 def make(hudi: RealHudi, path: Path, version: int) -> Registered:

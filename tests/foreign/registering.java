@@ -26,10 +26,10 @@ import org.apache.spark.sql.SparkSession;
 public class Registering {
   private static final String REPLACE = "replacecommit";
 
-  public static String create(String path, String key, String partition, String version) throws Exception {
+  public static String create(String path, String name, String key, String partition, String version, String type) throws Exception {
     HoodieTableMetaClient.newTableBuilder()
-        .setTableType(HoodieTableType.COPY_ON_WRITE)
-        .setTableName("t")
+        .setTableType(HoodieTableType.valueOf(type))
+        .setTableName(name)
         .setTableVersion(Integer.parseInt(version))
         .setPayloadClassName("org.apache.hudi.common.model.HoodieAvroPayload")
         .setRecordKeyFields(key)

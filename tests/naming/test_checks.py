@@ -30,10 +30,18 @@ LOG, BASE = ".f-0_20260101000000000.log.1_0-0-0", "f-0_0-0-0_20260101000000000.p
         ),
         (
             check_data_file,
-            [LOG, BASE, f"p/{BASE}", f"file:/table/p/{LOG}", f"s3://bucket/table/{BASE}", f"../{BASE}"],
-            ["", "hoodie.properties", "p/", f"{BASE}/", ".hoodie_partition_metadata", ".f\0_1.log.1"],
+            [
+                LOG,
+                BASE,
+                f"p/{BASE}",
+                f"file:/table/p/{LOG}",
+                f"s3://bucket/table/{BASE}",
+                f"../{BASE}",
+                "p/part-0.parquet",
+            ],
+            ["", "hoodie.properties", "p/", f"{BASE}/", ".hoodie_partition_metadata.parquet", ".f\0_1.log.1"],
         ),
-        (check_file_id, ["f-0", "00000001-a", "ü"], ["", "a_b", "a.b"]),
+        (check_file_id, ["f-0", "00000001-a", "ü", "a_b.c.parquet"], ["", "a_b", "a.b", ".parquet", ".a.orc"]),
     ],
 )
 def test_a_name_is_returned_or_refused(check: Callable[[str], str], accepted: list[str], refused: list[str]) -> None:

@@ -27,6 +27,7 @@ class ChangeKind:
     settings: Mapping[str, str]
     hudi_cannot: frozenset[str] = frozenset()
     has_records: bool = False
+    has_all_in_folders: bool = True
 
     def __str__(self) -> str:
         return f"{self.name}-{self.table_type}-{self.version}"

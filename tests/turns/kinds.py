@@ -62,7 +62,8 @@ class Layout:
     Both sides write with *options*, Hudi with *hudis* and hudiformat with *ours*, too.  *places* are, of the partitions
     x, y and z: the value of the column p, which is of the type *type*, and the partition path.  Without
     *has_hudis_values* Hudi shows something else in the column p.  Without *has_dates* no column is a date.  Without
-    *has_statistics* Hudi's filters lose rows by its indexes.  The steps *hudi_cannot* are always ours.
+    *has_statistics* Hudi's filters lose rows by its indexes.  The steps *hudi_cannot* are always ours.  Where files
+    *are_registered*, the metadata table alone lists them, and the newest record wins.
     """
 
     options: Mapping[str, str] = field(default_factory=dict)
@@ -79,6 +80,7 @@ class Layout:
     has_meta: bool = True
     settings: Mapping[str, str] = field(default_factory=dict)
     hudi_cannot: frozenset[str] = frozenset()
+    are_registered: bool = False
 
 
 _DAY = 86_400_000
@@ -136,6 +138,25 @@ LAYOUTS = {
         has_dates=False,
         has_statistics=False,
     ),
+    "registered": Layout(
+        {
+            "hoodie.populate.meta.fields": "false",
+            "hoodie.index.type": "SIMPLE",
+            "hoodie.metadata.index.column.stats.enable": "false",
+            "hoodie.clean.automatic": "false",
+        },
+        hudis={
+            "hoodie.datasource.write.precombine.field": "",
+            "hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.HoodieAvroPayload",
+        },
+        table_types=(COW,),
+        has_statistics=False,
+        has_meta=False,
+        # Hudi 1.2.0 deletes registered files that it cleans, and goes on listing them; and after its restore nothing
+        # lists them.
+        hudi_cannot=frozenset({"clean", "restore"}),
+        are_registered=True,
+    ),
 }
 """The layouts that a table may have."""
 
@@ -167,6 +188,11 @@ class Kind:
     def in_catalog(self) -> bool:
         """Whether Spark's catalog can have it: a partition column has to be a column."""
         return not self.layout.has_structs
+
+    @property
+    def has_all_in_folders(self) -> bool:
+        """Whether the folders list the files, too."""
+        return not self.layout.are_registered
 
     @property
     def is_mor(self) -> bool:

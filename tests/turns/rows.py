@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from hudiformat.codec.avro.schema import arrow_to_avro
 from tests.model.expected import Row
 from tests.turns.kinds import Layout
 
@@ -44,6 +45,11 @@ class Columns:
     def has_more(self) -> bool:
         """Whether columns were added."""
         return len(self.types) > self._first
+
+    @property
+    def avro(self) -> str:
+        """The Avro schema of a table with these columns."""
+        return arrow_to_avro(pa.schema(self.types.items()), name="turns_record", namespace="hoodie.turns")
 
     @property
     def place(self) -> Any:

@@ -37,6 +37,8 @@ class Opened(Protocol):
     def in_catalog(self) -> bool: ...
     @property
     def has_records(self) -> bool: ...
+    @property
+    def has_all_in_folders(self) -> bool: ...
 
 
 class Side(Protocol):
@@ -112,7 +114,7 @@ class Theirs:
     name = "Hudi"
 
     def __init__(self, hudi: RealHudi, path: Path, kind: Opened, table: str) -> None:
-        self._hudi, self._path, self._kind, self._table = hudi, path, kind, table
+        self.hudi, self._path, self._kind, self._table = hudi, path, kind, table
         self._named = {"table": table} if kind.in_catalog else {"path": str(path)}
         # Hudi 1.2.0 knows no completion times of what it archives after a restore or an indexing (spec/timeline.md).
         self.may_archive = not kind.has_records
@@ -127,22 +129,22 @@ class Theirs:
             **({} if self.may_archive else {"hoodie.archive.automatic": "false"}),
             **more,
         }
-        self._hudi.write(data, self._path, options)
+        self.hudi.write(data, self._path, options)
 
     def create_table(self) -> None:
         """Make the table known to Spark's catalog, which some procedures ask, with the settings of the session."""
-        self._hudi.eval_(f"for key, value in {dict(self._kind.settings)!r}.items(): spark.conf.set(key, value)")
+        self.hudi.eval_(f"for key, value in {dict(self._kind.settings)!r}.items(): spark.conf.set(key, value)")
         if self._kind.in_catalog:
-            self._hudi.sql(f"create table {self._table} using hudi location '{self._path}'")
+            self.hudi.sql(f"create table {self._table} using hudi location '{self._path}'")
 
     def create_index(self, name: str, what: str) -> None:
         self._with(self._kind.hudis, f"create index {name} on {self._table} {what}")
 
     def drop_table(self) -> None:
         """Undo :meth:`create_table`."""
-        self._hudi.eval_(f"for key in {list(self._kind.settings)!r}: spark.conf.unset(key)")
+        self.hudi.eval_(f"for key in {list(self._kind.settings)!r}: spark.conf.unset(key)")
         if self._kind.in_catalog:
-            self._hudi.sql(f"drop table if exists {self._table}")
+            self.hudi.sql(f"drop table if exists {self._table}")
 
     def delete_partitions(self, paths: Sequence[str]) -> None:
         named = {"hoodie.datasource.write.partitions.to.delete": ",".join(paths)}
@@ -188,7 +190,7 @@ class Theirs:
         return self._with({**self._kind.hudis, **options}, f"call {procedure}({given})")
 
     def _with(self, settings: Mapping[str, str], statement: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._hudi.eval_(
+        found: list[dict[str, Any]] = self.hudi.eval_(
             f"for key, value in {dict(settings)!r}.items(): spark.conf.set(key, value)\n"
             "try:\n"
             f"    result = [row.asDict() for row in spark.sql({statement!r}).collect()]\n"
@@ -205,9 +207,10 @@ class Theirs:
 
     def rows(self, filters: Sequence[str]) -> tuple[list[str], list[list[Any]], list[list[Any]], list[list[Any]]]:
         """Columns and rows of a full scan, and by filter the keys that it leaves: of them, and by Hudi's indexes."""
-        plain = {"hoodie.metadata.enable": "false", "hoodie.enable.data.skipping": "false"}
+        by_folders = "false" if self._kind.has_all_in_folders else "true"
+        plain = {"hoodie.metadata.enable": by_folders, "hoodie.enable.data.skipping": "false"}
         skipping = {**self._kind.hudis, "hoodie.metadata.enable": "true", "hoodie.enable.data.skipping": "true"}
-        columns, rows, wanted, found = self._hudi.eval_(
+        columns, rows, wanted, found = self.hudi.eval_(
             f"scan = spark.read.format('hudi').options(**{plain!r}).load({str(self._path)!r})\n"
             "scan = spark.createDataFrame(scan.collect(), scan.schema)\n"
             f"skip = spark.read.format('hudi').options(**{skipping!r}).load({str(self._path)!r})\n"

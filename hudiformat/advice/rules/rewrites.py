@@ -12,7 +12,6 @@ from hudiformat.advice.rules.buckets import LEAST_COMMITS
 from hudiformat.codec.avro.encode import encode_records
 from hudiformat.errors import HudiFormatError, UnsupportedFeatureError
 from hudiformat.file_group.base_file.read import scan_base_file
-from hudiformat.naming.file_names import join_path
 from hudiformat.numbers import format_count, size_text
 from hudiformat.simulation.workload import Workload
 from hudiformat.timeline.table_config import TableType
@@ -71,7 +70,7 @@ def _with_log_sizes(facts: Facts, workload: Workload) -> Workload:
     state = facts.state
     schema = state.schema_of_files
     largest = max((one for one in facts.slices if one.base_file is not None), key=lambda one: one.size)
-    path = join_path(largest.partition_path, str(largest.base_file.name)) if largest.base_file is not None else ""
+    path = largest.base_path if largest.base_file is not None else ""
     try:
         rows = next(scan_base_file(state.storage, path, schema.arrow_with_meta, batch_rows=_SAMPLE_ROWS), None)
         if rows is None or not rows.num_rows:

@@ -22,7 +22,7 @@ from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.merging.delete_markers import DeleteMarker
 from hudiformat.schema.meta_fields import DELETE_OPERATIONS, META_FIELDS, OPERATION
 from hudiformat.schema.table_schema import RowKeys, TableSchema, stored_keys
-from hudiformat.timeline.table_config import MergeMode, PartialUpdateMode, TableConfig
+from hudiformat.timeline.table_config import MergeMode, PartialUpdateMode, TableConfig, TableType
 
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
@@ -305,6 +305,13 @@ Source: EightToNineUpgradeHandler, HoodieTableConfig.inferMergingConfigsForV9Tab
 """
 
 
+_LAST_WINS = f"{_PAYLOADS}HoodieAvroPayload"
+"""The payload class of XTable's tables: the newest record wins, and of one write the last, whatever its ordering value.
+
+Log files are not merged by it: XTable's tables have none.  Source: HoodieAvroPayload, Hudi 1.2.0.
+"""
+
+
 def behaviour(config: TableConfig) -> Behaviour:
     """Return how a table's records are merged; without ordering fields the newest record wins.
 
@@ -315,6 +322,8 @@ def behaviour(config: TableConfig) -> Behaviour:
     if config.merge_mode is not MergeMode.CUSTOM:
         return own
     payload = PAYLOADS.get(config.payload_class or "")
+    if config.payload_class == _LAST_WINS and config.table_type is TableType.COPY_ON_WRITE:
+        return Behaviour(_COMMIT, (), delete_marker=own.delete_marker, by_payload=True)
     if payload is None:
         raise _cannot_merge(config)
     ordering = payload.ordering_fields or own.ordering_fields

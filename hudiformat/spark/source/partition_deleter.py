@@ -52,5 +52,5 @@ class PartitionDeleter(DataSourceArrowWriter):
         """Delete the partitions, in one commit."""
         table: Table = self._options.table()
         paths = {path for one in results_of(messages, Paths) for path in one.paths}
-        storage, named = context_of(table).storage, self._named
-        table.delete_partitions(sorted(paths) if named is None else matching_partitions(storage, named))
+        state, named = context_of(table).state(), self._named
+        table.delete_partitions(sorted(paths) if named is None else matching_partitions(state, named))

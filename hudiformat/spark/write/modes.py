@@ -89,7 +89,7 @@ def _to_delete(df: DataFrame, table: Table, asked: SourceOptions) -> list[str]:
     """Return the partition paths that the options name, or else those of the rows."""
     named = asked.partitions_to_delete
     if named is not None:
-        return matching_partitions(context_of(table).storage, named)
+        return matching_partitions(context_of(table).state(), named)
     return paths_of(df, table.config, context_of(table).state().schema)
 
 

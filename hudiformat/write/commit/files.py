@@ -356,7 +356,7 @@ def base_file_stat(
         path=path,
         # "null" is what Hudi writes where a file group has no earlier commit
         prev_commit="null" if previous is None else previous.instant,
-        prev_base_file=None if previous is None else str(previous),
+        prev_base_file=None if previous is None else previous.stored_as,
         partition_path=partition_path,
         num_writes=rows,
         num_inserts=counted.inserts,

@@ -26,7 +26,7 @@ from hudiformat.sizing.key_groups import Parallelism
 from hudiformat.sizing.record_size import Commits, RecordSize, SizingOptions, flink_record_size, spark_record_size
 from hudiformat.sizing.small_files import GroupVerdict, Kind, Pending, flink_small_files, spark_small_files
 from hudiformat.sizing.spark import PartitionPlan, plan_partition
-from hudiformat.storage.protocol import Storage
+from hudiformat.storage.protocol import FileInfo, Storage
 from hudiformat.table.bucket_config import with_bucket_rules
 from hudiformat.table.options.buckets import BucketEngine
 from hudiformat.table.options.values import REPLACING, DuplicatePolicy, IndexType, Operation, SizingEngine, WriteOptions
@@ -133,6 +133,7 @@ class WritePlan:
       there: no other writer may append to the group, and no custom merger is needed.
     - ``merger`` merges records instead of the table's own rule; a write with one stays in its process.
     - ``named``, by partition path, are files of the newest slices that commits name: a listing has to show them.
+    - ``registered``, by partition path, are files of others, which no folder shows under the names that they have.
     """
 
     root: str
@@ -153,6 +154,11 @@ class WritePlan:
     merges_in_tasks: bool = True
     merger: RecordMerger | None = None
     named: Mapping[str, AbstractSet[str]] = field(default_factory=dict)
+    registered: Mapping[str, Sequence[FileInfo]] = field(default_factory=dict)
+
+    def files(self, storage: Storage, path: str) -> list[FileInfo]:
+        """Return the files of the partition *path*: those of its folder, and the registered ones."""
+        return [*(entry for entry in storage.list(path) if not entry.is_dir), *self.registered.get(path, ())]
 
     def refuse_unlisted(self, storage: Storage, path: str, names: AbstractSet[str]) -> None:
         """Refuse the listing *names* of the partition *path* if it lacks files that commits name.
@@ -166,7 +172,7 @@ class WritePlan:
 
     def partitions(self, storage: Storage) -> list[str]:
         """Return the partition paths of the table: those that are listed, and those that commits name."""
-        return sorted({*self.named, *(path for path, _ in list_partitions(storage))})
+        return sorted({*self.named, *self.registered, *(path for path, _ in list_partitions(storage))})
 
     @property
     def inflight(self) -> Instant:
@@ -316,6 +322,7 @@ def write_plan(
         compactions=(
             {key: group.instant.time for key, group in state.in_compaction.items()} if state.logs_name_slices else {}
         ),
+        registered=state.registered,
     )
     if plan.looks_keys_up or plan.uses_buckets or operation in REPLACING:
         plan = replace(plan, named=newest_files(state.commits(_writes_to_compare(state)), state.visibility))

@@ -11,7 +11,6 @@ from typing import TypeAlias
 
 from hudiformat.file_group.slices import build_slices
 from hudiformat.storage.protocol import Storage
-from hudiformat.table.listing import list_files
 from hudiformat.table.options.values import Operation
 from hudiformat.write.commit.plan import WritePlan
 
@@ -27,7 +26,7 @@ def overwritten_groups(storage: Storage, plan: WritePlan, partitions: Iterable[s
 def groups_at_begin(storage: Storage, plan: WritePlan, partitions: Iterable[str] | None) -> Replaced:
     """Return the file groups of *partitions*, or of all partitions, that existed when the write began."""
     paths = plan.partitions(storage) if partitions is None else sorted(partitions)
-    listed = [found for path in paths for found in list_files(storage, path)]
+    listed = [(path, plan.files(storage, path)) for path in paths]
     for path, files in listed:
         plan.refuse_unlisted(storage, path, {file.name for file in files})
     groups = {

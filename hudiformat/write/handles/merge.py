@@ -41,6 +41,7 @@ from hudiformat.schema.meta_fields import (
 from hudiformat.schema.table_schema import field_type
 from hudiformat.storage.closing import BackgroundCalls
 from hudiformat.table.options.values import Operation
+from hudiformat.table.registered import refuse_lacking_columns
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.files import GroupTarget, WriteCounts, base_file_stat
 from hudiformat.write.duplicates import combine
@@ -257,6 +258,8 @@ class MergeHandle:
 
     def __init__(self, target: GroupTarget, below: FileSlice | None) -> None:
         _refuse_log_files(target, below)
+        if below is not None and below.is_registered:
+            refuse_lacking_columns(target.storage, target.plan.config, below)
         base = None if below is None else below.base_file
         self._target = target
         self._plan = target.plan
@@ -383,7 +386,7 @@ class MergeHandle:
     def _base_path(self) -> str | None:
         if self._base is None:
             return None
-        return self._target.path(str(self._base.name))
+        return self._target.path(self._base.name.stored_as)
 
     def _base_keys(self) -> FileKeys | None:
         """Return the keys that the footer of the old base file describes."""

@@ -261,7 +261,7 @@ class PartitionIndex:
         return found
 
     def _list_all(self) -> tuple[AbstractSet[str], list[FileSlice]]:
-        files = [entry for entry in self._storage.list(self._path) if not entry.is_dir]
+        files = self._plan.files(self._storage, self._path)
         names, visibility = {entry.name for entry in files}, self._plan.visibility
         if self._kept is None or visibility.logs_name_slices or not self._kept.is_listed_again():
             return names, latest_slices(build_slices(self._path, files, visibility))
@@ -275,7 +275,7 @@ class PartitionIndex:
         known = None if self._kept is None else self._kept.slices(visibility)
         if self._kept is None or known is None or not isinstance(storage, TellsOneThing):
             return None
-        names = set(storage.list_names(self._path))
+        names = {*storage.list_names(self._path), *(one.name for one in self._plan.registered.get(self._path, ()))}
         if not known.names <= names:
             return None
         try:
@@ -364,7 +364,7 @@ class PartitionIndex:
 
     def _base_keys(self, file_slice: FileSlice) -> Iterator[pa.Array]:
         if file_slice.base_file is not None:
-            path, virtual = join_path(self._path, str(file_slice.base_file.name)), self._plan.virtual_keys
+            path, virtual = file_slice.base_path, self._plan.virtual_keys
             wanted = _KEY_SCHEMA if virtual is None else virtual.stored(_KEY_SCHEMA)
             for batch in scan_base_file(self._storage, path, wanted, batch_rows=_READ_ROWS):
                 yield batch.column(0) if virtual is None else virtual.of_rows(batch)
@@ -395,7 +395,7 @@ class PartitionIndex:
         if found is None and self._kept is not None:
             found = self._kept.footer(name, base.size)
         if found is None:
-            found = read_file_keys(self._storage, join_path(self._path, name))
+            found = read_file_keys(self._storage, join_path(self._path, base.name.stored_as))
             if self._kept is not None:
                 self._kept.keep_footer(name, base.size, found)
         self._file_keys[name] = found

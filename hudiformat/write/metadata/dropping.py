@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
 
+from hudiformat.table.registered import refuse_to_lose_registered
 from hudiformat.table.state import TableState
 from hudiformat.timeline.config_files import METADATA_FOLDER, update_table_config
 from hudiformat.write.metadata.definitions import forget_definitions
@@ -20,9 +21,14 @@ def drop_partitions(
 
     In the other order a reader would fail: the properties would name a partition without a folder.  *remove* is called
     with each folder instead of deleting it.
+
+    Raises:
+        UnsupportedFeatureError: the metadata table alone lists files of the table.
     """
     dropped = set(partitions)
     left = [name for name in state.config.metadata_partitions if name not in dropped]
+    if not left:
+        refuse_to_lose_registered(state)
     changes = {PARTITIONS_KEY: ",".join(left), **({} if left else {INFLIGHT_KEY: ""})}
     update_table_config(state.storage, changes, saved_at=datetime.now(timezone.utc))
     for folder in sorted(f"{METADATA_FOLDER}/{name}" for name in dropped) if left else [METADATA_FOLDER]:

@@ -118,8 +118,7 @@ class FileReader:
         """
         base, rows = file_slice.base_file, file_slice.log_bytes // _ROWS_OF_LOG
         if base is not None:
-            path = join_path(file_slice.partition_path, str(base.name))
-            rows += read_footer(storage, path, self._schema, ()).rows
+            rows += read_footer(storage, file_slice.base_path, self._schema, ()).rows
         return rows
 
     def _nulls(self, rows: int) -> dict[str, ColumnStatistics]:
