@@ -144,6 +144,8 @@ MATRIX = (
     TableKind("times in partition paths, key generator CUSTOM", _of_layout("custom times", COW, MOR)),
     TableKind("dates with slashes in partition paths", _of_layout("slashes", COW, MOR)),
     TableKind("record keys and partition paths of fields of structs", _of_layout("structs", COW, MOR)),
+    TableKind("one record key field, key generator COMPLEX", _of_layout("one complex key", COW, MOR)),
+    TableKind("partition metadata files in the format of base files", _of_layout("metadata files", COW, MOR)),
     TableKind("base files in ORC", _of_layout("orc", COW, MOR)),
     *(
         TableKind(f"base files in ORC, change data: {name}", _of_change_data(_IN_ORC, kind, refused))
@@ -171,7 +173,7 @@ MATRIX = (
                 {(kept, version): f"{version}-True-{mode}-{kept}" for kept in (COW, MOR) for version in VERSIONS},
             ),
         )
-        for name, mode in {"METADATA_ONLY": "metadata"}.items()
+        for name, mode in {"METADATA_ONLY": "metadata", "FULL_RECORD": "full", "partitions of each": "mixed"}.items()
     ),
     TableKind(
         "files of other formats that were registered, as XTable does it",

@@ -129,6 +129,17 @@ LAYOUTS = {
         # These procedures take the name of a table in the catalog alone, which cannot have such a table.
         hudi_cannot=frozenset({"clean", "roll_back", "savepoint", "delete_savepoint", "restore"}),
     ),
+    "metadata files": Layout(
+        hudis={"hoodie.partition.metafile.use.base.format": "true"},
+    ),
+    "one complex key": Layout(
+        # Below version 9 releases of Hudi write the keys of such tables in two forms: here as k:a.
+        {"hoodie.write.complex.keygen.new.encoding": "false"},
+        hudis={
+            "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.ComplexKeyGenerator",
+            "hoodie.write.complex.keygen.validation.enable": "false",
+        },
+    ),
     "orc": Layout(
         # Hudi 1.2.0 on Spark fails in a compaction, "Not support write to Orc file", and in a clustering, ".orc format
         # not supported yet".
