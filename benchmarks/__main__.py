@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -24,6 +25,7 @@ from benchmarks.results import Results
 from benchmarks.sections import SECTIONS
 from benchmarks.suite import Run
 from hudiformat.codec.avro.compiled import VARIABLE
+from tools.kernels import KernelsError, build_package
 
 ROUNDS = 5
 QUICK_ROWS = 50_000
@@ -38,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked.rounds = asked.rounds or (QUICK_ROUNDS if asked.quick else ROUNDS)
     pa.set_cpu_count(1)  # one thread, as Java
     os.environ[VARIABLE] = "0"  # sections turn kernels on where they measure them
+    with suppress(KernelsError):  # else those of numba are measured
+        sys.path.append(str(build_package()))
     start = time.monotonic()
     results = Results(_conditions(asked))
     with tempfile.TemporaryDirectory(prefix="hudiformat-bench-", dir=asked.folder) as folder:

@@ -77,7 +77,7 @@ def conditions(results: Data) -> list[str]:
 def shapes(results: Data) -> list[str]:
     """A line for each shape of rows: the ratios of each work, by numpy and with compiled kernels."""
     lines = [
-        "| rows | " + " | ".join(f"{work} | with `jit`" for work in WORKS) + " |",
+        "| rows | " + " | ".join(f"{work} | with kernels" for work in WORKS) + " |",
         "|---" * (1 + 2 * len(WORKS)) + "|",
     ]
     for case in SHAPES:
@@ -167,7 +167,7 @@ the slower one, what limits each and what was tried: [results](../benchmarks/RES
 ## Shapes of rows
 
 Encoding rows to log blocks, writing them to a log file, and decoding them, with one thread, as times the speed of
-Hudi's own Java classes with their best flags; with numpy alone, and with the compiled kernels of `hudiformat[jit]`.
+Hudi's own Java classes with their best flags; with numpy alone, and with compiled kernels.
 
 ![Times the speed of Java, by the shape of rows](images/shapes.svg)
 
@@ -255,7 +255,7 @@ def draw(results: Data, sizes: Sequence[Data], lake: Data | None, tpch: Data | N
 def _shapes(axes: Axes, results: Data) -> None:
     cases = [case for case in SHAPES if ratio(results, case, WORKS[0]) is not None] or list(SHAPES)
     labels = [f"{case}\n{work}" for case in cases for work in WORKS]
-    for offset, kernels, colour, name in ((-0.2, "", _OURS, "numpy"), (0.2, _JIT, _JITTED, "with jit")):
+    for offset, kernels, colour, name in ((-0.2, "", _OURS, "numpy"), (0.2, _JIT, _JITTED, "with kernels")):
         found = [ratio(results, case, work + kernels) for case in cases for work in WORKS]
         places = [number + offset for number, one in enumerate(found) if one is not None]
         axes.bar(places, [one for one in found if one is not None], 0.38, color=colour, label=name)

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from benchmarks.spark_job import BUCKETS, INPUT, KEY, ORDERING, PARTITION, READ,
 from hudiformat.schema.meta_fields import META_FIELDS
 from tests.conformance.hudi import ROOMY, ROOT, RealHudi
 from tools.java import java_home
+from tools.kernels import KernelsError, build_package
 
 HUDI_ON_SPARK = "Hudi 1.2.0 on Spark, two cores"
 _LONGEST = 3_600
@@ -50,8 +52,12 @@ def by_hudiformat(folder: Path, rounds: int, engine: str = "hudiformat") -> Foun
 
 
 def run_here(script: Path, *arguments: str, timeout: float) -> Any:
-    """Run a job on the PySpark that is installed; what it prints last, as JSON."""
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    """Run a job on the PySpark that is installed, with compiled kernels; what it prints last, as JSON."""
+    folders = [str(ROOT)]
+    with suppress(KernelsError):  # numba's are used only after more rows than a worker of most jobs gets
+        folders.append(str(build_package()))
+    path = os.pathsep.join(folders)
+    environ = {**os.environ, "PYTHONPATH": path, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     environ |= {"JAVA_HOME": str(java_home()), "SPARK_SUBMIT_OPTS": ROOMY}
     words = [sys.executable, str(script), *arguments]
     run = subprocess.run(words, env=environ, capture_output=True, text=True, check=True, timeout=timeout)
