@@ -40,7 +40,7 @@ class TaskThreads:
     def __init__(self, *, threads: int, encoded_together: int = ENCODED_TOGETHER) -> None:
         self._encoded_together = encoded_together
         self._threads = ThreadPoolExecutor(threads) if threads > 1 else None
-        self._taken: list[Handle] = []
+        self._taken: set[Handle] = set()
         self._results: list[Future[list[WriteStat]]] = []
         self._small: list[_SmallFile] = []
         self._together: list[Future[None]] = []
@@ -65,7 +65,7 @@ class TaskThreads:
     def close(self, partition: PartitionWriter) -> None:
         """Close the handles of *partition*, which have all of their rows, now or before :meth:`finish` returns."""
         for handle in partition.take_handles():
-            self._taken.append(handle)
+            self._taken.add(handle)
             closed: Future[list[WriteStat]] = Future()
             if isinstance(handle, CreateHandle) and handle.few_rows is not None:
                 self._small.append((partition, handle, closed))
@@ -93,7 +93,7 @@ class TaskThreads:
         for together in self._together:
             together.result()  # may raise an error, and then the single ones have no result
         stats = [stat for closed in self._results for stat in closed.result()]
-        self._together, self._results, self._taken = [], [], []
+        self._together, self._results, self._taken = [], [], set()
         return stats
 
     def flush(self, handles: Iterable[Handle]) -> None:
@@ -125,8 +125,16 @@ class TaskThreads:
         small, self._small = self._small, []
         for start in range(0, len(small), _SMALL_FILES_TOGETHER):
             self._together.append(
-                self._begin(partial(_close_small_files, small[start : start + _SMALL_FILES_TOGETHER]))
+                self._begin(partial(self._close_small_files, small[start : start + _SMALL_FILES_TOGETHER]))
             )
+
+    def _close_small_files(self, files: Sequence[_SmallFile]) -> None:
+        for partition, _, _ in files:
+            partition.enter()
+        every = close_together([handle for _, handle, _ in files])
+        for (_, handle, closed), stats in zip(files, every, strict=True):
+            self._taken.discard(handle)
+            closed.set_result(stats)
 
     def _encode_logged(self) -> Iterator[tuple[Callable[[], list[WriteStat]], Future[list[WriteStat]]]]:
         """Yield what closes each handle of log files, with its small block encoded together with others."""
@@ -142,14 +150,6 @@ class TaskThreads:
 def _close_file(partition: PartitionWriter, handle: CreateHandle | MergeHandle) -> list[WriteStat]:
     partition.enter()
     return handle.close()
-
-
-def _close_small_files(files: Sequence[_SmallFile]) -> None:
-    for partition, _, _ in files:
-        partition.enter()
-    every = close_together([handle for _, handle, _ in files])
-    for (_, _, closed), stats in zip(files, every, strict=True):
-        closed.set_result(stats)
 
 
 def _encode_together(handles: Sequence[Handle]) -> dict[Handle, LogBlock]:

@@ -383,12 +383,10 @@ class WriteTask:
 
     def finish(self) -> list[WriteStat]:
         """Write what is left, and return a statistic for every file of this task."""
-        new = [one for one in self._partitions.values() if one.is_new and not one.is_empty]
-        if len(new) > 1:
-            self._enter_together(new)
-        for partition in self._partitions.values():
-            self._side_by_side.close(partition)
-        self._partitions = {}
+        self._enter_together([one for one in self._partitions.values() if one.is_new and not one.is_empty])
+        for path in tuple(self._partitions):
+            self._side_by_side.close(self._partitions[path])
+            del self._partitions[path]
         self._stats += self._side_by_side.finish()
         self._complete_files.finish()
         self.tagger.note_written(self._stats)
@@ -396,6 +394,8 @@ class WriteTask:
 
     def _enter_together(self, new: Sequence[PartitionWriter]) -> None:
         """Make several folders partitions, side by side; of many, what that writes is synced in the end."""
+        if len(new) <= 1:
+            return
         refuse_nested_together(self._storage, [one.path for one in new])
         if len(new) >= _MANY_PARTITIONS and self._complete_files.sync_all_at_end():
             for one in new:
